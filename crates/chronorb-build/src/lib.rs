@@ -1,0 +1,1 @@
+//! IDL to Rust for chronorb, to be called from build.rs.

@@ -1,0 +1,9 @@
+//! Which Rust name each IDL definition gets.
+
+mod case;
+mod scope;
+mod table;
+
+pub(crate) use case::{pascal, screaming, sentence, snake};
+pub(crate) use scope::{Claims, Place};
+pub(crate) use table::{Method, MethodError, MethodParam, Names, Outs};

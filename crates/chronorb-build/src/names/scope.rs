@@ -1,0 +1,43 @@
+//! Collisions of Rust names within one scope.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::generate::GenerateError;
+
+/// Where a name of the IDL stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// What stands there, for example ``operation `getQuote` ``.
+    pub what: String,
+    /// `file:line:column`.
+    pub at: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.what, self.at)
+    }
+}
+
+/// The Rust names taken in one scope, and by what.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(HashMap<String, Place>);
+
+impl Claims {
+    /// Takes the name; fails where it is taken.
+    pub(crate) fn claim(&mut self, name: &str, place: Place) -> Result<(), GenerateError> {
+        match self.0.insert(name.to_owned(), place.clone()) {
+            None => Ok(()),
+            Some(first) => Err(GenerateError::Collision {
+                rust_name: name.to_owned(),
+                first,
+                second: place,
+            }),
+        }
+    }
+
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+}

@@ -1,0 +1,379 @@
+use std::fmt;
+
+use crate::{Cdr, CdrError, Char, CharSet, Endian, Frame, LongDouble, TextForm, WideForm};
+
+/// Appends values to a [`Frame`] in CDR.
+///
+/// Each value is aligned to its size, up to 8, relative to the *origin*,
+/// which is the start of the frame, where a GIOP header stands. Positions are
+/// counted from the origin too.
+///
+/// A method that fails may have written a part of its value; the message is
+/// then to be given up, or cut back with [`truncate`](Self::truncate).
+pub struct Encoder<'f> {
+    frame: &'f mut Frame,
+    origin: usize,
+    endian: Endian,
+    text: TextForm,
+}
+
+impl<'f> Encoder<'f> {
+    /// Makes an encoder that appends to `frame` and whose origin is the start
+    /// of the frame.
+    #[inline]
+    pub fn new(frame: &'f mut Frame, endian: Endian) -> Self {
+        Self {
+            frame,
+            origin: 0,
+            endian,
+            text: TextForm::default(),
+        }
+    }
+
+    /// Sets the form of text.
+    #[inline]
+    #[must_use]
+    pub fn with_text(mut self, text: TextForm) -> Self {
+        self.text = text;
+        self
+    }
+
+    /// Moves the origin to the offset `origin` of the frame.
+    #[inline]
+    #[must_use]
+    pub fn with_origin(mut self, origin: usize) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// Sets the form of text from here on.
+    #[inline]
+    pub fn set_text(&mut self, text: TextForm) {
+        self.text = text;
+    }
+
+    /// Takes back what was written from `position` on.
+    #[inline]
+    pub fn truncate(&mut self, position: usize) {
+        self.frame.truncate(self.origin.saturating_add(position));
+    }
+
+    /// Writes `value` over the four octets at `position`, which were written
+    /// before.
+    ///
+    /// # Errors
+    /// [`CdrError::EndOfData`] if there are no four octets at `position`.
+    pub fn patch_u32(&mut self, position: usize, value: u32) -> Result<(), CdrError> {
+        let bytes = match self.endian {
+            Endian::Big => value.to_be_bytes(),
+            Endian::Little => value.to_le_bytes(),
+        };
+        let start = self.origin.saturating_add(position);
+        self.frame
+            .as_mut_slice()
+            .get_mut(start..start.saturating_add(4))
+            .ok_or(CdrError::EndOfData)?
+            .copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// The frame with all that was written so far.
+    #[inline]
+    pub fn frame(&self) -> &Frame {
+        self.frame
+    }
+
+    /// Number of octets from the origin to the next value.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.frame.len().wrapping_sub(self.origin)
+    }
+
+    /// The byte order.
+    #[inline]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// The form of text.
+    #[inline]
+    pub fn text(&self) -> TextForm {
+        self.text
+    }
+}
+
+/// Basic types. Each method fails with [`CdrError::FrameFull`] if the frame
+/// would grow over its limit; what else it fails with stands there.
+#[allow(clippy::missing_errors_doc)]
+impl Encoder<'_> {
+    /// Pads with zeros to a multiple of `n`, a power of two.
+    #[inline]
+    pub fn align(&mut self, n: usize) -> Result<(), CdrError> {
+        self.append_aligned(n, 0).map(|_| ())
+    }
+
+    /// Writes a `boolean`.
+    #[inline]
+    pub fn write_bool(&mut self, value: bool) -> Result<(), CdrError> {
+        self.write_u8(u8::from(value))
+    }
+
+    /// Writes an `octet` or `uint8`.
+    #[inline]
+    pub fn write_u8(&mut self, value: u8) -> Result<(), CdrError> {
+        self.frame.append(1)?[0] = value;
+        Ok(())
+    }
+
+    /// Writes an `int8`.
+    #[inline]
+    pub fn write_i8(&mut self, value: i8) -> Result<(), CdrError> {
+        self.write_u8(value.cast_unsigned())
+    }
+
+    /// Writes an `unsigned short`.
+    #[inline]
+    pub fn write_u16(&mut self, value: u16) -> Result<(), CdrError> {
+        self.put(match self.endian {
+            Endian::Big => value.to_be_bytes(),
+            Endian::Little => value.to_le_bytes(),
+        })
+    }
+
+    /// Writes a `short`.
+    #[inline]
+    pub fn write_i16(&mut self, value: i16) -> Result<(), CdrError> {
+        self.write_u16(value.cast_unsigned())
+    }
+
+    /// Writes an `unsigned long`.
+    #[inline]
+    pub fn write_u32(&mut self, value: u32) -> Result<(), CdrError> {
+        self.put(match self.endian {
+            Endian::Big => value.to_be_bytes(),
+            Endian::Little => value.to_le_bytes(),
+        })
+    }
+
+    /// Writes a `long`.
+    #[inline]
+    pub fn write_i32(&mut self, value: i32) -> Result<(), CdrError> {
+        self.write_u32(value.cast_unsigned())
+    }
+
+    /// Writes an `unsigned long long`.
+    #[inline]
+    pub fn write_u64(&mut self, value: u64) -> Result<(), CdrError> {
+        self.put(match self.endian {
+            Endian::Big => value.to_be_bytes(),
+            Endian::Little => value.to_le_bytes(),
+        })
+    }
+
+    /// Writes a `long long`.
+    #[inline]
+    pub fn write_i64(&mut self, value: i64) -> Result<(), CdrError> {
+        self.write_u64(value.cast_unsigned())
+    }
+
+    /// Writes a `float`.
+    #[inline]
+    pub fn write_f32(&mut self, value: f32) -> Result<(), CdrError> {
+        self.write_u32(value.to_bits())
+    }
+
+    /// Writes a `double`.
+    #[inline]
+    pub fn write_f64(&mut self, value: f64) -> Result<(), CdrError> {
+        self.write_u64(value.to_bits())
+    }
+
+    /// Writes a `long double`.
+    #[inline]
+    pub fn write_long_double(&mut self, value: LongDouble) -> Result<(), CdrError> {
+        let mut bytes = value.0;
+        if self.endian.is_little() {
+            bytes.reverse();
+        }
+        self.append_aligned(8, 16)?.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Writes `bytes` as they are, with no length and no alignment.
+    #[inline]
+    pub fn write_octets(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
+        self.frame.extend_from_slice(bytes)
+    }
+
+    /// Writes the length of a sequence.
+    ///
+    /// Fails with [`CdrError::LengthOverflow`] if an `unsigned long` cannot
+    /// hold it.
+    #[inline]
+    pub fn write_len(&mut self, len: usize) -> Result<(), CdrError> {
+        self.write_u32(u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?)
+    }
+
+    #[inline]
+    fn put<const W: usize>(&mut self, bytes: [u8; W]) -> Result<(), CdrError> {
+        self.append_aligned(W, W)?.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Appends padding to a multiple of `align`, then `n` octets, and returns those.
+    #[inline]
+    pub(crate) fn append_aligned(
+        &mut self,
+        align: usize,
+        n: usize,
+    ) -> Result<&mut [u8], CdrError> {
+        let padding = self.position().wrapping_neg() & (align - 1);
+        let total = n.checked_add(padding).ok_or(CdrError::FrameFull)?;
+        let (gap, place) = self.frame.append(total)?.split_at_mut(padding);
+        if padding != 0 {
+            gap.fill(0);
+        }
+        Ok(place)
+    }
+}
+
+/// Text. Each method fails with [`CdrError::FrameFull`] if the frame would
+/// grow over its limit, and with [`CdrError::UnmappableChar`] if the
+/// transmission code set lacks a character.
+#[allow(clippy::missing_errors_doc)]
+impl Encoder<'_> {
+    /// Writes a `char`.
+    #[inline]
+    pub fn write_char(&mut self, value: Char) -> Result<(), CdrError> {
+        if self.text.narrow == CharSet::Utf8 && !value.0.is_ascii() {
+            return Err(CdrError::UnmappableChar);
+        }
+        self.write_u8(value.0)
+    }
+
+    /// Writes a `wchar`, which must be in the basic multilingual plane.
+    ///
+    /// Fails with [`CdrError::WideNotAllowedWrite`] in GIOP 1.0.
+    pub fn write_wchar(&mut self, value: char) -> Result<(), CdrError> {
+        let unit = u16::try_from(u32::from(value)).map_err(|_| CdrError::UnmappableChar)?;
+        match self.text.wide {
+            WideForm::Illegal => Err(CdrError::WideNotAllowedWrite),
+            WideForm::Ucs2 => self.write_u16(unit),
+            WideForm::Utf16 => {
+                self.write_u8(2)?;
+                self.write_octets(&unit.to_be_bytes())
+            }
+        }
+    }
+
+    /// Writes a `string`.
+    ///
+    /// Fails with [`CdrError::EmbeddedNul`] if there is a NUL in it.
+    #[inline]
+    pub fn write_str(&mut self, value: &str) -> Result<(), CdrError> {
+        self.write_str_bounded(value, u32::MAX)
+    }
+
+    /// Writes a `string<bound>`; the bound counts octets on the wire.
+    ///
+    /// Fails with [`CdrError::BoundExceeded`] if it is longer, and with
+    /// [`CdrError::EmbeddedNul`] if there is a NUL in it.
+    #[inline]
+    pub fn write_str_bounded(&mut self, value: &str, bound: u32) -> Result<(), CdrError> {
+        let bytes = value.as_bytes();
+        if bytes.contains(&0) {
+            return Err(CdrError::EmbeddedNul);
+        }
+        if self.text.narrow == CharSet::Latin1 && !value.is_ascii() {
+            return self.write_latin1(value, bound);
+        }
+        let (text, nul) = self.append_str(bytes.len(), bound)?.split_at_mut(bytes.len());
+        text.copy_from_slice(bytes);
+        nul.fill(0);
+        Ok(())
+    }
+
+    /// Writes a `wstring`.
+    ///
+    /// Fails with [`CdrError::EmbeddedNul`] if there is a NUL in it, and with
+    /// [`CdrError::WideNotAllowedWrite`] in GIOP 1.0.
+    #[inline]
+    pub fn write_wstr(&mut self, value: &str) -> Result<(), CdrError> {
+        self.write_wstr_bounded(value, u32::MAX)
+    }
+
+    /// Writes a `wstring<bound>`; the bound counts units of UTF-16.
+    ///
+    /// Fails with [`CdrError::BoundExceeded`] if it is longer, and as
+    /// [`write_wstr`](Self::write_wstr).
+    pub fn write_wstr_bounded(&mut self, value: &str, bound: u32) -> Result<(), CdrError> {
+        if self.text.wide == WideForm::Illegal {
+            return Err(CdrError::WideNotAllowedWrite);
+        }
+        if value.as_bytes().contains(&0) {
+            return Err(CdrError::EmbeddedNul);
+        }
+        let units = value.encode_utf16().count();
+        if units > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        if self.text.wide == WideForm::Ucs2 {
+            self.write_len(units + 1)?;
+            for unit in value.encode_utf16() {
+                self.write_u16(unit)?;
+            }
+            return self.write_u16(0);
+        }
+        self.write_len(units * 2)?;
+        let room = self.frame.append(units * 2)?;
+        for (place, unit) in room.chunks_exact_mut(2).zip(value.encode_utf16()) {
+            place.copy_from_slice(&unit.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    fn write_latin1(&mut self, value: &str, bound: u32) -> Result<(), CdrError> {
+        if value.chars().any(|c| u32::from(c) > 0xff) {
+            return Err(CdrError::UnmappableChar);
+        }
+        let n = value.chars().count();
+        let (text, nul) = self.append_str(n, bound)?.split_at_mut(n);
+        for (place, c) in text.iter_mut().zip(value.chars()) {
+            *place = c as u8;
+        }
+        nul.fill(0);
+        Ok(())
+    }
+
+    /// Writes the length of a string of `n` octets and appends room for them and for its NUL.
+    #[inline]
+    fn append_str(&mut self, n: usize, bound: u32) -> Result<&mut [u8], CdrError> {
+        if n > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        self.write_len(n + 1)?;
+        self.frame.append(n + 1)
+    }
+}
+
+/// Constructed types.
+impl Encoder<'_> {
+    /// Writes a `sequence<T>`.
+    ///
+    /// # Errors
+    /// [`CdrError::LengthOverflow`], and what the elements fail with.
+    #[inline]
+    pub fn write_seq<T: for<'x> SameCdr<'x>>(&mut self, items: &[T]) -> Result<(), CdrError> {
+        unreachable!()
+    }
+}
+
+impl fmt::Debug for Encoder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoder")
+            .field("position", &self.position())
+            .field("endian", &self.endian)
+            .field("text", &self.text)
+            .finish_non_exhaustive()
+    }
+}

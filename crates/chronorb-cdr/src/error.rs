@@ -1,0 +1,61 @@
+/// Why a value could not be written to, or read from, CDR.
+///
+/// Each of them becomes a system exception in the layer above; the variant
+/// names the cause, and so whose fault it is.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CdrError {
+    /// The message ends within the value: the sender cut it short, or its
+    /// idea of the type is another.
+    #[error("the message ends within a value")]
+    EndOfData,
+    /// A length is greater than what is left of the message (reading), or
+    /// than an `unsigned long` can say (writing).
+    #[error("a length is greater than the message")]
+    LengthOverflow,
+    /// A bounded string or sequence is longer than its IDL type allows.
+    #[error("a string or sequence is longer than its bound")]
+    BoundExceeded,
+    /// A string on the wire does not end in NUL.
+    #[error("a string does not end in NUL")]
+    UnterminatedString,
+    /// A string has a NUL before its end; CORBA strings cannot hold one.
+    #[error("a string has a NUL within it")]
+    EmbeddedNul,
+    /// A string of transmission code set UTF-8 is not UTF-8.
+    #[error("a string is not valid UTF-8")]
+    InvalidUtf8,
+    /// A character does not exist in the other code set.
+    #[error("a character cannot be converted to the other code set")]
+    UnmappableChar,
+    /// A wide character or string is not UTF-16, or has an odd length.
+    #[error("a wide character or string is not valid UTF-16")]
+    InvalidWideChar,
+    /// The number of an enumerator that the IDL type does not have.
+    #[error("an enumerator is out of range")]
+    InvalidEnum,
+    /// A discriminator or tag that the IDL type gives no meaning.
+    #[error("a discriminator has no meaning for its type")]
+    InvalidDiscriminator,
+    /// The arena that holds decoded values has no room left.
+    #[error("the arena for decoded values is full")]
+    ArenaFull,
+    /// The frame would grow over its limit.
+    #[error("the message is greater than its limit")]
+    FrameFull,
+    /// Values are nested more than [`MAX_DEPTH`](crate::MAX_DEPTH) deep.
+    #[error("values are nested too deeply")]
+    TooDeep,
+    /// A `wchar` or `wstring` was to be written in GIOP 1.0, which has no
+    /// form for them.
+    #[error("wide characters cannot be written in GIOP 1.0")]
+    WideNotAllowedWrite,
+    /// A `wchar` or `wstring` was to be read in GIOP 1.0, which has no form
+    /// for them.
+    #[error("wide characters cannot be read in GIOP 1.0")]
+    WideNotAllowedRead,
+    /// The layer above could not make an object reference of what it read,
+    /// or could not write the one it was given.
+    #[error("an object reference cannot be read or written")]
+    BadReference,
+}

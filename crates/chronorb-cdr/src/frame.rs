@@ -1,0 +1,184 @@
+use std::fmt;
+use std::hint;
+
+use crate::CdrError;
+use crate::memory;
+
+/// The memory of one message: 8-aligned, owned, bounded.
+///
+/// The GIOP header stands at offset 0, so that the alignment of CDR is the
+/// alignment of memory. All of the capacity is initialised and was touched
+/// when it was allocated: using it causes no page fault. A frame is meant to
+/// be kept and used again; [`clear`](Self::clear) keeps its memory.
+pub struct Frame {
+    words: Vec<u64>,
+    len: usize,
+    capacity: usize,
+    limit: usize,
+}
+
+impl Frame {
+    /// Makes an empty frame that holds `capacity` bytes before it must grow,
+    /// and never more than `limit` bytes. A capacity above the limit is cut
+    /// to the limit.
+    pub fn new(capacity: usize, limit: usize) -> Self {
+        let mut frame = Self {
+            words: Vec::new(),
+            len: 0,
+            capacity: 0,
+            limit,
+        };
+        frame.resize_storage(capacity.min(limit));
+        frame
+    }
+
+    /// Number of bytes in the message so far.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes in the message.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of bytes that fit before the frame must grow.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Number of bytes beyond which the frame refuses to grow.
+    #[inline]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Removes all bytes and keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Keeps the first `len` bytes; does nothing if there are fewer.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// The bytes of the message.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &memory::bytes_of(&self.words)[..self.len]
+    }
+
+    /// The bytes of the message, to be decoded in place or patched.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut memory::bytes_of_mut(&mut self.words)[..self.len]
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`] if the frame would grow over its limit; it is
+    /// then unchanged.
+    #[inline]
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
+        self.append(bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The memory behind the message, at least `min` bytes of it, to receive
+    /// into. What was received becomes part of the message by
+    /// [`commit`](Self::commit).
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`] if `min` more bytes would be over the limit.
+    #[inline]
+    pub fn spare_mut(&mut self, min: usize) -> Result<&mut [u8], CdrError> {
+        let total = self.len.checked_add(min).ok_or(CdrError::FrameFull)?;
+        self.reserve(total)?;
+        let (len, capacity) = (self.len, self.capacity);
+        Ok(&mut memory::bytes_of_mut(&mut self.words)[len..capacity])
+    }
+
+    /// Makes the first `n` bytes of [`spare_mut`](Self::spare_mut) part of
+    /// the message. At most what fits in the capacity is added.
+    #[inline]
+    pub fn commit(&mut self, n: usize) {
+        self.len = self.len.saturating_add(n).min(self.capacity);
+    }
+
+    /// Makes room for a message of `total` bytes.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`] if `total` is over the limit.
+    #[inline]
+    pub fn reserve(&mut self, total: usize) -> Result<(), CdrError> {
+        if total <= self.capacity {
+            return Ok(());
+        }
+        self.grow(total)
+    }
+
+    /// Gives memory back, so that `capacity` bytes stay, or as many as the
+    /// message has if that is more.
+    pub fn shrink_to(&mut self, capacity: usize) {
+        let capacity = capacity.max(self.len);
+        if capacity < self.capacity {
+            self.resize_storage(capacity);
+        }
+    }
+
+    /// Appends `n` bytes of unspecified value and returns them.
+    #[inline]
+    pub(crate) fn append(&mut self, n: usize) -> Result<&mut [u8], CdrError> {
+        let start = self.len;
+        let end = start.checked_add(n).ok_or(CdrError::FrameFull)?;
+        self.reserve(end)?;
+        self.len = end;
+        Ok(&mut memory::bytes_of_mut(&mut self.words)[start..end])
+    }
+
+    #[cold]
+    fn grow(&mut self, total: usize) -> Result<(), CdrError> {
+        if total > self.limit {
+            return Err(CdrError::FrameFull);
+        }
+        let doubled = self.capacity.saturating_mul(2).max(MIN_GROWN_CAPACITY);
+        self.resize_storage(total.max(doubled).min(self.limit));
+        Ok(())
+    }
+
+    fn resize_storage(&mut self, capacity: usize) {
+        let old_words = self.words.len();
+        let words = capacity.div_ceil(8);
+        self.words.resize(words, 0);
+        self.words.shrink_to(words);
+        self.capacity = capacity;
+        // Zeroed memory may come from the kernel as untouched pages; a write
+        // to each makes the page fault happen here and not in a request.
+        for word in self.words.iter_mut().skip(old_words).step_by(PAGE / 8) {
+            *hint::black_box(word) = 0;
+        }
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("len", &self.len)
+            .field("capacity", &self.capacity)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The smallest page of the machines that we know.
+const PAGE: usize = 4096;
+
+/// What a frame that was made too small grows to at least.
+const MIN_GROWN_CAPACITY: usize = 256;

@@ -1,0 +1,56 @@
+//! CDR, the Common Data Representation of CORBA: what a value looks like in
+//! the body of a GIOP message.
+//!
+//! * [`Frame`]: the memory of one message, aligned and bounded.
+//! * [`Encoder`]: appends values to a frame.
+//! * [`Decoder`]: hands out the bytes of a received frame, each byte once.
+//!   Numbers that arrive in the other byte order are swapped where they lie,
+//!   so that a sequence of numbers is a slice of the frame in both byte orders.
+//! * [`Arena`]: a bounded piece of memory for what cannot stay in the frame,
+//!   as decoded structs and converted strings.
+//! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
+//!   IDL compiler writes the implementations for all others.
+//!
+//! ```
+//! use chronorb_cdr::{Arena, Decoder, Encoder, Endian, Frame};
+//!
+//! # fn main() -> Result<(), chronorb_cdr::CdrError> {
+//! let mut frame = Frame::new(256, 1024);
+//! let mut encoder = Encoder::new(&mut frame, Endian::Big);
+//! encoder.write_str("ACME")?;
+//! encoder.write_seq(&[0.25, 1.0])?;
+//!
+//! let arena = Arena::new(1024);
+//! let mut decoder = Decoder::new(frame.as_mut_slice(), 0, Endian::Big, &arena);
+//! assert_eq!(decoder.read_str()?, "ACME");
+//! assert_eq!(decoder.read_seq::<f64>()?, [0.25, 1.0]);
+//! assert_eq!(arena.used(), 0, "both are views of the frame");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nothing that arrives can make a decoder panic, loop for long or take more
+//! memory than its arena has. The source of the rules is CORBA 3.3 part 2,
+//! clause 9.3 (CDR transfer syntax).
+
+mod decoder;
+mod encoder;
+mod endian;
+mod error;
+mod frame;
+mod long_double;
+mod memory;
+mod reference;
+mod text;
+mod value;
+
+pub use decoder::{Decoder, MAX_DEPTH};
+pub use encoder::Encoder;
+pub use endian::Endian;
+pub use error::CdrError;
+pub use frame::Frame;
+pub use long_double::LongDouble;
+pub use memory::Arena;
+pub use reference::Reference;
+pub use text::{Char, CharSet, NotLatin1, TextForm, WideForm};
+pub use value::Cdr;

@@ -1,0 +1,250 @@
+//! The one module with `unsafe` code: the arena, and views of numbers as
+//! bytes and of bytes as numbers.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::mem;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use crate::{CdrError, Char, LongDouble};
+
+/// A bounded piece of memory that values are put into one after the other and
+/// that is emptied as a whole.
+///
+/// Decoded values that cannot be views of the frame live here. The memory is
+/// allocated and touched when the arena is made, and never grows: when it is
+/// full the answer is [`CdrError::ArenaFull`]. What was put into it lives
+/// until [`reset`](Self::reset), which no reference can survive.
+///
+/// An arena belongs to one thread at a time.
+pub struct Arena {
+    start: NonNull<u64>,
+    capacity: usize,
+    used: Cell<usize>,
+    kept: RefCell<Vec<NonNull<dyn Send>>>,
+}
+
+// SAFETY: The arena owns its memory and the kept values, which are `Send`. A
+// reference into either borrows the arena, so there is none when it moves.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// Makes an arena of `capacity` bytes, rounded up to a multiple of 8.
+    pub fn new(capacity: usize) -> Self {
+        // A value other than zero makes the memory be written, so that its
+        // page faults happen here and not in a request.
+        let words = vec![u64::MAX; capacity.div_ceil(8)].into_boxed_slice();
+        let capacity = words.len() * 8;
+        let start = NonNull::from(Box::leak(words)).cast();
+        Self {
+            start,
+            capacity,
+            used: Cell::new(0),
+            kept: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Number of bytes that the arena can hold.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Number of bytes in use, alignment included.
+    #[inline]
+    pub fn used(&self) -> usize {
+        self.used.get()
+    }
+
+    /// Puts `value` into the arena.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    #[inline]
+    pub fn alloc<T: Copy>(&self, value: T) -> Result<&T, CdrError> {
+        let place = self.place::<T>(1)?;
+        // SAFETY: `place` is aligned and valid for one `T`, and nobody else
+        // has it. The value stays until `reset`, which `&self` outlives.
+        unsafe {
+            place.write(value);
+            Ok(place.as_ref())
+        }
+    }
+
+    /// Puts a copy of `items` into the arena.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    #[inline]
+    pub fn copy_slice<T: Copy>(&self, items: &[T]) -> Result<&[T], CdrError> {
+        let place = self.place::<T>(items.len())?;
+        // SAFETY: `place` is aligned and valid for that many `T`, and nobody
+        // else has it, so the regions do not overlap. The values stay until `reset`.
+        unsafe {
+            ptr::copy_nonoverlapping(items.as_ptr(), place.as_ptr(), items.len());
+            Ok(slice::from_raw_parts(place.as_ptr(), items.len()))
+        }
+    }
+
+    /// Puts a copy of `text` into the arena.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    #[inline]
+    pub fn copy_str(&self, text: &str) -> Result<&str, CdrError> {
+        let bytes = self.copy_slice(text.as_bytes())?;
+        // SAFETY: These are the bytes of a `str`.
+        Ok(unsafe { str::from_utf8_unchecked(bytes) })
+    }
+
+    /// Puts `n` values into the arena, each made by `make` from its index.
+    ///
+    /// `make` may itself use the arena. The room for the values is taken
+    /// before the first is made, and stays taken if `make` fails.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`], and whatever `make` returns.
+    #[inline]
+    pub fn fill<T: Copy>(
+        &self,
+        n: usize,
+        mut make: impl FnMut(usize) -> Result<T, CdrError>,
+    ) -> Result<&[T], CdrError> {
+        let place = self.place::<T>(n)?;
+        for index in 0..n {
+            let value = make(index)?;
+            // SAFETY: `place` is aligned and valid for `n` values of `T`, and
+            // what `make` took from the arena was taken after it.
+            unsafe { place.add(index).write(value) };
+        }
+        // SAFETY: All `n` values are written. They stay until `reset`.
+        Ok(unsafe { slice::from_raw_parts(place.as_ptr(), n) })
+    }
+
+    /// Takes over a value that has an owner's duties, and drops it at
+    /// [`reset`](Self::reset). This allocates.
+    pub fn keep<T: Send + 'static>(&self, value: T) -> &T {
+        let value = NonNull::from(Box::leak(Box::new(value)));
+        self.kept.borrow_mut().push(value);
+        // SAFETY: The value was just leaked, and only `reset` and `drop`,
+        // which need the arena to themselves, free it.
+        unsafe { value.as_ref() }
+    }
+
+    /// Empties the arena.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.used.set(0);
+        while let Some(value) = self.kept.get_mut().pop() {
+            // SAFETY: The pointer came from a box, is dropped only here, and
+            // `&mut self` shows that no reference to the value is left.
+            drop(unsafe { Box::from_raw(value.as_ptr()) });
+        }
+    }
+
+    /// Takes room for `n` values of `T`. No room is taken for values of no size.
+    #[inline]
+    fn place<T>(&self, n: usize) -> Result<NonNull<T>, CdrError> {
+        let size = mem::size_of::<T>()
+            .checked_mul(n)
+            .ok_or(CdrError::ArenaFull)?;
+        if size == 0 {
+            return Ok(NonNull::dangling());
+        }
+        let address = self.start.addr().get().wrapping_add(self.used.get());
+        let padding = address.wrapping_neg() & (mem::align_of::<T>() - 1);
+        let free = self.capacity - self.used.get();
+        if free < padding || free - padding < size {
+            return Err(CdrError::ArenaFull);
+        }
+        let offset = self.used.get() + padding;
+        self.used.set(offset + size);
+        // SAFETY: `offset + size` is at most `capacity`, the size of the allocation.
+        Ok(unsafe { self.start.byte_add(offset) }.cast())
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        self.reset();
+        let words = ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.capacity / 8);
+        // SAFETY: This is the box that `new` leaked, of the same length.
+        drop(unsafe { Box::from_raw(words) });
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("capacity", &self.capacity)
+            .field("used", &self.used.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A type for which every bit pattern is a value, and that has no padding.
+///
+/// # Safety
+/// Both must be true.
+pub(crate) unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($t:ty)*) => {$(
+        // SAFETY: All bit patterns of numbers are values, and they have no padding.
+        unsafe impl Plain for $t {}
+    )*};
+}
+
+plain! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+
+// SAFETY: A transparent wrapper of an octet.
+unsafe impl Plain for Char {}
+
+// SAFETY: A transparent wrapper of octets.
+unsafe impl Plain for LongDouble {}
+
+/// The bytes of `items`.
+#[inline]
+pub(crate) fn bytes_of<T: Plain>(items: &[T]) -> &[u8] {
+    // SAFETY: `T` has no padding, so all its bytes are initialised.
+    unsafe { slice::from_raw_parts(items.as_ptr().cast(), mem::size_of_val(items)) }
+}
+
+/// The bytes of `items`, to be changed.
+#[inline]
+pub(crate) fn bytes_of_mut<T: Plain>(items: &mut [T]) -> &mut [u8] {
+    // SAFETY: `T` has no padding, and whatever is written is a value of it.
+    unsafe { slice::from_raw_parts_mut(items.as_mut_ptr().cast(), mem::size_of_val(items)) }
+}
+
+/// `bytes` as values of `T`; `None` if they are not aligned for it, or are
+/// not a whole number of them.
+#[inline]
+pub(crate) fn cast<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
+    let start = bytes.as_ptr().cast::<T>();
+    if !start.is_aligned() || !bytes.len().is_multiple_of(mem::size_of::<T>()) {
+        return None;
+    }
+    let n = bytes.len() / mem::size_of::<T>();
+    // SAFETY: The memory is aligned, of the right size, and every bit pattern is a `T`.
+    Some(unsafe { slice::from_raw_parts(start, n) })
+}
+
+/// `bytes` as booleans: each that is not zero is made TRUE where it lies.
+#[inline]
+pub(crate) fn normalize_bools(bytes: &mut [u8]) -> &[bool] {
+    for byte in &mut *bytes {
+        *byte = u8::from(*byte != 0);
+    }
+    // SAFETY: `bool` has the size of an octet, and all of them are 0 or 1 now.
+    unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// The octets of `items`: 0 and 1.
+#[inline]
+pub(crate) fn bytes_of_bools(items: &[bool]) -> &[u8] {
+    // SAFETY: `bool` has the size of an octet and no padding.
+    unsafe { slice::from_raw_parts(items.as_ptr().cast(), items.len()) }
+}

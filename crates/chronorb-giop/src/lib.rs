@@ -1,0 +1,1 @@
+//! GIOP messages, object references, URLs and framing for chronorb.

@@ -1,0 +1,209 @@
+//! The codes of the diagnostics. A code keeps its meaning from version to version.
+//!
+//! `E00xx` files and preprocessor, `E01xx` syntax, `E02xx` names, `E03xx` inheritance,
+//! `E04xx` types, `E05xx` constants, `E06xx` operations and attributes, `E07xx`
+//! repository identifiers, `E08xx` limits, `E09xx` parts of the language that this
+//! version does not compile, `W0xxx` warnings.
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        $($(#[$doc])* pub const $name: &str = $code;)*
+    };
+}
+
+codes! {
+    /// A file cannot be read.
+    UNREADABLE = "E0001";
+    /// An included file stands in none of the searched places.
+    INCLUDE_NOT_FOUND = "E0002";
+    /// A file includes itself, directly or through others, without end.
+    INCLUDE_CYCLE = "E0003";
+    /// Bytes that are not UTF-8 outside of a comment.
+    NOT_UTF8 = "E0004";
+    /// A character that begins no token.
+    UNKNOWN_CHARACTER = "E0005";
+    /// A comment without its `*/`.
+    UNTERMINATED_COMMENT = "E0006";
+    /// A string or character literal without its closing quote.
+    UNTERMINATED_LITERAL = "E0007";
+    /// A `#if` without its `#endif`.
+    UNTERMINATED_IF = "E0008";
+    /// `#elif`, `#else` or `#endif` without a `#if` before it.
+    STRAY_CONDITIONAL = "E0009";
+    /// A directive that does not exist.
+    UNKNOWN_DIRECTIVE = "E0010";
+    /// A directive with wrong or missing arguments.
+    BAD_DIRECTIVE = "E0011";
+    /// A `#if` expression that has no value.
+    BAD_CONDITION = "E0012";
+    /// A macro defined twice, differently.
+    MACRO_REDEFINED = "E0013";
+    /// A macro called with the wrong number of arguments, or without its closing parenthesis.
+    BAD_MACRO_CALL = "E0014";
+    /// A `#error` directive.
+    ERROR_DIRECTIVE = "E0015";
+
+    /// Something else was expected here.
+    SYNTAX = "E0100";
+    /// A semicolon is missing.
+    MISSING_SEMICOLON = "E0101";
+    /// A keyword stands where an identifier is expected.
+    KEYWORD_AS_NAME = "E0102";
+    /// A parameter without `in`, `out` or `inout`.
+    MISSING_DIRECTION = "E0103";
+    /// A brace without its counterpart.
+    UNCLOSED_BRACE = "E0104";
+    /// A malformed number, character or string literal.
+    BAD_LITERAL = "E0105";
+
+    /// A name that is not defined.
+    UNDEFINED = "E0200";
+    /// A name defined twice in one scope.
+    DUPLICATE = "E0201";
+    /// A name that differs from its definition in case only.
+    WRONG_CASE = "E0202";
+    /// Two names of one scope that differ in case only.
+    CASE_COLLISION = "E0203";
+    /// An identifier that differs from a keyword in case only.
+    KEYWORD_COLLISION = "E0204";
+    /// A name that was used in this scope with another meaning before.
+    REDEFINED_AFTER_USE = "E0205";
+    /// A name inherited from several bases.
+    AMBIGUOUS = "E0206";
+    /// A qualified name whose first part is no scope.
+    NOT_A_SCOPE = "E0207";
+    /// Declarations of one interface or struct that contradict each other.
+    DECLARATION_MISMATCH = "E0208";
+    /// A struct that is declared but never defined.
+    NEVER_DEFINED = "E0209";
+
+    /// A base that is not an interface.
+    BASE_NOT_INTERFACE = "E0300";
+    /// A base that is declared only.
+    BASE_INCOMPLETE = "E0301";
+    /// An interface that inherits from itself.
+    BASE_ITSELF = "E0302";
+    /// A base listed twice.
+    BASE_DUPLICATE = "E0303";
+    /// Two bases have an operation or attribute of the same name.
+    BASE_AMBIGUOUS = "E0304";
+    /// An inherited operation or attribute declared again.
+    REDEFINED_MEMBER = "E0305";
+    /// Local, abstract and plain interfaces that may not inherit from each other.
+    BASE_KIND = "E0306";
+
+    /// A name that is not a type where a type is expected.
+    NOT_A_TYPE = "E0400";
+    /// An exception used as a type.
+    EXCEPTION_AS_TYPE = "E0401";
+    /// A type that is declared but not yet defined.
+    INCOMPLETE_TYPE = "E0402";
+    /// A struct that contains itself.
+    RECURSIVE_STRUCT = "E0403";
+    /// Two members of one struct or exception with the same name.
+    DUPLICATE_MEMBER = "E0404";
+    /// An array length that is 0, negative or too large.
+    BAD_ARRAY_LENGTH = "E0405";
+    /// A bound of a sequence or string that is 0, negative or too large.
+    BAD_BOUND = "E0406";
+    /// A struct without members.
+    EMPTY_STRUCT = "E0407";
+    /// `void` where a type is expected.
+    VOID_AS_TYPE = "E0408";
+    /// Two enumerators of one enum with the same name.
+    DUPLICATE_ENUMERATOR = "E0409";
+
+    /// A value outside the range of its type.
+    OUT_OF_RANGE = "E0500";
+    /// A division by zero.
+    DIVISION_BY_ZERO = "E0501";
+    /// An operand or value of the wrong type.
+    WRONG_TYPE = "E0502";
+    /// A name that is not a constant in an expression.
+    NOT_A_CONSTANT = "E0503";
+    /// A type that a constant cannot have.
+    BAD_CONST_TYPE = "E0504";
+    /// A shift by less than 0 or more than 63.
+    BAD_SHIFT = "E0505";
+
+    /// An operation or attribute declared twice in one interface.
+    OVERLOADED = "E0600";
+    /// Two parameters of one operation with the same name.
+    DUPLICATE_PARAM = "E0601";
+    /// A name in a `raises` list that is not an exception.
+    RAISES_NOT_EXCEPTION = "E0602";
+    /// An exception listed twice.
+    RAISES_DUPLICATE = "E0603";
+    /// A oneway operation with a result.
+    ONEWAY_RESULT = "E0604";
+    /// A oneway operation with an out or inout parameter.
+    ONEWAY_OUT = "E0605";
+    /// A oneway operation that raises exceptions.
+    ONEWAY_RAISES = "E0606";
+
+    /// Two definitions with the same repository identifier.
+    ID_CONFLICT = "E0700";
+    /// A definition that is given a second, different repository identifier.
+    ID_CHANGED = "E0701";
+    /// A malformed repository identifier, prefix or version.
+    BAD_ID = "E0702";
+
+    /// A file larger than 16 MiB.
+    FILE_TOO_LARGE = "E0800";
+    /// Includes nested deeper than 100.
+    INCLUDE_DEPTH = "E0801";
+    /// More than 64 MiB or 10 000 files, counted with repetition.
+    TOO_MUCH_INPUT = "E0802";
+    /// Macros that expand to more than a million tokens, or nest too deeply.
+    MACRO_LIMIT = "E0803";
+    /// Definitions, types or expressions nested deeper than 200.
+    NESTING = "E0804";
+    /// More than four million tokens.
+    TOO_MANY_TOKENS = "E0805";
+    /// An interface with more than 1000 bases.
+    TOO_MANY_BASES = "E0806";
+    /// Strings of constants longer than 1 MiB.
+    STRING_TOO_LONG = "E0807";
+
+    /// Unions.
+    NO_UNION = "E0900";
+    /// `any`.
+    NO_ANY = "E0901";
+    /// `TypeCode`.
+    NO_TYPECODE = "E0902";
+    /// `fixed`.
+    NO_FIXED = "E0903";
+    /// Value types.
+    NO_VALUETYPE = "E0904";
+    /// `native`.
+    NO_NATIVE = "E0905";
+    /// Components, homes, ports and connectors.
+    NO_COMPONENT = "E0906";
+    /// `map`.
+    NO_MAP = "E0907";
+    /// Bit sets and bit masks.
+    NO_BITS = "E0908";
+    /// Template modules.
+    NO_TEMPLATE = "E0909";
+    /// `import`.
+    NO_IMPORT = "E0910";
+    /// Declarations of annotations.
+    NO_ANNOTATION_DECLARATION = "E0911";
+    /// `context` clauses.
+    NO_CONTEXT = "E0912";
+    /// Structs that contain themselves through sequences, and sequences of structs not yet defined.
+    NO_RECURSION = "E0913";
+    /// `int8` and `uint8`.
+    NO_INT8 = "E0914";
+    /// Struct inheritance.
+    NO_STRUCT_INHERITANCE = "E0915";
+
+    /// A `#warning` directive.
+    WARNING_DIRECTIVE = "W0001";
+    /// A pragma that this compiler does not know.
+    UNKNOWN_PRAGMA = "W0002";
+    /// An interface that is declared but never defined.
+    FORWARD_ONLY = "W0003";
+    /// An annotation that has no effect where it stands.
+    ANNOTATION_IGNORED = "W0004";
+}

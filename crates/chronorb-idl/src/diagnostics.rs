@@ -1,0 +1,359 @@
+//! Errors and warnings, and how they look.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ariadne::{Color, Config, IndexType, ReportKind, Source};
+
+use crate::model::Location;
+use crate::source::{SourceFile, Sources, Span};
+
+/// How grave a [`Diagnostic`] is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Severity {
+    /// There is no model.
+    Error,
+    /// The model is sound, but something is remarkable.
+    Warning,
+}
+
+/// One finding.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// The stable code, for example `E0200`; see [`crate::codes`].
+    pub code: &'static str,
+    /// How grave it is.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The places it is about: first where the fault is, then earlier definitions and the like.
+    /// Empty only when the main file could not be read.
+    pub labels: Vec<Label>,
+    /// What else is worth knowing.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// A marked place with a remark.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Label {
+    /// The file.
+    pub path: PathBuf,
+    /// The place in it.
+    pub location: Location,
+    /// The remark.
+    pub text: String,
+    span: Span,
+}
+
+/// Findings in the order in which they were made, with the texts that rendering needs.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    items: Vec<Diagnostic>,
+    files: Vec<Arc<SourceFile>>,
+}
+
+impl Diagnostics {
+    /// The findings.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.items.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The paths of the files that were read, the main file first.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
+    /// The findings as text for people, with colours of ANSI terminals or without.
+    pub fn render(&self, color: bool) -> String {
+        let mut excerpts = Excerpts {
+            files: &self.files,
+            sources: HashMap::new(),
+        };
+        let mut out = String::new();
+        for (i, item) in self.items.iter().enumerate() {
+            if i > 0 {
+                out.push('\n');
+            }
+            item.render(&mut excerpts, color, &mut out);
+        }
+        out
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Diagnostic {
+    pub(crate) fn error(
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
+        Self::without_place(code, message).label(span, label)
+    }
+
+    pub(crate) fn warning(
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, span, message, label)
+        }
+    }
+
+    pub(crate) fn without_place(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn label(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label {
+            path: PathBuf::new(),
+            location: Location::default(),
+            text: text.into(),
+            span,
+        });
+        self
+    }
+
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn render(&self, excerpts: &mut Excerpts<'_>, color: bool, out: &mut String) {
+        let (shown, hidden): (Vec<_>, Vec<_>) =
+            self.labels.iter().partition(|label| excerpts.can_show(label));
+        let primary = self.labels.first();
+        let Some(primary) = primary.filter(|label| excerpts.can_show(label)) else {
+            self.render_plain(out);
+            return;
+        };
+        let config = Config::new()
+            .with_color(color)
+            .with_index_type(IndexType::Byte)
+            .with_cross_gap(false);
+        let (kind, tint) = match self.severity {
+            Severity::Error => (ReportKind::Error, Color::Red),
+            Severity::Warning => (ReportKind::Warning, Color::Yellow),
+        };
+        let mut report = ariadne::Report::build(kind, excerpts.range(primary))
+            .with_code(self.code)
+            .with_message(printable(&self.message))
+            .with_config(config);
+        for (order, label) in shown.iter().enumerate() {
+            report.add_label(
+                ariadne::Label::new(excerpts.range(label))
+                    .with_message(printable(&label.text))
+                    .with_color(if order == 0 { tint } else { Color::Cyan })
+                    .with_order(order as i32),
+            );
+        }
+        for label in hidden {
+            report.add_note(format!("{}: {}", label.place(), printable(&label.text)));
+        }
+        for note in &self.notes {
+            report.add_note(printable(note));
+        }
+        if let Some(hint) = &self.hint {
+            report.add_help(printable(hint));
+        }
+        let mut bytes = Vec::new();
+        if report.finish().write(excerpts, &mut bytes).is_err() {
+            self.render_plain(out);
+            return;
+        }
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
+
+    /// The form without an excerpt: for lines that are too long to show.
+    fn render_plain(&self, out: &mut String) {
+        let kind = match self.severity {
+            Severity::Error => "Error",
+            Severity::Warning => "Warning",
+        };
+        let _ = writeln!(out, "[{}] {kind}: {}", self.code, printable(&self.message));
+        for label in &self.labels {
+            let _ = writeln!(out, "  {}: {}", label.place(), printable(&label.text));
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "  Note: {}", printable(note));
+        }
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(out, "  Help: {}", printable(hint));
+        }
+    }
+}
+
+impl Label {
+    fn place(&self) -> String {
+        let path = printable(&self.path.display().to_string());
+        format!("{path}:{}:{}", self.location.line, self.location.column)
+    }
+}
+
+/// Collects findings while compiling, within limits.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    items: Vec<Diagnostic>,
+    seen: HashSet<(&'static str, Span)>,
+    errors: usize,
+    warnings: usize,
+}
+
+/// Errors after which compiling stops, and warnings after which they are dropped.
+const MAX_FINDINGS: usize = 50;
+
+impl Sink {
+    /// Records a finding, unless one with the same code at the same place is recorded, or there are too many.
+    pub(crate) fn push(&mut self, item: Diagnostic) {
+        let count = match item.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        if *count >= MAX_FINDINGS {
+            return;
+        }
+        if let Some(label) = item.labels.first()
+            && !self.seen.insert((item.code, label.span))
+        {
+            return;
+        }
+        *count += 1;
+        self.items.push(item);
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Whether there are so many errors that looking for more is no help.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors >= MAX_FINDINGS
+    }
+
+    pub(crate) fn finish(mut self, sources: &Sources) -> Diagnostics {
+        if self.is_full()
+            && let Some(last) = self
+                .items
+                .iter_mut()
+                .rfind(|item| item.severity == Severity::Error)
+        {
+            last.notes
+                .push(format!("stopped after {MAX_FINDINGS} errors"));
+        }
+        for label in self.items.iter_mut().flat_map(|item| &mut item.labels) {
+            label.location = sources.location(label.span);
+            label.path = sources.get(label.span.file).path.clone();
+        }
+        Diagnostics {
+            items: self.items,
+            files: sources.files().to_vec(),
+        }
+    }
+}
+
+/// The longest line in bytes that is shown as an excerpt.
+const MAX_EXCERPT: usize = 400;
+
+/// The texts as ariadne reads them.
+struct Excerpts<'a> {
+    files: &'a [Arc<SourceFile>],
+    sources: HashMap<u32, Source<String>>,
+}
+
+impl Excerpts<'_> {
+    fn can_show(&self, label: &Label) -> bool {
+        let file = &self.files[label.span.file as usize];
+        let (last, _) = file.line_column(label.span.end);
+        let first = label.location.line;
+        last.saturating_sub(first) < 1000
+            && (first..=last).all(|line| file.line_text(line).len() <= MAX_EXCERPT)
+    }
+
+    fn range(&self, label: &Label) -> (u32, Range<usize>) {
+        let text = &self.files[label.span.file as usize].text;
+        let (start, mut end) = (label.span.start as usize, label.span.end as usize);
+        // An empty range at the end of a line would be drawn on the next one.
+        if end <= start {
+            end = start + text[start..].chars().next().map_or(0, char::len_utf8);
+        }
+        (label.span.file, start..end)
+    }
+}
+
+impl ariadne::Cache<u32> for &mut Excerpts<'_> {
+    type Storage = String;
+
+    fn fetch(&mut self, id: &u32) -> Result<&Source<String>, impl std::fmt::Debug> {
+        let files = self.files;
+        Ok::<_, std::convert::Infallible>(
+            self.sources
+                .entry(*id)
+                .or_insert_with(|| Source::from(printable(&files[*id as usize].text))),
+        )
+    }
+
+    fn display<'a>(&self, id: &'a u32) -> Option<impl std::fmt::Display + 'a> {
+        Some(printable(
+            &self.files[*id as usize].path.display().to_string(),
+        ))
+    }
+}
+
+/// The text with every character that steers a terminal replaced by as many bytes of `?`.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' => out.push(' '),
+            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push_str("???"),
+            c if c.is_control() => out.extend(std::iter::repeat_n('?', c.len_utf8())),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,127 @@
+//! OMG IDL front end of chronorb: preprocessor, parser, checker, model.
+//!
+//! [`compile`] reads an IDL file with everything that it includes and gives a
+//! checked [`model::Model`], or a [`Failure`] that holds every error found, each
+//! with its code, its place, a marked excerpt and a hint:
+//!
+//! ```
+//! use chronorb_idl::{Options, compile_text};
+//!
+//! let failure = compile_text("clock.idl", "interface Clock { lnog now(); };", &Options::default())
+//!     .unwrap_err();
+//! let error = failure.diagnostics.iter().next().unwrap();
+//! assert_eq!(error.code, "E0200");
+//! assert_eq!(error.hint.as_deref(), Some("did you mean `long`?"));
+//! ```
+//!
+//! # The way of a file
+//!
+//! `source` keeps the texts, `lexer` cuts them into tokens, `preprocessor` follows
+//! `#` directives and expands macros, `parser` builds the syntax tree and goes on
+//! after errors, and `check` resolves names, evaluates constants and builds the
+//! model.
+//!
+//! # Bad input
+//!
+//! Nothing that stands in a file makes the compiler panic, hang or grow without
+//! bound: sizes, nesting, includes and macro expansion have limits, and passing one
+//! is an error with a code of its own ([`codes`], `E08xx`).
+
+mod ast;
+mod check;
+pub mod codes;
+mod diagnostics;
+mod lexer;
+pub mod model;
+mod parser;
+mod preprocessor;
+mod source;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+pub use diagnostics::{Diagnostic, Diagnostics, Label, Severity};
+
+use diagnostics::Sink;
+use model::Model;
+use source::Sources;
+
+/// What the compiler is told beside the main file.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Directories in which `#include` searches, in order.
+    pub include_dirs: Vec<PathBuf>,
+    /// Macros defined before the first line, as name and replacement.
+    pub defines: Vec<(String, String)>,
+}
+
+/// A correct file: its model, and what was remarkable.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// What the definitions mean.
+    pub model: Model,
+    /// Warnings; empty for most files.
+    pub warnings: Diagnostics,
+}
+
+/// A file with errors. Displays as the rendered diagnostics without colour.
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct Failure {
+    /// The errors, at least one, with the warnings between them, in the order in which they were found.
+    pub diagnostics: Diagnostics,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diagnostics.render(false))
+    }
+}
+
+/// Compiles an IDL file and everything that it includes.
+///
+/// # Errors
+///
+/// A file that cannot be read, and every error in the files; see [`codes`].
+pub fn compile(main: &Path, options: &Options) -> Result<Compilation, Failure> {
+    let mut sources = Sources::default();
+    let mut sink = Sink::default();
+    if let Err(error) = sources.read(main) {
+        sink.push(error.into_diagnostic(main, None));
+    }
+    run(sources, sink, options)
+}
+
+/// Compiles a text as if it stood in a file called `name`.
+///
+/// Files that it includes are searched beside `name` and in the include directories.
+///
+/// # Errors
+///
+/// Every error in the text and in the files that it includes; see [`codes`].
+pub fn compile_text(name: &str, text: &str, options: &Options) -> Result<Compilation, Failure> {
+    let mut sources = Sources::default();
+    let mut sink = Sink::default();
+    if let Err(error) = sources.add_text(Path::new(name), text) {
+        sink.push(error.into_diagnostic(Path::new(name), None));
+    }
+    run(sources, sink, options)
+}
+
+fn run(mut sources: Sources, mut sink: Sink, options: &Options) -> Result<Compilation, Failure> {
+    let mut model = Model::default();
+    if !sink.has_errors() {
+        let stream = preprocessor::run(&mut sources, &mut sink, options);
+        let tree = parser::parse(&stream, &mut sink);
+        model = check::check(&tree, &sources, &mut sink);
+    }
+    let failed = sink.has_errors();
+    let diagnostics = sink.finish(&sources);
+    if failed {
+        return Err(Failure { diagnostics });
+    }
+    model.files = sources.paths();
+    Ok(Compilation {
+        model,
+        warnings: diagnostics,
+    })
+}

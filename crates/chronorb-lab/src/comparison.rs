@@ -1,0 +1,259 @@
+//! The outcome of a demonstration: the same load without priorities and with them.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::environment::Environment;
+use crate::stats::{Record, Summary};
+use crate::units;
+
+/// How the demonstration loads the server.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// How long each of the two phases lasts.
+    pub phase: Duration,
+    /// The time from one call of the high-priority client to its next.
+    pub period: Duration,
+    /// The number of low-priority client processes.
+    pub low_clients: u32,
+    /// The threads of each of them; each calls, waits for the answer, and calls again.
+    pub threads_per_low_client: u32,
+    /// The number of server threads that serve low-priority requests when there are priorities.
+    pub low_lane_threads: u32,
+    /// The number of server threads that serve high-priority requests when there are priorities.
+    pub high_lane_threads: u32,
+    /// The computing time of one low-priority call.
+    pub low_work: Duration,
+    /// The computing time of one high-priority call.
+    pub high_work: Duration,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            phase: Duration::from_secs(10),
+            period: Duration::from_millis(50),
+            low_clients: 10,
+            threads_per_low_client: 2,
+            low_lane_threads: 2,
+            high_lane_threads: 1,
+            low_work: Duration::from_millis(1),
+            high_work: Duration::from_micros(20),
+        }
+    }
+}
+
+/// The calls of both classes in one phase.
+#[derive(Clone, Debug, Default)]
+pub struct Phase {
+    /// The calls of the high-priority client, from the moment when each was due.
+    pub high: Record,
+    /// The calls of all low-priority clients, from the moment when each was sent.
+    pub low: Record,
+}
+
+/// The same load twice.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// Whether the threads really had real-time priorities in the second phase.
+    pub real_time: bool,
+    /// What was run.
+    pub setup: Setup,
+    /// With one shared pool and no priorities.
+    pub without_priorities: Phase,
+    /// With priorities from the client's thread to the servant.
+    pub with_priorities: Phase,
+    /// Where it was run.
+    pub environment: Environment,
+}
+
+impl Comparison {
+    /// The figures for programs; its JSON is the output of `chronorb demo --json`.
+    #[must_use]
+    pub fn figures(&self) -> Figures<'_> {
+        Figures {
+            real_time: self.real_time,
+            without_priorities: self.without_priorities.figures(),
+            with_priorities: self.with_priorities.figures(),
+            environment: &self.environment,
+        }
+    }
+
+    /// The outcome as a headline, in one line.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let (without, with) = self.high_p99_us();
+        format!(
+            "High-priority p99: {} without priorities, {} with: {}",
+            units::time(without),
+            units::time(with),
+            change(without, with)
+        )
+    }
+
+    /// One sentence that says what the figures mean.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let (without, with) = self.high_p99_us();
+        let low = throughput_change(
+            self.without_priorities.low.calls(),
+            self.with_priorities.low.calls(),
+        );
+        if with < without {
+            format!(
+                "While {} low-priority threads kept the server saturated, 99 of 100 high-priority calls \
+                 were answered within {} when priorities held from the client's thread to the servant, \
+                 and within {} when they did not; the low-priority clients made {low}.",
+                self.setup.low_clients * self.setup.threads_per_low_client,
+                units::time(with),
+                units::time(without),
+            )
+        } else {
+            format!(
+                "Priorities did not help here: 99 of 100 high-priority calls were answered within {} with \
+                 priorities and within {} without; the low-priority clients made {low}.",
+                units::time(with),
+                units::time(without),
+            )
+        }
+    }
+
+    /// What has to be said when the figures are not those of real-time threads.
+    #[must_use]
+    pub fn caveat(&self) -> Option<&'static str> {
+        (!self.real_time).then_some(
+            "These figures are not real-time: this process may not use real-time priorities, so the \
+             threads of both phases ran under the ordinary scheduler, and only the lanes kept the \
+             classes apart.",
+        )
+    }
+
+    fn high_p99_us(&self) -> (f64, f64) {
+        (
+            self.without_priorities.high.quantile_us(0.99),
+            self.with_priorities.high.quantile_us(0.99),
+        )
+    }
+}
+
+/// The figures of a [`Comparison`] for programs.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figures<'a> {
+    real_time: bool,
+    without_priorities: PhaseFigures,
+    with_priorities: PhaseFigures,
+    environment: &'a Environment,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct PhaseFigures {
+    high: Summary,
+    low: Summary,
+}
+
+impl Phase {
+    fn figures(&self) -> PhaseFigures {
+        PhaseFigures {
+            high: self.high.summary(),
+            low: self.low.summary(),
+        }
+    }
+}
+
+fn change(before: f64, after: f64) -> String {
+    if after <= 0.0 || before <= 0.0 {
+        "no comparison".to_owned()
+    } else if after < before {
+        format!("{} times lower", units::factor(before / after))
+    } else {
+        format!("{} times higher", units::factor(after / before))
+    }
+}
+
+fn throughput_change(before: u64, after: u64) -> String {
+    if before == 0 {
+        return "no calls to compare".to_owned();
+    }
+    let percent = (after as f64 / before as f64 - 1.0) * 100.0;
+    if percent.abs() < 0.5 {
+        "as many calls in both".to_owned()
+    } else if percent < 0.0 {
+        format!("{:.0} % fewer calls with priorities", -percent)
+    } else {
+        format!("{percent:.0} % more calls with priorities")
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn comparison(high_without_us: u64, high_with_us: u64) -> Comparison {
+        Comparison {
+            real_time: true,
+            setup: Setup::default(),
+            without_priorities: phase(high_without_us, 20_000),
+            with_priorities: phase(high_with_us, 21_000),
+            environment: Environment::probe(),
+        }
+    }
+
+    fn phase(high_us: u64, low_us: u64) -> Phase {
+        let mut phase = Phase::default();
+        for n in 0..200 {
+            phase.high.add(
+                Duration::from_millis(50 * n),
+                Duration::from_micros(high_us + n % 7 * high_us / 20),
+            );
+        }
+        for n in 0..10_000 {
+            phase.low.add(
+                Duration::from_millis(n),
+                Duration::from_micros(low_us + n % 5000),
+            );
+        }
+        phase
+    }
+
+    #[test]
+    fn the_headline_says_by_how_much() {
+        let headline = comparison(10_000, 100).headline();
+        assert_eq!(
+            headline,
+            "High-priority p99: 13.0 ms without priorities, 130 µs with: 100 times lower"
+        );
+    }
+
+    #[test]
+    fn priorities_that_do_not_help_are_said_not_to_help() {
+        let comparison = comparison(100, 300);
+        assert!(comparison.headline().ends_with("3.0 times higher"));
+        assert!(comparison.meaning().starts_with("Priorities did not help"));
+    }
+
+    #[test]
+    fn figures_that_are_not_real_time_carry_a_caveat() {
+        let mut comparison = comparison(10_000, 100);
+        assert!(comparison.caveat().is_none());
+        comparison.real_time = false;
+        assert!(comparison.caveat().unwrap().contains("not real-time"));
+    }
+
+    #[test]
+    fn figures_for_programs_have_the_documented_shape() {
+        let figures = serde_json::to_value(comparison(10_000, 100).figures()).unwrap();
+        assert_eq!(figures["real_time"], true);
+        assert!(figures["environment"].is_object());
+        for phase in ["without_priorities", "with_priorities"] {
+            for class in ["high", "low"] {
+                let summary = &figures[phase][class];
+                for name in [
+                    "calls", "p50_us", "p99_us", "p999_us", "max_us", "mean_us", "jitter_us",
+                ] {
+                    assert!(summary[name].is_number(), "{phase}.{class}.{name}");
+                }
+            }
+        }
+    }
+}

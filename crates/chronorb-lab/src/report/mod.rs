@@ -1,0 +1,9 @@
+//! What a comparison looks like to people: a table for terminals and a page with plots.
+
+mod page;
+mod plot;
+mod table;
+
+pub use page::{ReportError, html, write_html};
+pub use plot::PlotError;
+pub use table::text_table;

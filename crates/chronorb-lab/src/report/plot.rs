@@ -1,0 +1,268 @@
+//! The plots of the report, as SVG that takes its text colour from the page around it.
+
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use thiserror::Error;
+
+use crate::comparison::Comparison;
+use crate::stats::Record;
+use crate::units;
+
+/// A plot could not be drawn.
+#[derive(Debug, Error)]
+#[error("the plot {name} could not be drawn: {reason}")]
+pub struct PlotError {
+    name: &'static str,
+    reason: String,
+}
+
+/// Latency by percentile: both classes, without and with priorities.
+pub(super) fn latency_by_percentile(comparison: &Comparison) -> Result<String, PlotError> {
+    let curves = [
+        ("high, without priorities", &comparison.without_priorities.high, WITHOUT, THICK, false),
+        ("high, with priorities", &comparison.with_priorities.high, WITH, THICK, false),
+        ("low, without priorities", &comparison.without_priorities.low, WITHOUT, THIN, true),
+        ("low, with priorities", &comparison.with_priorities.low, WITH, THIN, true),
+    ]
+    .map(|(name, record, colour, width, dashed)| (name, percentiles(record), colour, width, dashed));
+    let nines = largest(curves.iter().flat_map(|curve| &curve.1).map(|point| point.0)).ceil();
+
+    draw("latency-by-percentile", |area| {
+        let mut chart = chart(
+            area,
+            (0.0, nines.max(1.0)),
+            decades(curves.iter().flat_map(|curve| &curve.1).map(|point| point.1)),
+            ("percentile of the calls", &|nines: &f64| percentile_label(*nines)),
+        )?;
+        for (name, points, colour, width, dashed) in &curves {
+            let style = colour.stroke_width(*width);
+            let legend = move |(x, y): (i32, i32)| PathElement::new([(x, y), (x + 22, y)], style);
+            let points = points.iter().copied();
+            if *dashed {
+                chart.draw_series(DashedLineSeries::new(points, 5, 4, style))?.label(*name).legend(
+                    move |(x, y)| DashedPathElement::new([(x, y), (x + 22, y)], 5, 4, style),
+                );
+            } else {
+                chart.draw_series(LineSeries::new(points, style))?.label(*name).legend(legend);
+            }
+        }
+        legend(&mut chart, SeriesLabelPosition::UpperLeft)
+    })
+}
+
+/// The latency of each high-priority call over time, without and with priorities.
+pub(super) fn latency_over_time(comparison: &Comparison) -> Result<String, PlotError> {
+    let courses = [
+        ("without priorities", &comparison.without_priorities.high, WITHOUT),
+        ("with priorities", &comparison.with_priorities.high, WITH),
+    ]
+    .map(|(name, record, colour)| (name, course(record), colour));
+    let seconds = comparison.setup.phase.as_secs_f64();
+
+    draw("latency-over-time", |area| {
+        let (low, high) = decades(courses.iter().flat_map(|course| &course.1).map(|point| point.1));
+        let mut chart = chart(
+            area,
+            (0.0, seconds),
+            // A decade above the highest point makes room for the legend.
+            (low, high + 1.0),
+            ("time since the start of the phase", &|seconds: &f64| format!("{seconds} s")),
+        )?;
+        for (name, points, colour) in &courses {
+            chart.draw_series(LineSeries::new(
+                points.iter().copied(),
+                colour.mix(0.35).stroke_width(THIN),
+            ))?;
+            chart
+                .draw_series(points.iter().map(|point| Circle::new(*point, 2, colour.filled())))?
+                .label(*name)
+                .legend(|(x, y)| Circle::new((x + 11, y), 4, colour.filled()));
+        }
+        legend(&mut chart, SeriesLabelPosition::UpperLeft)
+    })
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Chart<'a, 'b> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type DrawError = DrawingAreaErrorKind<std::io::Error>;
+
+/// Runs `content` on an empty picture and makes its text follow the page.
+fn draw(
+    name: &'static str,
+    content: impl FnOnce(&Area<'_>) -> Result<(), DrawError>,
+) -> Result<String, PlotError> {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    content(&area)
+        .and_then(|()| area.present())
+        .map_err(|error| PlotError {
+            name,
+            reason: error.to_string(),
+        })?;
+    drop(area);
+    Ok(svg.replace(TEXT_IN_SVG, "currentColor"))
+}
+
+/// A chart whose vertical axis is the logarithm of a latency in µs.
+fn chart<'a, 'b>(
+    area: &'b Area<'a>,
+    (left, right): (f64, f64),
+    (bottom, top): (f64, f64),
+    (x_name, x_label): (&str, &dyn Fn(&f64) -> String),
+) -> Result<Chart<'a, 'b>, DrawError> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .x_label_area_size(52)
+        .y_label_area_size(78)
+        .build_cartesian_2d(left..right, bottom..top)?;
+    let text = (FONT, TEXT_SIZE).into_font().color(&TEXT);
+    chart
+        .configure_mesh()
+        .axis_style(TEXT.mix(0.6))
+        .bold_line_style(TEXT.mix(0.18))
+        .max_light_lines(0)
+        .label_style(text.clone())
+        .axis_desc_style(text)
+        .x_desc(x_name)
+        .x_labels((right - left).round() as usize + 1)
+        .x_label_formatter(x_label)
+        .y_desc("latency (logarithmic)")
+        .y_labels((top - bottom).round() as usize + 1)
+        .y_label_formatter(&|exponent: &f64| decade_label(*exponent))
+        .draw()?;
+    Ok(chart)
+}
+
+fn legend(chart: &mut Chart<'_, '_>, position: SeriesLabelPosition) -> Result<(), DrawError> {
+    chart
+        .configure_series_labels()
+        .position(position)
+        .margin(10)
+        .legend_area_size(30)
+        .border_style(TEXT.mix(0.18))
+        .label_font((FONT, TEXT_SIZE).into_font().color(&TEXT))
+        .draw()
+}
+
+/// The quantiles that the number of calls supports, as (number of nines, logarithm of the latency).
+fn percentiles(record: &Record) -> Vec<(f64, f64)> {
+    if record.calls() == 0 {
+        return Vec::new();
+    }
+    let end = (record.calls() as f64).log10();
+    let steps = 200;
+    (0..=steps)
+        .map(|step| {
+            let nines = end * f64::from(step) / f64::from(steps);
+            let latency = if step == steps {
+                record.max_us()
+            } else {
+                record.quantile_us(1.0 - 10_f64.powf(-nines))
+            };
+            (nines, exponent(latency))
+        })
+        .collect()
+}
+
+fn course(record: &Record) -> Vec<(f64, f64)> {
+    record
+        .points()
+        .iter()
+        .map(|point| (point.at_ns as f64 / 1e9, exponent(point.latency_ns as f64 / 1e3)))
+        .collect()
+}
+
+/// The logarithm of a latency; 1 ns is the least that the clock tells.
+fn exponent(us: f64) -> f64 {
+    us.max(1e-3).log10()
+}
+
+/// The whole decades that hold all `exponents`.
+fn decades(exponents: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let top = largest(exponents.clone()).ceil();
+    let bottom = -largest(exponents.map(|exponent| -exponent)).ceil();
+    if bottom < top { (bottom, top) } else { (top - 1.0, top) }
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.reduce(f64::max).unwrap_or(0.0)
+}
+
+/// 0 nines is the minimum, 1 is 90 %, 2 is 99 % …
+fn percentile_label(nines: f64) -> String {
+    match nines.round() as usize {
+        0 => "0".to_owned(),
+        1 => "90".to_owned(),
+        2 => "99".to_owned(),
+        nines => format!("99.{}", "9".repeat(nines - 2)),
+    }
+}
+
+fn decade_label(exponent: f64) -> String {
+    let us = 10_f64.powf(exponent);
+    let text = units::time(us);
+    // A decade needs no digits behind the point.
+    match text.split_once(' ') {
+        Some((value, unit)) if us >= 1.0 => {
+            format!("{} {unit}", value.split('.').next().unwrap_or(value))
+        }
+        _ => text,
+    }
+}
+
+const SIZE: (u32, u32) = (960, 440);
+const FONT: &str = "sans-serif";
+const TEXT_SIZE: i32 = 15;
+const THICK: u32 = 3;
+const THIN: u32 = 1;
+
+/// Stands for the text colour of the page; drawn nowhere else.
+const TEXT: RGBColor = RGBColor(1, 2, 3);
+const TEXT_IN_SVG: &str = "#010203";
+
+// Two colours that can be told apart on white and on black, and by the colour-blind.
+const WITHOUT: RGBColor = RGBColor(0xd9, 0x62, 0x2b);
+const WITH: RGBColor = RGBColor(0x2f, 0x8f, 0xd0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::tests::comparison;
+    use crate::comparison::Phase;
+
+    #[test]
+    fn plots_name_their_axes_units_and_series() {
+        let comparison = comparison(10_000, 100);
+        let percentiles = latency_by_percentile(&comparison).unwrap();
+        for text in ["percentile of the calls", "99.9", "latency (logarithmic)", "10 ms", "100 µs", "low, with priorities"] {
+            assert!(percentiles.contains(text), "{text}");
+        }
+        let course = latency_over_time(&comparison).unwrap();
+        for text in ["time since the start", "10 s", "without priorities"] {
+            assert!(course.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_and_axes_follow_the_page() {
+        let svg = latency_by_percentile(&comparison(10_000, 100)).unwrap();
+        assert!(svg.contains("currentColor"));
+        assert!(!svg.contains(TEXT_IN_SVG));
+        assert!(!svg.contains("#000000"));
+    }
+
+    #[test]
+    fn a_phase_without_calls_can_be_drawn() {
+        let mut comparison = comparison(10_000, 100);
+        comparison.without_priorities = Phase::default();
+        comparison.with_priorities = Phase::default();
+        assert!(latency_by_percentile(&comparison).is_ok());
+        assert!(latency_over_time(&comparison).is_ok());
+    }
+
+    #[test]
+    fn axis_labels_are_round() {
+        assert_eq!([0.0, 1.0, 2.0, 3.0, 4.0].map(percentile_label), ["0", "90", "99", "99.9", "99.99"]);
+        assert_eq!([0.0, 1.0, 2.0, 3.0, 6.0].map(decade_label), ["1 µs", "10 µs", "100 µs", "1 ms", "1 s"]);
+    }
+}

@@ -1,0 +1,316 @@
+//! Latencies of one class of calls: a histogram, exact moments and the course over time.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::series::{Point, Series};
+
+/// The latencies of one class of calls.
+///
+/// A record holds a histogram with three significant digits from 1 ns to 60 s, the exact number,
+/// mean, standard deviation and maximum, and a bounded course over time that keeps every peak. Its
+/// size does not depend on the number of calls. Records of several clients [`merge`](Self::merge).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(try_from = "Transcript", into = "Transcript")]
+pub struct Record {
+    histogram: Histogram<u64>,
+    moments: Moments,
+    series: Series,
+}
+
+impl Record {
+    /// An empty record.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            // The bounds are constants that the histogram accepts, so this cannot fail.
+            histogram: Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
+                .expect("the bounds of the histogram are valid"),
+            moments: Moments::default(),
+            series: Series::default(),
+        }
+    }
+
+    /// Adds a call that was due `at` after the start of the measurement and took `latency`.
+    ///
+    /// A latency above 60 s counts as 60 s in the percentiles; mean and maximum stay exact.
+    pub fn add(&mut self, at: Duration, latency: Duration) {
+        let latency_ns = saturating_ns(latency);
+        self.histogram.saturating_record(latency_ns.max(1));
+        self.moments.add(latency_ns);
+        self.series.add(Point {
+            at_ns: saturating_ns(at),
+            latency_ns,
+        });
+    }
+
+    /// Adds all calls of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram
+            .add(&other.histogram)
+            .expect("all records have the same bounds");
+        self.moments.merge(&other.moments);
+        self.series.merge(&other.series);
+    }
+
+    /// The number of calls.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.moments.calls
+    }
+
+    /// The latency in µs that the share `quantile` (0.0 to 1.0) of the calls did not exceed.
+    ///
+    /// It is exact to three digits and never above [`max_us`](Self::max_us); 0 without calls.
+    #[must_use]
+    pub fn quantile_us(&self, quantile: f64) -> f64 {
+        let value = self.histogram.value_at_quantile(quantile);
+        us(value.min(self.moments.max_ns))
+    }
+
+    /// The longest latency in µs, exact; 0 without calls.
+    #[must_use]
+    pub fn max_us(&self) -> f64 {
+        us(self.moments.max_ns)
+    }
+
+    /// The course over time: at most a few thousand points, in the order of time.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        self.series.points()
+    }
+
+    /// The figures of a table.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary {
+            calls: self.calls(),
+            p50_us: self.quantile_us(0.5),
+            p99_us: self.quantile_us(0.99),
+            p999_us: self.quantile_us(0.999),
+            max_us: self.max_us(),
+            mean_us: to_ns_digits(self.moments.mean_ns / 1e3),
+            jitter_us: to_ns_digits(self.moments.deviation_ns() / 1e3),
+        }
+    }
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The latencies of one class of calls in figures, all in µs.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Summary {
+    /// The number of calls.
+    pub calls: u64,
+    /// The median.
+    pub p50_us: f64,
+    /// 99 % of the calls took at most this long.
+    pub p99_us: f64,
+    /// 99.9 % of the calls took at most this long; the maximum when there are fewer than 1000 calls.
+    pub p999_us: f64,
+    /// The longest call.
+    pub max_us: f64,
+    /// The arithmetic mean.
+    pub mean_us: f64,
+    /// The jitter: the standard deviation of the latency.
+    pub jitter_us: f64,
+}
+
+/// Number, mean, sum of squared deviations and maximum, kept exactly while calls come in.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+struct Moments {
+    calls: u64,
+    mean_ns: f64,
+    squares: f64,
+    max_ns: u64,
+}
+
+impl Moments {
+    /// Welford's update.
+    fn add(&mut self, latency_ns: u64) {
+        self.calls += 1;
+        let distance = latency_ns as f64 - self.mean_ns;
+        self.mean_ns += distance / self.calls as f64;
+        self.squares += distance * (latency_ns as f64 - self.mean_ns);
+        self.max_ns = self.max_ns.max(latency_ns);
+    }
+
+    /// Chan's formula for two sets.
+    fn merge(&mut self, other: &Self) {
+        if other.calls == 0 {
+            return;
+        }
+        let (own, others) = (self.calls as f64, other.calls as f64);
+        let all = own + others;
+        let distance = other.mean_ns - self.mean_ns;
+        self.mean_ns += distance * others / all;
+        self.squares += other.squares + distance * distance * own * others / all;
+        self.calls += other.calls;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    fn deviation_ns(&self) -> f64 {
+        if self.calls < 2 {
+            return 0.0;
+        }
+        (self.squares / self.calls as f64).sqrt()
+    }
+}
+
+/// A record on its way from one process to another: only the buckets that hold something.
+#[derive(Deserialize, Serialize)]
+struct Transcript {
+    buckets: Vec<(u64, u64)>,
+    moments: Moments,
+    points: Vec<Point>,
+}
+
+impl From<Record> for Transcript {
+    fn from(record: Record) -> Self {
+        Self {
+            buckets: record
+                .histogram
+                .iter_recorded()
+                .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+                .collect(),
+            moments: record.moments,
+            points: record.series.points().to_vec(),
+        }
+    }
+}
+
+impl TryFrom<Transcript> for Record {
+    type Error = String;
+
+    fn try_from(transcript: Transcript) -> Result<Self, Self::Error> {
+        let mut record = Self::new();
+        for (value, count) in transcript.buckets {
+            record
+                .histogram
+                .record_n(value, count)
+                .map_err(|_| format!("{value} ns is outside the histogram"))?;
+        }
+        if record.histogram.len() != transcript.moments.calls {
+            return Err(format!(
+                "{} calls in the histogram, {} in the moments",
+                record.histogram.len(),
+                transcript.moments.calls
+            ));
+        }
+        record.moments = transcript.moments;
+        for point in transcript.points {
+            record.series.add(point);
+        }
+        Ok(record)
+    }
+}
+
+fn saturating_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+/// Cuts the digits below 1 ns, which no clock here measures.
+fn to_ns_digits(us: f64) -> f64 {
+    (us * 1e3).round() / 1e3
+}
+
+const LONGEST_NS: u64 = 60_000_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(latencies_us: impl IntoIterator<Item = u64>) -> Record {
+        let mut record = Record::new();
+        for (index, latency) in latencies_us.into_iter().enumerate() {
+            record.add(
+                Duration::from_millis(index as u64),
+                Duration::from_micros(latency),
+            );
+        }
+        record
+    }
+
+    fn assert_close(left: f64, right: f64) {
+        assert!(
+            (left - right).abs() <= right.abs() * 1e-3,
+            "{left} is not {right}"
+        );
+    }
+
+    #[test]
+    fn summary_of_the_numbers_from_1_to_1000() {
+        let summary = record(1..=1000).summary();
+        assert_eq!(summary.calls, 1000);
+        assert_close(summary.p50_us, 500.0);
+        assert_close(summary.p99_us, 990.0);
+        assert_close(summary.p999_us, 999.0);
+        assert_eq!(summary.max_us, 1000.0);
+        assert_eq!(summary.mean_us, 500.5);
+        // The standard deviation of 1..n is the root of (n² - 1) / 12.
+        assert_close(summary.jitter_us, (999_999.0_f64 / 12.0).sqrt());
+    }
+
+    #[test]
+    fn an_empty_record_is_all_zero() {
+        assert_eq!(Record::new().summary(), Summary::default());
+    }
+
+    #[test]
+    fn percentiles_never_exceed_the_maximum() {
+        let record = record([1_234_567]);
+        assert_eq!(record.quantile_us(1.0), record.max_us());
+        assert_eq!(record.max_us(), 1_234_567.0);
+    }
+
+    #[test]
+    fn latencies_beyond_the_histogram_keep_their_maximum() {
+        let mut record = Record::new();
+        record.add(Duration::ZERO, Duration::from_secs(90));
+        assert_eq!(record.max_us(), 90e6);
+        assert!(record.quantile_us(0.5) >= 59.9e6);
+    }
+
+    #[test]
+    fn merged_records_equal_one_record_of_all_calls() {
+        let mut merged = record(1..=300);
+        merged.merge(&record(301..=1000));
+        merged.merge(&Record::new());
+        let whole = record(1..=1000).summary();
+        let merged = merged.summary();
+        assert_eq!(merged.calls, whole.calls);
+        assert_eq!(merged.p99_us, whole.p99_us);
+        assert_close(merged.mean_us, whole.mean_us);
+        assert_close(merged.jitter_us, whole.jitter_us);
+    }
+
+    #[test]
+    fn a_record_survives_the_way_to_another_process() {
+        let sent = record((1..=5000).map(|n| n * n % 7919 + 1));
+        let text = serde_json::to_string(&sent).unwrap();
+        let received: Record = serde_json::from_str(&text).unwrap();
+        assert_eq!(received.summary(), sent.summary());
+        assert_eq!(received.points(), sent.points());
+    }
+
+    #[test]
+    fn a_record_that_contradicts_itself_is_refused() {
+        for text in [
+            r#"{"buckets":[[5,1]],"moments":{"calls":2,"mean_ns":5,"squares":0,"max_ns":5},"points":[]}"#,
+            r#"{"buckets":[[99000000000,1]],"moments":{"calls":1,"mean_ns":5,"squares":0,"max_ns":5},"points":[]}"#,
+        ] {
+            assert!(serde_json::from_str::<Record>(text).is_err());
+        }
+    }
+}

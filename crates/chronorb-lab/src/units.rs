@@ -1,0 +1,75 @@
+//! Figures as people read them.
+
+/// A time given in µs, with three digits and its unit: `87.2 µs`, `9.81 ms`, `1.20 s`.
+pub(crate) fn time(us: f64) -> String {
+    let (value, unit) = if us < 999.5 {
+        (us, "µs")
+    } else if us < 999_500.0 {
+        (us / 1e3, "ms")
+    } else {
+        (us / 1e6, "s")
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A ratio, with two digits below ten and none above: `3.4`, `109`.
+pub(crate) fn factor(ratio: f64) -> String {
+    if ratio < 9.95 {
+        format!("{ratio:.1}")
+    } else {
+        format!("{ratio:.0}")
+    }
+}
+
+/// A number with its thousands apart: `16 204`, with no-break spaces.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{a0}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn three_digits(value: f64) -> String {
+    if value < 9.995 {
+        format!("{value:.2}")
+    } else if value < 99.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_a_fitting_unit() {
+        let texts = [0.0, 9.999, 87.23, 999.4, 999.6, 9_812.0, 1_200_000.0].map(time);
+        assert_eq!(
+            texts,
+            [
+                "0.00 µs", "10.0 µs", "87.2 µs", "999 µs", "1.00 ms", "9.81 ms", "1.20 s"
+            ]
+        );
+    }
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        let texts = [7, 180, 16_204, 1_000_000].map(count);
+        assert_eq!(
+            texts,
+            ["7", "180", "16\u{a0}204", "1\u{a0}000\u{a0}000"]
+        );
+    }
+
+    #[test]
+    fn factors_have_a_decimal_only_when_small() {
+        assert_eq!([1.04, 9.96, 109.3].map(factor), ["1.0", "10", "109"]);
+    }
+}

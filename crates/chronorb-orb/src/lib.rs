@@ -1,0 +1,1 @@
+//! The ORB core of chronorb: object references, POA, RT-CORBA thread pools.

@@ -1,0 +1,1 @@
+//! Real-time Linux for chronorb: threads, priorities, priority-inheritance mutex, clocks.

@@ -1,0 +1,107 @@
+//! What can go wrong, by operation.
+
+use std::io;
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// An endpoint could not be opened.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// The host does not resolve to an address.
+    #[error("cannot listen on {endpoint}: the host name does not resolve: {source}")]
+    Unresolved {
+        /// The endpoint as given.
+        endpoint: String,
+        /// The resolver's word.
+        source: io::Error,
+    },
+    /// The address is in use, not of this machine, or not permitted.
+    #[error("cannot listen on {endpoint}: {source}")]
+    Refused {
+        /// The endpoint as given.
+        endpoint: String,
+        /// The system's word.
+        source: io::Error,
+    },
+}
+
+/// A peer could not be reached.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The host does not resolve to an address.
+    #[error("the host name {host} does not resolve: {source}")]
+    Unresolved {
+        /// The host name.
+        host: String,
+        /// The resolver's word.
+        source: io::Error,
+    },
+    /// Nobody listens there, or there is no way to it.
+    #[error("no connection to {address}: {source}")]
+    Refused {
+        /// The address tried last.
+        address: String,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// The deadline passed first.
+    #[error("no connection to {address} in time")]
+    TimedOut {
+        /// The address tried last.
+        address: String,
+    },
+}
+
+/// A connection could not be taken in.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// No descriptor or memory is left; the connection waits in the backlog.
+    #[error("no descriptor is left for a connection")]
+    Exhausted,
+    /// The endpoint is broken.
+    #[error("accepting failed: {0}")]
+    Failed(Errno),
+}
+
+/// Octets could not be moved.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum IoError {
+    /// Nothing can be moved without waiting.
+    #[error("would have to wait")]
+    WouldBlock,
+    /// The deadline passed first.
+    #[error("the deadline passed")]
+    TimedOut,
+    /// The peer ended the stream.
+    #[error("the peer closed the connection")]
+    Closed,
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Broken(Errno),
+}
+
+impl IoError {
+    /// What an error number of a stream means.
+    pub(crate) fn from_errno(errno: Errno) -> Self {
+        match errno {
+            Errno::AGAIN => Self::WouldBlock,
+            Errno::CONNRESET | Errno::PIPE => Self::Closed,
+            other => Self::Broken(other),
+        }
+    }
+}
+
+/// A message could not be sent whole.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("{cause} after {sent} octets")]
+pub struct SendError {
+    /// How many octets the transport took before.
+    pub sent: usize,
+    /// Why not the rest.
+    pub cause: IoError,
+}

@@ -1,0 +1,151 @@
+//! Transports of chronorb: how octets get from one endsystem to another.
+//!
+//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes
+//! connections in, [`Connection`] moves octets. Each transport is a folder
+//! with the same set of files (`acceptor`, `connection`, `mod`), and none
+//! knows what the octets mean. [`Reactor`] waits for many of them at once.
+//!
+//! A connection offers both ways of waiting: `try_*` for a thread that serves
+//! many connections through a reactor and must not wait on one, and
+//! `recv`/`send_all` with a [`Deadline`] for a thread that has a connection
+//! to itself.
+
+mod endpoint;
+mod error;
+mod reactor;
+pub mod tcp;
+
+use std::fmt;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use chronorb_rt::Deadline;
+
+pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
+pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
+pub use reactor::{Event, Interest, Reactor};
+
+/// Where a peer can be reached: a host name or address, and a port.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Address {
+    /// A host name, or an IPv4 or IPv6 address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Properties that a transport sets on its sockets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SocketOptions {
+    /// Send small messages at once (`TCP_NODELAY`).
+    pub no_delay: bool,
+    /// Probe idle peers (`SO_KEEPALIVE`).
+    pub keep_alive: bool,
+    /// Send buffer in octets; `None` leaves the kernel's choice.
+    pub send_buffer: Option<u32>,
+    /// Receive buffer in octets; `None` leaves the kernel's choice.
+    pub receive_buffer: Option<u32>,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            no_delay: true,
+            keep_alive: true,
+            send_buffer: None,
+            receive_buffer: None,
+        }
+    }
+}
+
+/// One kind of transport.
+pub trait Transport: fmt::Debug + Send + Sync {
+    /// The scheme of its endpoints, for example `iiop`.
+    fn scheme(&self) -> &'static str;
+
+    /// Opens every address of an endpoint for connections.
+    ///
+    /// # Errors
+    /// [`ListenError`] says which address, and why not. Nothing stays open then.
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        options: SocketOptions,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError>;
+
+    /// Connects to a peer.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; at the latest when `deadline` has passed.
+    fn connect(
+        &self,
+        address: &Address,
+        options: SocketOptions,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError>;
+}
+
+/// An open endpoint. Never waits: a [`Reactor`] does.
+pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
+    /// Takes the next connection, or `None` where there is none at present.
+    ///
+    /// # Errors
+    /// [`AcceptError::Exhausted`] where no descriptor is left: try again
+    /// later; [`AcceptError::Failed`] for anything else.
+    fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError>;
+
+    /// Where peers reach it: what object references publish.
+    fn published(&self) -> &Address;
+}
+
+/// A connected stream of octets.
+pub trait Connection: AsFd + fmt::Debug + Send + Sync {
+    /// Receives what is there, without waiting.
+    ///
+    /// # Errors
+    /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Closed`] at the end of the stream.
+    fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
+
+    /// Sends as much as fits into the transport's buffer, without waiting.
+    ///
+    /// # Errors
+    /// [`IoError::WouldBlock`] where nothing fits.
+    fn try_send(&self, octets: &[u8]) -> Result<usize, IoError>;
+
+    /// Receives at least one octet, and waits for it.
+    ///
+    /// The wait ends at the deadline, or later by at most an eighth of the time that was left.
+    ///
+    /// # Errors
+    /// [`IoError::TimedOut`] at the deadline; [`IoError::Closed`] at the end of the stream.
+    fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
+
+    /// Sends all octets, and waits until the transport has taken them.
+    ///
+    /// # Errors
+    /// [`SendError`] says how many octets went before.
+    fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError>;
+
+    /// Ends both directions, so that a thread that waits on it returns.
+    fn shutdown(&self);
+
+    /// The other side, for messages to people.
+    fn peer(&self) -> String;
+}
+
+/// How far a wait may be longer than asked for before the socket's time-out is set anew.
+///
+/// Setting it costs a system call; a call with the same time-out as the one before must not pay it.
+fn time_out_fits(set: Duration, wanted: Duration) -> bool {
+    set >= wanted && set - wanted <= wanted / 8
+}

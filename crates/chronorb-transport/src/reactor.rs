@@ -1,0 +1,148 @@
+//! Waiting for many connections at once: an epoll set.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::time::Timespec;
+
+/// An edge-triggered epoll set that several threads may wait on.
+///
+/// The kernel is the leader's baton of Leader/Followers: of the threads that
+/// wait, it wakes one for each event, and the others go on waiting. A thread
+/// takes one event at a time, so that the next is there for the next thread.
+/// Edge-triggered sets are not polled again at each wait, which level-triggered
+/// ones are; who gets an event must therefore read until nothing is left, or
+/// [`rearm`](Self::rearm).
+#[derive(Debug)]
+pub struct Reactor {
+    set: OwnedFd,
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Interest {
+    /// Octets or connections to take in.
+    Read,
+    /// That, and room to send.
+    ReadWrite,
+    /// A descriptor that stays readable and shall wake every thread: level-triggered.
+    Everyone,
+}
+
+impl Interest {
+    fn flags(self) -> epoll::EventFlags {
+        match self {
+            Self::Read => epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET,
+            Self::ReadWrite => Self::Read.flags() | epoll::EventFlags::OUT,
+            Self::Everyone => epoll::EventFlags::IN,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Event {
+    /// The token that the descriptor was added with.
+    pub token: u64,
+    /// There may be room to send.
+    pub writable: bool,
+}
+
+impl Reactor {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// Where no descriptor is left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            set: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        })
+    }
+
+    /// Adds a descriptor. It leaves the set when it is closed.
+    ///
+    /// # Errors
+    /// Where the kernel's memory or the user's limit of watches is exhausted.
+    pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::add(&self.set, fd, data, interest.flags())?;
+        Ok(())
+    }
+
+    /// Looks at the descriptor again: if it is ready, or has room to send where that is asked
+    /// for, an event follows at once.
+    ///
+    /// # Errors
+    /// Where the descriptor is not in the set.
+    pub fn rearm(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::modify(&self.set, fd, data, interest.flags())?;
+        Ok(())
+    }
+
+    /// Waits for one event; `None` when the time is over, or a signal came.
+    ///
+    /// # Errors
+    /// Where the set is broken, which only a bug can do.
+    pub fn wait(&self, time_out: Option<Duration>) -> io::Result<Option<Event>> {
+        let time_out = time_out.map(|t| Timespec {
+            tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: t.subsec_nanos().into(),
+        });
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }];
+        match epoll::wait(&self.set, &mut events, time_out.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => Ok(None),
+            Ok(_) => {
+                let event = events[0];
+                let flags = event.flags;
+                Ok(Some(Event {
+                    token: event.data.u64(),
+                    writable: flags.contains(epoll::EventFlags::OUT),
+                }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    const NOW: Option<Duration> = Some(Duration::ZERO);
+
+    #[test]
+    fn an_edge_is_told_once_and_again_after_rearming() -> io::Result<()> {
+        let reactor = Reactor::new()?;
+        let (mut near, far) = UnixStream::pair()?;
+        reactor.add(&far, 7, Interest::Read)?;
+        assert_eq!(reactor.wait(NOW)?, None);
+
+        near.write_all(b"x")?;
+        assert_eq!(reactor.wait(NOW)?.map(|e| e.token), Some(7));
+        assert_eq!(reactor.wait(NOW)?, None, "the edge was taken");
+
+        reactor.rearm(&far, 7, Interest::Read)?;
+        assert_eq!(reactor.wait(NOW)?.map(|e| e.token), Some(7));
+        Ok(())
+    }
+
+    #[test]
+    fn rearming_for_room_tells_at_once() -> io::Result<()> {
+        let reactor = Reactor::new()?;
+        let (_near, far) = UnixStream::pair()?;
+        reactor.add(&far, 7, Interest::Read)?;
+        reactor.rearm(&far, 7, Interest::ReadWrite)?;
+        let event = reactor.wait(NOW)?.expect("there is room");
+        assert!(event.writable);
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! A TCP connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use chronorb_rt::Deadline;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown, sockopt};
+use rustix::time::Timespec;
+
+use super::{set_options, socket};
+use crate::{ConnectError, Connection, IoError, SendError, SocketOptions, time_out_fits};
+
+/// A connected TCP socket in blocking mode; `try_*` ask for no wait call by call.
+#[derive(Debug)]
+pub(super) struct TcpConnection {
+    socket: OwnedFd,
+    /// The socket's time-outs in nanoseconds, 0 before the first is set. They
+    /// spare a `poll` for each wait, and are set only when they change.
+    receive_time_out: AtomicU64,
+    send_time_out: AtomicU64,
+}
+
+impl TcpConnection {
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            receive_time_out: AtomicU64::new(0),
+            send_time_out: AtomicU64::new(0),
+        }
+    }
+
+    /// Connects, and waits for it until the deadline.
+    pub(super) fn open(
+        address: SocketAddr,
+        options: SocketOptions,
+        deadline: Deadline,
+    ) -> Result<Self, ConnectError> {
+        let refused = |source: io::Error| ConnectError::Refused {
+            address: address.to_string(),
+            source,
+        };
+        let socket = socket(&address).map_err(refused)?;
+        set_options(&socket, options).map_err(refused)?;
+        rustix::io::ioctl_fionbio(&socket, true).map_err(|e| refused(e.into()))?;
+        match net::connect(&socket, &address) {
+            Ok(()) => {}
+            Err(Errno::INPROGRESS) => wait_connected(&socket, address, deadline)?,
+            Err(error) => return Err(refused(error.into())),
+        }
+        rustix::io::ioctl_fionbio(&socket, false).map_err(|e| refused(e.into()))?;
+        Ok(Self::new(socket))
+    }
+
+    /// The time that is left, with the socket's time-out set to it where the old one is too far off.
+    fn arm(
+        &self,
+        deadline: Deadline,
+        set: &AtomicU64,
+        which: sockopt::Timeout,
+    ) -> Result<(), IoError> {
+        let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
+        let remaining = remaining.max(SHORTEST_TIME_OUT);
+        let present = Duration::from_nanos(set.load(Ordering::Relaxed));
+        if !time_out_fits(present, remaining) {
+            // A little more than what is left, so that the next call with the same time-out fits.
+            let generous = remaining + remaining / 16;
+            sockopt::set_socket_timeout(&self.socket, which, Some(generous))
+                .map_err(IoError::from_errno)?;
+            let nanoseconds = u64::try_from(generous.as_nanos()).unwrap_or(u64::MAX);
+            set.store(nanoseconds, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Connection for TcpConnection {
+    fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        receive(&self.socket, room, RecvFlags::DONTWAIT)
+    }
+
+    fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
+        send(&self.socket, octets, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+    }
+
+    fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+        loop {
+            self.arm(deadline, &self.receive_time_out, sockopt::Timeout::Recv)?;
+            match receive(&self.socket, room, RecvFlags::empty()) {
+                Err(IoError::WouldBlock) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        let mut sent = 0;
+        while sent < octets.len() {
+            let step = self
+                .arm(deadline, &self.send_time_out, sockopt::Timeout::Send)
+                .and_then(|()| send(&self.socket, &octets[sent..], SendFlags::NOSIGNAL));
+            match step {
+                Ok(n) => sent += n,
+                Err(IoError::WouldBlock) => {}
+                Err(cause) => return Err(SendError { sent, cause }),
+            }
+        }
+        Ok(())
+    }
+
+    fn shutdown(&self) {
+        // A connection that is gone already needs no end.
+        let _ = net::shutdown(&self.socket, Shutdown::Both);
+    }
+
+    fn peer(&self) -> String {
+        net::getpeername(&self.socket)
+            .ok()
+            .and_then(|address| SocketAddr::try_from(address).ok())
+            .map_or_else(|| "a peer that is gone".to_owned(), |a| a.to_string())
+    }
+}
+
+impl AsFd for TcpConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn receive(socket: &OwnedFd, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
+    loop {
+        match net::recv(socket, &mut *room, flags) {
+            Ok((0, _)) if !room.is_empty() => return Err(IoError::Closed),
+            Ok((n, _)) => return Ok(n),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(IoError::from_errno(error)),
+        }
+    }
+}
+
+fn send(socket: &OwnedFd, octets: &[u8], flags: SendFlags) -> Result<usize, IoError> {
+    loop {
+        match net::send(socket, octets, flags) {
+            Ok(n) => return Ok(n),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(IoError::from_errno(error)),
+        }
+    }
+}
+
+fn wait_connected(
+    socket: &OwnedFd,
+    address: SocketAddr,
+    deadline: Deadline,
+) -> Result<(), ConnectError> {
+    let timed_out = || ConnectError::TimedOut {
+        address: address.to_string(),
+    };
+    let refused = |source: io::Error| ConnectError::Refused {
+        address: address.to_string(),
+        source,
+    };
+    loop {
+        let remaining = deadline.remaining().ok_or_else(timed_out)?;
+        let time_out = Timespec {
+            tv_sec: i64::try_from(remaining.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: remaining.subsec_nanos().into(),
+        };
+        match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&time_out)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => {
+                return match sockopt::socket_error(socket) {
+                    Ok(Ok(())) => Ok(()),
+                    Ok(Err(error)) | Err(error) => Err(refused(error.into())),
+                };
+            }
+            Err(error) => return Err(refused(error.into())),
+        }
+    }
+}
+
+/// A socket time-out of 0 would mean for ever (socket(7)).
+const SHORTEST_TIME_OUT: Duration = Duration::from_micros(1);
