@@ -1,1 +1,41 @@
-//! IDL to Rust for chronorb, to be called from build.rs.
+//! IDL to Rust for chronorb, to be called from `build.rs`.
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() -> Result<(), chronorb_build::BuildError> {
+//!     chronorb_build::configure()
+//!         .include("idl")
+//!         .compile(&["idl/quoter.idl", "idl/market.idl"])
+//! }
+//! ```
+//!
+//! The program takes each of them in with `chronorb::include_idl!("quoter")`.
+//!
+//! # What becomes of the IDL
+//!
+//! | IDL | Rust |
+//! |---|---|
+//! | module `Market` | `mod market` |
+//! | struct `Quote` | `Quote<'a>`, a `Copy` view into the message, and `QuoteBuf`, which owns; one `Copy` struct where the size is fixed |
+//! | exception | as a struct, and an error |
+//! | enum, constant, typedef | enum, `const`, `type` |
+//! | interface `Quoter` | `Quoter`, the object reference; `QuoterServant`, the trait to implement; `QuoterSkeleton`, which dispatches to it; `mod quoter` for what is defined inside |
+//! | operation that raises | `Result` with an enum, `GetQuoteError` |
+//! | result of variable size | owned from `get_quote`, borrowed from `get_quote_in` |
+//!
+//! Names take the case that Rust expects. Where two become the same, or for a
+//! better one, there is `@rust::name("x")`.
+
+pub mod perfect_hash;
+
+mod builder;
+mod files;
+mod generate;
+mod names;
+mod realtime;
+mod shape;
+
+pub use builder::{BuildError, Builder, compile, configure};
+pub use generate::{GenerateError, GenerateOptions, generate};
+pub use names::Place;
+pub use realtime::real_time_annotations;

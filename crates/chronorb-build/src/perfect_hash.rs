@@ -101,7 +101,14 @@ mod tests {
 
     #[test]
     fn every_name_has_its_own_slot() {
-        let names = ["bind", "rebind", "bind_context", "resolve", "unbind", "list"];
+        let names = [
+            "bind",
+            "rebind",
+            "bind_context",
+            "resolve",
+            "unbind",
+            "list",
+        ];
         let table = find(&names).expect("distinct names");
         let shift = u64::BITS - table.slots.len().trailing_zeros();
         for (number, name) in names.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The runtime's table finds what the generator's perfect hash promises.
 
-#[path = "../runtime/operation_table.rs"]
+#[allow(dead_code, unreachable_pub, reason = "it is a part of the runtime")]
+#[path = "../../chronorb-orb/src/operation_table.rs"]
 mod operation_table;
 
 use chronorb_build::perfect_hash;

@@ -83,6 +83,12 @@ impl<'f> Encoder<'f> {
         self.frame
     }
 
+    /// The frame, to complete what stands outside of CDR.
+    #[inline]
+    pub fn frame_mut(&mut self) -> &mut Frame {
+        self.frame
+    }
+
     /// Number of octets from the origin to the next value.
     #[inline]
     pub fn position(&self) -> usize {
@@ -222,11 +228,7 @@ impl Encoder<'_> {
 
     /// Appends padding to a multiple of `align`, then `n` octets, and returns those.
     #[inline]
-    pub(crate) fn append_aligned(
-        &mut self,
-        align: usize,
-        n: usize,
-    ) -> Result<&mut [u8], CdrError> {
+    pub(crate) fn append_aligned(&mut self, align: usize, n: usize) -> Result<&mut [u8], CdrError> {
         let padding = self.position().wrapping_neg() & (align - 1);
         let total = n.checked_add(padding).ok_or(CdrError::FrameFull)?;
         let (gap, place) = self.frame.append(total)?.split_at_mut(padding);
@@ -287,7 +289,9 @@ impl Encoder<'_> {
         if self.text.narrow == CharSet::Latin1 && !value.is_ascii() {
             return self.write_latin1(value, bound);
         }
-        let (text, nul) = self.append_str(bytes.len(), bound)?.split_at_mut(bytes.len());
+        let (text, nul) = self
+            .append_str(bytes.len(), bound)?
+            .split_at_mut(bytes.len());
         text.copy_from_slice(bytes);
         nul.fill(0);
         Ok(())
@@ -361,10 +365,64 @@ impl Encoder<'_> {
     /// Writes a `sequence<T>`.
     ///
     /// # Errors
-    /// [`CdrError::LengthOverflow`], and what the elements fail with.
+    /// [`CdrError::LengthOverflow`] if an `unsigned long` cannot count the
+    /// elements, and what the elements fail with.
     #[inline]
-    pub fn write_seq<T: for<'x> SameCdr<'x>>(&mut self, items: &[T]) -> Result<(), CdrError> {
-        unreachable!()
+    pub fn write_seq<'x, T: Cdr<'x>>(&mut self, items: &[T]) -> Result<(), CdrError> {
+        self.write_len(items.len())?;
+        T::encode_slice(items, self)
+    }
+
+    /// Writes a `sequence<T, bound>`.
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if it is longer, and what the elements
+    /// fail with.
+    #[inline]
+    pub fn write_seq_bounded<'x, T: Cdr<'x>>(
+        &mut self,
+        items: &[T],
+        bound: u32,
+    ) -> Result<(), CdrError> {
+        if items.len() > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        self.write_seq(items)
+    }
+
+    /// Writes a `sequence<octet>`.
+    ///
+    /// # Errors
+    /// [`CdrError::LengthOverflow`] if an `unsigned long` cannot count the
+    /// octets, [`CdrError::FrameFull`].
+    #[inline]
+    pub fn write_octet_seq(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
+        self.write_len(bytes.len())?;
+        self.write_octets(bytes)
+    }
+
+    /// Writes an encapsulation: a `sequence<octet>` that starts with its byte
+    /// order, which is that of this encoder, and is the origin of its own.
+    ///
+    /// # Errors
+    /// What `body` fails with.
+    pub fn write_encapsulation(
+        &mut self,
+        body: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<(), CdrError> {
+        self.write_u32(0)?;
+        let start = self.position();
+        let mut inner = Encoder {
+            origin: self.frame.len(),
+            frame: self.frame,
+            endian: self.endian,
+            text: self.text,
+        };
+        inner.write_bool(inner.endian.is_little())?;
+        body(&mut inner)?;
+        let len = self.position() - start;
+        let len = u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?;
+        self.patch_u32(start - 4, len)
     }
 }
 

@@ -19,9 +19,10 @@ pub struct Frame {
 
 impl Frame {
     /// Makes an empty frame that holds `capacity` bytes before it must grow,
-    /// and never more than `limit` bytes. A capacity above the limit is cut
-    /// to the limit.
+    /// and never more than `limit` bytes, nor more than an `unsigned long` can
+    /// count, as GIOP cannot say more. A capacity above the limit is cut to it.
     pub fn new(capacity: usize, limit: usize) -> Self {
+        let limit = limit.min(u32::MAX as usize);
         let mut frame = Self {
             words: Vec::new(),
             len: 0,
@@ -182,3 +183,54 @@ const PAGE: usize = 4096;
 
 /// What a frame that was made too small grows to at least.
 const MIN_GROWN_CAPACITY: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_grows_to_its_limit_and_not_beyond() {
+        let mut frame = Frame::new(4, 21);
+        frame.extend_from_slice(&[1; 20]).unwrap();
+        assert_eq!(frame.extend_from_slice(&[2; 2]), Err(CdrError::FrameFull));
+        frame.extend_from_slice(&[2]).unwrap();
+        assert_eq!(frame.len(), 21);
+        assert_eq!(frame.capacity(), 21);
+        assert_eq!(frame.as_slice()[19..], [1, 2]);
+    }
+
+    #[test]
+    fn octets_are_received_into_the_spare_memory() {
+        let mut frame = Frame::new(16, 64);
+        frame.extend_from_slice(&[1; 12]).unwrap();
+        let spare = frame.spare_mut(8).unwrap();
+        assert!(spare.len() >= 8);
+        spare[..8].fill(2);
+        frame.commit(8);
+        assert_eq!(frame.as_slice()[11..13], [1, 2]);
+        assert!(frame.spare_mut(45).is_err());
+        frame.commit(usize::MAX);
+        assert_eq!(frame.len(), frame.capacity());
+    }
+
+    #[test]
+    fn a_frame_keeps_its_memory_until_it_is_told_to_shrink() {
+        let mut frame = Frame::new(16, 4096);
+        frame.reserve(1000).unwrap();
+        frame.extend_from_slice(&[7; 100]).unwrap();
+        frame.truncate(40);
+        frame.shrink_to(16);
+        assert_eq!(frame.capacity(), 40);
+        assert_eq!(frame.as_slice(), [7; 40]);
+        frame.clear();
+        assert!(frame.is_empty());
+        assert_eq!(frame.capacity(), 40);
+    }
+
+    #[test]
+    fn a_frame_is_aligned_for_every_number() {
+        let frame = Frame::new(9, 9);
+        assert_eq!(frame.capacity(), 9);
+        assert!(frame.as_slice().as_ptr().cast::<u64>().is_aligned());
+    }
+}

@@ -4,7 +4,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::mem;
 use std::ptr::{self, NonNull};
 use std::slice;
 
@@ -147,14 +146,12 @@ impl Arena {
     /// Takes room for `n` values of `T`. No room is taken for values of no size.
     #[inline]
     fn place<T>(&self, n: usize) -> Result<NonNull<T>, CdrError> {
-        let size = mem::size_of::<T>()
-            .checked_mul(n)
-            .ok_or(CdrError::ArenaFull)?;
+        let size = size_of::<T>().checked_mul(n).ok_or(CdrError::ArenaFull)?;
         if size == 0 {
             return Ok(NonNull::dangling());
         }
         let address = self.start.addr().get().wrapping_add(self.used.get());
-        let padding = address.wrapping_neg() & (mem::align_of::<T>() - 1);
+        let padding = address.wrapping_neg() & (align_of::<T>() - 1);
         let free = self.capacity - self.used.get();
         if free < padding || free - padding < size {
             return Err(CdrError::ArenaFull);
@@ -209,14 +206,14 @@ unsafe impl Plain for LongDouble {}
 #[inline]
 pub(crate) fn bytes_of<T: Plain>(items: &[T]) -> &[u8] {
     // SAFETY: `T` has no padding, so all its bytes are initialised.
-    unsafe { slice::from_raw_parts(items.as_ptr().cast(), mem::size_of_val(items)) }
+    unsafe { slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
 }
 
 /// The bytes of `items`, to be changed.
 #[inline]
 pub(crate) fn bytes_of_mut<T: Plain>(items: &mut [T]) -> &mut [u8] {
     // SAFETY: `T` has no padding, and whatever is written is a value of it.
-    unsafe { slice::from_raw_parts_mut(items.as_mut_ptr().cast(), mem::size_of_val(items)) }
+    unsafe { slice::from_raw_parts_mut(items.as_mut_ptr().cast(), size_of_val(items)) }
 }
 
 /// `bytes` as values of `T`; `None` if they are not aligned for it, or are
@@ -224,10 +221,10 @@ pub(crate) fn bytes_of_mut<T: Plain>(items: &mut [T]) -> &mut [u8] {
 #[inline]
 pub(crate) fn cast<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     let start = bytes.as_ptr().cast::<T>();
-    if !start.is_aligned() || !bytes.len().is_multiple_of(mem::size_of::<T>()) {
+    if !start.is_aligned() || !bytes.len().is_multiple_of(size_of::<T>()) {
         return None;
     }
-    let n = bytes.len() / mem::size_of::<T>();
+    let n = bytes.len() / size_of::<T>();
     // SAFETY: The memory is aligned, of the right size, and every bit pattern is a `T`.
     Some(unsafe { slice::from_raw_parts(start, n) })
 }
@@ -247,4 +244,94 @@ pub(crate) fn normalize_bools(bytes: &mut [u8]) -> &[bool] {
 pub(crate) fn bytes_of_bools(items: &[bool]) -> &[u8] {
     // SAFETY: `bool` has the size of an octet and no padding.
     unsafe { slice::from_raw_parts(items.as_ptr().cast(), items.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_any_alignment_stand_side_by_side() {
+        let arena = Arena::new(256);
+        let octet = arena.alloc(1u8).unwrap();
+        let double = arena.alloc(2.0f64).unwrap();
+        let wide = arena.alloc(3u128).unwrap();
+        let text = arena.copy_str("four").unwrap();
+        let slice = arena.copy_slice(&[5u16, 6]).unwrap();
+        let nothing: &[u64] = arena.copy_slice(&[]).unwrap();
+        let empty = arena.alloc(()).unwrap();
+        assert_eq!((*octet, *double, *wide, text), (1, 2.0, 3, "four"));
+        assert_eq!((slice, nothing, *empty), (&[5, 6][..], &[][..], ()));
+    }
+
+    #[test]
+    fn a_closure_that_fills_may_use_the_arena_itself() {
+        let arena = Arena::new(1024);
+        let rows = arena
+            .fill(3, |row| arena.fill(row, |column| Ok(row * 10 + column)))
+            .unwrap();
+        assert_eq!(rows, [&[][..], &[10], &[20, 21]]);
+    }
+
+    #[test]
+    fn a_closure_that_fails_leaves_no_values() {
+        let arena = Arena::new(64);
+        let result = arena.fill(4, |index| match index {
+            2 => Err(CdrError::EndOfData),
+            _ => Ok(index as u64),
+        });
+        assert_eq!(result, Err(CdrError::EndOfData));
+        assert_eq!(arena.fill(4, |_| Ok(7u64)), Ok(&[7; 4][..]));
+    }
+
+    #[test]
+    fn a_full_arena_refuses_and_a_reset_one_begins_anew() {
+        let mut arena = Arena::new(16);
+        assert!(arena.copy_slice(&[1u8; 16]).is_ok());
+        assert_eq!(arena.alloc(1u8), Err(CdrError::ArenaFull));
+        assert_eq!(arena.used(), arena.capacity());
+        arena.reset();
+        assert_eq!(
+            arena.fill(usize::MAX, |_| Ok(1u64)),
+            Err(CdrError::ArenaFull)
+        );
+        assert_eq!(arena.fill(3, |_| Ok(1u64)), Err(CdrError::ArenaFull));
+        assert!(arena.fill(2, |_| Ok(1u64)).is_ok());
+    }
+
+    #[test]
+    fn an_arena_of_no_size_holds_values_of_no_size() {
+        let arena = Arena::new(0);
+        assert_eq!(arena.copy_slice::<u64>(&[]), Ok(&[][..]));
+        assert_eq!(arena.alloc(0u8), Err(CdrError::ArenaFull));
+        assert_eq!(arena.keep(String::from("kept")), "kept");
+    }
+
+    #[test]
+    fn kept_values_stay_where_they_are_until_the_arena_goes() {
+        let arena = Arena::new(0);
+        let kept: Vec<&String> = (0..20).map(|n| arena.keep(n.to_string())).collect();
+        assert_eq!(kept[0], "0");
+        assert_eq!(kept[19], "19");
+        let arena = std::thread::spawn(move || arena).join();
+        drop(arena);
+    }
+
+    #[test]
+    fn bytes_are_numbers_only_where_they_are_aligned() {
+        let mut words = [0u64; 2];
+        let bytes = bytes_of_mut(&mut words);
+        bytes[8] = 1;
+        assert_eq!(cast::<u64>(&bytes[..16]).unwrap().len(), 2);
+        assert!(cast::<u64>(&bytes[..15]).is_none());
+        assert!(cast::<u32>(&bytes[1..9]).is_none());
+        assert_eq!(u64::from_le(words[1]), 1);
+    }
+
+    #[test]
+    fn octets_that_are_not_zero_are_true() {
+        let mut bytes = [0, 1, 2, 0xff];
+        assert_eq!(normalize_bools(&mut bytes), [false, true, true, true]);
+        assert_eq!(bytes_of_bools(&[true, false]), [1, 0]);
+    }
 }

@@ -66,7 +66,9 @@ impl TryFrom<char> for Char {
 
     #[inline]
     fn try_from(c: char) -> Result<Self, NotLatin1> {
-        u8::try_from(u32::from(c)).map(Self).map_err(|_| NotLatin1(c))
+        u8::try_from(u32::from(c))
+            .map(Self)
+            .map_err(|_| NotLatin1(c))
     }
 }
 

@@ -1,1 +1,56 @@
-//! GIOP messages, object references, URLs and framing for chronorb.
+//! GIOP, the protocol between ORBs, as octets in and values out: there is no
+//! socket, clock or thread here.
+//!
+//! * Messages: [`MessageHeader`], [`RequestHeader`], [`ReplyHeader`],
+//!   [`LocateRequestHeader`], [`LocateReplyHeader`], in GIOP 1.0, 1.1 and 1.2
+//!   and in both byte orders.
+//! * Messages in a stream of octets: [`framing`]; messages in parts:
+//!   [`fragments`].
+//! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
+//!   forms as text: [`url`].
+//! * [`SystemException`] and its [`minor`] codes.
+//! * [`codesets`]: in which code set text travels. [`contexts`]: what travels
+//!   with a request beside its parameters.
+//!
+//! The source of all this is CORBA 3.3 part 2, clauses 7 and 9.
+
+pub mod codesets;
+pub mod contexts;
+pub mod fragments;
+pub mod framing;
+pub mod minor;
+pub mod url;
+
+mod component;
+mod encapsulation;
+mod exception;
+mod header;
+mod ior;
+mod locate;
+mod profile;
+mod reply;
+mod request;
+mod target;
+
+pub use component::{
+    Component, ComponentError, POLICY_PRIORITY_MODEL, Policies, PolicyValue, PriorityModelValue,
+    TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TAG_POLICIES, TAG_TAO_ENDPOINTS,
+    TaggedComponent, TaoEndpoint,
+};
+pub use contexts::ServiceContext;
+pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use header::{
+    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
+    start_message_in,
+};
+pub use ior::{Ior, IorError, TaggedProfile};
+pub use locate::{
+    LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
+    encode_locate_request,
+};
+pub use profile::{IiopProfile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS};
+pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id};
+pub use request::{
+    RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,
+};
+pub use target::{AddressingDisposition, TaggedProfileView, Target};

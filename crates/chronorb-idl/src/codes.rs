@@ -162,7 +162,11 @@ codes! {
     TOO_MANY_TOKENS = "E0805";
     /// An interface with more than 1000 bases.
     TOO_MANY_BASES = "E0806";
-    /// Strings of constants longer than 1 MiB.
+    /// An identifier longer than 1000 characters.
+    NAME_TOO_LONG = "E0808";
+    /// A model of more than 256 MiB.
+    MODEL_TOO_LARGE = "E0809";
+    /// Strings of constants longer than 1 MiB, or 16 MiB together.
     STRING_TOO_LONG = "E0807";
 
     /// Unions.

@@ -53,7 +53,7 @@ pub struct Label {
     span: Span,
 }
 
-/// Findings in the order in which they were made, with the texts that rendering needs.
+/// Findings in the order of files and lines, with the texts that rendering needs.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
@@ -161,8 +161,10 @@ impl Diagnostic {
     }
 
     fn render(&self, excerpts: &mut Excerpts<'_>, color: bool, out: &mut String) {
-        let (shown, hidden): (Vec<_>, Vec<_>) =
-            self.labels.iter().partition(|label| excerpts.can_show(label));
+        let (shown, hidden): (Vec<_>, Vec<_>) = self
+            .labels
+            .iter()
+            .partition(|label| excerpts.can_show(label));
         let primary = self.labels.first();
         let Some(primary) = primary.filter(|label| excerpts.can_show(label)) else {
             self.render_plain(out);
@@ -241,6 +243,7 @@ pub(crate) struct Sink {
     seen: HashSet<(&'static str, Span)>,
     errors: usize,
     warnings: usize,
+    stopped: bool,
 }
 
 /// Errors after which compiling stops, and warnings after which they are dropped.
@@ -253,7 +256,7 @@ impl Sink {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
         };
-        if *count >= MAX_FINDINGS {
+        if *count >= MAX_FINDINGS || self.stopped {
             return;
         }
         if let Some(label) = item.labels.first()
@@ -265,17 +268,23 @@ impl Sink {
         self.items.push(item);
     }
 
+    /// Records an error behind which there is nothing more to find.
+    pub(crate) fn stop(&mut self, item: Diagnostic) {
+        self.push(item);
+        self.stopped = true;
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Whether there are so many errors that looking for more is no help.
+    /// Whether looking for more errors is no help.
     pub(crate) fn is_full(&self) -> bool {
-        self.errors >= MAX_FINDINGS
+        self.stopped || self.errors >= MAX_FINDINGS
     }
 
     pub(crate) fn finish(mut self, sources: &Sources) -> Diagnostics {
-        if self.is_full()
+        if self.errors >= MAX_FINDINGS
             && let Some(last) = self
                 .items
                 .iter_mut()
@@ -284,14 +293,47 @@ impl Sink {
             last.notes
                 .push(format!("stopped after {MAX_FINDINGS} errors"));
         }
+        for item in &mut self.items {
+            if let Some(label) = item.labels.first()
+                && let Some((name, line)) = sources.renumbered(label.span)
+            {
+                let name = name.map_or(String::new(), |name| format!(" of `{name}`"));
+                item.notes
+                    .push(format!("by `#line` this is line {line}{name}"));
+            }
+        }
         for label in self.items.iter_mut().flat_map(|item| &mut item.labels) {
             label.location = sources.location(label.span);
             label.path = sources.get(label.span.file).path.clone();
         }
+        self.drop_consequences();
+        self.items.sort_by_key(|item| {
+            let span = item.labels.first().map(|label| label.span);
+            span.map(|span| (span.file, span.start))
+        });
         Diagnostics {
             items: self.items,
             files: sources.files().to_vec(),
         }
+    }
+}
+
+impl Sink {
+    /// Drops the syntax errors in lines that the lexer or the preprocessor could not read.
+    fn drop_consequences(&mut self) {
+        let line = |item: &Diagnostic| {
+            let label = item.labels.first()?;
+            Some((label.location.file, label.location.line))
+        };
+        let unread: HashSet<_> = self
+            .items
+            .iter()
+            .filter(|item| item.code.starts_with("E00"))
+            .filter_map(line)
+            .collect();
+        self.items.retain(|item| {
+            !item.code.starts_with("E01") || line(item).is_none_or(|line| !unread.contains(&line))
+        });
     }
 }
 

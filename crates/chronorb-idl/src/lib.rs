@@ -67,7 +67,7 @@ pub struct Compilation {
 /// A file with errors. Displays as the rendered diagnostics without colour.
 #[derive(Clone, Debug, thiserror::Error)]
 pub struct Failure {
-    /// The errors, at least one, with the warnings between them, in the order in which they were found.
+    /// The errors, at least one, with the warnings between them, in the order of files and lines.
     pub diagnostics: Diagnostics,
 }
 

@@ -262,12 +262,12 @@ pub enum Type {
         bound: Option<u32>,
     },
     Sequence {
-        element: Box<Type>,
+        element: Box<Self>,
         /// The greatest number of elements.
         bound: Option<u32>,
     },
     Array {
-        element: Box<Type>,
+        element: Box<Self>,
         /// One length for each dimension, the outermost first; never empty, never 0.
         dimensions: Vec<u32>,
     },

@@ -41,14 +41,6 @@ impl Span {
             ..self
         }
     }
-
-    /// The first character's place, without extent.
-    pub(crate) fn before(self) -> Self {
-        Self {
-            end: self.start,
-            ..self
-        }
-    }
 }
 
 /// One text.
@@ -88,6 +80,19 @@ impl SourceFile {
 pub(crate) struct Sources {
     files: Vec<Arc<SourceFile>>,
     by_path: HashMap<PathBuf, u32>,
+    renumbered: HashMap<u32, Vec<Renumbering>>,
+}
+
+/// What a `#line` directive says about the lines behind it.
+#[derive(Debug)]
+struct Renumbering {
+    /// The offset of the directive.
+    offset: u32,
+    /// Its line.
+    line: u32,
+    /// The number that the next line is given.
+    number: u32,
+    name: Option<String>,
 }
 
 impl Sources {
@@ -110,10 +115,7 @@ impl Sources {
         }
         let (text, lossy) = match String::from_utf8(bytes) {
             Ok(text) => (text, false),
-            Err(error) => (
-                String::from_utf8_lossy(error.as_bytes()).into_owned(),
-                true,
-            ),
+            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
         };
         let number = self.add(path, text, lossy);
         self.by_path.insert(canonical, number);
@@ -151,6 +153,46 @@ impl Sources {
             line,
             column,
         }
+    }
+
+    /// Notes a `#line` directive.
+    pub(crate) fn renumber(&mut self, at: Span, number: u32, name: Option<String>) {
+        let line = self.location(at).line;
+        let list = self.renumbered.entry(at.file).or_default();
+        // A file that is included again brings the same directives.
+        if list.last().is_none_or(|last| last.offset < at.start) {
+            let name = name.or_else(|| list.last().and_then(|last| last.name.clone()));
+            list.push(Renumbering {
+                offset: at.start,
+                line,
+                number,
+                name,
+            });
+        }
+    }
+
+    /// The file name and line that `#line` directives give to a place, if there are any before it.
+    pub(crate) fn renumbered(&self, span: Span) -> Option<(Option<&str>, u32)> {
+        let list = self.renumbered.get(&span.file)?;
+        let index = list
+            .partition_point(|r| r.offset <= span.start)
+            .checked_sub(1)?;
+        let last = &list[index];
+        let ahead = self.location(span).line - last.line;
+        let line = last.number.saturating_add(ahead).saturating_sub(1);
+        Some((last.name.as_deref(), line))
+    }
+
+    /// Whether a place is in the main file, also by what line directives say.
+    pub(crate) fn is_main(&self, span: Span) -> bool {
+        // The output of a preprocessor begins with the name of the file that it read.
+        let first = self.renumbered.get(&0).and_then(|list| list.first());
+        let main = first.and_then(|first| first.name.as_deref());
+        span.file == 0
+            && self
+                .renumbered(span)
+                .and_then(|(name, _)| name)
+                .is_none_or(|name| Some(name) == main)
     }
 
     pub(crate) fn paths(&self) -> Vec<PathBuf> {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::stats::{Record, Summary};
 use crate::units;
 
 /// How the demonstration loads the server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Setup {
     /// How long each of the two phases lasts.
     pub phase: Duration,
@@ -249,7 +249,13 @@ pub(crate) mod tests {
             for class in ["high", "low"] {
                 let summary = &figures[phase][class];
                 for name in [
-                    "calls", "p50_us", "p99_us", "p999_us", "max_us", "mean_us", "jitter_us",
+                    "calls",
+                    "p50_us",
+                    "p99_us",
+                    "p999_us",
+                    "max_us",
+                    "mean_us",
+                    "jitter_us",
                 ] {
                     assert!(summary[name].is_number(), "{phase}.{class}.{name}");
                 }

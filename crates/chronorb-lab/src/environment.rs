@@ -171,7 +171,10 @@ fn utc(seconds: u64) -> String {
         day -= days;
         month += 1;
     }
-    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", day + 1)
+    format!(
+        "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z",
+        day + 1
+    )
 }
 
 fn read(path: &str) -> Option<String> {
@@ -191,7 +194,10 @@ mod tests {
     #[test]
     fn preemption_models_are_told_apart() {
         let dynamic = "#1 SMP PREEMPT_DYNAMIC @0";
-        assert_eq!(preemption("#1 SMP PREEMPT_RT Thu", false, None), "PREEMPT_RT");
+        assert_eq!(
+            preemption("#1 SMP PREEMPT_RT Thu", false, None),
+            "PREEMPT_RT"
+        );
         assert_eq!(preemption("#1 SMP", true, None), "PREEMPT_RT");
         assert_eq!(
             preemption(dynamic, false, Some("none voluntary (full) lazy")),
@@ -235,6 +241,11 @@ mod tests {
     fn this_machine_can_be_described() {
         let environment = Environment::probe();
         assert!(environment.cpus >= 1);
-        assert!(environment.rows().iter().all(|(_, value)| !value.is_empty()));
+        assert!(
+            environment
+                .rows()
+                .iter()
+                .all(|(_, value)| !value.is_empty())
+        );
     }
 }

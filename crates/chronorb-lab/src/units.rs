@@ -1,5 +1,7 @@
 //! Figures as people read them.
 
+use std::time::Duration;
+
 /// A time given in µs, with three digits and its unit: `87.2 µs`, `9.81 ms`, `1.20 s`.
 pub(crate) fn time(us: f64) -> String {
     let (value, unit) = if us < 999.5 {
@@ -10,6 +12,19 @@ pub(crate) fn time(us: f64) -> String {
         (us / 1e6, "s")
     };
     format!("{} {unit}", three_digits(value))
+}
+
+/// A time that somebody set, without needless digits: `20 µs`, `1 ms`, `10 s`.
+pub(crate) fn setting(duration: Duration) -> String {
+    let us = duration.as_secs_f64() * 1e6;
+    let (value, unit) = if us < 1e3 {
+        (us, "µs")
+    } else if us < 1e6 {
+        (us / 1e3, "ms")
+    } else {
+        (us / 1e6, "s")
+    };
+    format!("{value} {unit}")
 }
 
 /// A ratio, with two digits below ten and none above: `3.4`, `109`.
@@ -60,12 +75,16 @@ mod tests {
     }
 
     #[test]
+    fn settings_have_no_needless_digits() {
+        let texts =
+            [20, 1_000, 1_500, 50_000, 10_000_000].map(|us| setting(Duration::from_micros(us)));
+        assert_eq!(texts, ["20 µs", "1 ms", "1.5 ms", "50 ms", "10 s"]);
+    }
+
+    #[test]
     fn counts_have_their_thousands_apart() {
         let texts = [7, 180, 16_204, 1_000_000].map(count);
-        assert_eq!(
-            texts,
-            ["7", "180", "16\u{a0}204", "1\u{a0}000\u{a0}000"]
-        );
+        assert_eq!(texts, ["7", "180", "16\u{a0}204", "1\u{a0}000\u{a0}000"]);
     }
 
     #[test]

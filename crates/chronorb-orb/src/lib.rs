@@ -1,1 +1,29 @@
 //! The ORB core of chronorb: object references, POA, RT-CORBA thread pools.
+//!
+//! Applications use the crate `chronorb`, which hands this one on. The way of a request is
+//! described in the workspace's `ARCHITECTURE.md`; in this crate it goes
+//! `object` → `client::{invocation, binding, connection}` → wire →
+//! `server::{lane, worker, intake, dispatch}` → `poa::table` → the servant's skeleton.
+
+mod call;
+mod client;
+pub mod codegen;
+mod config;
+mod core;
+mod object;
+mod operation_table;
+mod orb;
+pub mod poa;
+mod profile;
+mod resolver;
+pub mod rtcorba;
+mod scope;
+mod server;
+
+pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
+pub use chronorb_cdr::{Arena, CdrError, Char, LongDouble};
+pub use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use config::{ConfigError, OrbConfig, RealTimeMode};
+pub use object::{Interface, Object, narrow};
+pub use orb::{InitError, Orb, ResolveError};
+pub use scope::Scope;

@@ -1,1 +1,56 @@
 //! Real-time Linux for chronorb: threads, priorities, priority-inheritance mutex, clocks.
+//!
+//! The crate is the one place of the workspace that speaks to the kernel about scheduling, memory
+//! locking, futexes, signals and event descriptors. It knows nothing of CORBA. It reports exactly
+//! what the system grants and refuses; what to do without a right is decided by its users.
+//!
+//! | need | item |
+//! |---|---|
+//! | a thread with a declared policy, priority, affinity and stack | [`ThreadBuilder`] |
+//! | the scheduling of the calling thread | [`current`], [`set_current`] |
+//! | what the process may do, and how to grant the rest | [`Rights`] |
+//! | no page faults after the start | [`lock_all`], [`page_faults`] |
+//! | time | [`Monotonic`], [`Deadline`] |
+//! | mutual exclusion without unbounded priority inversion | [`PiMutex`] |
+//! | a table that readers enter without waiting | [`Slots`] |
+//! | one owner at a time, nobody waits, no wake-up is lost | [`Baton`] |
+//! | a state that threads wait on | [`Gate`] |
+//! | a wake-up through a file descriptor | [`Wake`] |
+//! | `SIGINT` and `SIGTERM` | [`Termination`] |
+//! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | proof that a path does not allocate | [`CountingAllocator`] |
+//!
+//! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
+//!
+//! A process made by `fork` without `exec` cannot use the crate: the thread id that [`PiMutex`]
+//! remembers belongs to the parent.
+
+mod alloc;
+mod baton;
+mod clock;
+mod gate;
+mod interfaces;
+mod memory;
+mod pi_mutex;
+mod rights;
+mod scheduling;
+mod signal;
+mod slots;
+mod sync;
+mod sys;
+mod thread;
+mod wake;
+
+pub use alloc::{CountingAllocator, allocations, forbid};
+pub use baton::{Baton, BatonGuard, Released};
+pub use clock::{Deadline, Monotonic, sleep_until};
+pub use gate::Gate;
+pub use interfaces::interface_addresses;
+pub use memory::{MemoryLockError, lock_all, page_faults};
+pub use pi_mutex::{PiMutex, PiMutexGuard, lock_operations};
+pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
+pub use scheduling::{Policy, Scheduling, SchedulingError, current, set_current};
+pub use signal::Termination;
+pub use slots::{Full, Key, SlotRef, Slots};
+pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, list};
+pub use wake::Wake;

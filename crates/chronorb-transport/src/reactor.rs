@@ -49,6 +49,9 @@ pub struct Event {
     pub token: u64,
     /// There may be room to send.
     pub writable: bool,
+    /// The peer will send no more than what is there now: it must be read to the end, since no
+    /// further event follows.
+    pub hang_up: bool,
 }
 
 impl Reactor {
@@ -104,12 +107,17 @@ impl Reactor {
                 Ok(Some(Event {
                     token: event.data.u64(),
                     writable: flags.contains(epoll::EventFlags::OUT),
+                    hang_up: flags.intersects(HANG_UP),
                 }))
             }
             Err(error) => Err(error.into()),
         }
     }
 }
+
+const HANG_UP: epoll::EventFlags = epoll::EventFlags::RDHUP
+    .union(epoll::EventFlags::HUP)
+    .union(epoll::EventFlags::ERR);
 
 #[cfg(test)]
 mod tests {

@@ -1,1 +1,118 @@
 //! A real-time CORBA ORB: remote calls that keep their priority end to end.
+//!
+//! chronorb speaks GIOP/IIOP with every other ORB, and keeps the priority of a call from the
+//! client's thread over the wire to the servant's thread: each priority has its own connection,
+//! its own endpoint and its own threads in the server, and a request never waits behind one of
+//! lower priority.
+//!
+//! # From IDL to a call
+//!
+//! An IDL file is compiled by `chronorb-build`, called from `build.rs`:
+//!
+//! ```no_run
+//! # mod chronorb_build { pub fn compile(_: &str) -> Result<(), std::io::Error> { Ok(()) } }
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     chronorb_build::compile("idl/quoter.idl")?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The program includes what it made by [`include_idl!`], implements the servant trait of an
+//! interface, and activates it:
+//!
+//! ```ignore
+//! use chronorb::prelude::*;
+//!
+//! mod idl {
+//!     chronorb::include_idl!("quoter");
+//! }
+//! use idl::{QuoterServant, QuoterSkeleton};
+//!
+//! struct Echo;
+//!
+//! impl QuoterServant for Echo {
+//!     fn ping(&self, _: &Call<'_>, n: i32) -> Result<i32, SystemException> {
+//!         Ok(n)
+//!     }
+//! }
+//!
+//! let orb = Orb::init(&mut std::env::args().collect())?;
+//! let root = orb.root_poa()?;
+//! let object = root.serve(QuoterSkeleton::new(Echo))?;
+//! println!("{}", orb.object_to_string(&object));
+//! root.manager().activate()?;
+//! orb.run_until_signal()?;
+//! ```
+//!
+//! A client turns the text into a typed reference and calls it:
+//!
+//! ```ignore
+//! let quoter = Quoter::narrow(&orb.string_to_object(&text)?)?.ok_or("not a Quoter")?;
+//! assert_eq!(quoter.ping(4)?, 4);
+//! ```
+//!
+//! The whole example is `examples/quoter` in the repository.
+//!
+//! # Priorities
+//!
+//! A thread pool with lanes serves each priority by threads of its own; a POA says where the
+//! priority of requests comes from:
+//!
+//! ```no_run
+//! use chronorb::prelude::*;
+//!
+//! # fn example(orb: &Orb) -> Result<(), Box<dyn std::error::Error>> {
+//! let low = Priority::new(1_000).ok_or("negative")?;
+//! let high = Priority::new(20_000).ok_or("negative")?;
+//! let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
+//!     lanes: vec![Lane::new(low, 2), Lane::new(high, 1)],
+//!     ..Default::default()
+//! })?;
+//! let root = orb.root_poa()?;
+//! let poa = root.create_poa("control", Some(root.manager()), &[
+//!     Policy::Threadpool(pool),
+//!     Policy::PriorityModel(PriorityModel::ClientPropagated, low),
+//! ])?;
+//! // A client's thread says how urgent its calls are:
+//! orb.rt_current().set_priority(high)?;
+//! # let _ = poa;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Minimum Rust version
+//! 1.91.
+
+pub use chronorb_orb::poa;
+pub use chronorb_orb::rtcorba;
+pub use chronorb_orb::{
+    Arena, Call, CdrError, Char, CompletionStatus, ConfigError, InitError, Interface, LongDouble,
+    Object, Operation, Orb, OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope,
+    Servant, Skeleton, SystemException, SystemExceptionKind, UserException, narrow,
+};
+
+/// What most programs need.
+pub mod prelude {
+    pub use chronorb_orb::poa::{
+        IdAssignment, IdUniqueness, Lifespan, ObjectId, Poa, PoaManager, Policy, PriorityModel,
+    };
+    pub use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
+    pub use chronorb_orb::{
+        Call, CompletionStatus, Interface, Object, Orb, Scope, SystemException,
+        SystemExceptionKind, UserException,
+    };
+}
+
+#[doc(hidden)]
+pub use chronorb_orb::codegen as __runtime;
+
+/// Includes the Rust that `chronorb_build::compile("….idl")` made in `build.rs`, by the name of
+/// the IDL file without its ending.
+///
+/// Best put into a module of its own, since it brings in everything that the IDL defines.
+#[macro_export]
+macro_rules! include_idl {
+    ($name:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+    };
+}

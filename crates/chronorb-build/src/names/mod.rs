@@ -5,5 +5,6 @@ mod scope;
 mod table;
 
 pub(crate) use case::{pascal, screaming, sentence, snake};
-pub(crate) use scope::{Claims, Place};
-pub(crate) use table::{Method, MethodError, MethodParam, Names, Outs};
+pub(crate) use scope::Claims;
+pub use scope::Place;
+pub(crate) use table::{Method, MethodParam, Names, rename};

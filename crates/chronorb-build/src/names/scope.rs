@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use chronorb_idl::model::{Location, Model};
+
 use crate::generate::GenerateError;
 
 /// Where a name of the IDL stands.
@@ -12,6 +14,22 @@ pub struct Place {
     pub what: String,
     /// `file:line:column`.
     pub at: String,
+}
+
+impl Place {
+    pub(crate) fn of(model: &Model, what: &str, name: &str, location: &Location) -> Self {
+        Self {
+            what: format!("{what} `{name}`"),
+            at: Self::at(model, location),
+        }
+    }
+
+    /// `file:line:column`.
+    pub(crate) fn at(model: &Model, location: &Location) -> String {
+        let file = model.files.get(location.file as usize);
+        let file = file.map_or_else(|| "<input>".to_owned(), |f| f.display().to_string());
+        format!("{file}:{}:{}", location.line, location.column)
+    }
 }
 
 impl fmt::Display for Place {

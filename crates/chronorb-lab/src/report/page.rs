@@ -38,9 +38,13 @@ pub fn write_html(comparison: &Comparison, path: &Path) -> Result<(), ReportErro
     let unfinished = path.with_extension("html.part");
     fs::write(&unfinished, page)
         .and_then(|()| fs::rename(&unfinished, path))
-        .map_err(|source| ReportError::Write {
-            path: path.display().to_string(),
-            source,
+        .map_err(|source| {
+            // It may not even exist; the error that counts is the first.
+            let _ = fs::remove_file(&unfinished);
+            ReportError::Write {
+                path: path.display().to_string(),
+                source,
+            }
         })
 }
 
@@ -96,7 +100,8 @@ cargo run --release -- demo --json</pre>
 }
 
 fn figure_table(comparison: &Comparison) -> String {
-    let mut text = String::from("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
+    let mut text =
+        String::from("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
     for column in COLUMNS {
         let _ = write!(text, "<th>{column}</th>");
     }
@@ -121,7 +126,6 @@ fn figure_table(comparison: &Comparison) -> String {
 }
 
 fn method(setup: &Setup) -> String {
-    let ms = |duration: std::time::Duration| units::time(duration.as_secs_f64() * 1e6);
     let threads = setup.low_lane_threads + setup.high_lane_threads;
     format!(
         "<ul>\n\
@@ -141,12 +145,12 @@ fn method(setup: &Setup) -> String {
          p99.9 is the longest.</li>\n</ul>",
         clients = setup.low_clients,
         per_client = setup.threads_per_low_client,
-        low = ms(setup.low_work),
-        high = ms(setup.high_work),
-        period = ms(setup.period),
+        low = units::setting(setup.low_work),
+        high = units::setting(setup.high_work),
+        period = units::setting(setup.period),
         low_lane = setup.low_lane_threads,
         high_lane = setup.high_lane_threads,
-        phase = ms(setup.phase),
+        phase = units::setting(setup.phase),
     )
 }
 
@@ -222,12 +226,32 @@ mod tests {
     }
 
     #[test]
+    fn a_report_is_written_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let comparison = comparison(10_000, 100);
+        let path = folder.path().join("report.html");
+        write_html(&comparison, &path).unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            html(&comparison).unwrap()
+        );
+
+        let occupied = folder.path().join("folder.html");
+        fs::create_dir(&occupied).unwrap();
+        let error = write_html(&comparison, &occupied).unwrap_err();
+        assert!(error.to_string().contains("folder.html"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
     fn what_the_machine_says_of_itself_cannot_become_markup() {
         let mut comparison = comparison(10_000, 100);
         comparison.environment.cpu = "<script>alert('1') & \"2\"</script>".to_owned();
         let page = html(&comparison).unwrap();
         assert!(!page.contains("<script"));
-        assert!(page.contains("&lt;script&gt;alert(&#39;1&#39;) &amp; &quot;2&quot;&lt;/script&gt;"));
+        assert!(
+            page.contains("&lt;script&gt;alert(&#39;1&#39;) &amp; &quot;2&quot;&lt;/script&gt;")
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The plots of the report, as SVG that takes its text colour from the page around it.
 
 use plotters::coord::types::RangedCoordf64;
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use thiserror::Error;
 
@@ -18,32 +19,48 @@ pub struct PlotError {
 
 /// Latency by percentile: both classes, without and with priorities.
 pub(super) fn latency_by_percentile(comparison: &Comparison) -> Result<String, PlotError> {
+    let (without, with) = (&comparison.without_priorities, &comparison.with_priorities);
     let curves = [
-        ("high, without priorities", &comparison.without_priorities.high, WITHOUT, THICK, false),
-        ("high, with priorities", &comparison.with_priorities.high, WITH, THICK, false),
-        ("low, without priorities", &comparison.without_priorities.low, WITHOUT, THIN, true),
-        ("low, with priorities", &comparison.with_priorities.low, WITH, THIN, true),
+        (
+            "high, without priorities",
+            &without.high,
+            WITHOUT,
+            Class::High,
+        ),
+        ("high, with priorities", &with.high, WITH, Class::High),
+        ("low, without priorities", &without.low, WITHOUT, Class::Low),
+        ("low, with priorities", &with.low, WITH, Class::Low),
     ]
-    .map(|(name, record, colour, width, dashed)| (name, percentiles(record), colour, width, dashed));
-    let nines = largest(curves.iter().flat_map(|curve| &curve.1).map(|point| point.0)).ceil();
+    .map(|(name, record, colour, class)| (name, percentiles(record), colour, class));
+    let points = || curves.iter().flat_map(|(_, points, _, _)| points);
+    let nines = largest(points().map(|point| point.0)).ceil();
 
     draw("latency-by-percentile", |area| {
         let mut chart = chart(
             area,
             (0.0, nines.max(1.0)),
-            decades(curves.iter().flat_map(|curve| &curve.1).map(|point| point.1)),
-            ("percentile of the calls", &|nines: &f64| percentile_label(*nines)),
+            with_room_above(decades(points().map(|point| point.1))),
+            ("percentile of the calls", &|nines| percentile_label(*nines)),
         )?;
-        for (name, points, colour, width, dashed) in &curves {
-            let style = colour.stroke_width(*width);
-            let legend = move |(x, y): (i32, i32)| PathElement::new([(x, y), (x + 22, y)], style);
+        for (name, points, colour, class) in &curves {
             let points = points.iter().copied();
-            if *dashed {
-                chart.draw_series(DashedLineSeries::new(points, 5, 4, style))?.label(*name).legend(
-                    move |(x, y)| DashedPathElement::new([(x, y), (x + 22, y)], 5, 4, style),
-                );
-            } else {
-                chart.draw_series(LineSeries::new(points, style))?.label(*name).legend(legend);
+            let sample = |(x, y): (i32, i32)| [(x, y), (x + 22, y)];
+            match class {
+                Class::High => {
+                    let style = colour.stroke_width(THICK);
+                    chart
+                        .draw_series(LineSeries::new(points, style))?
+                        .label(*name)
+                        .legend(move |at| PathElement::new(sample(at), style));
+                }
+                Class::Low => {
+                    let style = colour.stroke_width(THIN);
+                    let (dash, gap) = DASHES;
+                    chart
+                        .draw_series(DashedLineSeries::new(points, dash, gap, style))?
+                        .label(*name)
+                        .legend(move |at| DashedPathElement::new(sample(at), dash, gap, style));
+                }
             }
         }
         legend(&mut chart, SeriesLabelPosition::UpperLeft)
@@ -53,20 +70,25 @@ pub(super) fn latency_by_percentile(comparison: &Comparison) -> Result<String, P
 /// The latency of each high-priority call over time, without and with priorities.
 pub(super) fn latency_over_time(comparison: &Comparison) -> Result<String, PlotError> {
     let courses = [
-        ("without priorities", &comparison.without_priorities.high, WITHOUT),
+        (
+            "without priorities",
+            &comparison.without_priorities.high,
+            WITHOUT,
+        ),
         ("with priorities", &comparison.with_priorities.high, WITH),
     ]
     .map(|(name, record, colour)| (name, course(record), colour));
     let seconds = comparison.setup.phase.as_secs_f64();
 
     draw("latency-over-time", |area| {
-        let (low, high) = decades(courses.iter().flat_map(|course| &course.1).map(|point| point.1));
+        let points = courses.iter().flat_map(|(_, points, _)| points);
         let mut chart = chart(
             area,
             (0.0, seconds),
-            // A decade above the highest point makes room for the legend.
-            (low, high + 1.0),
-            ("time since the start of the phase", &|seconds: &f64| format!("{seconds} s")),
+            with_room_above(decades(points.map(|point| point.1))),
+            ("time since the start of the phase", &|seconds| {
+                format!("{seconds} s")
+            }),
         )?;
         for (name, points, colour) in &courses {
             chart.draw_series(LineSeries::new(
@@ -74,12 +96,22 @@ pub(super) fn latency_over_time(comparison: &Comparison) -> Result<String, PlotE
                 colour.mix(0.35).stroke_width(THIN),
             ))?;
             chart
-                .draw_series(points.iter().map(|point| Circle::new(*point, 2, colour.filled())))?
+                .draw_series(
+                    points
+                        .iter()
+                        .map(|point| Circle::new(*point, 2, colour.filled())),
+                )?
                 .label(*name)
                 .legend(|(x, y)| Circle::new((x + 11, y), 4, colour.filled()));
         }
         legend(&mut chart, SeriesLabelPosition::UpperLeft)
     })
+}
+
+/// How a curve is drawn: calls of high priority stand out.
+enum Class {
+    High,
+    Low,
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
@@ -104,7 +136,7 @@ fn draw(
 }
 
 /// A chart whose vertical axis is the logarithm of a latency in µs.
-fn chart<'a, 'b>(
+fn chart<'a: 'b, 'b>(
     area: &'b Area<'a>,
     (left, right): (f64, f64),
     (bottom, top): (f64, f64),
@@ -112,6 +144,7 @@ fn chart<'a, 'b>(
 ) -> Result<Chart<'a, 'b>, DrawError> {
     let mut chart = ChartBuilder::on(area)
         .margin(12)
+        .margin_right(32)
         .x_label_area_size(52)
         .y_label_area_size(78)
         .build_cartesian_2d(left..right, bottom..top)?;
@@ -133,7 +166,10 @@ fn chart<'a, 'b>(
     Ok(chart)
 }
 
-fn legend(chart: &mut Chart<'_, '_>, position: SeriesLabelPosition) -> Result<(), DrawError> {
+fn legend<'a: 'b, 'b>(
+    chart: &mut Chart<'a, 'b>,
+    position: SeriesLabelPosition,
+) -> Result<(), DrawError> {
     chart
         .configure_series_labels()
         .position(position)
@@ -168,7 +204,12 @@ fn course(record: &Record) -> Vec<(f64, f64)> {
     record
         .points()
         .iter()
-        .map(|point| (point.at_ns as f64 / 1e9, exponent(point.latency_ns as f64 / 1e3)))
+        .map(|point| {
+            (
+                point.at_ns as f64 / 1e9,
+                exponent(point.latency_ns as f64 / 1e3),
+            )
+        })
         .collect()
 }
 
@@ -181,7 +222,16 @@ fn exponent(us: f64) -> f64 {
 fn decades(exponents: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let top = largest(exponents.clone()).ceil();
     let bottom = -largest(exponents.map(|exponent| -exponent)).ceil();
-    if bottom < top { (bottom, top) } else { (top - 1.0, top) }
+    if bottom < top {
+        (bottom, top)
+    } else {
+        (top - 1.0, top)
+    }
+}
+
+/// A decade more, for the legend.
+fn with_room_above((bottom, top): (f64, f64)) -> (f64, f64) {
+    (bottom, top + 1.0)
 }
 
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
@@ -215,6 +265,7 @@ const FONT: &str = "sans-serif";
 const TEXT_SIZE: i32 = 15;
 const THICK: u32 = 3;
 const THIN: u32 = 1;
+const DASHES: (u32, u32) = (6, 4);
 
 /// Stands for the text colour of the page; drawn nowhere else.
 const TEXT: RGBColor = RGBColor(1, 2, 3);
@@ -227,14 +278,21 @@ const WITH: RGBColor = RGBColor(0x2f, 0x8f, 0xd0);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::tests::comparison;
     use crate::comparison::Phase;
+    use crate::comparison::tests::comparison;
 
     #[test]
     fn plots_name_their_axes_units_and_series() {
         let comparison = comparison(10_000, 100);
         let percentiles = latency_by_percentile(&comparison).unwrap();
-        for text in ["percentile of the calls", "99.9", "latency (logarithmic)", "10 ms", "100 µs", "low, with priorities"] {
+        for text in [
+            "percentile of the calls",
+            "99.9",
+            "latency (logarithmic)",
+            "10 ms",
+            "100 µs",
+            "low, with priorities",
+        ] {
             assert!(percentiles.contains(text), "{text}");
         }
         let course = latency_over_time(&comparison).unwrap();
@@ -262,7 +320,13 @@ mod tests {
 
     #[test]
     fn axis_labels_are_round() {
-        assert_eq!([0.0, 1.0, 2.0, 3.0, 4.0].map(percentile_label), ["0", "90", "99", "99.9", "99.99"]);
-        assert_eq!([0.0, 1.0, 2.0, 3.0, 6.0].map(decade_label), ["1 µs", "10 µs", "100 µs", "1 ms", "1 s"]);
+        assert_eq!(
+            [0.0, 1.0, 2.0, 3.0, 4.0].map(percentile_label),
+            ["0", "90", "99", "99.9", "99.99"]
+        );
+        assert_eq!(
+            [0.0, 1.0, 2.0, 3.0, 6.0].map(decade_label),
+            ["1 µs", "10 µs", "100 µs", "1 ms", "1 s"]
+        );
     }
 }

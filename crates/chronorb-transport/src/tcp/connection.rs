@@ -120,6 +120,7 @@ impl Connection for TcpConnection {
     fn peer(&self) -> String {
         net::getpeername(&self.socket)
             .ok()
+            .flatten()
             .and_then(|address| SocketAddr::try_from(address).ok())
             .map_or_else(|| "a peer that is gone".to_owned(), |a| a.to_string())
     }

@@ -1,0 +1,202 @@
+//! IDL files to Rust files.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::{env, fmt, io};
+
+use chronorb_idl::{Failure, Options};
+
+use crate::files::Staged;
+use crate::generate::{GenerateError, GenerateOptions, generate};
+use crate::realtime::real_time_annotations;
+
+/// Compiles one IDL file into `OUT_DIR`, from a build script:
+///
+/// ```no_run
+/// fn main() -> Result<(), chronorb_build::BuildError> {
+///     chronorb_build::compile("idl/quoter.idl")
+/// }
+/// ```
+///
+/// The program includes it with `chronorb::include_idl!("quoter")`.
+///
+/// # Errors
+///
+/// See [`BuildError`].
+pub fn compile(file: impl AsRef<Path>) -> Result<(), BuildError> {
+    configure().compile(&[file])
+}
+
+/// Compiles IDL files with settings; see [`Builder`].
+pub fn configure() -> Builder {
+    Builder::default()
+}
+
+/// The settings of a compilation. It ends with [`Builder::compile`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    out_dir: Option<PathBuf>,
+    include_dirs: Vec<PathBuf>,
+    defines: Vec<(String, String)>,
+    emit_rerun_if_changed: bool,
+    options: GenerateOptions,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            out_dir: None,
+            include_dirs: Vec::new(),
+            defines: Vec::new(),
+            emit_rerun_if_changed: true,
+            options: GenerateOptions::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// The directory for the generated files; without it `OUT_DIR`.
+    pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.out_dir = Some(dir.into());
+        self
+    }
+
+    /// One more directory in which `#include` searches.
+    pub fn include(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.include_dirs.push(dir.into());
+        self
+    }
+
+    /// A macro of the preprocessor, as by `#define NAME VALUE`.
+    pub fn define(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.defines.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether to tell cargo which files were read, and to show warnings
+    /// through it. It is on; a program that is no build script turns it off, and
+    /// has warnings on standard error.
+    pub fn emit_rerun_if_changed(mut self, on: bool) -> Self {
+        self.emit_rerun_if_changed = on;
+        self
+    }
+
+    /// Leaves out the documentation comments of the IDL.
+    pub fn disable_comments(mut self, on: bool) -> Self {
+        self.options.disable_comments = on;
+        self
+    }
+
+    /// Compiles the files, each `NAME.idl` to `NAME.rs`, and to `NAME.rt.toml`
+    /// where it has real-time annotations ([`crate::real_time_annotations`]).
+    ///
+    /// Files are written after all was compiled without an error, and each
+    /// replaces its predecessor at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`BuildError`].
+    pub fn compile(self, files: &[impl AsRef<Path>]) -> Result<(), BuildError> {
+        let out_dir = self
+            .out_dir
+            .clone()
+            .or_else(|| env::var_os("OUT_DIR").map(Into::into));
+        let out_dir = out_dir.ok_or(BuildError::NoOutDir)?;
+        let options = Options {
+            include_dirs: self.include_dirs.clone(),
+            defines: self.defines.clone(),
+        };
+
+        let mut outputs: HashMap<String, PathBuf> = HashMap::new();
+        let mut staged = Staged::default();
+        for file in files {
+            let file = file.as_ref();
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            if let Some(first) = outputs.insert(stem.to_string(), file.to_owned()) {
+                return Err(BuildError::SameName {
+                    first,
+                    second: file.to_owned(),
+                });
+            }
+            let compilation = chronorb_idl::compile(file, &options)?;
+            self.report(&compilation);
+            let text = generate(&compilation.model, &self.options)?;
+            add(&mut staged, &out_dir.join(format!("{stem}.rs")), &text)?;
+            if let Some(text) = real_time_annotations(&compilation.model) {
+                add(&mut staged, &out_dir.join(format!("{stem}.rt.toml")), &text)?;
+            }
+        }
+        staged
+            .commit()
+            .map_err(|(path, source)| BuildError::Write { path, source })
+    }
+
+    fn report(&self, compilation: &chronorb_idl::Compilation) {
+        let warnings = compilation.warnings.render(false);
+        if !self.emit_rerun_if_changed {
+            eprint!("{warnings}");
+            return;
+        }
+        for line in warnings.lines() {
+            println!("cargo::warning={line}");
+        }
+        for file in &compilation.model.files {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+    }
+}
+
+fn add(staged: &mut Staged, path: &Path, text: &str) -> Result<(), BuildError> {
+    staged.add(path, text).map_err(|source| BuildError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Why IDL files did not become Rust files. Nothing was written then, or, for
+/// [`BuildError::Write`], nothing half.
+///
+/// `Debug` shows the same as `Display`, because that is what a build script
+/// that returns the error prints.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The IDL is wrong; the text shows where.
+    #[error("{0}")]
+    Idl(#[from] Failure),
+
+    /// The IDL has no Rust form.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+
+    /// Two files would become the same Rust file.
+    #[error("{first} and {second} would both be written to the same file", first = .first.display(), second = .second.display())]
+    SameName {
+        /// The first of them.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+
+    /// There is no `OUT_DIR`, as outside of build scripts, and no directory was
+    /// given.
+    #[error("OUT_DIR is not set; name a directory with out_dir")]
+    NoOutDir,
+
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The first line of a build script's output says only `Error: `.
+        writeln!(f)?;
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,101 @@
+//! Constants.
+
+use chronorb_idl::model::{ConstValue, DefId, DefKind, Type};
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::context::{Context, ident, rt};
+use super::types::Lifetime;
+use crate::names::pascal;
+use crate::shape;
+
+pub(super) fn constant(
+    context: Context<'_>,
+    id: DefId,
+    ty: &Type,
+    value: &ConstValue,
+) -> TokenStream {
+    let doc = context.doc_of(id);
+    let name = context.ident(id);
+    let ty = shape::resolve(context.model, ty);
+    let rust_type = context.view(ty, Lifetime::Static);
+    let value = literal(context, ty, value);
+    quote! { #doc pub const #name: #rust_type = #value; }
+}
+
+fn literal(context: Context<'_>, ty: &Type, value: &ConstValue) -> TokenStream {
+    let rt = rt();
+    match value {
+        ConstValue::Integer(value) if *ty == Type::LongDouble => long_double(*value as f64),
+        ConstValue::Float(value) if *ty == Type::LongDouble => long_double(*value),
+        ConstValue::Integer(value) => {
+            let value = number(Literal::i128_unsuffixed(value.wrapping_abs()), *value < 0);
+            match ty {
+                // A constant floating point number may be written as an integer.
+                Type::Float => quote! { #value as f32 },
+                Type::Double => quote! { #value as f64 },
+                _ => value,
+            }
+        }
+        ConstValue::Float(value) => {
+            let magnitude = value.abs();
+            if *ty == Type::Float {
+                let infinite = (magnitude as f32).is_infinite();
+                let magnitude = if infinite { f32::MAX } else { magnitude as f32 };
+                return number(Literal::f32_unsuffixed(magnitude), value.is_sign_negative());
+            }
+            let magnitude = magnitude.min(f64::MAX);
+            number(Literal::f64_unsuffixed(magnitude), value.is_sign_negative())
+        }
+        ConstValue::Boolean(value) => quote! { #value },
+        ConstValue::Char(value) => {
+            let value = Literal::byte_character(*value);
+            quote! { #rt::Char(#value) }
+        }
+        ConstValue::WChar(value) => quote! { #value },
+        ConstValue::String(value) | ConstValue::WString(value) => quote! { #value },
+        ConstValue::Enumerator(id, index) => {
+            let path = context.path(*id, "");
+            let name = match &context.model.get(*id).kind {
+                DefKind::Enum { enumerators } => enumerators.get(*index as usize),
+                _ => None,
+            };
+            let name = name.map(|enumerator| ident(&pascal(&enumerator.name)));
+            quote! { #path::#name }
+        }
+        _ => TokenStream::new(),
+    }
+}
+
+fn number(magnitude: Literal, negative: bool) -> TokenStream {
+    if negative {
+        quote! { -#magnitude }
+    } else {
+        quote! { #magnitude }
+    }
+}
+
+/// A `long double` of this value, as the bits of IEEE binary128.
+fn long_double(value: f64) -> TokenStream {
+    let rt = rt();
+    let bits = value.to_bits();
+    let sign = u128::from(bits >> 63) << 127;
+    let exponent = (bits >> 52) & 0x7ff;
+    let fraction = bits & ((1 << 52) - 1);
+    // 15 bits of exponent with a bias of 16,383 instead of 11 with 1,023.
+    let (exponent, fraction) = match exponent {
+        0 if fraction == 0 => (0, 0),
+        0 => {
+            let shift = u64::from(fraction.leading_zeros()) - 11;
+            (
+                16_383 - 1_022 - shift,
+                (fraction << shift) & ((1 << 52) - 1),
+            )
+        }
+        0x7ff => (0x7fff, fraction),
+        _ => (exponent + 16_383 - 1_023, fraction),
+    };
+    let bits = sign | (u128::from(exponent) << 112) | (u128::from(fraction) << 60);
+    let bits = Literal::u128_unsuffixed(bits);
+    quote! { #rt::LongDouble::from_bits(#bits) }
+}

@@ -1,0 +1,103 @@
+//! What all parts of the generator share.
+
+use chronorb_idl::model::{DefId, Model};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+
+use super::GenerateOptions;
+use crate::names::Names;
+
+/// The model, its names, and the Rust module that code is generated for.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'g> {
+    pub(super) model: &'g Model,
+    pub(super) names: &'g Names<'g>,
+    pub(super) options: &'g GenerateOptions,
+    module: &'g [String],
+}
+
+impl<'g> Context<'g> {
+    pub(super) fn new(
+        model: &'g Model,
+        names: &'g Names<'g>,
+        options: &'g GenerateOptions,
+        module: &'g [String],
+    ) -> Self {
+        Self {
+            model,
+            names,
+            options,
+            module,
+        }
+    }
+
+    /// The same, for code inside the Rust module of this path.
+    pub(super) fn within<'h>(self, module: &'h [String]) -> Context<'h>
+    where
+        'g: 'h,
+    {
+        Context { module, ..self }
+    }
+
+    /// The name of the definition's item.
+    pub(super) fn ident(self, id: DefId) -> Ident {
+        ident(self.names.name(id))
+    }
+
+    /// The path of the definition's item, or of one named after it:
+    /// `super::market::Quote` + suffix.
+    pub(super) fn path(self, id: DefId, suffix: &str) -> TokenStream {
+        let name = format!("{}{suffix}", self.names.name(id));
+        self.path_to(self.names.module(id), &name)
+    }
+
+    /// The path of an item in the same module as the definition's.
+    pub(super) fn path_beside(self, id: DefId, name: &str) -> TokenStream {
+        self.path_to(self.names.module(id), name)
+    }
+
+    /// A name for a generic parameter that would hide no generated type.
+    pub(super) fn type_parameter(self, name: &str) -> Ident {
+        let mut ids = self.model.iter().map(|(id, _)| id);
+        if ids.any(|id| self.names.name(id) == name) {
+            format_ident!("{name}_")
+        } else {
+            format_ident!("{name}")
+        }
+    }
+
+    fn path_to(self, module: &[String], name: &str) -> TokenStream {
+        let shared = self
+            .module
+            .iter()
+            .zip(module)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let up = (shared..self.module.len()).map(|_| quote! { super:: });
+        let down = module[shared..].iter().map(|name| {
+            let name = ident(name);
+            quote! { #name:: }
+        });
+        let name = ident(name);
+        quote! { #(#up)* #(#down)* #name }
+    }
+}
+
+/// An identifier, raw where an edition of Rust has a keyword of that name.
+pub(super) fn ident(name: &str) -> Ident {
+    match syn::parse_str(name) {
+        Ok(ident) if name != "gen" => ident,
+        _ => Ident::new_raw(name, Span::call_site()),
+    }
+}
+
+/// What each generated module calls the runtime. No name from the IDL begins
+/// with two underscores.
+pub(super) fn rt() -> TokenStream {
+    quote! { __rt }
+}
+
+/// `Name` + suffix, as one identifier.
+pub(super) fn suffixed(name: &Ident, suffix: &str) -> Ident {
+    format_ident!("{name}{suffix}")
+}

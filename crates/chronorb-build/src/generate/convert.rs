@@ -1,0 +1,111 @@
+//! The expressions between the two Rust types of a value: owned from
+//! borrowed, and borrowed from owned.
+
+use chronorb_idl::model::Type;
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::codec::Place;
+use super::context::Context;
+use crate::shape;
+
+impl Context<'_> {
+    /// An expression for the owned form of a view.
+    pub(super) fn to_owned(self, ty: &Type, view: &Place) -> TokenStream {
+        let receiver = view.receiver();
+        if !shape::is_variable(self.model, ty) {
+            return view.by_value();
+        }
+        match shape::resolve(self.model, ty) {
+            Type::String { .. } | Type::WString { .. } => {
+                let view = view.by_value();
+                quote! { ::std::string::String::from(#view) }
+            }
+            Type::Sequence { element, .. } if !shape::is_variable(self.model, element) => {
+                quote! { #receiver.to_vec() }
+            }
+            Type::Sequence { element, .. } => {
+                let item = self.to_owned(element, &Place::reference(quote! { item }));
+                quote! { #receiver.iter().map(|item| #item).collect() }
+            }
+            Type::Array {
+                element,
+                dimensions,
+            } => self.array_to_owned(element, dimensions, view),
+            _ if shape::is_reference(self.model, ty) => quote! { #receiver.cloned() },
+            _ => quote! { #receiver.to_owned() },
+        }
+    }
+
+    fn array_to_owned(self, element: &Type, dimensions: &[u32], view: &Place) -> TokenStream {
+        let receiver = view.receiver();
+        let item = Place::value(quote! { item });
+        let item = match dimensions {
+            [] | [_] => self.to_owned(element, &item),
+            [_, inner @ ..] => self.array_to_owned(element, inner, &item),
+        };
+        quote! { #receiver.map(|item| #item) }
+    }
+
+    /// An expression for the view of an owned value. Where the type needs one
+    /// it allocates from `arena`, a variable in scope, and leaves with `?`
+    /// where that is full.
+    pub(super) fn as_view(self, ty: &Type, owned: &Place) -> TokenStream {
+        let receiver = owned.receiver();
+        if !shape::is_variable(self.model, ty) {
+            return owned.by_value();
+        }
+        match shape::resolve(self.model, ty) {
+            Type::String { .. } | Type::WString { .. } => quote! { #receiver.as_str() },
+            Type::Sequence { element, .. } if !shape::is_variable(self.model, element) => {
+                quote! { #receiver.as_slice() }
+            }
+            Type::Sequence { element, .. } => {
+                let items = owned.by_reference();
+                let item = self.as_view(element, &Place::reference(quote! { item }));
+                quote! {
+                    {
+                        let items = #items;
+                        arena.fill(items.len(), |index| {
+                            let item = &items[index];
+                            Ok(#item)
+                        })?
+                    }
+                }
+            }
+            Type::Array {
+                element,
+                dimensions,
+            } => self.array_as_view(element, dimensions, owned),
+            _ if shape::is_reference(self.model, ty) => quote! { #receiver.as_ref() },
+            _ if shape::needs_arena(self.model, ty) => quote! { #receiver.as_view_in(arena)? },
+            _ => quote! { #receiver.as_view() },
+        }
+    }
+
+    fn array_as_view(self, element: &Type, dimensions: &[u32], owned: &Place) -> TokenStream {
+        let item = Place::reference(quote! { item });
+        let view = match dimensions {
+            [] | [_] => self.as_view(element, &item),
+            [_, inner @ ..] => self.array_as_view(element, inner, &item),
+        };
+        if !shape::needs_arena(self.model, element) {
+            let receiver = owned.receiver();
+            return quote! { #receiver.each_ref().map(|item| #view) };
+        }
+        // A closure of `map` cannot leave the function where the arena is full.
+        let items = owned.by_reference();
+        let length = Literal::u32_unsuffixed(dimensions.first().copied().unwrap_or(1));
+        quote! {
+            {
+                let items = #items;
+                let item = &items[0];
+                let mut views = [#view; #length];
+                for (view, item) in views.iter_mut().zip(items).skip(1) {
+                    *view = #view;
+                }
+                views
+            }
+        }
+    }
+}

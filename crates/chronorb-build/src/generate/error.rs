@@ -1,0 +1,68 @@
+//! Why a model cannot become Rust.
+
+use chronorb_idl::model::{DefKind, Model};
+
+use crate::names::Place;
+
+/// A correct model that has no Rust form.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// Two names of the IDL become the same Rust name in the same scope.
+    #[error(
+        "{first} and {second} both become `{rust_name}` in Rust\n  \
+         hint: give one of them another name with @rust::name(\"…\")"
+    )]
+    Collision {
+        /// The Rust name.
+        rust_name: String,
+        /// What takes it first.
+        first: Place,
+        /// What wants it too.
+        second: Place,
+    },
+
+    /// An `@rust::name` does not hold a Rust identifier.
+    #[error(
+        "`{name}`, the @rust::name of {place}, is not a Rust identifier\n  \
+         hint: write @rust::name(\"a_name\"), not a keyword"
+    )]
+    InvalidName {
+        /// What it holds.
+        name: String,
+        /// What it is applied to.
+        place: Place,
+    },
+
+    /// This version does not generate code for it.
+    #[error("{place}: {what} are not compiled by this version")]
+    Unsupported {
+        /// What it is, in the plural.
+        what: &'static str,
+        /// Where it stands.
+        place: Place,
+    },
+
+    /// The generated text is not Rust: an error of the generator.
+    #[error("the generated code is not valid Rust ({0}); this is an error in chronorb-build")]
+    Internal(String),
+}
+
+/// Refuses what the mapping has no form for yet.
+pub(super) fn refuse_unsupported(model: &Model) -> Result<(), GenerateError> {
+    for (_, definition) in model.iter() {
+        let DefKind::Interface(interface) = &definition.kind else {
+            continue;
+        };
+        let what = match (interface.local, interface.is_abstract) {
+            (true, _) => "local interfaces",
+            (_, true) => "abstract interfaces",
+            _ => continue,
+        };
+        return Err(GenerateError::Unsupported {
+            what,
+            place: Place::of(model, "interface", &definition.name, &definition.location),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Interfaces, and what the signatures of handle and servant share.
+
+use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::codec::Form;
+use super::context::{Context, ident, rt, suffixed};
+use super::types::Lifetime;
+use super::{handle, raises, servant, skeleton};
+use crate::names::{Method, MethodParam};
+use crate::shape;
+
+/// The handle, the servant's trait, the skeleton, and the types that their
+/// signatures name.
+pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
+    let handle = handle::handle(context, id, interface);
+    if interface.forward_only {
+        return handle;
+    }
+    let own = context.names.own_methods(id);
+    let errors = own.iter().map(|method| raises::items(context, method));
+    let outs = own.iter().map(|method| outs(context, method));
+    let servant = servant::servant(context, id, interface);
+    let skeleton = skeleton::skeleton(context, id, interface);
+    quote! { #handle #servant #(#errors)* #(#outs)* #skeleton }
+}
+
+impl Context<'_> {
+    /// The type of what a method returns when it succeeds.
+    pub(super) fn output_type(
+        self,
+        method: &Method<'_>,
+        form: Form,
+        lifetime: Lifetime,
+    ) -> TokenStream {
+        if let Some(outs) = &method.outs {
+            let variable = self.has_variable_values(method);
+            return match form {
+                Form::Owned if variable => {
+                    let name = format!("{}Buf", outs.rust_name);
+                    self.path_beside(method.interface, &name)
+                }
+                Form::View if variable => {
+                    let path = self.path_beside(method.interface, &outs.rust_name);
+                    let lifetime = lifetime.of_type();
+                    quote! { #path<#lifetime> }
+                }
+                _ => self.path_beside(method.interface, &outs.rust_name),
+            };
+        }
+        let types: Vec<_> = method
+            .values()
+            .iter()
+            .map(|(_, ty)| self.output(ty, form, lifetime))
+            .collect();
+        match types.as_slice() {
+            [one] => one.clone(),
+            _ => quote! { (#(#types),*) },
+        }
+    }
+
+    /// The type of one of the values that a method returns.
+    pub(super) fn output(self, ty: &Type, form: Form, lifetime: Lifetime) -> TokenStream {
+        match form {
+            Form::View => self.value(ty, lifetime),
+            Form::Owned => self.owned(ty),
+        }
+    }
+
+    /// The type with which a method fails.
+    pub(super) fn error_type(
+        self,
+        method: &Method<'_>,
+        form: Form,
+        lifetime: Lifetime,
+    ) -> TokenStream {
+        let path = self.error_path(method, form);
+        if form == Form::View && self.has_variable_error(method) {
+            let lifetime = lifetime.of_type();
+            quote! { #path<#lifetime> }
+        } else {
+            path
+        }
+    }
+
+    /// [`Self::error_type`] without its lifetime, to name an arm.
+    pub(super) fn error_path(self, method: &Method<'_>, form: Form) -> TokenStream {
+        let Some(error) = &method.error else {
+            let rt = rt();
+            return quote! { #rt::SystemException };
+        };
+        let suffix = match form {
+            Form::Owned if self.has_variable_error(method) => "Buf",
+            _ => "",
+        };
+        self.path_beside(method.interface, &format!("{}{suffix}", error.rust_name))
+    }
+
+    /// Whether one of the method's exceptions borrows.
+    pub(super) fn has_variable_error(self, method: &Method<'_>) -> bool {
+        let error = method.error.as_ref();
+        error.is_some_and(|error| {
+            let mut raises = error.raises.iter();
+            raises.any(|&id| shape::is_variable(self.model, &Type::Named(id)))
+        })
+    }
+
+    /// Whether result or outs borrow.
+    fn has_variable_values(self, method: &Method<'_>) -> bool {
+        let values = method.values();
+        values.iter().any(|(_, ty)| shape::has_twin(self.model, ty))
+    }
+
+    /// The values that a method returns as one expression, or, with bare names
+    /// as values, as a pattern.
+    pub(super) fn output_expression(
+        self,
+        method: &Method<'_>,
+        form: Form,
+        values: &[TokenStream],
+    ) -> TokenStream {
+        if let Some(outs) = &method.outs {
+            let suffix = match form {
+                Form::Owned if self.has_variable_values(method) => "Buf",
+                _ => "",
+            };
+            let path = self.path_beside(method.interface, &format!("{}{suffix}", outs.rust_name));
+            let fields = method.value_idents().into_iter().zip(values);
+            let fields = fields.map(|(name, value)| {
+                if name == value.to_string() {
+                    quote! { #name }
+                } else {
+                    quote! { #name: #value }
+                }
+            });
+            return quote! { #path { #(#fields),* } };
+        }
+        match values {
+            [one] => one.clone(),
+            _ => quote! { (#(#values),*) },
+        }
+    }
+}
+
+impl Method<'_> {
+    pub(super) fn ident(&self) -> Ident {
+        ident(&self.rust_name)
+    }
+
+    /// The names of result and outs.
+    pub(super) fn value_idents(&self) -> Vec<Ident> {
+        self.values().iter().map(|(name, _)| ident(name)).collect()
+    }
+
+    /// A name for something generated that no parameter has.
+    pub(super) fn fresh(&self, name: &str) -> Ident {
+        fresh(name, &[self])
+    }
+
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &MethodParam<'_>> {
+        self.params.iter().filter(|p| p.mode != ParamMode::Out)
+    }
+}
+
+/// A name for something generated that no parameter of the methods has.
+pub(super) fn fresh(name: &str, methods: &[&Method<'_>]) -> Ident {
+    let mut name = name.to_owned();
+    let is_taken = |name: &str| {
+        let mut params = methods.iter().flat_map(|method| &method.params);
+        params.any(|param| param.rust_name == name)
+    };
+    while is_taken(&name) {
+        name.push('_');
+    }
+    format_ident!("{name}")
+}
+
+/// The struct for more than three results and outs, and its owned twin.
+fn outs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
+    let Some(outs) = &method.outs else {
+        return TokenStream::new();
+    };
+    let name = ident(&outs.rust_name);
+    let doc = format!(" What {} returns.", method.what);
+    let names = method.value_idents();
+    let docs: Vec<_> = method
+        .values()
+        .iter()
+        .map(|(name, _)| format!(" The value of `{name}`."))
+        .collect();
+    let types = |form| {
+        let values = method.values();
+        values
+            .iter()
+            .map(|(_, ty)| context.output(ty, form, Lifetime::A))
+            .collect::<Vec<_>>()
+    };
+    let views = types(Form::View);
+    let variable = context.has_variable_values(method);
+    let generics = variable.then(|| quote! { <'a> });
+    let twin = variable.then(|| {
+        let twin = suffixed(&name, "Buf");
+        let doc = format!(" The owned twin of [`{name}`].");
+        let owned = types(Form::Owned);
+        quote! {
+            #[doc = #doc]
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct #twin { #(#[doc = #docs] pub #names: #owned),* }
+        }
+    });
+    quote! {
+        #[doc = #doc]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct #name #generics { #(#[doc = #docs] pub #names: #views),* }
+
+        #twin
+    }
+}

@@ -1,0 +1,186 @@
+//! The Rust types for the types of IDL.
+
+use chronorb_idl::model::{DefId, Type};
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::context::{Context, rt, suffixed};
+use crate::shape;
+
+/// A lifetime in generated code.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Lifetime {
+    /// `'a`, of what a value is decoded from.
+    A,
+    /// `'s`, of the caller's scope.
+    S,
+    /// `'static`, of constants.
+    Static,
+    /// Not written where Rust allows it, else `'_`.
+    Elided,
+}
+
+impl Lifetime {
+    /// What stands behind the `&` of a reference.
+    pub(super) fn of_reference(self) -> TokenStream {
+        match self {
+            Self::A => quote! { 'a },
+            Self::S => quote! { 's },
+            Self::Static => quote! { 'static },
+            Self::Elided => TokenStream::new(),
+        }
+    }
+
+    /// What stands in the angle brackets of a type.
+    pub(super) fn of_type(self) -> TokenStream {
+        match self {
+            Self::Elided => quote! { '_ },
+            named => named.of_reference(),
+        }
+    }
+}
+
+/// The alias for a typedef, and for its owned twin.
+pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
+    let doc = context.doc_of(id);
+    let name = context.ident(id);
+    if shape::is_reference(context.model, ty) {
+        let target = context.interface_type(ty);
+        return quote! { #doc pub type #name = #target; };
+    }
+    let view = context.view(ty, Lifetime::A);
+    if !shape::is_variable(context.model, ty) {
+        return quote! { #doc pub type #name = #view; };
+    }
+    let twin = suffixed(&name, "Buf");
+    let twin_doc = format!(" The owned twin of [`{name}`].");
+    let owned = context.owned(ty);
+    quote! {
+        #doc pub type #name<'a> = #view;
+        #[doc = #twin_doc] pub type #twin = #owned;
+    }
+}
+
+impl Context<'_> {
+    /// The type of a member: a view that borrows for the lifetime.
+    pub(super) fn view(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
+        let of_reference = lifetime.of_reference();
+        if shape::is_reference(self.model, ty) {
+            let interface = self.interface_type(ty);
+            return quote! { ::core::option::Option<&#of_reference #interface> };
+        }
+        match ty {
+            Type::String { .. } | Type::WString { .. } => quote! { &#of_reference str },
+            Type::Sequence { element, .. } => {
+                let element = self.view(element, lifetime);
+                quote! { &#of_reference [#element] }
+            }
+            Type::Array {
+                element,
+                dimensions,
+            } => array(self.view(element, lifetime), dimensions),
+            Type::Named(id) => {
+                let path = self.path(*id, "");
+                if shape::is_variable(self.model, ty) {
+                    let of_type = lifetime.of_type();
+                    quote! { #path<#of_type> }
+                } else {
+                    path
+                }
+            }
+            basic => basic_type(basic),
+        }
+    }
+
+    /// The type of a member of an owned twin.
+    pub(super) fn owned(self, ty: &Type) -> TokenStream {
+        if shape::is_reference(self.model, ty) {
+            let interface = self.interface_type(ty);
+            return quote! { ::core::option::Option<#interface> };
+        }
+        match ty {
+            Type::String { .. } | Type::WString { .. } => quote! { ::std::string::String },
+            Type::Sequence { element, .. } => {
+                let element = self.owned(element);
+                quote! { ::std::vec::Vec<#element> }
+            }
+            Type::Array {
+                element,
+                dimensions,
+            } => array(self.owned(element), dimensions),
+            Type::Named(id) if shape::is_variable(self.model, ty) => self.path(*id, "Buf"),
+            Type::Named(id) => self.path(*id, ""),
+            basic => basic_type(basic),
+        }
+    }
+
+    /// The type of an in parameter: what is larger than a word by reference.
+    pub(super) fn parameter(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
+        if shape::is_reference(self.model, ty) {
+            let interface = self.interface_type(ty);
+            return quote! { ::core::option::Option<&#interface> };
+        }
+        let view = self.view(ty, lifetime);
+        if self.is_by_reference(ty) {
+            quote! { &#view }
+        } else {
+            view
+        }
+    }
+
+    /// Whether an in parameter is a reference to the view.
+    pub(super) fn is_by_reference(self, ty: &Type) -> bool {
+        match shape::resolve(self.model, ty) {
+            Type::Array { .. } => true,
+            Type::Named(id) => shape::members(self.model, *id).is_some(),
+            _ => false,
+        }
+    }
+
+    /// The type of a result, out or inout: the view, or for a reference the
+    /// owned handle.
+    pub(super) fn value(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
+        if shape::is_reference(self.model, ty) {
+            self.owned(ty)
+        } else {
+            self.view(ty, lifetime)
+        }
+    }
+
+    /// The handle's type behind a reference.
+    fn interface_type(self, ty: &Type) -> TokenStream {
+        let rt = rt();
+        match ty {
+            Type::Named(id) => self.path(*id, ""),
+            _ => quote! { #rt::Object },
+        }
+    }
+}
+
+/// Nested arrays, the outermost dimension first.
+fn array(element: TokenStream, dimensions: &[u32]) -> TokenStream {
+    dimensions.iter().rev().fold(element, |inner, &length| {
+        let length = Literal::u32_unsuffixed(length);
+        quote! { [#inner; #length] }
+    })
+}
+
+fn basic_type(ty: &Type) -> TokenStream {
+    let rt = rt();
+    match ty {
+        Type::Boolean => quote! { bool },
+        Type::Octet => quote! { u8 },
+        Type::Char => quote! { #rt::Char },
+        Type::WChar => quote! { char },
+        Type::Short => quote! { i16 },
+        Type::UShort => quote! { u16 },
+        Type::Long => quote! { i32 },
+        Type::ULong => quote! { u32 },
+        Type::LongLong => quote! { i64 },
+        Type::ULongLong => quote! { u64 },
+        Type::Float => quote! { f32 },
+        Type::Double => quote! { f64 },
+        Type::LongDouble => quote! { #rt::LongDouble },
+        _ => TokenStream::new(),
+    }
+}

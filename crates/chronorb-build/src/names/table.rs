@@ -1,0 +1,507 @@
+//! The Rust names of a whole model, made once and free of collisions.
+
+use std::collections::HashMap;
+
+use chronorb_idl::model::{
+    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode, Type,
+};
+
+use super::{Claims, Place, pascal, screaming, snake};
+use crate::generate::GenerateError;
+use crate::shape;
+
+/// The Rust names of all definitions, and the methods of all interfaces.
+#[derive(Debug)]
+pub(crate) struct Names<'m> {
+    /// By definition: the modules around the item, then its own name.
+    items: Vec<(Vec<String>, String)>,
+    /// By interface: its own operations and attribute accessors, in order.
+    methods: HashMap<DefId, Vec<Method<'m>>>,
+}
+
+/// An operation, or the reading or setting of an attribute.
+#[derive(Clone, Debug)]
+pub(crate) struct Method<'m> {
+    /// The interface that declares it.
+    pub(crate) interface: DefId,
+    /// As in the IDL, for documentation: ``operation `ping` ``.
+    pub(crate) what: String,
+    /// The name on the wire.
+    pub(crate) wire_name: String,
+    /// The name of the Rust method.
+    pub(crate) rust_name: String,
+    pub(crate) doc: Option<&'m str>,
+    pub(crate) location: &'m Location,
+    pub(crate) oneway: bool,
+    pub(crate) result: Option<&'m Type>,
+    pub(crate) params: Vec<MethodParam<'m>>,
+    /// Its exceptions; `None` if it raises none.
+    pub(crate) error: Option<MethodError>,
+    /// Where result and outs are more than three: the struct for them.
+    pub(crate) outs: Option<Outs>,
+}
+
+impl<'m> Method<'m> {
+    /// The types of the result and of the out parameters, with their names.
+    pub(crate) fn values(&self) -> Vec<(&str, &'m Type)> {
+        let outs = self.params.iter().filter(|p| p.mode == ParamMode::Out);
+        let outs = outs.map(|p| (p.rust_name.as_str(), p.ty));
+        let is_free = |name: &&str| self.params.iter().all(|p| p.rust_name != *name);
+        let name = ["result", "return_value", "result_"]
+            .into_iter()
+            .find(is_free);
+        let result = self.result.map(|ty| (name.unwrap_or("result_"), ty));
+        result.into_iter().chain(outs).collect()
+    }
+
+    /// The types of all that comes back: result, outs and inouts.
+    fn returned(&self) -> impl Iterator<Item = &'m Type> {
+        let params = self.params.iter().filter(|p| p.mode != ParamMode::In);
+        self.result.into_iter().chain(params.map(|p| p.ty))
+    }
+
+    /// Whether a result borrows from the reply, so that the handle has the
+    /// method twice: owned, and borrowed with the suffix `_in`.
+    pub(crate) fn has_twin(&self, model: &Model) -> bool {
+        self.returned().any(|ty| shape::has_twin(model, ty))
+    }
+}
+
+/// A parameter of a [`Method`].
+#[derive(Clone, Debug)]
+pub(crate) struct MethodParam<'m> {
+    pub(crate) rust_name: String,
+    pub(crate) mode: ParamMode,
+    pub(crate) ty: &'m Type,
+}
+
+/// The exceptions of a method, and the Rust enum for them.
+#[derive(Clone, Debug)]
+pub(crate) struct MethodError {
+    /// The enum's name, in the module around the interface.
+    pub(crate) rust_name: String,
+    /// The exceptions in the order of the raises clause.
+    pub(crate) raises: Vec<DefId>,
+    /// The enum of an earlier method with the same exceptions.
+    pub(crate) alias_of: Option<String>,
+}
+
+/// The struct for the result and outs of a method.
+#[derive(Clone, Debug)]
+pub(crate) struct Outs {
+    /// Its name, in the module around the interface.
+    pub(crate) rust_name: String,
+}
+
+impl<'m> Names<'m> {
+    /// Names everything in the model; an error where two definitions get the
+    /// same name in the same scope.
+    pub(crate) fn new(model: &'m Model) -> Result<Self, GenerateError> {
+        let mut builder = Builder {
+            model,
+            items: vec![(Vec::new(), String::new()); model.definitions.len()],
+            claims: HashMap::new(),
+            methods: HashMap::new(),
+        };
+        builder.name_definitions(&model.roots, &[])?;
+        builder.name_methods()?;
+        builder.check_methods()?;
+        Ok(Self {
+            items: builder.items,
+            methods: builder.methods,
+        })
+    }
+
+    /// The modules around the Rust item of the definition.
+    pub(crate) fn module(&self, id: DefId) -> &[String] {
+        &self.items[id.0 as usize].0
+    }
+
+    /// The Rust name of the definition.
+    pub(crate) fn name(&self, id: DefId) -> &str {
+        &self.items[id.0 as usize].1
+    }
+
+    /// The interface's own methods.
+    pub(crate) fn own_methods(&self, interface: DefId) -> &[Method<'m>] {
+        self.methods.get(&interface).map_or(&[], Vec::as_slice)
+    }
+
+    /// The methods of its bases and its own.
+    pub(crate) fn all_methods(&self, id: DefId, interface: &Interface) -> Vec<&Method<'m>> {
+        let bases = interface.all_bases.iter().copied();
+        bases
+            .chain([id])
+            .flat_map(|id| self.own_methods(id))
+            .collect()
+    }
+}
+
+struct Builder<'m> {
+    model: &'m Model,
+    items: Vec<(Vec<String>, String)>,
+    /// The names taken in each module; those of constants apart.
+    claims: HashMap<(Vec<String>, Space), Claims>,
+    methods: HashMap<DefId, Vec<Method<'m>>>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Space {
+    Types,
+    Values,
+}
+
+impl<'m> Builder<'m> {
+    fn name_definitions(&mut self, ids: &[DefId], module: &[String]) -> Result<(), GenerateError> {
+        for &id in ids {
+            let definition = self.model.get(id);
+            let place = self.place_of(definition);
+            let name = self.rust_name(definition)?;
+            self.items[id.0 as usize] = (module.to_vec(), name.clone());
+            match &definition.kind {
+                DefKind::Module { members } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    self.name_definitions(members, &inner(module, name))?;
+                }
+                DefKind::Const { .. } => self.claim(module, Space::Values, &name, &place)?,
+                DefKind::Interface(interface) => {
+                    for suffix in ["", "Servant", "Skeleton"] {
+                        self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
+                    }
+                    self.name_nested(&interface.nested, module, &name, &place)?;
+                }
+                DefKind::Struct { members, nested } | DefKind::Exception { members, nested } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    if shape::is_variable_struct(self.model, members) {
+                        self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
+                    }
+                    self.check_members(members)?;
+                    self.name_nested(nested, module, &name, &place)?;
+                }
+                DefKind::Enum { enumerators } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    let mut claims = Claims::default();
+                    for enumerator in enumerators {
+                        let mut place = place.clone();
+                        place.what = format!("enumerator `{}`", enumerator.name);
+                        claims.claim(&pascal(&enumerator.name), place)?;
+                    }
+                }
+                DefKind::Typedef { ty } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    if shape::has_twin(self.model, ty) {
+                        self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The definitions inside an interface, struct or exception stand in a
+    /// module of its name.
+    fn name_nested(
+        &mut self,
+        nested: &[DefId],
+        module: &[String],
+        owner: &str,
+        place: &Place,
+    ) -> Result<(), GenerateError> {
+        if nested.is_empty() {
+            return Ok(());
+        }
+        let name = snake(owner);
+        self.claim(module, Space::Types, &name, place)?;
+        self.name_definitions(nested, &inner(module, name))
+    }
+
+    fn check_members(&self, members: &[chronorb_idl::model::Member]) -> Result<(), GenerateError> {
+        let mut claims = Claims::default();
+        for member in members {
+            let place = self.place("member", &member.name, &member.location);
+            let name = renamed(&member.annotations, &place)?.unwrap_or_else(|| snake(&member.name));
+            claims.claim(&name, place)?;
+        }
+        Ok(())
+    }
+
+    /// Names the methods of all interfaces, after all definitions have their
+    /// names: the error enums and result structs take what is left.
+    fn name_methods(&mut self) -> Result<(), GenerateError> {
+        let model = self.model;
+        for (id, definition) in model.iter() {
+            let DefKind::Interface(interface) = &definition.kind else {
+                continue;
+            };
+            let mut methods = self.operations(id, interface)?;
+            self.attributes(id, interface, &mut methods)?;
+            self.name_errors(id, &mut methods)?;
+            self.name_outs(id, &mut methods)?;
+            self.methods.insert(id, methods);
+        }
+        Ok(())
+    }
+
+    fn operations(
+        &self,
+        id: DefId,
+        interface: &'m Interface,
+    ) -> Result<Vec<Method<'m>>, GenerateError> {
+        let mut methods = Vec::new();
+        for operation in &interface.operations {
+            let place = self.place("operation", &operation.name, &operation.location);
+            let rust_name =
+                renamed(&operation.annotations, &place)?.unwrap_or_else(|| snake(&operation.name));
+            let mut claims = Claims::default();
+            let mut params = Vec::new();
+            for param in &operation.params {
+                let place = self.place("parameter", &param.name, &operation.location);
+                let rust_name =
+                    renamed(&param.annotations, &place)?.unwrap_or_else(|| snake(&param.name));
+                claims.claim(&rust_name, place)?;
+                params.push(MethodParam {
+                    rust_name,
+                    mode: param.mode,
+                    ty: &param.ty,
+                });
+            }
+            methods.push(Method {
+                interface: id,
+                what: format!("operation `{}`", operation.name),
+                wire_name: operation.name.clone(),
+                rust_name,
+                doc: operation.doc.as_deref(),
+                location: &operation.location,
+                oneway: operation.oneway,
+                result: operation.result.as_ref(),
+                params,
+                error: unnamed_error(&operation.raises),
+                outs: None,
+            });
+        }
+        Ok(methods)
+    }
+
+    fn attributes(
+        &self,
+        id: DefId,
+        interface: &'m Interface,
+        methods: &mut Vec<Method<'m>>,
+    ) -> Result<(), GenerateError> {
+        for attribute in &interface.attributes {
+            let place = self.place("attribute", &attribute.name, &attribute.location);
+            let name =
+                renamed(&attribute.annotations, &place)?.unwrap_or_else(|| snake(&attribute.name));
+            let setter = format!("set_{}", name.trim_end_matches('_'));
+            let getter = Method {
+                interface: id,
+                what: format!("attribute `{}`", attribute.name),
+                wire_name: format!("_get_{}", attribute.name),
+                rust_name: name,
+                doc: attribute.doc.as_deref(),
+                location: &attribute.location,
+                oneway: false,
+                result: Some(&attribute.ty),
+                params: Vec::new(),
+                error: unnamed_error(&attribute.get_raises),
+                outs: None,
+            };
+            let setter = Method {
+                what: format!("setting of attribute `{}`", attribute.name),
+                wire_name: format!("_set_{}", attribute.name),
+                rust_name: setter,
+                result: None,
+                params: vec![MethodParam {
+                    rust_name: "value".to_owned(),
+                    mode: ParamMode::In,
+                    ty: &attribute.ty,
+                }],
+                error: unnamed_error(&attribute.set_raises),
+                ..getter.clone()
+            };
+            methods.push(getter);
+            if !attribute.readonly {
+                methods.push(setter);
+            }
+        }
+        Ok(())
+    }
+
+    fn name_errors(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
+        let mut enums: HashMap<Vec<DefId>, String> = HashMap::new();
+        for method in methods {
+            let free = self.free_name(id, method, "Error");
+            let place = self.place_of_method(method);
+            let Some(error) = &mut method.error else {
+                continue;
+            };
+            error.rust_name = free;
+            let mut key = error.raises.clone();
+            key.sort_unstable();
+            error.alias_of = enums.get(&key).cloned();
+            if error.alias_of.is_none() {
+                enums.insert(key, error.rust_name.clone());
+            }
+            let names = [error.rust_name.clone(), error.rust_name.clone() + "Buf"];
+            self.claim_beside(id, &names, &place)?;
+        }
+        Ok(())
+    }
+
+    fn name_outs(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
+        for method in methods {
+            let outs = method.params.iter().filter(|p| p.mode == ParamMode::Out);
+            if usize::from(method.result.is_some()) + outs.count() <= 3 {
+                continue;
+            }
+            let rust_name = self.free_name(id, method, "Out");
+            let names = [rust_name.clone(), rust_name.clone() + "Buf"];
+            self.claim_beside(id, &names, &self.place_of_method(method))?;
+            method.outs = Some(Outs { rust_name });
+        }
+        Ok(())
+    }
+
+    /// `GetQuoteError`, or `QuoterGetQuoteError` where that is taken.
+    fn free_name(&self, interface: DefId, method: &Method<'m>, suffix: &str) -> String {
+        let (module, interface) = &self.items[interface.0 as usize];
+        let name = pascal(&method.rust_name) + suffix;
+        let taken = self
+            .claims
+            .get(&(module.clone(), Space::Types))
+            .is_some_and(|claims| claims.is_taken(&name) || claims.is_taken(&format!("{name}Buf")));
+        if taken {
+            format!("{interface}{name}")
+        } else {
+            name
+        }
+    }
+
+    /// Claims type names in the module around the interface.
+    fn claim_beside(
+        &mut self,
+        interface: DefId,
+        names: &[String],
+        place: &Place,
+    ) -> Result<(), GenerateError> {
+        let module = self.items[interface.0 as usize].0.clone();
+        for name in names {
+            self.claim(&module, Space::Types, name, place)?;
+        }
+        Ok(())
+    }
+
+    /// The methods of a handle, inherited ones and the generated ones
+    /// included, have different names.
+    fn check_methods(&self) -> Result<(), GenerateError> {
+        for (id, definition) in self.model.iter() {
+            let DefKind::Interface(interface) = &definition.kind else {
+                continue;
+            };
+            let mut claims = Claims::default();
+            for name in HANDLE_METHODS {
+                let mut place = self.place_of(definition);
+                place.what = format!("`{name}` of every object reference");
+                claims.claim(name, place)?;
+            }
+            let all = interface.all_bases.iter().copied().chain([id]);
+            for method in all.filter_map(|id| self.methods.get(&id)).flatten() {
+                let place = self.place_of_method(method);
+                claims.claim(&method.rust_name, place.clone())?;
+                if method.has_twin(self.model) {
+                    claims.claim(&format!("{}_in", method.rust_name), place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rust_name(&self, definition: &Definition) -> Result<String, GenerateError> {
+        if let Some(name) = renamed(&definition.annotations, &self.place_of(definition))? {
+            return Ok(name);
+        }
+        Ok(match definition.kind {
+            DefKind::Module { .. } => snake(&definition.name),
+            DefKind::Const { .. } => screaming(&definition.name),
+            _ => pascal(&definition.name),
+        })
+    }
+
+    fn claim(
+        &mut self,
+        module: &[String],
+        space: Space,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), GenerateError> {
+        let claims = self.claims.entry((module.to_vec(), space)).or_default();
+        claims.claim(name, place.clone())
+    }
+
+    fn place_of(&self, definition: &Definition) -> Place {
+        let what = match definition.kind {
+            DefKind::Module { .. } => "module",
+            DefKind::Interface(_) => "interface",
+            DefKind::Struct { .. } => "struct",
+            DefKind::Exception { .. } => "exception",
+            DefKind::Enum { .. } => "enum",
+            DefKind::Typedef { .. } => "typedef",
+            DefKind::Const { .. } => "constant",
+            _ => "definition",
+        };
+        self.place(what, &definition.name, &definition.location)
+    }
+
+    fn place_of_method(&self, method: &Method<'_>) -> Place {
+        Place {
+            what: method.what.clone(),
+            at: Place::at(self.model, method.location),
+        }
+    }
+
+    fn place(&self, what: &str, name: &str, location: &Location) -> Place {
+        Place::of(self.model, what, name, location)
+    }
+}
+
+fn inner(module: &[String], name: String) -> Vec<String> {
+    let mut inner = module.to_vec();
+    inner.push(name);
+    inner
+}
+
+/// An error whose name is not settled yet.
+fn unnamed_error(raises: &[DefId]) -> Option<MethodError> {
+    (!raises.is_empty()).then(|| MethodError {
+        rust_name: String::new(),
+        raises: raises.to_vec(),
+        alias_of: None,
+    })
+}
+
+/// The name that `@rust::name("x")` gives, if it is one.
+fn renamed(annotations: &[Annotation], place: &Place) -> Result<Option<String>, GenerateError> {
+    let Some(name) = rename(annotations) else {
+        return Ok(None);
+    };
+    if syn::parse_str::<syn::Ident>(&name).is_err() {
+        return Err(GenerateError::InvalidName {
+            name,
+            place: place.clone(),
+        });
+    }
+    Ok(Some(name))
+}
+
+/// What `@rust::name("x")` holds; nothing where it holds no string.
+pub(crate) fn rename(annotations: &[Annotation]) -> Option<String> {
+    let annotation = annotations.iter().find(|a| a.name == "rust::name")?;
+    Some(match annotation.params.as_slice() {
+        [(_, ConstValue::String(name))] => name.clone(),
+        _ => String::new(),
+    })
+}
+
+/// What every object reference has besides its operations.
+const HANDLE_METHODS: &[&str] = &["as_object", "narrow", "unchecked_narrow"];

@@ -1,0 +1,125 @@
+//! What the types of a model are like, whatever their names.
+
+use chronorb_idl::model::{DefId, DefKind, Member, Model, Type};
+
+/// The type behind its typedefs.
+pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
+    let mut ty = ty;
+    while let Type::Named(id) = ty
+        && let DefKind::Typedef { ty: target } = &model.get(*id).kind
+    {
+        ty = target;
+    }
+    ty
+}
+
+/// Whether it is an object reference, typed or not.
+pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::Object => true,
+        Type::Named(id) => matches!(model.get(*id).kind, DefKind::Interface(_)),
+        _ => false,
+    }
+}
+
+/// Whether its Rust type borrows: strings, sequences, references and all that
+/// holds one.
+pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::String { .. } | Type::WString { .. } | Type::Sequence { .. } | Type::Object => true,
+        Type::Array { element, .. } => is_variable(model, element),
+        Type::Named(id) => match members(model, *id) {
+            Some(members) => is_variable_struct(model, members),
+            None => is_reference(model, ty),
+        },
+        _ => false,
+    }
+}
+
+/// [`is_variable`] for a struct or exception with these members.
+pub(crate) fn is_variable_struct(model: &Model, members: &[Member]) -> bool {
+    members.iter().any(|member| is_variable(model, &member.ty))
+}
+
+/// Whether it has two Rust types as a result, one borrowed and one owned; an
+/// object reference by itself is always owned.
+pub(crate) fn has_twin(model: &Model, ty: &Type) -> bool {
+    is_variable(model, ty) && !is_reference(model, ty)
+}
+
+/// Whether the runtime's `Cdr` for its Rust type reads and writes it as the
+/// IDL says. It does not for wide strings and for what is bounded, whose Rust
+/// types are those of narrow and of unbounded ones.
+pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::WString { .. } => false,
+        Type::String { bound } => bound.is_none(),
+        Type::Sequence { element, bound } => bound.is_none() && is_plain(model, element),
+        Type::Array { element, .. } => is_plain(model, element),
+        _ => true,
+    }
+}
+
+/// Whether a view of the owned twin needs room in an arena, for a sequence
+/// whose elements are themselves views.
+pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::Sequence { element, .. } => is_variable(model, element),
+        Type::Array { element, .. } => needs_arena(model, element),
+        Type::Named(id) => members(model, *id)
+            .is_some_and(|members| members.iter().any(|m| needs_arena(model, &m.ty))),
+        _ => false,
+    }
+}
+
+/// Whether its Rust types have a `Default`.
+pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::Array {
+            element,
+            dimensions,
+        } => dimensions.iter().all(|&n| n <= 32) && has_default(model, element),
+        Type::Named(id) => members(model, *id)
+            .is_none_or(|members| members.iter().all(|m| has_default(model, &m.ty))),
+        _ => true,
+    }
+}
+
+/// The fewest octets that a value takes on the wire, padding not counted.
+pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
+    match resolve(model, ty) {
+        Type::Boolean | Type::Octet | Type::Char | Type::WChar => 1,
+        Type::Short | Type::UShort => 2,
+        Type::LongLong | Type::ULongLong | Type::Double | Type::Object => 8,
+        Type::LongDouble => 16,
+        Type::Array {
+            element,
+            dimensions,
+        } => dimensions
+            .iter()
+            .fold(min_size(model, element), |size, &n| {
+                size.saturating_mul(u64::from(n))
+            }),
+        Type::Named(id) => match &model.get(*id).kind {
+            DefKind::Interface(_) => 8,
+            DefKind::Enum { .. } => 4,
+            _ => members(model, *id).map_or(0, |members| min_size_of_struct(model, members)),
+        },
+        _ => 4,
+    }
+}
+
+/// [`min_size`] of a struct or exception with these members.
+pub(crate) fn min_size_of_struct(model: &Model, members: &[Member]) -> u64 {
+    members.iter().fold(0, |size, member| {
+        size.saturating_add(min_size(model, &member.ty))
+    })
+}
+
+/// The members of a struct or exception.
+pub(crate) fn members(model: &Model, id: DefId) -> Option<&[Member]> {
+    match &model.get(id).kind {
+        DefKind::Struct { members, .. } | DefKind::Exception { members, .. } => Some(members),
+        _ => None,
+    }
+}

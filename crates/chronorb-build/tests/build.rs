@@ -1,0 +1,115 @@
+//! The builder as a program uses it: files in, files out.
+
+use std::fs;
+use std::path::Path;
+
+use chronorb_build::{BuildError, configure};
+
+fn write(dir: &Path, name: &str, text: &str) -> std::path::PathBuf {
+    let path = dir.join(name);
+    fs::write(&path, text).expect("written");
+    path
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .expect("readable")
+        .map(|entry| {
+            entry
+                .expect("readable")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn each_file_becomes_a_rust_file_and_annotations_a_list_beside_it() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let a = write(
+        idl.path(),
+        "a.idl",
+        "interface A { @rt::priority(3) void f(); };",
+    );
+    let b = write(idl.path(), "b.idl", "struct B { long n; };");
+    configure()
+        .out_dir(out.path())
+        .emit_rerun_if_changed(false)
+        .compile(&[a, b])
+        .expect("compiled");
+    assert_eq!(names(out.path()), ["a.rs", "a.rt.toml", "b.rs"]);
+}
+
+#[test]
+fn includes_and_definitions_reach_the_compiler() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let include = idl.path().join("common");
+    fs::create_dir(&include).expect("created");
+    write(&include, "common.idl", "struct Common { long n; };");
+    let main = write(
+        idl.path(),
+        "main.idl",
+        "#include <common.idl>\n#ifdef WITH\nstruct Main { Common c; };\n#endif\n",
+    );
+    configure()
+        .out_dir(out.path())
+        .include(&include)
+        .define("WITH", "1")
+        .emit_rerun_if_changed(false)
+        .compile(&[main])
+        .expect("compiled");
+    let text = fs::read_to_string(out.path().join("main.rs")).expect("readable");
+    assert!(text.contains("pub struct Common") && text.contains("pub struct Main"));
+}
+
+#[test]
+fn a_wrong_file_leaves_nothing_behind_not_even_of_the_right_ones() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let right = write(idl.path(), "right.idl", "struct A { long n; };");
+    let wrong = write(idl.path(), "wrong.idl", "struct B { lnog n; };");
+    let error = configure()
+        .out_dir(out.path())
+        .emit_rerun_if_changed(false)
+        .compile(&[right, wrong])
+        .expect_err("a wrong file");
+    assert_eq!(names(out.path()), [""; 0]);
+    // What a build script prints that returns the error.
+    let printed = format!("{error:?}");
+    assert!(printed.contains("wrong.idl:1:12"), "{printed}");
+    assert!(printed.contains("did you mean `long`?"), "{printed}");
+}
+
+#[test]
+fn two_files_for_one_output_are_refused() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let other = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let first = write(idl.path(), "x.idl", "struct A { long n; };");
+    let second = write(other.path(), "x.idl", "struct B { long n; };");
+    let error = configure()
+        .out_dir(out.path())
+        .emit_rerun_if_changed(false)
+        .compile(&[first, second])
+        .expect_err("the same output");
+    assert!(matches!(error, BuildError::SameName { .. }), "{error}");
+    assert_eq!(names(out.path()), [""; 0]);
+}
+
+#[test]
+fn a_directory_that_does_not_exist_is_named() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let main = write(idl.path(), "x.idl", "struct A { long n; };");
+    let error = configure()
+        .out_dir(idl.path().join("missing"))
+        .emit_rerun_if_changed(false)
+        .compile(&[main])
+        .expect_err("no directory");
+    assert!(matches!(error, BuildError::Write { .. }), "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
+}

@@ -1,0 +1,613 @@
+use std::any::Any;
+use std::fmt;
+use std::mem;
+
+use crate::{Arena, Cdr, CdrError, Char, CharSet, Endian, LongDouble, TextForm, WideForm};
+
+/// How deep sequences, encapsulations and whatever else calls
+/// [`Decoder::enter`] may be nested in one message.
+pub const MAX_DEPTH: u8 = 64;
+
+/// Reads values in CDR, and owns the bytes that it reads them from.
+///
+/// Each byte is handed out once, so that numbers in the other byte order can
+/// be swapped where they lie and be given out as a slice of the frame. What
+/// cannot stay in the frame goes to the [`Arena`].
+///
+/// Values are aligned relative to the *origin*, which is the GIOP header of
+/// the message or the start of the encapsulation. After an error the decoder
+/// stands somewhere within the value.
+pub struct Decoder<'a> {
+    rest: &'a mut [u8],
+    position: usize,
+    endian: Endian,
+    text: TextForm,
+    depth: u8,
+    arena: &'a Arena,
+    host: Option<&'a dyn Any>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Makes a decoder of `bytes`, the first of which stands `position`
+    /// octets after the origin.
+    #[inline]
+    pub fn new(bytes: &'a mut [u8], position: usize, endian: Endian, arena: &'a Arena) -> Self {
+        Self {
+            rest: bytes,
+            position,
+            endian,
+            text: TextForm::default(),
+            depth: 0,
+            arena,
+            host: None,
+        }
+    }
+
+    /// Makes a decoder of an encapsulation, whose first octet is its byte order.
+    ///
+    /// # Errors
+    /// [`CdrError::EndOfData`] if there is no octet.
+    pub fn of_encapsulation(bytes: &'a mut [u8], arena: &'a Arena) -> Result<Self, CdrError> {
+        let mut decoder = Self::new(bytes, 0, Endian::Big, arena);
+        decoder.endian = Endian::from_flag(decoder.read_bool()?);
+        Ok(decoder)
+    }
+
+    /// Sets the form of text.
+    #[inline]
+    #[must_use]
+    pub fn with_text(mut self, text: TextForm) -> Self {
+        self.text = text;
+        self
+    }
+
+    /// Sets what the layer above needs to make object references of what is
+    /// read. The decoders of encapsulations inherit it.
+    #[inline]
+    #[must_use]
+    pub fn with_host(mut self, host: Option<&'a dyn Any>) -> Self {
+        self.host = host;
+        self
+    }
+
+    /// Sets the form of text from here on.
+    #[inline]
+    pub fn set_text(&mut self, text: TextForm) {
+        self.text = text;
+    }
+
+    /// Goes one level deeper. Decoders of recursive types call this, and
+    /// [`leave`](Self::leave) when they succeed; sequences and encapsulations
+    /// do so by themselves.
+    ///
+    /// # Errors
+    /// [`CdrError::TooDeep`] at more than [`MAX_DEPTH`] levels.
+    #[inline]
+    pub fn enter(&mut self) -> Result<(), CdrError> {
+        if self.depth >= MAX_DEPTH {
+            return Err(CdrError::TooDeep);
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Comes back from one level.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// What [`with_host`](Self::with_host) set.
+    #[inline]
+    pub fn host(&self) -> Option<&'a dyn Any> {
+        self.host
+    }
+
+    /// Where values go that cannot stay in the frame.
+    #[inline]
+    pub fn arena(&self) -> &'a Arena {
+        self.arena
+    }
+
+    /// The byte order.
+    #[inline]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// The form of text.
+    #[inline]
+    pub fn text(&self) -> TextForm {
+        self.text
+    }
+
+    /// Number of octets from the origin to the next octet.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Number of octets that are left.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether no octets are left.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The octets that are left.
+    #[inline]
+    pub fn into_rest(self) -> &'a mut [u8] {
+        self.rest
+    }
+}
+
+/// Basic types. Each method fails with [`CdrError::EndOfData`] if the message
+/// ends within the value; what else it fails with stands there.
+#[allow(clippy::missing_errors_doc)]
+impl<'a> Decoder<'a> {
+    /// Skips the padding to a multiple of `n`, a power of two.
+    #[inline]
+    pub fn align(&mut self, n: usize) -> Result<(), CdrError> {
+        self.take_aligned(n, 0).map(|_| ())
+    }
+
+    /// Reads a `boolean`; every octet but zero is TRUE.
+    #[inline]
+    pub fn read_bool(&mut self) -> Result<bool, CdrError> {
+        Ok(self.read_u8()? != 0)
+    }
+
+    /// Reads an `octet` or `uint8`.
+    #[inline]
+    pub fn read_u8(&mut self) -> Result<u8, CdrError> {
+        Ok(self.take_aligned(1, 1)?[0])
+    }
+
+    /// Reads an `int8`.
+    #[inline]
+    pub fn read_i8(&mut self) -> Result<i8, CdrError> {
+        Ok(self.read_u8()?.cast_signed())
+    }
+
+    /// Reads an `unsigned short`.
+    #[inline]
+    pub fn read_u16(&mut self) -> Result<u16, CdrError> {
+        let bytes = self.get()?;
+        Ok(match self.endian {
+            Endian::Big => u16::from_be_bytes(bytes),
+            Endian::Little => u16::from_le_bytes(bytes),
+        })
+    }
+
+    /// Reads a `short`.
+    #[inline]
+    pub fn read_i16(&mut self) -> Result<i16, CdrError> {
+        Ok(self.read_u16()?.cast_signed())
+    }
+
+    /// Reads an `unsigned long`.
+    #[inline]
+    pub fn read_u32(&mut self) -> Result<u32, CdrError> {
+        let bytes = self.get()?;
+        Ok(match self.endian {
+            Endian::Big => u32::from_be_bytes(bytes),
+            Endian::Little => u32::from_le_bytes(bytes),
+        })
+    }
+
+    /// Reads a `long`.
+    #[inline]
+    pub fn read_i32(&mut self) -> Result<i32, CdrError> {
+        Ok(self.read_u32()?.cast_signed())
+    }
+
+    /// Reads an `unsigned long long`.
+    #[inline]
+    pub fn read_u64(&mut self) -> Result<u64, CdrError> {
+        let bytes = self.get()?;
+        Ok(match self.endian {
+            Endian::Big => u64::from_be_bytes(bytes),
+            Endian::Little => u64::from_le_bytes(bytes),
+        })
+    }
+
+    /// Reads a `long long`.
+    #[inline]
+    pub fn read_i64(&mut self) -> Result<i64, CdrError> {
+        Ok(self.read_u64()?.cast_signed())
+    }
+
+    /// Reads a `float`.
+    #[inline]
+    pub fn read_f32(&mut self) -> Result<f32, CdrError> {
+        Ok(f32::from_bits(self.read_u32()?))
+    }
+
+    /// Reads a `double`.
+    #[inline]
+    pub fn read_f64(&mut self) -> Result<f64, CdrError> {
+        Ok(f64::from_bits(self.read_u64()?))
+    }
+
+    /// Reads a `long double`.
+    #[inline]
+    pub fn read_long_double(&mut self) -> Result<LongDouble, CdrError> {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(self.take_aligned(8, 16)?);
+        if self.endian.is_little() {
+            bytes.reverse();
+        }
+        Ok(LongDouble(bytes))
+    }
+
+    /// Takes `n` octets as they are, with no length and no alignment.
+    #[inline]
+    pub fn read_octets(&mut self, n: usize) -> Result<&'a [u8], CdrError> {
+        Ok(self.take_aligned(1, n)?)
+    }
+
+    /// Takes `n` octets as they are, to be decoded in place.
+    #[inline]
+    pub fn read_octets_mut(&mut self, n: usize) -> Result<&'a mut [u8], CdrError> {
+        self.take_aligned(1, n)
+    }
+
+    /// Reads the length of a sequence whose elements are at least
+    /// `min_element_size` octets long on the wire (zero is taken for one).
+    ///
+    /// Fails with [`CdrError::LengthOverflow`] if that many cannot be in what
+    /// is left, so that the result can be trusted with memory.
+    #[inline]
+    pub fn read_len(&mut self, min_element_size: usize) -> Result<usize, CdrError> {
+        let len = self.read_u32()? as usize;
+        match len.checked_mul(min_element_size.max(1)) {
+            Some(size) if size <= self.rest.len() => Ok(len),
+            _ => Err(CdrError::LengthOverflow),
+        }
+    }
+
+    #[inline]
+    fn get<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
+        let mut bytes = [0; W];
+        bytes.copy_from_slice(self.take_aligned(W, W)?);
+        Ok(bytes)
+    }
+
+    /// Skips the padding to a multiple of `align` and takes `n` octets.
+    #[inline]
+    pub(crate) fn take_aligned(
+        &mut self,
+        align: usize,
+        n: usize,
+    ) -> Result<&'a mut [u8], CdrError> {
+        let padding = self.position.wrapping_neg() & (align - 1);
+        let left = self.rest.len();
+        if left < padding || left - padding < n {
+            return Err(CdrError::EndOfData);
+        }
+        let total = padding + n;
+        let (taken, rest) = mem::take(&mut self.rest).split_at_mut(total);
+        self.rest = rest;
+        self.position = self.position.wrapping_add(total);
+        Ok(&mut taken[padding..])
+    }
+}
+
+/// Text. Each method fails with [`CdrError::EndOfData`] or
+/// [`CdrError::LengthOverflow`] if the message ends within the value, and with
+/// [`CdrError::ArenaFull`] if there is no room for the converted text.
+#[allow(clippy::missing_errors_doc)]
+impl<'a> Decoder<'a> {
+    /// Reads a `char`.
+    ///
+    /// Fails with [`CdrError::UnmappableChar`] if the octet is a part of a
+    /// longer character of the transmission code set.
+    #[inline]
+    pub fn read_char(&mut self) -> Result<Char, CdrError> {
+        let code = self.read_u8()?;
+        if self.text.narrow == CharSet::Utf8 && !code.is_ascii() {
+            return Err(CdrError::UnmappableChar);
+        }
+        Ok(Char(code))
+    }
+
+    /// Reads a `wchar`.
+    ///
+    /// Fails with [`CdrError::InvalidWideChar`] if it is not one character of
+    /// UTF-16, and with [`CdrError::WideNotAllowedRead`] in GIOP 1.0.
+    pub fn read_wchar(&mut self) -> Result<char, CdrError> {
+        match self.text.wide {
+            WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
+            WideForm::Ucs2 => {
+                let unit = self.read_u16()?;
+                char::from_u32(u32::from(unit)).ok_or(CdrError::InvalidWideChar)
+            }
+            WideForm::Utf16 => {
+                let n = self.read_u8()?;
+                let octets = self.read_octets(usize::from(n))?;
+                let mut chars = utf16_chars(utf16_units(octets)?);
+                match (chars.next(), chars.next()) {
+                    (Some(c), None) => c,
+                    _ => Err(CdrError::InvalidWideChar),
+                }
+            }
+        }
+    }
+
+    /// Reads a `string`. If it is ASCII, or the transmission code set is
+    /// UTF-8, the result is a view of the frame.
+    ///
+    /// A length of zero, which some ORBs send, is taken for an empty string.
+    /// Fails with [`CdrError::UnterminatedString`], [`CdrError::EmbeddedNul`]
+    /// or [`CdrError::InvalidUtf8`].
+    #[inline]
+    pub fn read_str(&mut self) -> Result<&'a str, CdrError> {
+        self.read_str_bounded(u32::MAX)
+    }
+
+    /// Reads a `string<bound>`; the bound counts octets on the wire.
+    ///
+    /// Fails with [`CdrError::BoundExceeded`] if it is longer, and as
+    /// [`read_str`](Self::read_str).
+    pub fn read_str_bounded(&mut self, bound: u32) -> Result<&'a str, CdrError> {
+        let len = self.read_len(1)?;
+        if len == 0 {
+            return Ok("");
+        }
+        if len - 1 > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        let Some((0, text)) = self.read_octets(len)?.split_last() else {
+            return Err(CdrError::UnterminatedString);
+        };
+        if text.contains(&0) {
+            return Err(CdrError::EmbeddedNul);
+        }
+        match self.text.narrow {
+            CharSet::Latin1 if !text.is_ascii() => {
+                self.convert(|| text.iter().map(|&code| Ok(char::from(code))))
+            }
+            _ => str::from_utf8(text).map_err(|_| CdrError::InvalidUtf8),
+        }
+    }
+
+    /// Reads a `wstring`; the result is in the arena.
+    ///
+    /// Fails with [`CdrError::InvalidWideChar`],
+    /// [`CdrError::UnterminatedString`], [`CdrError::EmbeddedNul`], and with
+    /// [`CdrError::WideNotAllowedRead`] in GIOP 1.0.
+    #[inline]
+    pub fn read_wstr(&mut self) -> Result<&'a str, CdrError> {
+        self.read_wstr_bounded(u32::MAX)
+    }
+
+    /// Reads a `wstring<bound>`; the bound counts units of UTF-16.
+    ///
+    /// Fails with [`CdrError::BoundExceeded`] if it is longer, and as
+    /// [`read_wstr`](Self::read_wstr).
+    pub fn read_wstr_bounded(&mut self, bound: u32) -> Result<&'a str, CdrError> {
+        match self.text.wide {
+            WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
+            WideForm::Ucs2 => self.read_ucs2(bound),
+            WideForm::Utf16 => {
+                let n = self.read_len(1)?;
+                let octets = self.read_octets(n)?;
+                self.convert_utf16(utf16_units(octets)?, bound)
+            }
+        }
+    }
+
+    fn read_ucs2(&mut self, bound: u32) -> Result<&'a str, CdrError> {
+        let n = self.read_len(2)?;
+        if n == 0 {
+            return Ok("");
+        }
+        // The length is aligned to 4, so no padding stands before the units.
+        let (units, _) = self.read_octets(n * 2)?.as_chunks::<2>();
+        let Some(([0, 0], units)) = units.split_last() else {
+            return Err(CdrError::UnterminatedString);
+        };
+        let endian = self.endian;
+        let units = units.iter().map(move |&unit| match endian {
+            Endian::Big => u16::from_be_bytes(unit),
+            Endian::Little => u16::from_le_bytes(unit),
+        });
+        self.convert_utf16(units, bound)
+    }
+
+    fn convert_utf16(
+        &self,
+        units: impl ExactSizeIterator<Item = u16> + Clone,
+        bound: u32,
+    ) -> Result<&'a str, CdrError> {
+        if units.len() > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        self.convert(|| utf16_chars(units.clone()))
+    }
+
+    /// Puts characters into the arena as a `str`. `chars` is called twice:
+    /// to count octets, and to copy them.
+    fn convert<I>(&self, chars: impl Fn() -> I) -> Result<&'a str, CdrError>
+    where
+        I: Iterator<Item = Result<char, CdrError>>,
+    {
+        let mut len = 0;
+        for c in chars() {
+            match c? {
+                '\0' => return Err(CdrError::EmbeddedNul),
+                c => len += c.len_utf8(),
+            }
+        }
+        let mut octets = chars().flatten().flat_map(|c| {
+            let mut octets = [0; 4];
+            let n = c.encode_utf8(&mut octets).len();
+            octets.into_iter().take(n)
+        });
+        let text = self
+            .arena
+            .fill(len, |_| octets.next().ok_or(CdrError::EndOfData))?;
+        str::from_utf8(text).map_err(|_| CdrError::InvalidUtf8)
+    }
+}
+
+/// Constructed types.
+impl<'a> Decoder<'a> {
+    /// Reads a `sequence<T>`. If `T` is a basic type the result is a view of
+    /// the frame, otherwise it is in the arena.
+    ///
+    /// # Errors
+    /// [`CdrError::LengthOverflow`] if it cannot be in what is left,
+    /// [`CdrError::TooDeep`], [`CdrError::ArenaFull`], and what the elements
+    /// fail with.
+    #[inline]
+    pub fn read_seq<T: Cdr<'a>>(&mut self) -> Result<&'a [T], CdrError> {
+        self.read_seq_bounded(u32::MAX)
+    }
+
+    /// Reads a `sequence<T, bound>`.
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if it is longer, and as
+    /// [`read_seq`](Self::read_seq).
+    #[inline]
+    pub fn read_seq_bounded<T: Cdr<'a>>(&mut self, bound: u32) -> Result<&'a [T], CdrError> {
+        let n = self.read_len(T::MIN_SIZE)?;
+        if n > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        self.enter()?;
+        let items = T::decode_slice(self, n)?;
+        self.leave();
+        Ok(items)
+    }
+
+    /// Reads a sequence whose elements `element` reads, each of them at least
+    /// `min_size` octets long on the wire. This is for elements that need
+    /// more than their type to be read, as bounded and wide strings do.
+    ///
+    /// # Errors
+    /// [`CdrError::BoundExceeded`] if it is longer than `bound`, and as
+    /// [`read_seq`](Self::read_seq).
+    #[inline]
+    pub fn read_seq_with<T: Copy>(
+        &mut self,
+        bound: Option<u32>,
+        min_size: usize,
+        mut element: impl FnMut(&mut Self) -> Result<T, CdrError>,
+    ) -> Result<&'a [T], CdrError> {
+        let n = self.read_len(min_size)?;
+        if bound.is_some_and(|bound| n > bound as usize) {
+            return Err(CdrError::BoundExceeded);
+        }
+        self.enter()?;
+        let items = self.arena.fill(n, |_| element(self))?;
+        self.leave();
+        Ok(items)
+    }
+
+    /// Reads an array by value.
+    ///
+    /// # Errors
+    /// What the elements fail with.
+    #[inline]
+    pub fn read_array<T: Cdr<'a>, const N: usize>(&mut self) -> Result<[T; N], CdrError> {
+        T::decode_array(self)
+    }
+
+    /// Reads an array. If `T` is a basic type the result is a view of the
+    /// frame, otherwise it is in the arena.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`], and what the elements fail with.
+    #[inline]
+    pub fn read_array_ref<T: Cdr<'a>, const N: usize>(&mut self) -> Result<&'a [T; N], CdrError> {
+        T::decode_slice(self, N)?
+            .try_into()
+            .map_err(|_| CdrError::EndOfData)
+    }
+
+    /// Reads an array whose elements `element` reads.
+    ///
+    /// # Errors
+    /// What `element` fails with.
+    #[inline]
+    pub fn read_array_with<T: Copy, const N: usize>(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<T, CdrError>,
+    ) -> Result<[T; N], CdrError> {
+        if N == 0 {
+            return Ok(std::array::from_fn(|_| unreachable!("the array is empty")));
+        }
+        let mut items = [element(self)?; N];
+        for item in &mut items[1..] {
+            *item = element(self)?;
+        }
+        Ok(items)
+    }
+
+    /// Reads a `sequence<octet>`, a view of the frame.
+    ///
+    /// # Errors
+    /// [`CdrError::EndOfData`], [`CdrError::LengthOverflow`]
+    #[inline]
+    pub fn read_octet_seq(&mut self) -> Result<&'a [u8], CdrError> {
+        let n = self.read_len(1)?;
+        self.read_octets(n)
+    }
+
+    /// Reads an encapsulation: a decoder of its contents, which has its own
+    /// byte order and origin.
+    ///
+    /// # Errors
+    /// [`CdrError::EndOfData`] if it has no octets, [`CdrError::TooDeep`],
+    /// [`CdrError::LengthOverflow`].
+    pub fn read_encapsulation(&mut self) -> Result<Self, CdrError> {
+        let n = self.read_len(1)?;
+        let mut inner = Decoder::of_encapsulation(self.read_octets_mut(n)?, self.arena)?
+            .with_text(self.text)
+            .with_host(self.host);
+        inner.depth = self.depth;
+        inner.enter()?;
+        Ok(inner)
+    }
+}
+
+impl fmt::Debug for Decoder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("position", &self.position)
+            .field("remaining", &self.remaining())
+            .field("endian", &self.endian)
+            .field("text", &self.text)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The units of UTF-16 in `octets`, without their byte order mark.
+fn utf16_units(octets: &[u8]) -> Result<impl ExactSizeIterator<Item = u16> + Clone, CdrError> {
+    let (units, []) = octets.as_chunks::<2>() else {
+        return Err(CdrError::InvalidWideChar);
+    };
+    let (units, little) = match units {
+        [[0xfe, 0xff], units @ ..] => (units, false),
+        [[0xff, 0xfe], units @ ..] => (units, true),
+        units => (units, false),
+    };
+    Ok(units.iter().map(move |&unit| {
+        if little {
+            u16::from_le_bytes(unit)
+        } else {
+            u16::from_be_bytes(unit)
+        }
+    }))
+}
+
+fn utf16_chars(units: impl Iterator<Item = u16>) -> impl Iterator<Item = Result<char, CdrError>> {
+    char::decode_utf16(units).map(|c| c.map_err(|_| CdrError::InvalidWideChar))
+}

@@ -1,0 +1,74 @@
+//! Service contexts: what travels with a request or reply beside its values.
+
+use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder, Endian};
+
+use crate::encapsulation::Reader;
+
+/// The context of the Transaction Service.
+pub const TRANSACTION_SERVICE: u32 = 0;
+/// The code sets of the connection: [`CodeSetContext`](crate::codesets::CodeSetContext).
+pub const CODE_SETS: u32 = 1;
+/// The listen points of a client that can be called back over its connection.
+pub const BI_DIR_IIOP: u32 = 5;
+/// Invocation policies of CORBA Messaging.
+pub const INVOCATION_POLICIES: u32 = 7;
+/// The real-time priority of the request: [`encode_priority`].
+pub const RT_CORBA_PRIORITY: u32 = 10;
+/// A message about an exception, for people.
+pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
+
+/// One service context.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ServiceContext<'a> {
+    /// What it is, as [`RT_CORBA_PRIORITY`].
+    pub id: u32,
+    /// Its content, an encapsulation.
+    pub data: &'a [u8],
+}
+
+impl<'a> Cdr<'a> for ServiceContext<'a> {
+    const MIN_SIZE: usize = 8;
+
+    fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        e.write_u32(self.id)?;
+        e.write_octet_seq(self.data)
+    }
+
+    fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
+        Ok(Self {
+            id: d.read_u32()?,
+            data: d.read_octet_seq()?,
+        })
+    }
+}
+
+/// The content of the first context of that id.
+pub fn find<'a>(contexts: &[ServiceContext<'a>], id: u32) -> Option<&'a [u8]> {
+    contexts
+        .iter()
+        .find(|context| context.id == id)
+        .map(|context| context.data)
+}
+
+/// The content of the context [`RT_CORBA_PRIORITY`], in the byte order of
+/// this machine: the priority that a client propagates with its request, and
+/// the server with its reply. RT-CORBA 1.2, clause 5.9.
+///
+/// ```text
+/// 0            1     2          4
+/// | byte order | pad | priority |
+/// ```
+#[inline]
+pub const fn encode_priority(priority: i16) -> [u8; 4] {
+    let [first, second] = priority.to_ne_bytes();
+    [Endian::NATIVE.is_little() as u8, 0, first, second]
+}
+
+/// Reads the content of the context [`RT_CORBA_PRIORITY`].
+///
+/// # Errors
+/// [`CdrError::EndOfData`]
+#[inline]
+pub fn decode_priority(data: &[u8]) -> Result<i16, CdrError> {
+    Reader::new(data)?.read_i16()
+}

@@ -1,0 +1,228 @@
+//! Messages that come in parts: CORBA 3.3 part 2, clause 9.4.9.
+//!
+//! GIOP 1.2 names in each fragment the request that it belongs to, so that
+//! messages may be mixed; in GIOP 1.1 one message at a time is in parts.
+
+use chronorb_cdr::{Endian, Frame};
+
+use crate::encapsulation::Reader;
+use crate::header::clear_more_fragments;
+use crate::{
+    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, reply_id,
+};
+
+/// How much [`Reassembly`] will hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Number of messages that are in parts at a time.
+    pub messages: usize,
+    /// Number of octets of all their parts together.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    /// Eight messages and one mebibyte.
+    fn default() -> Self {
+        Self {
+            messages: 8,
+            bytes: 1 << 20,
+        }
+    }
+}
+
+/// Why a part of a message cannot be accepted. The connection cannot be used
+/// any further: the answer is a MessageError.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FragmentError {
+    /// The message has no proper header, or not the length that it says.
+    #[error("the message is malformed: {0}")]
+    Header(#[from] HeaderError),
+    /// The message is too short to say which request it belongs to.
+    #[error("the message is too short to name its request")]
+    TooShort,
+    /// A message of this type and version is never in parts, or is whole.
+    #[error("a message of type {0:?} is no part of one in fragments")]
+    NotInParts(MessageType),
+    /// A fragment belongs to no message.
+    #[error("the fragment belongs to no message")]
+    Unexpected,
+    /// A message in parts starts while one of the same request id, or in GIOP
+    /// 1.1 any, is not whole.
+    #[error("a message in fragments starts before the last one is whole")]
+    AlreadyOpen,
+    /// A fragment has another version or byte order than its message.
+    #[error("the fragment has another version or byte order than its message")]
+    Inconsistent,
+    /// More messages are in parts than the limit allows.
+    #[error("too many messages are in fragments at a time")]
+    TooMany,
+    /// The parts are greater than the limit allows.
+    #[error("the fragments are greater than the limit")]
+    TooLarge,
+}
+
+/// Joins the parts of messages of one connection.
+#[derive(Debug)]
+pub struct Reassembly {
+    limits: Limits,
+    open: Vec<Open>,
+    bytes: usize,
+}
+
+impl Reassembly {
+    /// Makes one that holds nothing yet. It takes no memory until a message
+    /// comes in parts.
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            open: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Takes a part of a message, in the order in which they came: a message
+    /// of which [fragments follow](MessageHeader::more_fragments), or a
+    /// fragment. The result of the last part is the whole message, with a
+    /// header that says so.
+    ///
+    /// A CancelRequest is taken too: the message that it is about is forgotten.
+    ///
+    /// # Errors
+    /// See [`FragmentError`].
+    pub fn push(&mut self, part: &[u8]) -> Result<Option<Frame>, FragmentError> {
+        let header = MessageHeader::parse(part)?;
+        if part.len() != header.message_len() {
+            return Err(HeaderError::TooShort.into());
+        }
+        match header.kind {
+            MessageType::Fragment => self.join(header, part),
+            MessageType::CancelRequest => {
+                self.cancel(header, part);
+                Ok(None)
+            }
+            _ if header.more_fragments => self.open(header, part).map(|()| None),
+            kind => Err(FragmentError::NotInParts(kind)),
+        }
+    }
+
+    /// Number of messages of which parts are missing.
+    pub fn open_messages(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Number of octets of the parts that are here; zero if no message is in parts.
+    pub fn octets(&self) -> usize {
+        self.bytes
+    }
+
+    fn open(&mut self, header: MessageHeader, message: &[u8]) -> Result<(), FragmentError> {
+        let request_id = match (header.kind, header.version) {
+            (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
+            (
+                MessageType::Request
+                | MessageType::Reply
+                | MessageType::LocateRequest
+                | MessageType::LocateReply,
+                Version::V1_2,
+            ) => Some(first_u32(header.endian, message).ok_or(FragmentError::TooShort)?),
+            (kind, _) => return Err(FragmentError::NotInParts(kind)),
+        };
+        if self.open.iter().any(|open| open.request_id == request_id) {
+            return Err(FragmentError::AlreadyOpen);
+        }
+        if self.open.len() >= self.limits.messages {
+            return Err(FragmentError::TooMany);
+        }
+        self.count(message.len())?;
+        let mut frame = Frame::new(message.len() * 2, self.limits.bytes);
+        frame
+            .extend_from_slice(message)
+            .map_err(|_| FragmentError::TooLarge)?;
+        self.open.push(Open {
+            request_id,
+            version: header.version,
+            endian: header.endian,
+            frame,
+        });
+        Ok(())
+    }
+
+    fn join(
+        &mut self,
+        header: MessageHeader,
+        message: &[u8],
+    ) -> Result<Option<Frame>, FragmentError> {
+        let (request_id, body) = if header.version == Version::V1_1 {
+            (None, &message[HEADER_LEN..])
+        } else {
+            let id = first_u32(header.endian, message).ok_or(FragmentError::TooShort)?;
+            (Some(id), &message[HEADER_LEN + 4..])
+        };
+        let at = self
+            .open
+            .iter()
+            .position(|open| open.request_id == request_id)
+            .ok_or(FragmentError::Unexpected)?;
+        let open = &self.open[at];
+        if (open.version, open.endian) != (header.version, header.endian) {
+            return Err(FragmentError::Inconsistent);
+        }
+        self.count(body.len())?;
+        self.open[at]
+            .frame
+            .extend_from_slice(body)
+            .map_err(|_| FragmentError::TooLarge)?;
+        if header.more_fragments {
+            return Ok(None);
+        }
+        let mut frame = self.remove(at);
+        clear_more_fragments(&mut frame);
+        finish_message(&mut frame);
+        Ok(Some(frame))
+    }
+
+    /// Forgets the message that a CancelRequest is about.
+    fn cancel(&mut self, header: MessageHeader, message: &[u8]) {
+        let Some(request_id) = first_u32(header.endian, message) else {
+            return;
+        };
+        if let Some(at) = self
+            .open
+            .iter()
+            .position(|open| reply_id(open.frame.as_slice()) == Some(request_id))
+        {
+            self.remove(at);
+        }
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), FragmentError> {
+        let total = self.bytes.saturating_add(bytes);
+        if total > self.limits.bytes {
+            return Err(FragmentError::TooLarge);
+        }
+        self.bytes = total;
+        Ok(())
+    }
+
+    fn remove(&mut self, at: usize) -> Frame {
+        let frame = self.open.swap_remove(at).frame;
+        self.bytes -= frame.len();
+        frame
+    }
+}
+
+/// A message of which parts are missing.
+#[derive(Debug)]
+struct Open {
+    /// What its fragments name it by; nothing in GIOP 1.1.
+    request_id: Option<u32>,
+    version: Version,
+    endian: Endian,
+    frame: Frame,
+}
+
+/// The first `unsigned long` after the header.
+fn first_u32(endian: Endian, message: &[u8]) -> Option<u32> {
+    Reader::at(message, HEADER_LEN, endian).read_u32().ok()
+}

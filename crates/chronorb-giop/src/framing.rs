@@ -1,0 +1,56 @@
+//! Where in a stream of octets a message ends.
+
+use crate::{HEADER_LEN, HeaderError, MessageHeader};
+
+/// What the octets that were received so far are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Framed {
+    /// The beginning of a message.
+    NeedMore {
+        /// How many octets there must be before it makes sense to ask again.
+        total: usize,
+    },
+    /// A whole message, and perhaps more after it.
+    Complete {
+        /// The header of the message.
+        header: MessageHeader,
+        /// Number of octets of the message, header included.
+        len: usize,
+    },
+}
+
+/// Why a stream of octets cannot be read any further.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FramingError {
+    /// What should be a header is none.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// A message is greater than the limit; the number is its length with its
+    /// header.
+    #[error("a message of {0} octets is greater than the limit")]
+    TooLarge(usize),
+}
+
+/// Looks for a message at the start of `buf`. Messages of more than `limit`
+/// octets, header included, are refused as soon as their header is seen, and
+/// what is not GIOP by its first octet.
+///
+/// # Errors
+/// See [`FramingError`].
+pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
+    let header = match MessageHeader::parse(buf) {
+        Ok(header) => header,
+        Err(HeaderError::TooShort) => return Ok(Framed::NeedMore { total: HEADER_LEN }),
+        Err(error) => return Err(error.into()),
+    };
+    let len = header.message_len();
+    if len > limit {
+        return Err(FramingError::TooLarge(len));
+    }
+    Ok(if buf.len() < len {
+        Framed::NeedMore { total: len }
+    } else {
+        Framed::Complete { header, len }
+    })
+}

@@ -1,0 +1,121 @@
+//! Minor codes: which of the causes of a system exception it was.
+//!
+//! The upper 20 bits name who defined the code (a *vendor minor codeset id*),
+//! the lower 12 count. The codes of [`OMG`] are those of CORBA 3.3 part 1,
+//! annex A; those of [`CHRONORB`] are this ORB's own.
+
+use crate::SystemExceptionKind;
+
+/// The codes that the standard defines.
+pub const OMG: u32 = 0x4f4d_0000;
+
+/// The codes that this ORB defines.
+pub const CHRONORB: u32 = 0x4352_0000;
+
+/// What `minor` means in an exception of that kind; `None` if it is a code of
+/// another ORB, or of none.
+pub fn meaning(kind: SystemExceptionKind, minor: u32) -> Option<&'static str> {
+    MEANINGS
+        .iter()
+        .find(|known| known.0 == kind && known.1 == minor)
+        .map(|known| known.2)
+}
+
+macro_rules! minors {
+    ($($kind:ident: $name:ident = $set:ident | $code:literal, $meaning:literal;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($kind), "`: ", $meaning, ".")]
+            pub const $name: u32 = $set | $code;
+        )*
+
+        const MEANINGS: &[(SystemExceptionKind, u32, &str)] = &[
+            $((SystemExceptionKind::$kind, $name, $meaning),)*
+        ];
+    };
+}
+
+minors! {
+    Unknown: UNLISTED_USER_EXCEPTION = OMG | 1, "a user exception that the operation does not declare";
+    Unknown: NONSTANDARD_SYSTEM_EXCEPTION = OMG | 2, "a system exception that the standard does not have";
+    BadParam: BAD_SCHEME = OMG | 7, "the scheme of the URL is not known";
+    BadParam: BAD_ADDRESS = OMG | 8, "an address in the URL is wrong";
+    BadParam: BAD_SCHEME_SPECIFIC = OMG | 9, "the part of the URL that belongs to its scheme is wrong";
+    BadParam: STRING_TO_OBJECT = OMG | 10, "the string is not an object reference";
+    BadParam: INVALID_OBJECT_ID = OMG | 14, "the object id is not one of this object adapter";
+    BadParam: WIDE_CODE_SET_UNKNOWN = OMG | 23, "no code set for wide characters in the reference";
+    BadParam: CONTEXT_ID_OUT_OF_RANGE = OMG | 24, "the id of a service context is out of range";
+    BadParam: ENUM_OUT_OF_RANGE = OMG | 25, "an enumerator is out of range";
+    BadParam: NIL_INITIAL_REFERENCE = OMG | 27, "an initial reference cannot be nil";
+    BadParam: DUPLICATE_POLICY = OMG | 30, "two policies of one type";
+    ImpLimit: PROFILES_UNUSABLE = OMG | 1, "no profile of the reference can be used";
+    InvObjref: WIDE_CHAR_WITHOUT_CODE_SET = OMG | 1, "a wide character was sent and the reference names no code set for it";
+    InvObjref: WIDE_CODE_SET_NOT_NAMED = OMG | 2, "the reference needs wide characters and names no code set for them";
+    ObjectNotExist: VALUE_NOT_ACTIVATED = OMG | 1, "a value was passed as a reference without being activated";
+    ObjectNotExist: NO_SUCH_ADAPTER = OMG | 2, "the object adapter cannot be found or made";
+    ObjectNotExist: ADAPTER_INACTIVE = OMG | 4, "the object adapter is inactive";
+    Marshal: NO_VALUE_FACTORY = OMG | 1, "no factory for a value type";
+    Marshal: LOCAL_OBJECT_SENT = OMG | 4, "a local object cannot be sent";
+    Marshal: WIDE_CHAR_SENT_OVER_1_0 = OMG | 5, "wide characters cannot be sent in GIOP 1.0";
+    Marshal: WIDE_CHAR_RECEIVED_OVER_1_0 = OMG | 6, "wide characters cannot be received in GIOP 1.0";
+    Marshal: CODE_SETS_CHANGED = OMG | 9, "the code sets differ from those of the connection's first request";
+    Initialize: PRIORITY_RANGE_TOO_SMALL = OMG | 1, "the range of priorities is too small";
+    NoImplement: PROFILES_NOT_IMPLEMENTED = OMG | 3, "no profile of the reference can be used";
+    NoImplement: DYNAMIC_CALL_OF_LOCAL_OBJECT = OMG | 4, "a local object has no dynamic invocation";
+    NoImplement: NOT_FOR_LOCAL_OBJECTS = OMG | 8, "a local object does not have this operation";
+    BadOperation: OPERATION_UNKNOWN = OMG | 2, "the object has no such operation";
+    NoResources: INTERCEPTOR_INFORMATION = OMG | 1, "the interceptor's call has no such information";
+    NoResources: NO_CONNECTION_FOR_PRIORITY = OMG | 2, "there is no connection for the priority of the request";
+    BadInvOrder: WOULD_DEADLOCK = OMG | 3, "the call would wait for itself";
+    BadInvOrder: ORB_SHUT_DOWN = OMG | 4, "the ORB has been shut down";
+    BadInvOrder: SERVANT_MANAGER_ALREADY_SET = OMG | 6, "the servant manager is set already";
+    BadInvOrder: INTERCEPTOR_CALL_NOT_NOW = OMG | 14, "the interceptor cannot call this now";
+    BadInvOrder: SERVICE_CONTEXT_EXISTS = OMG | 15, "the service context exists already";
+    BadInvOrder: POLICY_FACTORY_EXISTS = OMG | 16, "the policy factory exists already";
+    BadInvOrder: ADAPTER_BEING_DESTROYED = OMG | 17, "the object adapter is being destroyed";
+    BadInvOrder: PRIORITY_ALREADY_SET = OMG | 18, "the priority of the object cannot be set again";
+    Transient: REQUEST_DISCARDED = OMG | 1, "the request was discarded";
+    Transient: NO_USABLE_PROFILE = OMG | 2, "no profile of the reference can be reached";
+    Transient: REQUEST_CANCELED = OMG | 3, "the request was canceled";
+    Transient: ADAPTER_DESTROYED = OMG | 4, "the object adapter is destroyed";
+    ObjAdapter: ADAPTER_ACTIVATOR_FAILED = OMG | 1, "the adapter activator failed";
+    ObjAdapter: WRONG_SERVANT_MANAGER = OMG | 2, "the servant manager is of the wrong kind";
+    ObjAdapter: NO_DEFAULT_SERVANT = OMG | 3, "there is no default servant";
+    ObjAdapter: NO_SERVANT_MANAGER = OMG | 4, "there is no servant manager";
+    ObjAdapter: NULL_SERVANT = OMG | 7, "the servant manager returned no servant";
+    DataConversion: CHAR_NOT_MAPPED = OMG | 1, "a character does not exist in the other code set";
+    DataConversion: PRIORITY_MAPPING_FAILED = OMG | 2, "the priority cannot be mapped";
+    InvPolicy: POLICIES_CONFLICT = OMG | 1, "the policies of client and server do not agree";
+    InvPolicy: POLICY_TYPE_INVALID = OMG | 2, "the type of the policy is wrong";
+    InvPolicy: NO_POLICY_FACTORY = OMG | 3, "there is no factory for the policy";
+    Timeout: TIMEOUT_POLLER = OMG | 1, "the reply did not come while it was polled for";
+    Timeout: TIMEOUT_REQUEST_END = OMG | 2, "the request came after its end time";
+    Timeout: TIMEOUT_REPLY_END = OMG | 3, "the reply came after its end time";
+    CodesetIncompatible: NO_COMMON_CODE_SET = OMG | 1, "client and server have no code set in common";
+    CodesetIncompatible: CODE_SET_NOT_SUPPORTED = OMG | 2, "the code sets of the request are not supported";
+
+    Marshal: END_OF_DATA = CHRONORB | 1, "the message ends within a value";
+    Marshal: LENGTH_OVERFLOW = CHRONORB | 2, "a length is greater than the message";
+    Marshal: BOUND_EXCEEDED = CHRONORB | 3, "a string or sequence is longer than its bound";
+    Marshal: UNTERMINATED_STRING = CHRONORB | 4, "a string does not end in NUL";
+    Marshal: EMBEDDED_NUL = CHRONORB | 5, "a string has a NUL within it";
+    Marshal: INVALID_UTF8 = CHRONORB | 6, "a string is not valid UTF-8";
+    Marshal: INVALID_WIDE_CHAR = CHRONORB | 7, "a wide character or string is not valid UTF-16";
+    Marshal: INVALID_ENUM = CHRONORB | 8, "an enumerator is out of range";
+    Marshal: INVALID_DISCRIMINATOR = CHRONORB | 9, "a discriminator has no meaning for its type";
+    Marshal: TOO_DEEP = CHRONORB | 10, "values are nested too deeply";
+    Marshal: BAD_REFERENCE = CHRONORB | 11, "an object reference cannot be read or written";
+    Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
+    NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
+    Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
+    ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together";
+    ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
+    ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
+    CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
+    Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
+    ObjectNotExist: NO_SUCH_OBJECT = CHRONORB | 1, "the object adapter has no such object";
+    ObjAdapter: POA_MANAGER_INACTIVE = CHRONORB | 1, "the manager of the object adapter is inactive";
+    IntfRepos: NO_INTERFACE_REPOSITORY = CHRONORB | 1, "there is no interface repository";
+    Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
+    NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
+    ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
+}

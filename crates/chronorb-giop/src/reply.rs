@@ -1,0 +1,115 @@
+use chronorb_cdr::{CdrError, Decoder, Encoder};
+
+use crate::encapsulation::Reader;
+use crate::request::align_body;
+use crate::{HEADER_LEN, MessageHeader, ServiceContext, Version};
+
+/// The header of a reply: CORBA 3.3 part 2, clause 9.4.3.
+///
+/// ```text
+/// 1.0, 1.1: contexts, request_id, status
+/// 1.2:      request_id, status, contexts
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ReplyHeader<'a> {
+    /// The id of the request.
+    pub request_id: u32,
+    /// What the body is.
+    pub status: ReplyStatus,
+    /// What travels with the reply.
+    pub contexts: &'a [ServiceContext<'a>],
+}
+
+/// What the body of a reply is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum ReplyStatus {
+    /// The result, and the parameters that come back.
+    NoException = 0,
+    /// The repository id and the members of an exception.
+    UserException = 1,
+    /// A [`SystemException`](crate::SystemException).
+    SystemException = 2,
+    /// The [`Ior`](crate::Ior) of an object to send this request to.
+    LocationForward = 3,
+    /// The [`Ior`](crate::Ior) of an object to send all requests to. GIOP 1.2.
+    LocationForwardPerm = 4,
+    /// The [`AddressingDisposition`](crate::AddressingDisposition) to send
+    /// the request with. GIOP 1.2.
+    NeedsAddressingMode = 5,
+}
+
+/// Writes the header of a reply. The caller aligns to 8 before the body, if
+/// there is one and `version` is 1.2.
+///
+/// # Errors
+/// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `version` does not
+/// have the status.
+pub fn encode_reply(
+    e: &mut Encoder<'_>,
+    version: Version,
+    header: &ReplyHeader<'_>,
+) -> Result<(), CdrError> {
+    if version < Version::V1_2 {
+        if header.status as u32 > ReplyStatus::LocationForward as u32 {
+            return Err(CdrError::InvalidEnum);
+        }
+        e.write_seq(header.contexts)?;
+        e.write_u32(header.request_id)?;
+        return e.write_u32(header.status as u32);
+    }
+    e.write_u32(header.request_id)?;
+    e.write_u32(header.status as u32)?;
+    e.write_seq(header.contexts)
+}
+
+impl<'a> ReplyHeader<'a> {
+    /// Reads the header of a reply, and leaves the decoder at the body.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+        if version < Version::V1_2 {
+            return Ok(Self {
+                contexts: d.read_seq()?,
+                request_id: d.read_u32()?,
+                status: ReplyStatus::decode(d, version)?,
+            });
+        }
+        let header = Self {
+            request_id: d.read_u32()?,
+            status: ReplyStatus::decode(d, version)?,
+            contexts: d.read_seq()?,
+        };
+        align_body(d)?;
+        Ok(header)
+    }
+}
+
+/// The id of the request that a whole reply or request belongs to, read from
+/// its octets without changing them. There is none if they end before it.
+pub fn reply_id(message: &[u8]) -> Option<u32> {
+    let header = MessageHeader::parse(message).ok()?;
+    let mut r = Reader::at(message, HEADER_LEN, header.endian);
+    if header.version < Version::V1_2 {
+        for _ in 0..r.read_len().ok()? {
+            let _id = r.read_u32().ok()?;
+            let _data = r.read_octet_seq().ok()?;
+        }
+    }
+    r.read_u32().ok()
+}
+
+impl ReplyStatus {
+    fn decode(d: &mut Decoder<'_>, version: Version) -> Result<Self, CdrError> {
+        Ok(match d.read_u32()? {
+            0 => Self::NoException,
+            1 => Self::UserException,
+            2 => Self::SystemException,
+            3 => Self::LocationForward,
+            4 if version >= Version::V1_2 => Self::LocationForwardPerm,
+            5 if version >= Version::V1_2 => Self::NeedsAddressingMode,
+            _ => return Err(CdrError::InvalidEnum),
+        })
+    }
+}

@@ -1,0 +1,170 @@
+use chronorb_cdr::{CdrError, Decoder, Encoder};
+
+use crate::{ServiceContext, Target, Version};
+
+/// The header of a request: CORBA 3.3 part 2, clause 9.4.2.
+///
+/// ```text
+/// 1.0, 1.1: contexts, request_id, response_expected, (reserved,) key, operation, principal
+/// 1.2:      request_id, response_flags, reserved, target, operation, contexts
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RequestHeader<'a> {
+    /// What the reply will be known by.
+    pub request_id: u32,
+    /// Whether there is to be a reply, and when.
+    pub response: ResponseFlags,
+    /// The object.
+    pub target: Target<'a>,
+    /// The name of the operation, as in IDL: ASCII, without a NUL.
+    pub operation: &'a [u8],
+    /// What travels with the request.
+    pub contexts: &'a [ServiceContext<'a>],
+}
+
+/// When the reply to a request is to be sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ResponseFlags {
+    /// There is none.
+    None,
+    /// When the server has got the request, before the servant is called.
+    /// GIOP 1.0 and 1.1 cannot say it.
+    SyncWithServer,
+    /// When the operation is completed.
+    SyncWithTarget,
+}
+
+impl ResponseFlags {
+    /// Whether there is to be a reply.
+    pub const fn response_expected(self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
+/// Writes the header of a request. The caller aligns to 8 before the body, if
+/// there is one and `version` is 1.2.
+///
+/// # Errors
+/// [`CdrError::FrameFull`], and what keeps the operation or, in GIOP 1.0 and
+/// 1.1, the target from being written.
+pub fn encode_request(
+    e: &mut Encoder<'_>,
+    version: Version,
+    header: &RequestHeader<'_>,
+) -> Result<(), CdrError> {
+    if version < Version::V1_2 {
+        e.write_seq(header.contexts)?;
+        e.write_u32(header.request_id)?;
+        e.write_bool(header.response.response_expected())?;
+        if version == Version::V1_1 {
+            e.write_octets(&[0; 3])?;
+        }
+        header.target.encode(e, version)?;
+        encode_operation(e, header.operation)?;
+        return e.write_octet_seq(NO_PRINCIPAL);
+    }
+    e.write_u32(header.request_id)?;
+    e.write_u8(match header.response {
+        ResponseFlags::None => 0,
+        ResponseFlags::SyncWithServer => 1,
+        ResponseFlags::SyncWithTarget => 3,
+    })?;
+    e.write_octets(&[0; 3])?;
+    header.target.encode(e, version)?;
+    encode_operation(e, header.operation)?;
+    e.write_seq(header.contexts)
+}
+
+impl<'a> RequestHeader<'a> {
+    /// Reads the header of a request, and leaves the decoder at the body.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+        if version < Version::V1_2 {
+            return Self::decode_old(d, version);
+        }
+        let request_id = d.read_u32()?;
+        let response = match d.read_u8()? & 3 {
+            0 => ResponseFlags::None,
+            1 => ResponseFlags::SyncWithServer,
+            _ => ResponseFlags::SyncWithTarget,
+        };
+        d.read_octets(3)?;
+        let header = Self {
+            request_id,
+            response,
+            target: Target::decode(d, version)?,
+            operation: decode_operation(d)?,
+            contexts: d.read_seq()?,
+        };
+        align_body(d)?;
+        Ok(header)
+    }
+
+    fn decode_old(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+        let contexts = d.read_seq()?;
+        let request_id = d.read_u32()?;
+        let response = if d.read_bool()? {
+            ResponseFlags::SyncWithTarget
+        } else {
+            ResponseFlags::None
+        };
+        if version == Version::V1_1 {
+            d.read_octets(3)?;
+        }
+        let target = Target::decode(d, version)?;
+        let operation = decode_operation(d)?;
+        let _principal = d.read_octet_seq()?;
+        Ok(Self {
+            request_id,
+            response,
+            target,
+            operation,
+            contexts,
+        })
+    }
+}
+
+/// Writes the body of a CancelRequest.
+///
+/// # Errors
+/// [`CdrError::FrameFull`]
+pub fn encode_cancel_request(e: &mut Encoder<'_>, request_id: u32) -> Result<(), CdrError> {
+    e.write_u32(request_id)
+}
+
+/// Reads the body of a CancelRequest: the id of the request.
+///
+/// # Errors
+/// [`CdrError::EndOfData`]
+pub fn decode_cancel_request(d: &mut Decoder<'_>) -> Result<u32, CdrError> {
+    d.read_u32()
+}
+
+/// Writes the name of an operation. It is a string that needs no conversion
+/// in any code set, and no search for a NUL.
+fn encode_operation(e: &mut Encoder<'_>, operation: &[u8]) -> Result<(), CdrError> {
+    e.write_len(operation.len() + 1)?;
+    e.write_octets(operation)?;
+    e.write_u8(0)
+}
+
+fn decode_operation<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8], CdrError> {
+    match d.read_octet_seq()?.split_last() {
+        Some((0, operation)) => Ok(operation),
+        _ => Err(CdrError::UnterminatedString),
+    }
+}
+
+/// Skips the padding of GIOP 1.2 between header and body. Without a body
+/// there is none.
+pub(crate) fn align_body(d: &mut Decoder<'_>) -> Result<(), CdrError> {
+    if d.is_empty() {
+        return Ok(());
+    }
+    d.align(8)
+}
+
+/// Who calls: a field that no ORB fills any more.
+const NO_PRINCIPAL: &[u8] = &[];

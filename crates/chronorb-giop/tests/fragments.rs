@@ -1,0 +1,175 @@
+//! Messages in parts: joined in order, mixed in GIOP 1.2, and bounded.
+
+use chronorb_cdr::Frame;
+use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
+use chronorb_giop::{HEADER_LEN, HeaderError, MessageHeader, MessageType, Version};
+use proptest::prelude::*;
+
+/// A message of little-endian order with this body.
+fn part(version: Version, kind: MessageType, more_fragments: bool, body: &[u8]) -> Vec<u8> {
+    let header = MessageHeader {
+        version,
+        endian: chronorb_cdr::Endian::Little,
+        more_fragments,
+        kind,
+        size: body.len() as u32,
+    };
+    [&header.to_bytes(), body].concat()
+}
+
+fn request(id: u8, text: &str) -> Vec<u8> {
+    let body = [&[id, 0, 0, 0], text.as_bytes()].concat();
+    part(Version::V1_2, MessageType::Request, true, &body)
+}
+
+fn fragment(id: u8, text: &str, more: bool) -> Vec<u8> {
+    let body = [&[id, 0, 0, 0], text.as_bytes()].concat();
+    part(Version::V1_2, MessageType::Fragment, more, &body)
+}
+
+fn cancel(version: Version, id: u8) -> Vec<u8> {
+    part(version, MessageType::CancelRequest, false, &[id, 0, 0, 0])
+}
+
+fn body(frame: &Frame) -> &[u8] {
+    let header = MessageHeader::parse(frame.as_slice()).unwrap();
+    assert!(!header.more_fragments);
+    assert_eq!(header.message_len(), frame.len());
+    &frame.as_slice()[HEADER_LEN..]
+}
+
+#[test]
+fn messages_of_giop_1_2_may_be_mixed() {
+    let mut reassembly = Reassembly::new(Limits::default());
+    for part in [
+        request(1, "a"),
+        request(2, "x"),
+        fragment(1, "b", true),
+        fragment(2, "y", true),
+    ] {
+        assert!(reassembly.push(&part).unwrap().is_none());
+    }
+    let joined = reassembly.push(&fragment(2, "z", false)).unwrap().unwrap();
+    assert_eq!(body(&joined), b"\x02\0\0\0xyz");
+    let joined = reassembly.push(&fragment(1, "", false)).unwrap().unwrap();
+    assert_eq!(body(&joined), b"\x01\0\0\0ab");
+    assert_eq!(reassembly.octets(), 0);
+}
+
+#[test]
+fn one_message_of_giop_1_1_is_in_parts_at_a_time() {
+    let mut reassembly = Reassembly::new(Limits::default());
+    let start = part(Version::V1_1, MessageType::Reply, true, b"abc");
+    let end = part(Version::V1_1, MessageType::Fragment, false, b"def");
+    assert!(reassembly.push(&start).unwrap().is_none());
+    assert_eq!(
+        reassembly.push(&start).err(),
+        Some(FragmentError::AlreadyOpen)
+    );
+    let joined = reassembly.push(&end).unwrap().unwrap();
+    assert_eq!(body(&joined), b"abcdef");
+    assert_eq!(reassembly.push(&end).err(), Some(FragmentError::Unexpected));
+}
+
+#[test]
+fn a_fragment_must_fit_its_message() {
+    let mut reassembly = Reassembly::new(Limits::default());
+    reassembly.push(&request(1, "")).unwrap();
+    let mut refused = |part: &[u8]| reassembly.push(part).err().unwrap();
+    assert_eq!(refused(&request(1, "")), FragmentError::AlreadyOpen);
+    assert_eq!(refused(&fragment(2, "", false)), FragmentError::Unexpected);
+    let mut big_endian = fragment(1, "", false);
+    big_endian[6] = 0;
+    big_endian[8..12].copy_from_slice(&4u32.to_be_bytes());
+    big_endian[12..16].copy_from_slice(&1u32.to_be_bytes());
+    assert_eq!(refused(&big_endian), FragmentError::Inconsistent);
+    let other = part(Version::V1_1, MessageType::Fragment, false, b"");
+    assert_eq!(refused(&other), FragmentError::Unexpected);
+    let short = part(Version::V1_2, MessageType::Fragment, false, b"abc");
+    assert_eq!(refused(&short), FragmentError::TooShort);
+    let cut = &fragment(1, "abc", false)[..15];
+    assert_eq!(refused(cut), FragmentError::Header(HeaderError::TooShort));
+}
+
+#[test]
+fn only_some_messages_come_in_parts() {
+    let mut reassembly = Reassembly::new(Limits::default());
+    for (version, kind) in [
+        (Version::V1_1, MessageType::LocateRequest),
+        (Version::V1_2, MessageType::CloseConnection),
+    ] {
+        let refused = reassembly.push(&part(version, kind, true, &[0; 4]));
+        assert_eq!(refused.err(), Some(FragmentError::NotInParts(kind)));
+    }
+    let whole = reassembly.push(&part(Version::V1_2, MessageType::Request, false, &[0; 4]));
+    let error = FragmentError::NotInParts(MessageType::Request);
+    assert_eq!(whole.err(), Some(error));
+}
+
+#[test]
+fn a_canceled_request_is_forgotten() {
+    let mut reassembly = Reassembly::new(Limits::default());
+    reassembly.push(&request(1, "a")).unwrap();
+    reassembly.push(&request(2, "b")).unwrap();
+    reassembly.push(&cancel(Version::V1_2, 1)).unwrap();
+    reassembly.push(&cancel(Version::V1_2, 9)).unwrap();
+    assert_eq!(reassembly.open_messages(), 1);
+    let late = reassembly.push(&fragment(1, "", false));
+    assert_eq!(late.err(), Some(FragmentError::Unexpected));
+
+    // In GIOP 1.1 the id stands behind the contexts: here one of two octets.
+    let mut reassembly = Reassembly::new(Limits::default());
+    let body = [1, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 7, 7, 0, 0, 3, 0, 0, 0];
+    reassembly
+        .push(&part(Version::V1_1, MessageType::Request, true, &body))
+        .unwrap();
+    reassembly.push(&cancel(Version::V1_1, 2)).unwrap();
+    assert_eq!(reassembly.open_messages(), 1);
+    reassembly.push(&cancel(Version::V1_1, 3)).unwrap();
+    assert_eq!((reassembly.open_messages(), reassembly.octets()), (0, 0));
+}
+
+#[test]
+fn there_is_a_limit_to_messages_and_to_octets() {
+    let limits = Limits {
+        messages: 2,
+        bytes: 100,
+    };
+    let mut reassembly = Reassembly::new(limits);
+    reassembly.push(&request(1, "a")).unwrap();
+    reassembly.push(&request(2, "a")).unwrap();
+    let third = reassembly.push(&request(3, "a"));
+    assert_eq!(third.err(), Some(FragmentError::TooMany));
+    assert_eq!(reassembly.octets(), 34);
+    let long = "a".repeat(67);
+    let too_large = reassembly.push(&fragment(1, &long, true));
+    assert_eq!(too_large.err(), Some(FragmentError::TooLarge));
+    reassembly.push(&fragment(1, &long[1..], true)).unwrap();
+    assert_eq!(reassembly.octets(), 100);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever comes, and in whatever order, stays within the limits.
+    #[test]
+    fn any_parts_in_any_order(
+        parts in prop::collection::vec((0..4u8, 0..4u8, any::<bool>(), 0..3u8, 0..30usize), 0..60)
+    ) {
+        let limits = Limits { messages: 3, bytes: 150 };
+        let mut reassembly = Reassembly::new(limits);
+        for (kind, id, more, minor, len) in parts {
+            let kind = [
+                MessageType::Request,
+                MessageType::Reply,
+                MessageType::CancelRequest,
+                MessageType::Fragment,
+            ][usize::from(kind)];
+            let mut body = vec![id, 0, 0, 0];
+            body.resize(len, 0);
+            let _ = reassembly.push(&part(Version::new(1, minor), kind, more, &body));
+            prop_assert!(reassembly.open_messages() <= limits.messages);
+            prop_assert!(reassembly.octets() <= limits.bytes);
+        }
+    }
+}

@@ -1,0 +1,574 @@
+//! Scopes, the names in them, and how names are found (CORBA 3.3 part 1, 7.20).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Checker, suggest};
+use crate::ast::{Ident, ScopedName};
+use crate::codes;
+use crate::diagnostics::Diagnostic;
+use crate::model::DefId;
+use crate::source::Span;
+
+/// The number of a scope.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct ScopeId(u32);
+
+/// The number of a named thing.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct EntityId(u32);
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ScopeKind {
+    File,
+    Module,
+    Interface,
+    /// A struct or exception.
+    Struct,
+    Operation,
+}
+
+#[derive(Debug)]
+pub(super) struct Scope {
+    pub(super) kind: ScopeKind,
+    parent: Option<ScopeId>,
+    pub(super) def: Option<DefId>,
+    /// The scoped name.
+    pub(super) path: Vec<String>,
+    /// The name of the thing whose scope this is.
+    own_name: Option<Ident>,
+    /// By name in lower case.
+    names: HashMap<Rc<str>, EntityId>,
+    /// Names of other scopes that were used here, by name in lower case.
+    used: HashMap<Rc<str>, Ident>,
+    /// The scopes of all bases of an interface.
+    pub(super) bases: Vec<ScopeId>,
+    /// The operations and attributes of an interface.
+    pub(super) members: Vec<EntityId>,
+}
+
+/// A named thing.
+#[derive(Clone, Debug)]
+pub(super) struct Entity {
+    pub(super) name: Rc<str>,
+    pub(super) span: Span,
+    pub(super) kind: EntityKind,
+    scope: ScopeId,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum EntityKind {
+    Module {
+        scope: ScopeId,
+        def: DefId,
+    },
+    /// Without a scope it is declared only.
+    Interface {
+        scope: Option<ScopeId>,
+        def: DefId,
+    },
+    Struct {
+        scope: Option<ScopeId>,
+        def: DefId,
+        state: StructState,
+    },
+    Exception {
+        scope: ScopeId,
+        def: DefId,
+    },
+    Enum(DefId),
+    Enumerator(DefId, u32),
+    Typedef(DefId),
+    Const(DefId),
+    Operation,
+    Attribute,
+    /// A member or parameter.
+    Variable,
+    /// Something that was reported already.
+    Refused,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum StructState {
+    /// `struct X;`
+    Declared,
+    /// Its members are being read.
+    Open,
+    Complete,
+}
+
+impl EntityKind {
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Module { .. } => "a module",
+            Self::Interface { .. } => "an interface",
+            Self::Struct { .. } => "a struct",
+            Self::Exception { .. } => "an exception",
+            Self::Enum(_) => "an enum",
+            Self::Enumerator(..) => "an enumerator",
+            Self::Typedef(_) => "a type",
+            Self::Const(_) => "a constant",
+            Self::Operation => "an operation",
+            Self::Attribute => "an attribute",
+            Self::Variable => "a member or parameter",
+            Self::Refused => "a definition with errors",
+        }
+    }
+
+    pub(super) fn is_member(self) -> bool {
+        matches!(self, Self::Operation | Self::Attribute)
+    }
+
+    pub(super) fn def(self) -> Option<DefId> {
+        match self {
+            Self::Module { def, .. }
+            | Self::Interface { def, .. }
+            | Self::Struct { def, .. }
+            | Self::Exception { def, .. }
+            | Self::Enum(def)
+            | Self::Typedef(def)
+            | Self::Const(def) => Some(def),
+            _ => None,
+        }
+    }
+}
+
+/// All scopes and the things named in them.
+#[derive(Debug)]
+pub(super) struct Scopes {
+    scopes: Vec<Scope>,
+    entities: Vec<Entity>,
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        let file = Scope {
+            kind: ScopeKind::File,
+            parent: None,
+            def: None,
+            path: Vec::new(),
+            own_name: None,
+            names: HashMap::new(),
+            used: HashMap::new(),
+            bases: Vec::new(),
+            members: Vec::new(),
+        };
+        Self {
+            scopes: vec![file],
+            entities: Vec::new(),
+        }
+    }
+}
+
+impl Scopes {
+    /// The outermost scope.
+    pub(super) const FILE: ScopeId = ScopeId(0);
+
+    pub(super) fn add(
+        &mut self,
+        kind: ScopeKind,
+        parent: ScopeId,
+        def: Option<DefId>,
+        name: &Ident,
+    ) -> ScopeId {
+        // Nothing with a scoped name is defined in an operation.
+        let mut path = Vec::new();
+        if kind != ScopeKind::Operation {
+            path.clone_from(&self.get(parent).path);
+            path.push(name.name.to_string());
+        }
+        self.scopes.push(Scope {
+            kind,
+            parent: Some(parent),
+            def,
+            path,
+            own_name: (kind != ScopeKind::Operation).then(|| name.clone()),
+            names: HashMap::new(),
+            used: HashMap::new(),
+            bases: Vec::new(),
+            members: Vec::new(),
+        });
+        ScopeId(self.scopes.len() as u32 - 1)
+    }
+
+    pub(super) fn get(&self, scope: ScopeId) -> &Scope {
+        &self.scopes[scope.0 as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, scope: ScopeId) -> &mut Scope {
+        &mut self.scopes[scope.0 as usize]
+    }
+
+    pub(super) fn entity(&self, entity: EntityId) -> &Entity {
+        &self.entities[entity.0 as usize]
+    }
+
+    pub(super) fn entity_mut(&mut self, entity: EntityId) -> &mut Entity {
+        &mut self.entities[entity.0 as usize]
+    }
+
+    pub(super) fn entities(&self) -> &[Entity] {
+        &self.entities
+    }
+
+    /// What a name means in exactly this scope, whatever its case.
+    pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
+        self.get(scope).names.get(&*lower(name)).copied()
+    }
+
+    /// What a name means in this scope and the bases of its interface: several things if it is ambiguous.
+    fn inherited(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
+        let this = self.get(scope);
+        if let Some(&own) = this.names.get(lower) {
+            return vec![own];
+        }
+        let found: Vec<EntityId> = this
+            .bases
+            .iter()
+            .filter_map(|base| self.get(*base).names.get(lower).copied())
+            .collect();
+        if found.len() < 2 {
+            return found;
+        }
+        // A name of a base hides the same name of that base's bases.
+        let is_hidden = |entity: &EntityId| {
+            let hidden = self.entity(*entity).scope;
+            found
+                .iter()
+                .any(|other| self.get(self.entity(*other).scope).bases.contains(&hidden))
+        };
+        found.iter().filter(|e| !is_hidden(e)).copied().collect()
+    }
+
+    /// What the first part of a name means, seen from a scope.
+    fn visible(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
+        let mut next = Some(scope);
+        while let Some(scope) = next {
+            let found = self.inherited(scope, lower);
+            if !found.is_empty() {
+                return found;
+            }
+            next = self.get(scope).parent;
+        }
+        Vec::new()
+    }
+
+    /// A use of another scope's name gives it its meaning here, and in the scopes around up to a module.
+    fn mark_used(&mut self, scope: ScopeId, lower: &Rc<str>, name: &Ident) {
+        let mut scope = scope;
+        loop {
+            let this = self.get_mut(scope);
+            if this.names.contains_key(lower) {
+                return;
+            }
+            this.used
+                .entry(Rc::clone(lower))
+                .or_insert_with(|| name.clone());
+            match self.get(scope).parent {
+                Some(parent)
+                    if !matches!(self.get(parent).kind, ScopeKind::File | ScopeKind::Module) =>
+                {
+                    scope = parent;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Some of the names that are visible from a scope, for suggestions.
+    fn candidates(&self, scope: ScopeId) -> Vec<Rc<str>> {
+        const MOST: usize = 2000;
+        let mut names = Vec::new();
+        let mut next = Some(scope);
+        while let Some(scope) = next {
+            let this = self.get(scope);
+            for scope in std::iter::once(&scope).chain(&this.bases) {
+                for entity in self.get(*scope).names.values() {
+                    names.push(Rc::clone(&self.entity(*entity).name));
+                }
+                if names.len() > MOST {
+                    return names;
+                }
+            }
+            next = this.parent;
+        }
+        names
+    }
+}
+
+impl Checker<'_> {
+    /// Gives a name a meaning in a scope. A clash is reported with the code for such things there.
+    pub(super) fn declare(
+        &mut self,
+        scope: ScopeId,
+        name: &Ident,
+        kind: EntityKind,
+        clash: &'static str,
+    ) -> EntityId {
+        let key = lower(&name.name);
+        self.check_clash(scope, &key, name, kind, clash);
+        let id = EntityId(self.scopes.entities.len() as u32);
+        self.scopes.entities.push(Entity {
+            name: Rc::clone(&name.name),
+            span: name.span,
+            kind,
+            scope,
+        });
+        self.scopes.get_mut(scope).names.entry(key).or_insert(id);
+        id
+    }
+
+    fn check_clash(
+        &mut self,
+        scope: ScopeId,
+        key: &str,
+        name: &Ident,
+        kind: EntityKind,
+        clash: &'static str,
+    ) {
+        let this = self.scopes.get(scope);
+        let new = &name.name;
+        if let Some(&earlier) = this.names.get(key) {
+            let earlier = self.scopes.entity(earlier);
+            let diagnostic = if earlier.name == *new {
+                Diagnostic::error(
+                    clash,
+                    name.span,
+                    format!("`{new}` is defined twice"),
+                    "defined again here",
+                )
+                .hint(match (kind, earlier.kind) {
+                    (
+                        EntityKind::Operation | EntityKind::Attribute,
+                        EntityKind::Operation | EntityKind::Attribute,
+                    ) => "IDL has no overloading: give each operation and attribute a name of its own",
+                    (EntityKind::Enumerator(..), _) => {
+                        "enumerators stand in the scope around their enum, not in it"
+                    }
+                    _ => "rename one of them",
+                })
+            } else {
+                Diagnostic::error(
+                    codes::CASE_COLLISION,
+                    name.span,
+                    format!("`{new}` differs from `{}` in case only", earlier.name),
+                    "collides",
+                )
+                .hint("IDL identifiers must differ in more than case: rename one of them")
+            };
+            let diagnostic = diagnostic.label(earlier.span, "first defined here");
+            self.sink.push(diagnostic);
+        } else if let Some(used) = this.used.get(key) {
+            let message = if used.name == *new {
+                format!("`{new}` is defined after it was used here with another meaning")
+            } else {
+                format!("`{new}` collides with `{}`, which is used here", used.name)
+            };
+            self.sink.push(
+                Diagnostic::error(
+                    codes::REDEFINED_AFTER_USE,
+                    name.span,
+                    message,
+                    "defined here",
+                )
+                .label(used.span, "used here")
+                .hint("rename it, or use the other one with its scope, `::` first"),
+            );
+        } else if let Some(own) = &this.own_name
+            && *lower(&own.name) == *key
+        {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::DUPLICATE,
+                    name.span,
+                    format!("`{new}` has the name of the scope that it stands in"),
+                    "defined here",
+                )
+                .label(own.span, "the scope")
+                .hint("rename one of them"),
+            );
+        }
+    }
+
+    /// Finds what a name means. `None` after an error.
+    pub(super) fn resolve(&mut self, scope: ScopeId, name: &ScopedName) -> Option<EntityId> {
+        let first = name.parts.first()?;
+        let key = lower(&first.name);
+        let found = if name.absolute {
+            self.scopes.inherited(Scopes::FILE, &key)
+        } else {
+            self.scopes.visible(scope, &key)
+        };
+        let mut entity = self.one(scope, name, first, &found)?;
+        if !name.absolute {
+            self.scopes.mark_used(scope, &key, first);
+        }
+        for part in &name.parts[1..] {
+            let inner = self.inner_scope(name, entity)?;
+            let found = self.scopes.inherited(inner, &lower(&part.name));
+            entity = self.one(inner, name, part, &found)?;
+        }
+        Some(entity)
+    }
+
+    /// Finds what a name means, without any error and without a use.
+    pub(super) fn resolve_quietly(&self, scope: ScopeId, name: &ScopedName) -> Option<EntityId> {
+        let mut found = None;
+        for (i, part) in name.parts.iter().enumerate() {
+            let key = lower(&part.name);
+            let candidates = match found {
+                None if i == 0 && !name.absolute => self.scopes.visible(scope, &key),
+                None => self.scopes.inherited(Scopes::FILE, &key),
+                Some(entity) => {
+                    let inner = self.scope_of(entity)?;
+                    self.scopes.inherited(inner, &key)
+                }
+            };
+            let [entity] = candidates[..] else {
+                return None;
+            };
+            found = Some(entity);
+        }
+        found
+    }
+
+    /// The one thing that was found, spelled as it was defined.
+    fn one(
+        &mut self,
+        scope: ScopeId,
+        whole: &ScopedName,
+        part: &Ident,
+        found: &[EntityId],
+    ) -> Option<EntityId> {
+        match *found {
+            [] => {
+                self.undefined(scope, whole, part);
+                None
+            }
+            [entity] => {
+                let definition = self.scopes.entity(entity);
+                if definition.name != part.name {
+                    self.sink.push(
+                        Diagnostic::error(
+                            codes::WRONG_CASE,
+                            part.span,
+                            format!(
+                                "`{}` is spelled `{}` where it is defined",
+                                part.name, definition.name
+                            ),
+                            "differs in case",
+                        )
+                        .label(definition.span, "defined here")
+                        .hint(format!("write `{}`", definition.name)),
+                    );
+                }
+                Some(entity)
+            }
+            _ => {
+                let mut diagnostic = Diagnostic::error(
+                    codes::AMBIGUOUS,
+                    part.span,
+                    format!("`{}` is inherited from several bases", part.name),
+                    "which one is meant?",
+                );
+                for entity in found.iter().take(5) {
+                    diagnostic =
+                        diagnostic.label(self.scopes.entity(*entity).span, "one is defined here");
+                }
+                let hint = format!("name the interface: `Base::{}`", part.name);
+                self.sink.push(diagnostic.hint(hint));
+                None
+            }
+        }
+    }
+
+    fn undefined(&mut self, scope: ScopeId, whole: &ScopedName, part: &Ident) {
+        let name = &part.name;
+        if **name == *"TypeCode" {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::NO_TYPECODE,
+                    whole.span,
+                    "values of type `TypeCode` are not compiled by this version",
+                    "not supported",
+                )
+                .hint("send a repository identifier as a string"),
+            );
+            return;
+        }
+        let is_first = std::ptr::eq(part, &raw const whole.parts[0]);
+        let message = if is_first {
+            format!("`{name}` is not defined")
+        } else {
+            format!("there is no `{name}` in this scope")
+        };
+        let mut diagnostic = Diagnostic::error(codes::UNDEFINED, part.span, message, "not defined");
+        let keywords = (is_first && whole.parts.len() == 1).then_some(crate::parser::KEYWORDS);
+        let mut candidates = self.scopes.candidates(scope);
+        if !is_first {
+            candidates.retain(|candidate| self.scopes.own(scope, candidate).is_some());
+        }
+        let closest = suggest::closest(
+            name,
+            candidates
+                .iter()
+                .map(|candidate| &**candidate)
+                .chain(keywords.into_iter().flatten()),
+        );
+        diagnostic = diagnostic.hint(match closest {
+            Some(closest) => format!("did you mean `{closest}`?"),
+            None if is_first => {
+                "define it before its use, or include the file that defines it".to_owned()
+            }
+            None => "look at the definitions in that scope".to_owned(),
+        });
+        self.sink.push(diagnostic);
+    }
+
+    fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
+        match self.scopes.entity(entity).kind {
+            EntityKind::Module { scope, .. } | EntityKind::Exception { scope, .. } => Some(scope),
+            EntityKind::Interface { scope, .. } | EntityKind::Struct { scope, .. } => scope,
+            _ => None,
+        }
+    }
+
+    fn inner_scope(&mut self, name: &ScopedName, entity: EntityId) -> Option<ScopeId> {
+        if let Some(scope) = self.scope_of(entity) {
+            return Some(scope);
+        }
+        let entity = self.scopes.entity(entity);
+        let what = &entity.name;
+        let diagnostic = match entity.kind {
+            EntityKind::Refused => return None,
+            EntityKind::Interface { .. } | EntityKind::Struct { .. } => Diagnostic::error(
+                codes::INCOMPLETE_TYPE,
+                name.span,
+                format!("`{what}` is declared but not yet defined, so nothing in it is known"),
+                "used too early",
+            ),
+            EntityKind::Enum(_) => Diagnostic::error(
+                codes::NOT_A_SCOPE,
+                name.span,
+                format!("`{what}` is an enum, and has no names in it"),
+                "not a scope",
+            )
+            .hint("enumerators stand in the scope around their enum: leave the enum's name out"),
+            kind => Diagnostic::error(
+                codes::NOT_A_SCOPE,
+                name.span,
+                format!("`{what}` is {}, and has no names in it", kind.describe()),
+                "not a scope",
+            )
+            .hint("only modules, interfaces, structs and exceptions have names in them"),
+        };
+        let diagnostic = diagnostic.label(entity.span, "defined here");
+        self.sink.push(diagnostic);
+        None
+    }
+}
+
+/// The key of a name: IDL identifiers that differ in case only are the same.
+fn lower(name: &str) -> Rc<str> {
+    name.to_ascii_lowercase().into()
+}

@@ -1,0 +1,254 @@
+//! Types as they are used.
+
+use super::Checker;
+use super::scope::{EntityKind, ScopeId, StructState};
+use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
+use crate::codes;
+use crate::diagnostics::Diagnostic;
+use crate::model::{ConstValue, DefKind, Type};
+use crate::source::Span;
+
+impl Checker<'_> {
+    /// The meaning of a type. Where `may_define`, a struct or enum may be defined in it.
+    pub(super) fn resolve_type(
+        &mut self,
+        scope: ScopeId,
+        spec: &TypeSpec,
+        may_define: bool,
+    ) -> Option<Type> {
+        self.type_of(scope, spec, may_define, false)
+    }
+
+    fn type_of(
+        &mut self,
+        scope: ScopeId,
+        spec: &TypeSpec,
+        may_define: bool,
+        in_sequence: bool,
+    ) -> Option<Type> {
+        match &spec.kind {
+            TypeKind::Basic(basic) => Some(basic.clone()),
+            TypeKind::String { wide, bound } => {
+                let bound = self.optional_bound(scope, bound.as_ref())?;
+                Some(if *wide {
+                    Type::WString { bound }
+                } else {
+                    Type::String { bound }
+                })
+            }
+            TypeKind::Sequence { element, bound } => {
+                let element = self.type_of(scope, element, false, true);
+                let bound = self.optional_bound(scope, bound.as_ref())?;
+                let element = Box::new(element?);
+                Some(Type::Sequence { element, bound })
+            }
+            TypeKind::Named(name) => self.named_type(scope, name, in_sequence),
+            TypeKind::Struct(_) | TypeKind::Enum(_) if !may_define => {
+                self.sink.push(
+                    Diagnostic::error(
+                        codes::SYNTAX,
+                        spec.span,
+                        "a type cannot be defined here",
+                        "a definition",
+                    )
+                    .hint("define it before, and use its name here"),
+                );
+                None
+            }
+            TypeKind::Struct(definition) => Some(Type::Named(self.structure(scope, definition))),
+            TypeKind::Enum(definition) => Some(Type::Named(self.enumeration(scope, definition))),
+            TypeKind::Void => {
+                self.sink.push(
+                    Diagnostic::error(
+                        codes::VOID_AS_TYPE,
+                        spec.span,
+                        "`void` is no type of a value",
+                        "needs a type",
+                    )
+                    .hint("only the result of an operation may be `void`"),
+                );
+                None
+            }
+            TypeKind::Refused(name) => {
+                if let Some(name) = name {
+                    self.declare(scope, name, EntityKind::Refused, codes::DUPLICATE);
+                }
+                None
+            }
+        }
+    }
+
+    fn named_type(&mut self, scope: ScopeId, name: &ScopedName, in_sequence: bool) -> Option<Type> {
+        if let Some(single) = name.single()
+            && let Some(alias) = self.sized_integer(scope, name, &single.name, single.span)
+        {
+            return alias;
+        }
+        let id = self.resolve(scope, name)?;
+        let entity = self.scopes.entity(id);
+        match entity.kind {
+            EntityKind::Struct {
+                state: StructState::Complete,
+                def,
+                ..
+            }
+            | EntityKind::Interface { def, .. }
+            | EntityKind::Enum(def)
+            | EntityKind::Typedef(def) => Some(Type::Named(def)),
+            EntityKind::Struct { .. } => {
+                self.incomplete_struct(id, name.span, in_sequence);
+                None
+            }
+            EntityKind::Refused => None,
+            EntityKind::Exception { .. } => {
+                let diagnostic = Diagnostic::error(
+                    codes::EXCEPTION_AS_TYPE,
+                    name.span,
+                    format!("exception `{name}` is used as a type"),
+                    "an exception",
+                )
+                .label(entity.span, "defined here")
+                .hint("exceptions can only be raised: define a struct with the same members");
+                self.sink.push(diagnostic);
+                None
+            }
+            kind => {
+                let diagnostic = Diagnostic::error(
+                    codes::NOT_A_TYPE,
+                    name.span,
+                    format!("`{name}` is {}, not a type", kind.describe()),
+                    "expected a type",
+                )
+                .label(entity.span, "defined here")
+                .hint("types are structs, enums, interfaces and what `typedef` defines");
+                self.sink.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    /// The integer types of IDL 4 by their new names, unless a file defines these names itself.
+    #[expect(clippy::option_option, reason = "no such name; a refused one; a type")]
+    fn sized_integer(
+        &mut self,
+        scope: ScopeId,
+        whole: &ScopedName,
+        name: &str,
+        span: Span,
+    ) -> Option<Option<Type>> {
+        let ty = match name {
+            "int8" | "uint8" => None,
+            "int16" => Some(Type::Short),
+            "uint16" => Some(Type::UShort),
+            "int32" => Some(Type::Long),
+            "uint32" => Some(Type::ULong),
+            "int64" => Some(Type::LongLong),
+            "uint64" => Some(Type::ULongLong),
+            _ => return None,
+        };
+        if self.resolve_quietly(scope, whole).is_some() {
+            return None;
+        }
+        if ty.is_none() {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::NO_INT8,
+                    span,
+                    format!("`{name}` is not compiled by this version"),
+                    "not supported",
+                )
+                .hint("use `octet`, or `short`"),
+            );
+        }
+        Some(ty)
+    }
+
+    /// An array of the type when there are dimensions, the type otherwise.
+    pub(super) fn with_dimensions(
+        &mut self,
+        scope: ScopeId,
+        ty: Type,
+        declarator: &Declarator,
+    ) -> Option<Type> {
+        let dimensions = &declarator.dimensions;
+        self.charge(type_size(&ty), declarator.name.span);
+        if dimensions.is_empty() {
+            return Some(ty);
+        }
+        let mut lengths = Vec::with_capacity(dimensions.len());
+        for dimension in dimensions {
+            let length = self.positive(
+                scope,
+                dimension,
+                codes::BAD_ARRAY_LENGTH,
+                "the length of an array",
+            );
+            lengths.push(length);
+        }
+        Some(Type::Array {
+            element: Box::new(ty),
+            dimensions: lengths.into_iter().collect::<Option<_>>()?,
+        })
+    }
+
+    #[expect(clippy::option_option, reason = "an error; no bound; a bound")]
+    fn optional_bound(&mut self, scope: ScopeId, bound: Option<&Expr>) -> Option<Option<u32>> {
+        match bound {
+            None => Some(None),
+            Some(bound) => self
+                .positive(scope, bound, codes::BAD_BOUND, "a bound")
+                .map(Some),
+        }
+    }
+
+    /// A constant from 1 to 2^32 - 1.
+    fn positive(
+        &mut self,
+        scope: ScopeId,
+        expr: &Expr,
+        code: &'static str,
+        what: &str,
+    ) -> Option<u32> {
+        let value = self.evaluate(scope, expr, Some(&Type::LongLong))?;
+        let (message, label) = match value {
+            ConstValue::Integer(value) => match u32::try_from(value) {
+                Ok(length) if length > 0 => return Some(length),
+                _ => (
+                    format!("{what} cannot be {value}"),
+                    "must be from 1 to 4294967295",
+                ),
+            },
+            _ => (format!("{what} must be an integer"), "not an integer"),
+        };
+        self.sink.push(
+            Diagnostic::error(code, expr.span, message, label)
+                .hint("write a positive integer constant"),
+        );
+        None
+    }
+
+    /// The type behind all typedefs.
+    pub(super) fn without_aliases(&self, ty: &Type) -> Type {
+        let Type::Named(def) = ty else {
+            return ty.clone();
+        };
+        let root = self.alias_roots.get(def).unwrap_or(def);
+        match &self.definitions[root.0 as usize].kind {
+            DefKind::Typedef { ty } => ty.clone(),
+            _ => Type::Named(*root),
+        }
+    }
+}
+
+/// About how many bytes a type has.
+pub(super) fn type_size(ty: &Type) -> usize {
+    let own = size_of::<Type>() + 16;
+    match ty {
+        Type::Sequence { element, .. } => own + type_size(element),
+        Type::Array {
+            element,
+            dimensions,
+        } => own + 4 * dimensions.len() + type_size(element),
+        _ => own,
+    }
+}

@@ -1,0 +1,269 @@
+//! Modules, structs, exceptions, enums, typedefs, constants.
+
+use super::{Body, Parser};
+use crate::ast::{
+    ConstDef, Declarator, EnumDef, Ident, Item, MemberDef, Meta, Module, StructDef, TypeKind,
+    Typedef,
+};
+use crate::codes;
+use crate::diagnostics::Diagnostic;
+use crate::lexer::TokenKind;
+
+impl Parser<'_> {
+    /// One definition with its `;`.
+    pub(super) fn definition(&mut self, body: Body, items: &mut Vec<Item>) -> Option<()> {
+        if self.refused_declaration()? {
+            return Some(());
+        }
+        let meta = self.meta()?;
+        if self.refused_definition(items)? {
+            return Some(());
+        }
+        let word = self.peek().ident().map_or("", |word| word);
+        let in_interface = body == Body::Interface;
+        match word {
+            "module" | "interface" | "local" | "abstract" if in_interface => {
+                let diagnostic = self
+                    .unexpected_here(
+                        "an operation, an attribute, a type, a constant or an exception",
+                    )
+                    .hint("modules and interfaces stand outside of interfaces");
+                self.sink.push(diagnostic);
+                return None;
+            }
+            "module" => items.push(Item::Module(self.module(meta)?)),
+            "interface" | "local" | "abstract" => items.push(self.interface(meta)?),
+            "struct" => self.struct_definition(meta, items)?,
+            "exception" => {
+                self.at += 1;
+                let name = self.name("the name of the exception")?;
+                let members = self.members()?;
+                items.push(Item::Exception(StructDef {
+                    meta,
+                    name,
+                    members,
+                }));
+            }
+            "enum" => items.push(Item::Enum(self.enumeration(meta)?)),
+            "typedef" => {
+                self.at += 1;
+                let ty = self.type_spec()?;
+                let declarators = self.declarators("the name of the type")?;
+                items.push(Item::Typedef(Typedef {
+                    meta,
+                    ty,
+                    declarators,
+                }));
+            }
+            "const" => items.push(Item::Const(self.constant(meta)?)),
+            "typeid" => {
+                self.at += 1;
+                let name = self.scoped_name("a name")?;
+                let (id, span) = self.plain_string("a repository identifier in quotes")?;
+                items.push(Item::TypeId { name, id, span });
+            }
+            "typeprefix" => {
+                self.at += 1;
+                let name = self.scoped_name("the name of a module or interface")?;
+                let (prefix, span) = self.plain_string("a prefix in quotes")?;
+                items.push(Item::TypePrefix { name, prefix, span });
+            }
+            _ if in_interface => self.export(meta, items)?,
+            _ => {
+                let hint = if matches!(word, "oneway" | "attribute" | "readonly" | "void") {
+                    "operations and attributes stand inside of an interface"
+                } else {
+                    "a definition begins with module, interface, struct, enum, exception, typedef or const"
+                };
+                let diagnostic = self.unexpected_here("a definition").hint(hint);
+                self.sink.push(diagnostic);
+                return None;
+            }
+        }
+        self.semicolon()
+    }
+
+    fn module(&mut self, meta: Meta) -> Option<Module> {
+        self.at += 1;
+        let name = self.name("the name of the module")?;
+        let open = self.peek().span;
+        self.expect('{')?;
+        self.deeper()?;
+        let items = self.items(Body::Module, Some(open));
+        self.depth -= 1;
+        if items.is_empty() && !self.sink.has_errors() {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::SYNTAX,
+                    name.span,
+                    format!("module `{}` is empty", name.name),
+                    "defines nothing",
+                )
+                .hint("define something in it, or remove it"),
+            );
+        }
+        Some(Module { meta, name, items })
+    }
+
+    fn struct_definition(&mut self, meta: Meta, items: &mut Vec<Item>) -> Option<()> {
+        let ends = self.peek_at(2);
+        if ends.is(';') || (!ends.is('{') && !ends.is(':') && ends.first) {
+            self.at += 1;
+            let name = self.name("the name of the struct")?;
+            items.push(Item::StructForward(meta, name));
+            return Some(());
+        }
+        let definition = self.structure(meta)?;
+        items.push(Item::Struct(definition));
+        Some(())
+    }
+
+    /// `struct Name { … }`
+    pub(super) fn structure(&mut self, meta: Meta) -> Option<StructDef> {
+        self.at += 1;
+        let name = self.name("the name of the struct")?;
+        if self.peek().is(':') {
+            self.refuse_struct_inheritance()?;
+        }
+        let members = self.members()?;
+        if members.is_empty() && !self.sink.has_errors() {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::EMPTY_STRUCT,
+                    name.span,
+                    format!("struct `{}` has no members", name.name),
+                    "needs at least one member",
+                )
+                .hint("only exceptions may be without members"),
+            );
+        }
+        Some(StructDef {
+            meta,
+            name,
+            members,
+        })
+    }
+
+    fn members(&mut self) -> Option<Vec<MemberDef>> {
+        let open = self.peek().span;
+        self.expect('{')?;
+        self.deeper()?;
+        let mut members = Vec::new();
+        loop {
+            let token = self.peek();
+            match token.kind {
+                TokenKind::Punct('}') => {
+                    self.at += 1;
+                    self.depth -= 1;
+                    return Some(members);
+                }
+                TokenKind::Eof => {
+                    if !self.sink.is_full() {
+                        self.unclosed(open);
+                    }
+                    return None;
+                }
+                _ => {
+                    let (before, depth) = (self.at, self.depth);
+                    match self.member() {
+                        Some(member) => members.push(member),
+                        None => self.recover(true),
+                    }
+                    self.depth = depth;
+                    if self.at == before {
+                        self.at += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn member(&mut self) -> Option<MemberDef> {
+        let meta = self.meta()?;
+        let ty = self.type_spec()?;
+        let declarators = self.declarators("the name of the member")?;
+        self.semicolon()?;
+        Some(MemberDef {
+            meta,
+            ty,
+            declarators,
+        })
+    }
+
+    fn declarators(&mut self, what: &str) -> Option<Vec<Declarator>> {
+        let mut declarators = Vec::new();
+        loop {
+            let name = self.name(what)?;
+            let mut dimensions = Vec::new();
+            while self.eat('[') {
+                dimensions.push(self.expression()?);
+                self.expect(']')?;
+                if dimensions.len() > usize::from(super::MAX_DEPTH) {
+                    self.too_deep(name.span);
+                    return None;
+                }
+            }
+            declarators.push(Declarator { name, dimensions });
+            if !self.eat(',') {
+                return Some(declarators);
+            }
+        }
+    }
+
+    /// `enum Name { A, B }`
+    pub(super) fn enumeration(&mut self, meta: Meta) -> Option<EnumDef> {
+        self.at += 1;
+        let name = self.name("the name of the enum")?;
+        self.expect('{')?;
+        let mut enumerators: Vec<(Meta, Ident)> = Vec::new();
+        loop {
+            let meta = self.meta()?;
+            if self.peek().is('}') && !enumerators.is_empty() {
+                let diagnostic = self
+                    .unexpected_here("an enumerator")
+                    .hint("remove the `,` behind the last enumerator");
+                self.sink.push(diagnostic);
+                break;
+            }
+            enumerators.push((meta, self.name("an enumerator")?));
+            if !self.eat(',') {
+                break;
+            }
+        }
+        if !self.eat('}') {
+            let diagnostic = self
+                .unexpected_here("`,` or `}`")
+                .hint("enumerators are names with commas between them; they have no values");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        Some(EnumDef {
+            meta,
+            name,
+            enumerators,
+        })
+    }
+
+    fn constant(&mut self, meta: Meta) -> Option<ConstDef> {
+        self.at += 1;
+        let ty = self.type_spec()?;
+        if let TypeKind::Struct(_) | TypeKind::Enum(_) = ty.kind {
+            self.sink.push(Diagnostic::error(
+                codes::BAD_CONST_TYPE,
+                ty.span,
+                "a constant cannot define its own type",
+                "define the type before the constant",
+            ));
+            return None;
+        }
+        let name = self.name("the name of the constant")?;
+        self.expect('=')?;
+        let value = self.expression()?;
+        Some(ConstDef {
+            meta,
+            ty,
+            name,
+            value,
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! The reserved words of IDL.
+
+/// The keywords of CORBA 3 IDL. Later ones (`map`, `port`, `int32`, …) are recognised by
+/// where they stand, because existing files use them as names.
+pub(crate) const KEYWORDS: [&str; 64] = [
+    "FALSE",
+    "Object",
+    "TRUE",
+    "ValueBase",
+    "abstract",
+    "any",
+    "attribute",
+    "boolean",
+    "case",
+    "char",
+    "component",
+    "const",
+    "consumes",
+    "context",
+    "custom",
+    "default",
+    "double",
+    "emits",
+    "enum",
+    "eventtype",
+    "exception",
+    "factory",
+    "finder",
+    "fixed",
+    "float",
+    "getraises",
+    "home",
+    "import",
+    "in",
+    "inout",
+    "interface",
+    "local",
+    "long",
+    "module",
+    "multiple",
+    "native",
+    "octet",
+    "oneway",
+    "out",
+    "primarykey",
+    "private",
+    "provides",
+    "public",
+    "publishes",
+    "raises",
+    "readonly",
+    "sequence",
+    "setraises",
+    "short",
+    "string",
+    "struct",
+    "supports",
+    "switch",
+    "truncatable",
+    "typedef",
+    "typeid",
+    "typeprefix",
+    "union",
+    "unsigned",
+    "uses",
+    "valuetype",
+    "void",
+    "wchar",
+    "wstring",
+];
+
+/// Whether this is a keyword, exactly.
+pub(crate) fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}
+
+/// The keyword that differs from the word in case only.
+pub(crate) fn keyword_ignoring_case(word: &str) -> Option<&'static str> {
+    KEYWORDS
+        .into_iter()
+        .find(|keyword| keyword.eq_ignore_ascii_case(word))
+}

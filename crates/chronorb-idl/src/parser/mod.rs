@@ -1,0 +1,460 @@
+//! A recursive descent parser that goes on after errors.
+//!
+//! A function that gives `None` has reported why; its caller skips to the end of
+//! the definition and goes on.
+
+mod definitions;
+mod exprs;
+mod interfaces;
+mod keywords;
+mod literals;
+mod refused;
+mod types;
+
+use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
+use crate::codes;
+use crate::diagnostics::{Diagnostic, Sink};
+use crate::lexer::{Token, TokenKind};
+use crate::preprocessor::Stream;
+use crate::source::Span;
+
+pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};
+
+use keywords::is_keyword;
+
+/// Parses everything.
+pub(crate) fn parse(stream: &Stream, sink: &mut Sink) -> Vec<Item> {
+    let mut parser = Parser {
+        stream,
+        at: 0,
+        event: 0,
+        depth: 0,
+        unclosed: false,
+        sink,
+    };
+    parser.items(Body::File, None)
+}
+
+/// The deepest nesting of definitions, types and expressions.
+const MAX_DEPTH: u16 = 200;
+
+/// What a list of definitions stands in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Body {
+    File,
+    Module,
+    Interface,
+}
+
+struct Parser<'a> {
+    stream: &'a Stream,
+    at: usize,
+    /// The first event that was not yet delivered.
+    event: usize,
+    depth: u16,
+    /// A brace without its counterpart was reported.
+    unclosed: bool,
+    sink: &'a mut Sink,
+}
+
+impl<'a> Parser<'a> {
+    /// Definitions up to the closing brace, which is consumed, or the end of the text.
+    fn items(&mut self, body: Body, open: Option<Span>) -> Vec<Item> {
+        let mut items = Vec::new();
+        loop {
+            items.extend(self.events().into_iter().map(Item::Event));
+            if self.sink.is_full() {
+                self.at = self.stream.tokens.len() - 1;
+            }
+            let token = self.peek();
+            match &token.kind {
+                TokenKind::Eof => {
+                    if let Some(open) = open
+                        && !self.sink.is_full()
+                    {
+                        self.unclosed(open);
+                    }
+                    return items;
+                }
+                TokenKind::Punct('}') => {
+                    self.at += 1;
+                    if open.is_some() {
+                        return items;
+                    }
+                    self.sink.push(
+                        Diagnostic::error(
+                            codes::UNCLOSED_BRACE,
+                            token.span,
+                            "this `}` closes nothing",
+                            "no brace is open here",
+                        )
+                        .hint("remove it, or look for an earlier `}` that stands too early"),
+                    );
+                    self.eat(';');
+                }
+                TokenKind::Punct(';') => {
+                    self.at += 1;
+                    self.sink.push(
+                        Diagnostic::error(
+                            codes::SYNTAX,
+                            token.span,
+                            "expected a definition, found `;`",
+                            "nothing stands before this",
+                        )
+                        .hint("remove this `;`"),
+                    );
+                }
+                _ => {
+                    let before = self.at;
+                    let depth = self.depth;
+                    let complete = self.definition(body, &mut items);
+                    self.depth = depth;
+                    if complete.is_none() {
+                        self.recover(open.is_some());
+                    }
+                    if self.at == before {
+                        self.at += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The events that were not yet delivered, up to the current token.
+    fn events(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some((before, event)) = self.stream.events.get(self.event)
+            && *before <= self.at
+        {
+            events.push(event.clone());
+            self.event += 1;
+        }
+        events
+    }
+
+    fn peek(&self) -> &'a Token {
+        self.peek_at(0)
+    }
+
+    /// The token so many tokens ahead; behind the end there are only ends.
+    fn peek_at(&self, ahead: usize) -> &'a Token {
+        let tokens = &self.stream.tokens;
+        &tokens[(self.at + ahead).min(tokens.len() - 1)]
+    }
+
+    /// The current token, which is consumed unless it is the end.
+    fn next(&mut self) -> &'a Token {
+        let token = self.peek();
+        if token.kind != TokenKind::Eof {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn previous_span(&self) -> Span {
+        match self.at.checked_sub(1) {
+            Some(previous) => self.stream.tokens[previous].span,
+            None => self.peek().span,
+        }
+    }
+
+    fn eat(&mut self, punct: char) -> bool {
+        let found = self.peek().is(punct);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        self.peek().ident().is_some_and(|ident| &**ident == word)
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Consumes a punctuation character, or reports that it is missing.
+    fn expect(&mut self, punct: char) -> Option<()> {
+        if self.eat(punct) {
+            return Some(());
+        }
+        self.unexpected(&format!("`{punct}`"));
+        None
+    }
+
+    /// Reports that something else was expected than the current token.
+    fn unexpected(&mut self, expected: &str) {
+        let diagnostic = self.unexpected_here(expected);
+        self.sink.push(diagnostic);
+    }
+
+    fn unexpected_here(&self, expected: &str) -> Diagnostic {
+        let token = self.peek();
+        Diagnostic::error(
+            codes::SYNTAX,
+            token.span,
+            format!("expected {expected}, found {}", described(token)),
+            format!("expected {expected}"),
+        )
+    }
+
+    /// Consumes the `;` at the end of a definition. A missing one is reported where it belongs.
+    fn semicolon(&mut self) -> Option<()> {
+        if self.eat(';') {
+            return Some(());
+        }
+        let token = self.peek();
+        if token.kind == TokenKind::Eof && self.unclosed {
+            return None;
+        }
+        let begins_another = token.first
+            || token.is('}')
+            || token.kind == TokenKind::Eof
+            || token.ident().is_some_and(|word| is_keyword(word));
+        if !begins_another {
+            self.unexpected("`;`");
+            return None;
+        }
+        self.sink.push(
+            Diagnostic::error(
+                codes::MISSING_SEMICOLON,
+                self.previous_span().after(),
+                format!("`;` is missing before {}", described(token)),
+                "expected `;` here",
+            )
+            .hint("end the line before with `;`"),
+        );
+        Some(())
+    }
+
+    fn unclosed(&mut self, open: Span) {
+        self.unclosed = true;
+        let diagnostic = Diagnostic::error(
+            codes::UNCLOSED_BRACE,
+            open,
+            "this brace is never closed",
+            "opened here",
+        )
+        .hint("add `};`");
+        self.sink.push(diagnostic);
+    }
+
+    /// Skips behind the next `;` of this level, or up to the `}` that ends it.
+    fn recover(&mut self, inside: bool) {
+        let mut braces = 0usize;
+        loop {
+            match self.peek().kind {
+                TokenKind::Eof => return,
+                TokenKind::Punct('{') => braces += 1,
+                TokenKind::Punct('}') if braces > 0 => {
+                    braces -= 1;
+                    // A definition behind a forgotten `;` is still a definition.
+                    if braces == 0 && !self.peek_at(1).is(';') && self.peek_at(1).first {
+                        self.at += 1;
+                        return;
+                    }
+                }
+                TokenKind::Punct('}') if inside => return,
+                TokenKind::Punct('}') => {
+                    self.at += 1;
+                    self.eat(';');
+                    return;
+                }
+                TokenKind::Punct(';') if braces == 0 => {
+                    self.at += 1;
+                    return;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Goes one level deeper, unless that is too deep.
+    fn deeper(&mut self) -> Option<()> {
+        self.depth += 1;
+        if self.depth <= MAX_DEPTH {
+            return Some(());
+        }
+        self.too_deep(self.peek().span);
+        None
+    }
+
+    fn too_deep(&mut self, span: Span) {
+        self.sink.stop(Diagnostic::error(
+            codes::NESTING,
+            span,
+            format!("this is nested deeper than {MAX_DEPTH}"),
+            "too deep",
+        ));
+    }
+
+    /// The identifier that a definition introduces.
+    fn name(&mut self, what: &str) -> Option<Ident> {
+        let token = self.peek();
+        let Some(written) = token.ident() else {
+            self.unexpected(what);
+            return None;
+        };
+        if is_keyword(written) {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::KEYWORD_AS_NAME,
+                    token.span,
+                    format!("expected {what}, found the keyword `{written}`"),
+                    "a keyword",
+                )
+                .hint(format!("to use it as a name, write `_{written}`")),
+            );
+            return None;
+        }
+        self.at += 1;
+        let ident = Ident::new(written, token.span);
+        if !ident.escaped
+            && let Some(keyword) = keyword_ignoring_case(&ident.name)
+        {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::KEYWORD_COLLISION,
+                    token.span,
+                    format!("`{}` collides with the keyword `{keyword}`", ident.name),
+                    "differs from a keyword in case only",
+                )
+                .hint(format!("write `_{}`", ident.name)),
+            );
+        }
+        Some(ident)
+    }
+
+    fn scoped_name(&mut self, what: &str) -> Option<ScopedName> {
+        let start = self.peek().span;
+        let absolute = self.peek().kind == TokenKind::Scope;
+        self.at += usize::from(absolute);
+        let mut parts = Vec::new();
+        loop {
+            let token = self.peek();
+            match token.ident() {
+                Some(word) if !is_keyword(word) => {
+                    parts.push(Ident::new(word, token.span));
+                    self.at += 1;
+                }
+                Some(word) => {
+                    self.sink.push(
+                        Diagnostic::error(
+                            codes::KEYWORD_AS_NAME,
+                            token.span,
+                            format!("expected {what}, found the keyword `{word}`"),
+                            "a keyword",
+                        )
+                        .hint(format!(
+                            "a name that was defined as `_{word}` is used as `_{word}`"
+                        )),
+                    );
+                    return None;
+                }
+                None => {
+                    self.unexpected(what);
+                    return None;
+                }
+            }
+            if self.peek().kind != TokenKind::Scope {
+                break;
+            }
+            self.at += 1;
+        }
+        Some(ScopedName {
+            absolute,
+            parts,
+            span: start.to(self.previous_span()),
+        })
+    }
+
+    /// A string literal that is no constant expression, as `typeid` has it.
+    fn plain_string(&mut self, what: &str) -> Option<(std::rc::Rc<str>, Span)> {
+        let token = self.peek();
+        let TokenKind::Str { wide: false, text } = &token.kind else {
+            self.unexpected(what);
+            return None;
+        };
+        self.at += 1;
+        Some((text.clone(), token.span))
+    }
+
+    /// The documentation comment and the annotations before a definition.
+    fn meta(&mut self) -> Option<Meta> {
+        let mut meta = Meta {
+            doc: self.stream.docs.get(&self.at).cloned(),
+            annotations: Vec::new(),
+        };
+        while self.peek().is('@') {
+            meta.annotations.push(self.annotation()?);
+            if let Some(doc) = self.stream.docs.get(&self.at) {
+                meta.doc = Some(doc.clone());
+            }
+        }
+        Some(meta)
+    }
+
+    fn annotation(&mut self) -> Option<Annotation> {
+        let start = self.next().span;
+        let mut name = String::new();
+        loop {
+            // Names of annotations may be keywords: `@default`, `@oneway`.
+            let Some(word) = self.peek().ident() else {
+                self.unexpected("the name of an annotation");
+                return None;
+            };
+            name.push_str(word);
+            self.at += 1;
+            if self.peek().kind != TokenKind::Scope {
+                break;
+            }
+            self.at += 1;
+            name.push_str("::");
+        }
+        let mut params = Vec::new();
+        if self.eat('(') && !self.eat(')') {
+            loop {
+                let key = match self.peek().ident() {
+                    Some(key) if self.peek_at(1).is('=') => {
+                        self.at += 2;
+                        key.clone()
+                    }
+                    _ => "value".into(),
+                };
+                params.push((key, self.expression()?));
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            self.expect(')')?;
+        }
+        Some(Annotation {
+            name,
+            params,
+            span: start.to(self.previous_span()),
+        })
+    }
+}
+
+/// What a token is, for messages.
+fn described(token: &Token) -> String {
+    let short = |text: &str| -> String {
+        let mut shown: String = text.chars().take(40).collect();
+        if shown.len() < text.len() {
+            shown.push('…');
+        }
+        shown
+    };
+    match &token.kind {
+        TokenKind::Ident(word) if is_keyword(word) => format!("the keyword `{word}`"),
+        TokenKind::Ident(word) => format!("`{}`", short(word)),
+        TokenKind::Number(digits) => format!("`{}`", short(digits)),
+        TokenKind::Str { .. } => "a string".to_owned(),
+        TokenKind::Char { .. } => "a character".to_owned(),
+        TokenKind::Punct(c) => format!("`{c}`"),
+        TokenKind::Scope => "`::`".to_owned(),
+        TokenKind::Eof => "the end of the file".to_owned(),
+    }
+}

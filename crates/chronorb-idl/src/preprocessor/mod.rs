@@ -1,0 +1,315 @@
+//! Directives, macros and included files: from texts to one stream of tokens.
+//!
+//! The stream carries the pragmas that concern repository identifiers, and the
+//! boundaries of included files, as events between tokens.
+
+mod directives;
+mod expr;
+mod macros;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::Options;
+use crate::ast::Event;
+use crate::codes;
+use crate::diagnostics::{Diagnostic, Sink};
+use crate::lexer::{Lexer, Token, TokenKind};
+use crate::source::{Sources, Span};
+
+use macros::{Expansion, Macro};
+
+/// What the parser reads.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// The tokens; the last one is the end of the text.
+    pub(crate) tokens: Vec<Token>,
+    /// Documentation comments, by the number of the token behind them.
+    pub(crate) docs: HashMap<usize, Rc<str>>,
+    /// Events, each with the number of the token behind it, in order.
+    pub(crate) events: Vec<(usize, Event)>,
+}
+
+/// Preprocesses the main file, number 0 of the sources.
+pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> Stream {
+    let mut preprocessor = Preprocessor {
+        sources,
+        sink,
+        options,
+        macros: HashMap::new(),
+        files: Vec::new(),
+        expansions: Vec::new(),
+        out: Stream::default(),
+        once: HashSet::new(),
+        work: 0,
+        bytes: 0,
+        opened: 0,
+        depth: 0,
+        stopped: false,
+    };
+    for (name, text) in &options.defines {
+        preprocessor.define_option(name, text);
+    }
+    preprocessor.open(0, Span::default());
+    preprocessor.run();
+    let end = preprocessor.sources.get(0).text.len() as u32;
+    let mut out = preprocessor.out;
+    out.tokens.push(Token {
+        kind: TokenKind::Eof,
+        span: Span {
+            file: 0,
+            start: end,
+            end,
+        },
+        space: true,
+        first: true,
+        frozen: false,
+    });
+    out
+}
+
+/// The deepest nesting of included files.
+const MAX_INCLUDE_DEPTH: usize = 100;
+/// The number of bytes that are read in all, repetitions counted.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// The number of files that are opened in all, repetitions counted.
+const MAX_OPENED: usize = 10_000;
+/// The number of tokens that the parser is given.
+const MAX_TOKENS: usize = 4_000_000;
+
+struct Preprocessor<'a> {
+    sources: &'a mut Sources,
+    sink: &'a mut Sink,
+    options: &'a Options,
+    macros: HashMap<Rc<str>, Macro>,
+    files: Vec<OpenFile>,
+    /// Replacement lists that are being read, the innermost last.
+    expansions: Vec<Expansion>,
+    out: Stream,
+    /// Files with `#pragma once`.
+    once: HashSet<u32>,
+    /// Tokens that macros have produced.
+    work: usize,
+    bytes: usize,
+    opened: usize,
+    /// Nesting of macro arguments.
+    depth: usize,
+    /// A limit was passed: nothing more is read.
+    stopped: bool,
+}
+
+/// A file that is being read.
+struct OpenFile {
+    number: u32,
+    lexer: Lexer,
+    conditions: Vec<Condition>,
+}
+
+/// A `#if` that waits for its `#endif`.
+struct Condition {
+    opened: Span,
+    /// Its text is compiled.
+    active: bool,
+    /// One of its branches was compiled.
+    taken: bool,
+    /// The text around it is compiled.
+    outer: bool,
+    seen_else: bool,
+}
+
+impl Preprocessor<'_> {
+    fn run(&mut self) {
+        while !self.stopped && !self.sink.is_full() {
+            let Some(token) = self.read() else {
+                if !self.close() {
+                    break;
+                }
+                continue;
+            };
+            let doc = match self.files.last_mut() {
+                Some(file) if self.expansions.is_empty() => file.lexer.take_doc(),
+                _ => None,
+            };
+            if let Some(doc) = doc {
+                self.out.docs.insert(self.out.tokens.len(), doc);
+            }
+            if let Some(token) = self.expand(token) {
+                self.emit(token);
+            }
+        }
+    }
+
+    fn emit(&mut self, token: Token) {
+        if self.out.tokens.len() >= MAX_TOKENS {
+            self.stop(Diagnostic::error(
+                codes::TOO_MANY_TOKENS,
+                token.span,
+                "more than four million tokens",
+                "reading stops here",
+            ));
+            return;
+        }
+        self.out.tokens.push(token);
+    }
+
+    fn event(&mut self, event: Event) {
+        self.out.events.push((self.out.tokens.len(), event));
+    }
+
+    fn stop(&mut self, diagnostic: Diagnostic) {
+        self.sink.stop(diagnostic);
+        self.stopped = true;
+    }
+
+    /// The next token: of the innermost macro, or of the innermost file after obeying directives.
+    /// `None` at the end of that file.
+    fn read(&mut self) -> Option<Token> {
+        if let Some(token) = self.read_expansion() {
+            return Some(token);
+        }
+        loop {
+            let file = self.files.last_mut()?;
+            let token = if file.conditions.last().is_some_and(|c| !c.active) {
+                let hash = file.lexer.skip_to_directive(self.sink)?;
+                self.directive(hash);
+                continue;
+            } else {
+                file.lexer.next(self.sink)
+            };
+            match token.kind {
+                TokenKind::Eof => return None,
+                TokenKind::Punct('#') if token.first => {
+                    file.lexer.take_doc();
+                    self.directive(token.span);
+                    if self.stopped {
+                        return None;
+                    }
+                }
+                _ => return Some(token),
+            }
+        }
+    }
+
+    /// Begins to read a file.
+    fn open(&mut self, number: u32, at: Span) {
+        let source = self.sources.get(number);
+        self.bytes += source.text.len();
+        self.opened += 1;
+        if self.bytes > MAX_BYTES || self.opened > MAX_OPENED {
+            self.stop(Diagnostic::error(
+                codes::TOO_MUCH_INPUT,
+                at,
+                "more than 64 MiB or 10000 files are included, counted with repetition",
+                "reading stops at this file",
+            ).hint("guard files that are included more than once with `#ifndef … #define … #endif` or `#pragma once`"));
+            return;
+        }
+        if self.files.len() > MAX_INCLUDE_DEPTH {
+            self.too_deep(number, at);
+            return;
+        }
+        let lexer = Lexer::new(source, number);
+        if !self.files.is_empty() {
+            self.event(Event::FileEnter);
+        }
+        self.files.push(OpenFile {
+            number,
+            lexer,
+            conditions: Vec::new(),
+        });
+    }
+
+    fn too_deep(&mut self, number: u32, at: Span) {
+        let repeated = self.files.iter().rposition(|file| file.number == number);
+        let path = self.sources.get(number).path.display().to_string();
+        let diagnostic = match repeated {
+            Some(index) => {
+                let mut diagnostic = Diagnostic::error(
+                    codes::INCLUDE_CYCLE,
+                    at,
+                    format!("`{path}` includes itself without end"),
+                    "included again here",
+                );
+                for file in self.files[index + 1..].iter().take(5) {
+                    let name = self.sources.get(file.number).path.display();
+                    diagnostic = diagnostic.note(format!("through `{name}`"));
+                }
+                diagnostic
+                    .hint("guard the file with `#ifndef … #define … #endif` or `#pragma once`")
+            }
+            None => Diagnostic::error(
+                codes::INCLUDE_DEPTH,
+                at,
+                format!("files are included in each other deeper than {MAX_INCLUDE_DEPTH}"),
+                "this one is too deep",
+            ),
+        };
+        self.stop(diagnostic);
+    }
+
+    /// Ends the innermost file; says whether there is another one around it.
+    fn close(&mut self) -> bool {
+        let Some(file) = self.files.pop() else {
+            return false;
+        };
+        for condition in file.conditions {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::UNTERMINATED_IF,
+                    condition.opened,
+                    "this condition has no end in its file",
+                    "it begins here",
+                )
+                .hint("end it with `#endif`"),
+            );
+        }
+        if self.files.is_empty() {
+            return false;
+        }
+        self.event(Event::FileLeave);
+        true
+    }
+
+    /// Finds and opens an included file.
+    fn include(&mut self, name: &str, quoted: bool, at: Span) {
+        let mut searched = Vec::new();
+        let here = self
+            .files
+            .last()
+            .map(|file| self.sources.get(file.number).path.clone());
+        let beside = here.as_deref().and_then(Path::parent);
+        let directories = beside
+            .filter(|_| quoted)
+            .into_iter()
+            .chain(self.options.include_dirs.iter().map(|dir| dir.as_path()));
+        let mut found = None;
+        for directory in directories {
+            let path = directory.join(name);
+            if path.is_file() {
+                found = Some(path);
+                break;
+            }
+            searched.push(format!("searched `{}`", path.display()));
+        }
+        let Some(path) = found else {
+            let mut diagnostic = Diagnostic::error(
+                codes::INCLUDE_NOT_FOUND,
+                at,
+                format!("there is no file `{name}`"),
+                "included here",
+            );
+            for place in searched.into_iter().take(20) {
+                diagnostic = diagnostic.note(place);
+            }
+            self.sink
+                .push(diagnostic.hint("name its directory as an include directory (`-I DIR`)"));
+            return;
+        };
+        match self.sources.read(&path) {
+            Ok(number) if self.once.contains(&number) => {}
+            Ok(number) => self.open(number, at),
+            Err(error) => self.sink.push(error.into_diagnostic(&path, Some(at))),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Small IDL files: those in `accept/` compile, those in `reject/` get the error that their first line names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use chronorb_idl::{Options, compile};
+
+#[test]
+fn accepted_files_compile_without_a_warning() {
+    for file in files("accept") {
+        match compile(&file, &options()) {
+            Ok(compilation) => {
+                let warnings = compilation.warnings.render(false);
+                assert!(warnings.is_empty(), "{}:\n{warnings}", file.display());
+            }
+            Err(failure) => panic!("{}:\n{failure}", file.display()),
+        }
+    }
+}
+
+#[test]
+fn rejected_files_get_the_expected_error_first() {
+    for file in files("reject") {
+        let text = fs::read_to_string(&file).unwrap();
+        let expected = text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("// expect: "))
+            .unwrap_or_else(|| panic!("{} does not begin with `// expect:`", file.display()));
+        let Err(failure) = compile(&file, &options()) else {
+            panic!("{} compiles", file.display());
+        };
+        let found: Vec<String> = failure
+            .diagnostics
+            .iter()
+            .map(|error| {
+                let at = &error.labels[0].location;
+                format!("{} {}:{}", error.code, at.line, at.column)
+            })
+            .collect();
+        assert_eq!(found, [expected], "{}:\n{failure}", file.display());
+    }
+}
+
+fn options() -> Options {
+    Options {
+        include_dirs: vec![folder("include")],
+        ..Options::default()
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+}
+
+fn files(name: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder(name))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "idl"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 50, "only {} files in {name}/", files.len());
+    files
+}

@@ -1,0 +1,266 @@
+//! A child process that speaks JSON, line by line, and cannot outlive its parent's patience.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use chronorb_rt::Deadline;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::DemoError;
+
+/// A running child. Dropping it kills it.
+#[derive(Debug)]
+pub(super) struct Child {
+    name: String,
+    process: std::process::Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<io::Result<String>>,
+    errors: Option<JoinHandle<String>>,
+}
+
+impl Child {
+    /// Runs this very program with a hidden command and an order.
+    pub(super) fn start(
+        name: impl Into<String>,
+        command: &str,
+        order: &impl Serialize,
+    ) -> Result<Self, DemoError> {
+        let name = name.into();
+        let order = serde_json::to_string(order).expect("orders are plain data");
+        let program = env::current_exe();
+        program
+            .and_then(|program| {
+                Self::spawn(name.clone(), Command::new(program).args([command, &order]))
+            })
+            .map_err(|source| DemoError::Start {
+                child: name,
+                source,
+            })
+    }
+
+    fn spawn(name: String, command: &mut Command) -> io::Result<Self> {
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (input, output, errors) = (
+            process.stdin.take(),
+            process.stdout.take(),
+            process.stderr.take(),
+        );
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let lines = output
+                .into_iter()
+                .flat_map(|output| BufReader::new(output).lines());
+            for line in lines {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let errors = thread::spawn(move || errors.map_or_else(String::new, beginning));
+        Ok(Self {
+            name,
+            process,
+            input,
+            lines,
+            errors: Some(errors),
+        })
+    }
+
+    /// The next line that the child says.
+    pub(super) fn hear<T: DeserializeOwned>(&mut self, deadline: Deadline) -> Result<T, DemoError> {
+        let wait = deadline.remaining().unwrap_or(Duration::ZERO);
+        match self.lines.recv_timeout(wait) {
+            Ok(Ok(line)) => serde_json::from_str(&line).map_err(|source| DemoError::Nonsense {
+                partner: self.name.clone(),
+                source,
+            }),
+            Err(RecvTimeoutError::Timeout) => Err(self.silent()),
+            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => Err(self.ended(deadline)),
+        }
+    }
+
+    /// Says a line to the child.
+    pub(super) fn tell(&mut self, message: &impl Serialize) -> Result<(), DemoError> {
+        let line = serde_json::to_string(message).expect("messages are plain data");
+        let sent = self
+            .input
+            .as_mut()
+            .map_or(Ok(()), |input| writeln!(input, "{line}"));
+        sent.map_err(|_| self.ended(Deadline::after(GRACE)))
+    }
+
+    /// Fails if the child has failed already.
+    pub(super) fn check(&mut self) -> Result<(), DemoError> {
+        match self.process.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) if status.success() => Ok(()),
+            Ok(Some(_)) | Err(_) => Err(self.ended(Deadline::after(GRACE))),
+        }
+    }
+
+    /// Ends the child's input, which tells it to end, and waits until it has ended well.
+    pub(super) fn stop(mut self, deadline: Deadline) -> Result<(), DemoError> {
+        drop(self.input.take());
+        self.finish(deadline)
+    }
+
+    /// Waits until the child has ended well.
+    pub(super) fn finish(mut self, deadline: Deadline) -> Result<(), DemoError> {
+        loop {
+            let wait = deadline.remaining().unwrap_or(Duration::ZERO);
+            match self.lines.recv_timeout(wait) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return Err(self.silent()),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        match self.status(deadline) {
+            Some(status) if status.success() => Ok(()),
+            Some(_) => Err(self.ended(deadline)),
+            None => Err(self.silent()),
+        }
+    }
+
+    fn ended(&mut self, deadline: Deadline) -> DemoError {
+        match self.status(deadline) {
+            Some(status) => DemoError::Ended {
+                child: self.name.clone(),
+                status,
+                errors: self.take_errors(),
+            },
+            None => self.silent(),
+        }
+    }
+
+    fn silent(&mut self) -> DemoError {
+        self.kill();
+        DemoError::Silent {
+            child: self.name.clone(),
+            errors: self.take_errors(),
+        }
+    }
+
+    /// How the child ended; nothing if it still runs at the deadline.
+    fn status(&mut self, deadline: Deadline) -> Option<std::process::ExitStatus> {
+        loop {
+            match self.process.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if !deadline.has_passed() => thread::sleep(POLL),
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// What the ended child wrote to standard error.
+    fn take_errors(&mut self) -> String {
+        self.errors
+            .take()
+            .and_then(|reader| reader.join().ok())
+            .unwrap_or_default()
+    }
+
+    fn kill(&mut self) {
+        // Both fail only when the child has ended, which is what is wanted.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The beginning of a text; the rest is read, so that its writer is not held up, and forgotten.
+fn beginning(mut text: impl Read) -> String {
+    let mut kept = Vec::new();
+    let _ = text.by_ref().take(ERROR_BYTES).read_to_end(&mut kept);
+    let _ = io::copy(&mut text, &mut io::sink());
+    String::from_utf8_lossy(&kept).trim_end().to_owned()
+}
+
+/// How long a child whose output has ended may take to end itself.
+const GRACE: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(5);
+const ERROR_BYTES: u64 = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Child {
+        Child::spawn("shell".to_owned(), Command::new("sh").args(["-c", script])).unwrap()
+    }
+
+    fn soon() -> Deadline {
+        Deadline::after(Duration::from_secs(20))
+    }
+
+    #[test]
+    fn a_child_hears_answers_and_ends_with_its_input() {
+        let mut child = shell("read line; echo \"[$line]\"; cat >/dev/null");
+        child.check().unwrap();
+        child.tell(&7).unwrap();
+        assert_eq!(child.hear::<Vec<u32>>(soon()).unwrap(), [7]);
+        child.stop(soon()).unwrap();
+    }
+
+    #[test]
+    fn a_failing_child_is_named_with_its_status_and_its_words() {
+        let mut child = shell("echo 'no such object' >&2; exit 3");
+        let error = child.hear::<u32>(soon()).unwrap_err().to_string();
+        assert!(error.contains("shell"), "{error}");
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(error.contains("no such object"), "{error}");
+    }
+
+    #[test]
+    fn a_silent_child_is_killed_at_the_deadline() {
+        let mut child = shell("exec sleep 1000");
+        let error = child
+            .hear::<u32>(Deadline::after(Duration::ZERO))
+            .unwrap_err();
+        assert!(matches!(error, DemoError::Silent { .. }), "{error}");
+        assert!(child.process.try_wait().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_child_that_goes_on_after_its_input_ended_is_killed() {
+        let child = shell("exec sleep 1000");
+        let error = child.stop(Deadline::after(Duration::ZERO)).unwrap_err();
+        assert!(matches!(error, DemoError::Silent { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_child_that_fails_after_its_last_word_has_failed() {
+        let mut child = shell("echo 1; exit 4");
+        assert_eq!(child.hear::<u32>(soon()).unwrap(), 1);
+        let error = child.finish(soon()).unwrap_err().to_string();
+        assert!(error.contains("exit status: 4"), "{error}");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut child = shell("echo '<html>'");
+        let error = child.hear::<u32>(soon()).unwrap_err();
+        assert!(matches!(error, DemoError::Nonsense { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_talkative_child_is_neither_held_up_nor_kept_whole() {
+        let mut child = shell("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1");
+        let error = child.hear::<u32>(soon()).unwrap_err().to_string();
+        assert!(error.len() < 20_000);
+        assert!(error.contains("exit status: 1"));
+    }
+}

@@ -1,0 +1,116 @@
+//! `chronorb demo`: the same load without priorities and with them, each for some seconds.
+//!
+//! [`run`] calls this very program again for the server and for each client, with the hidden
+//! commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`] and one argument, the order: what to do, as
+//! JSON. Parent and children then exchange lines of JSON over the children's standard input and
+//! output:
+//!
+//! | child | says | hears |
+//! |---|---|---|
+//! | server | the reference of its object | the end of its input: shut down |
+//! | client | that it is connected, then what it measured | when to start |
+//!
+//! A child whose input ends before its work does, because the parent died, ends too. The parent
+//! waits for nothing without a deadline; when it gives up, it kills its children and shows what the
+//! failing one wrote to standard error.
+
+mod child;
+mod client;
+mod error;
+mod order;
+mod parent;
+mod phase;
+mod progress;
+mod schedule;
+mod server;
+mod work;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use chronorb_rt::Rights;
+
+use crate::comparison::{Comparison, Setup};
+use crate::environment::Environment;
+use crate::report::{text_table, write_html};
+
+pub use client::client_main;
+pub use error::DemoError;
+pub use server::server_main;
+
+/// The hidden command that [`run`] uses for the server; its argument goes to [`server_main`].
+pub const SERVER_COMMAND: &str = "demo-server";
+/// The hidden command that [`run`] uses for a client; its argument goes to [`client_main`].
+pub const CLIENT_COMMAND: &str = "demo-client";
+
+/// What `chronorb demo` was asked to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Print one JSON object instead of the table.
+    pub json: bool,
+    /// Where the HTML report goes.
+    pub report: PathBuf,
+    /// The load.
+    pub setup: Setup,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            json: false,
+            report: PathBuf::from("chronorb-demo.html"),
+            setup: Setup::default(),
+        }
+    }
+}
+
+/// Runs the demonstration, prints its outcome on standard output and writes the report.
+///
+/// Progress and warnings go to standard error. With [`Options::json`], standard output gets
+/// exactly one JSON object.
+///
+/// # Errors
+///
+/// See [`DemoError`]. All processes that were started have ended when this returns.
+pub fn run(options: &Options) -> Result<(), DemoError> {
+    let comparison = compare(&options.setup)?;
+    write_html(&comparison, &options.report)?;
+    print(options, &comparison).map_err(DemoError::Output)
+}
+
+fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
+    let environment = Environment::probe();
+    let steps = work::Steps::calibrate(setup);
+    let without = phase::run(setup, steps, false)?;
+    let with = phase::run(setup, steps, true)?;
+    Ok(Comparison {
+        real_time: with.real_time,
+        setup: setup.clone(),
+        without_priorities: without.calls,
+        with_priorities: with.calls,
+        environment,
+    })
+}
+
+fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
+    if let Some(caveat) = comparison.caveat() {
+        eprintln!("{caveat}");
+        for missing in Rights::probe().missing() {
+            eprintln!("  {}: {}", missing.what, missing.cost);
+            eprintln!("  to grant it: {}", missing.remedy);
+        }
+    }
+    let path = options.report.canonicalize();
+    let path = path.as_ref().unwrap_or(&options.report).display();
+    let mut out = io::stdout().lock();
+    if options.json {
+        serde_json::to_writer(&mut out, &comparison.figures())?;
+        writeln!(out)?;
+        eprintln!("report with plots: {path}");
+    } else {
+        writeln!(out, "{}", text_table(comparison))?;
+        writeln!(out, "{}", comparison.meaning())?;
+        writeln!(out, "Report with plots: {path}")?;
+    }
+    out.flush()
+}

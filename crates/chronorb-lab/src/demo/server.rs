@@ -1,0 +1,94 @@
+//! The server of the demonstration.
+
+use chronorb::prelude::*;
+
+use super::error::DemoError;
+use super::order::{HIGH_PRIORITY, LOW_PRIORITY, ServerOrder, Serving};
+use super::parent::{self, Parent};
+use super::work;
+use crate::comparison::Setup;
+use crate::idl::demo::{WorkServant, WorkSkeleton};
+
+/// Serves until the parent closes standard input.
+///
+/// `order` is the argument of [`SERVER_COMMAND`](super::SERVER_COMMAND), made by [`run`](super::run).
+///
+/// # Errors
+///
+/// [`DemoError::Nonsense`] when the order cannot be read, [`DemoError::Work`] when the ORB fails.
+pub fn server_main(order: &str) -> Result<(), DemoError> {
+    let ServerOrder { priorities, setup } = parent::order(order)?;
+    let orb = if priorities {
+        orb(&["-ORBRealTime", "preferred"])
+    } else {
+        let threads = (setup.low_lane_threads + setup.high_lane_threads).to_string();
+        orb(&["-ORBRealTime", "off", "-ORBThreads", &threads])
+    }?;
+    let reference =
+        offer(&orb, &setup, priorities).map_err(DemoError::work("offering the object"))?;
+
+    let stopped = orb.clone();
+    let _parent = Parent::listen(move || {
+        // Without its parent the server has nobody to tell why it could not stop in order.
+        let _ = stopped.shutdown(false);
+    });
+    parent::tell(&Serving { reference })?;
+    orb.run();
+    Ok(())
+}
+
+/// Makes an ORB of the demonstration, for the server or a client.
+pub(super) fn orb(options: &[&str]) -> Result<Orb, DemoError> {
+    let mut args = ["demo", "-ORBListenEndpoints", "iiop://127.0.0.1:0"]
+        .iter()
+        .chain(options)
+        .map(|text| (*text).to_owned())
+        .collect();
+    Orb::init(&mut args).map_err(DemoError::work("starting the ORB"))
+}
+
+/// Activates the object and returns its reference.
+fn offer(
+    orb: &Orb,
+    setup: &Setup,
+    priorities: bool,
+) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    let root = orb.root_poa()?;
+    let poa = if priorities {
+        let lane = |priority, static_threads| Lane {
+            priority,
+            static_threads,
+            dynamic_threads: 0,
+        };
+        let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
+            lanes: vec![
+                lane(LOW_PRIORITY, setup.low_lane_threads),
+                lane(HIGH_PRIORITY, setup.high_lane_threads),
+            ],
+            ..Default::default()
+        })?;
+        root.create_poa(
+            "demo",
+            &[
+                Policy::Threadpool(pool),
+                Policy::PriorityModel(PriorityModel::ClientPropagated, LOW_PRIORITY),
+            ],
+        )?
+    } else {
+        root.clone()
+    };
+    let id = poa.activate_object(WorkSkeleton::new(Worker))?;
+    let object = poa.id_to_reference(&id)?;
+    root.manager().activate()?;
+    Ok(orb.object_to_string(&object))
+}
+
+/// Does what the calls ask for.
+#[derive(Debug)]
+struct Worker;
+
+impl WorkServant for Worker {
+    fn cube(&self, _call: &Call<'_>, value: u8, steps: u32) -> Result<i32, SystemException> {
+        Ok(work::cube(value, steps))
+    }
+}

@@ -1,0 +1,301 @@
+//! What generated code and the ORB say to each other: operations, calls, replies.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame, TextForm};
+use chronorb_giop::{
+    CompletionStatus, MessageType, ReplyHeader, ReplyStatus, ServiceContext, SystemException,
+    SystemExceptionKind, Version, encode_reply, finish_message, minor, start_message,
+};
+
+use crate::core::Core;
+use crate::orb::Orb;
+use crate::poa::{ObjectId, Poa};
+use crate::rtcorba::Priority;
+
+/// An operation as a client calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    pub(crate) name: &'static str,
+    pub(crate) oneway: bool,
+}
+
+impl Operation {
+    /// An operation with a reply.
+    pub const fn twoway(name: &'static str) -> Self {
+        Self {
+            name,
+            oneway: false,
+        }
+    }
+
+    /// An operation without a reply.
+    pub const fn oneway(name: &'static str) -> Self {
+        Self { name, oneway: true }
+    }
+}
+
+/// What a call came to, with the octets of its results.
+#[derive(Debug)]
+pub enum Reply<'s> {
+    /// The results follow.
+    Normal(Decoder<'s>),
+    /// The exception with this repository identifier; its members follow.
+    UserException(&'s str, Decoder<'s>),
+}
+
+/// A user exception, as generated for each IDL exception.
+pub trait UserException {
+    /// Its repository identifier.
+    const REPOSITORY_ID: &'static str;
+}
+
+/// What the ORB calls when a request comes in: a skeleton, generated for each IDL interface.
+pub trait Skeleton: Send + Sync + 'static {
+    /// The repository identifier of the most derived interface.
+    fn repository_id(&self) -> &'static str;
+
+    /// Whether it is of this interface, or of one derived from it.
+    fn is_a(&self, repository_id: &str) -> bool;
+
+    /// Demarshals the arguments, calls the servant, and marshals what it gives back.
+    ///
+    /// # Errors
+    /// The servant's system exception; `MARSHAL` for malformed arguments; `BAD_OPERATION` (OMG
+    /// minor 2) for an unknown operation.
+    fn dispatch<'a>(
+        &self,
+        call: &Call<'a>,
+        operation: &[u8],
+        arguments: &mut Decoder<'a>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), SystemException>;
+}
+
+/// A servant behind its skeleton, shared with the POA.
+pub type Servant = Arc<dyn Skeleton>;
+
+/// One request, as its servant sees it.
+///
+/// It stays with the thread that serves the request. Results may borrow from it: values are
+/// made in the thread's arena, which lasts until the reply is sent.
+pub struct Call<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) arena: &'a Arena,
+    pub(crate) poa: &'a Poa,
+    pub(crate) object_id: &'a ObjectId,
+    pub(crate) operation: &'a [u8],
+    pub(crate) priority: Option<Priority>,
+    pub(crate) response_expected: bool,
+    pub(crate) contexts: &'a [ServiceContext<'a>],
+}
+
+impl<'a> Call<'a> {
+    /// Copies a slice into the call's arena, to return it or put it into a result.
+    ///
+    /// # Errors
+    /// `NO_MEMORY` where the arena is full.
+    pub fn slice<T: Copy>(&self, items: &[T]) -> Result<&'a [T], SystemException> {
+        Ok(self.arena.copy_slice(items)?)
+    }
+
+    /// Copies a string into the call's arena.
+    ///
+    /// # Errors
+    /// `NO_MEMORY` where the arena is full.
+    pub fn str(&self, text: &str) -> Result<&'a str, SystemException> {
+        Ok(self.arena.copy_str(text)?)
+    }
+
+    /// Makes `n` items in the call's arena.
+    ///
+    /// # Errors
+    /// `NO_MEMORY` where the arena is full, and whatever `make` gives.
+    pub fn fill<T: Copy>(
+        &self,
+        n: usize,
+        mut make: impl FnMut(usize) -> T,
+    ) -> Result<&'a [T], SystemException> {
+        Ok(self.arena.fill(n, |i| Ok(make(i)))?)
+    }
+
+    /// Keeps an owned value until the reply is sent, so that a result can borrow from it. This
+    /// allocates.
+    pub fn keep<T: Send + 'static>(&self, value: T) -> &'a T {
+        self.arena.keep(value)
+    }
+
+    /// The arena that the call's values live in.
+    pub fn arena(&self) -> &'a Arena {
+        self.arena
+    }
+
+    /// The ORB.
+    pub fn orb(&self) -> Orb {
+        Orb::from_core(self.core.clone())
+    }
+
+    /// The POA that the target object was activated in (`PortableServer::Current`).
+    pub fn poa(&self) -> &'a Poa {
+        self.poa
+    }
+
+    /// The identifier of the target object (`PortableServer::Current`).
+    pub fn object_id(&self) -> &'a ObjectId {
+        self.object_id
+    }
+
+    /// The operation's name on the wire.
+    pub fn operation(&self) -> &'a [u8] {
+        self.operation
+    }
+
+    /// The priority that this request is served at; `None` where none is declared or propagated.
+    pub fn priority(&self) -> Option<Priority> {
+        self.priority
+    }
+
+    /// Whether the client waits for a reply.
+    pub fn response_expected(&self) -> bool {
+        self.response_expected
+    }
+
+    /// The data of a service context of the request.
+    pub fn service_context(&self, id: u32) -> Option<&'a [u8]> {
+        self.contexts
+            .iter()
+            .find(|context| context.id == id)
+            .map(|context| context.data)
+    }
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("operation", &String::from_utf8_lossy(self.operation))
+            .field("object_id", &self.object_id)
+            .field("priority", &self.priority)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes the reply of one request into a frame. What is begun anew replaces what was there.
+#[derive(Debug)]
+pub struct ReplyWriter<'f> {
+    encoder: Encoder<'f>,
+    version: Version,
+    request_id: u32,
+    contexts: &'f [ServiceContext<'f>],
+    /// The end of the header before it was padded for a body, and after; 0 before anything is begun.
+    header_end: usize,
+    body_start: usize,
+}
+
+impl<'f> ReplyWriter<'f> {
+    pub(crate) fn new(
+        frame: &'f mut Frame,
+        version: Version,
+        request_id: u32,
+        text: TextForm,
+        contexts: &'f [ServiceContext<'f>],
+    ) -> Result<Self, SystemException> {
+        let encoder = start_message(frame, version, MessageType::Reply)?.with_text(text);
+        Ok(Self {
+            encoder,
+            version,
+            request_id,
+            contexts,
+            header_end: 0,
+            body_start: 0,
+        })
+    }
+
+    /// Begins a reply with results, which are then written to the encoder.
+    ///
+    /// # Errors
+    /// Where the message is full.
+    pub fn normal(&mut self) -> Result<&mut Encoder<'f>, SystemException> {
+        self.begin(ReplyStatus::NoException)?;
+        Ok(&mut self.encoder)
+    }
+
+    /// Begins a reply with a user exception, whose members are then written to the encoder.
+    ///
+    /// # Errors
+    /// Where the message is full.
+    pub fn user_exception(
+        &mut self,
+        repository_id: &str,
+    ) -> Result<&mut Encoder<'f>, SystemException> {
+        self.begin(ReplyStatus::UserException)?;
+        self.encoder.write_str(repository_id)?;
+        Ok(&mut self.encoder)
+    }
+
+    pub(crate) fn system_exception(
+        &mut self,
+        exception: SystemException,
+    ) -> Result<(), SystemException> {
+        self.begin(ReplyStatus::SystemException)?;
+        exception.encode(&mut self.encoder)?;
+        Ok(())
+    }
+
+    pub(crate) fn location_forward(
+        &mut self,
+        target: &chronorb_giop::Ior,
+    ) -> Result<(), SystemException> {
+        self.begin(ReplyStatus::LocationForward)?;
+        target.encode(&mut self.encoder)?;
+        Ok(())
+    }
+
+    pub(crate) fn is_begun(&self) -> bool {
+        self.header_end != 0
+    }
+
+    /// Ends the message.
+    pub(crate) fn finish(mut self) {
+        // GIOP 1.2 pads the header to 8 for a body; without one there must be no padding.
+        if self.encoder.position() == self.body_start {
+            self.encoder.truncate(self.header_end);
+        }
+        finish_message(self.encoder.frame_mut());
+    }
+
+    fn begin(&mut self, status: ReplyStatus) -> Result<(), SystemException> {
+        self.encoder.truncate(chronorb_giop::HEADER_LEN);
+        let header = ReplyHeader {
+            request_id: self.request_id,
+            status,
+            contexts: self.contexts,
+        };
+        encode_reply(&mut self.encoder, self.version, &header)?;
+        self.header_end = self.encoder.position();
+        if self.version >= Version::V1_2 {
+            self.encoder.align(8)?;
+        }
+        self.body_start = self.encoder.position();
+        Ok(())
+    }
+}
+
+/// The exception for an operation that the target's interface does not have.
+pub fn bad_operation() -> SystemException {
+    SystemException::no(SystemExceptionKind::BadOperation, minor::OPERATION_UNKNOWN)
+}
+
+/// The exception for a user exception that the operation does not raise.
+pub fn unknown_user_exception() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::Unknown,
+        minor::UNLISTED_USER_EXCEPTION,
+        CompletionStatus::Yes,
+    )
+}
+
+/// The exception for results that cannot be marshalled or demarshalled: the operation was completed.
+pub fn reply_error(error: CdrError) -> SystemException {
+    SystemException::from(error).with_completed(CompletionStatus::Yes)
+}

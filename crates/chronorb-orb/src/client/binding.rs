@@ -1,0 +1,215 @@
+//! From an object reference and a priority to a connection, in the calling
+//! thread's own tables: no lock, no sharing between threads or priorities.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+use chronorb_giop::{AddressingDisposition, SystemException, SystemExceptionKind, minor};
+use chronorb_rt::Deadline;
+use chronorb_transport::Address;
+
+use super::connection::ClientConnection;
+use crate::object::Object;
+use crate::poa::PriorityModel;
+use crate::profile::Profile;
+use crate::rtcorba::{Priority, request_priority};
+
+/// How this thread reaches an object at its present priority.
+pub(super) struct Binding {
+    pub(super) connection: Rc<ClientConnection>,
+    /// Where requests go: the object itself, or what a location forward named.
+    pub(super) target: Object,
+    pub(super) forwarded: bool,
+    /// The priority that travels with requests, where the server's model wants it.
+    pub(super) propagated: Option<Priority>,
+    /// How requests name their target; a server may ask for another way.
+    pub(super) addressing: Cell<AddressingDisposition>,
+}
+
+impl Binding {
+    /// The profile that the requests go by.
+    pub(super) fn profile(&self) -> Result<&Profile, SystemException> {
+        self.target.profile().ok_or(NO_USABLE_PROFILE)
+    }
+}
+
+/// The tables of one thread.
+#[derive(Default)]
+struct Bindings {
+    bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
+    connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
+}
+
+type BindingKey = (u64, Option<Priority>);
+/// The ORB's number, where to, and the priority that the connection belongs to.
+type ConnectionKey = (u64, Address, Option<Priority>);
+
+thread_local! {
+    static BINDINGS: RefCell<Bindings> = RefCell::default();
+}
+
+/// The binding of an object at this thread's priority; connects where there is none yet.
+pub(super) fn bind(object: &Object, deadline: Deadline) -> Result<Rc<Binding>, SystemException> {
+    let key = (object.number(), request_priority());
+    let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
+    match present {
+        Some(binding) if !binding.connection.is_closed() => Ok(binding),
+        Some(binding) if binding.forwarded => {
+            // The way to the new place is made again from there.
+            establish(key, binding.target.clone(), true, deadline)
+                .or_else(|_| establish(key, object.clone(), false, deadline))
+        }
+        _ => establish(key, object.clone(), false, deadline),
+    }
+}
+
+/// Sends further calls of this thread on `object` to `target`.
+pub(super) fn forward(
+    object: &Object,
+    target: Object,
+    deadline: Deadline,
+) -> Result<(), SystemException> {
+    let key = (object.number(), request_priority());
+    establish(key, target, true, deadline).map(drop)
+}
+
+/// Forgets how this thread reaches `object`; the next call finds out anew.
+pub(super) fn forget(object: &Object) {
+    let key = (object.number(), request_priority());
+    BINDINGS.with_borrow_mut(|all| all.bindings.remove(&key));
+}
+
+fn establish(
+    key: BindingKey,
+    target: Object,
+    forwarded: bool,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
+    let profile = target.profile().ok_or(NO_USABLE_PROFILE)?;
+    let (_, priority) = key;
+    let addresses = addresses(profile, priority)?;
+    let propagated = match profile.priority_model {
+        Some((PriorityModel::ClientPropagated, _)) => priority,
+        _ => None,
+    };
+    let connection = connect(&target, profile, &addresses, priority, deadline)?;
+    let binding = Rc::new(Binding {
+        connection,
+        forwarded,
+        propagated,
+        addressing: Cell::new(AddressingDisposition::Key),
+        target,
+    });
+    BINDINGS.with_borrow_mut(|all| {
+        if all.bindings.len() >= MAX_BINDINGS {
+            all.bindings.clear();
+        }
+        all.bindings.insert(key, binding.clone());
+    });
+    Ok(binding)
+}
+
+/// Where requests of this priority may go.
+///
+/// A server with lanes and client-propagated priorities has an endpoint for each lane. A
+/// priority without a lane is refused and not rounded: it would share the queue of another.
+/// Threads without a priority go to the least urgent lane.
+fn addresses(
+    profile: &Profile,
+    priority: Option<Priority>,
+) -> Result<Vec<Address>, SystemException> {
+    let by_lane = matches!(
+        profile.priority_model,
+        Some((PriorityModel::ClientPropagated, _))
+    ) && !profile.lanes.is_empty();
+    if !by_lane {
+        return Ok(profile.addresses.clone());
+    }
+    let lane = match priority {
+        Some(priority) => profile.lanes.iter().find(|(lane, _)| *lane == priority),
+        None => profile.lanes.iter().min_by_key(|(lane, _)| *lane),
+    };
+    match lane {
+        Some((_, address)) => Ok(vec![address.clone()]),
+        None => Err(SystemException::no(
+            SystemExceptionKind::NoResources,
+            minor::NO_CONNECTION_FOR_PRIORITY,
+        )),
+    }
+}
+
+/// A connection of this thread and priority to the first address that answers.
+fn connect(
+    target: &Object,
+    profile: &Profile,
+    addresses: &[Address],
+    priority: Option<Priority>,
+    deadline: Deadline,
+) -> Result<Rc<ClientConnection>, SystemException> {
+    let core = target.core();
+    let (text, code_sets) = profile.text()?;
+    for address in addresses {
+        let key = (core.number, address.clone(), priority);
+        let present = BINDINGS.with_borrow_mut(|all| {
+            all.connections.retain(|_, c| !c.is_closed());
+            all.connections.get(&key).cloned()
+        });
+        if let Some(connection) = present.filter(|c| c.text() == text) {
+            return Ok(connection);
+        }
+        let left = deadline.remaining().unwrap_or_default();
+        let attempt = Deadline::after(left.min(core.config.connect_timeout));
+        let Ok(transport) = core.transport.connect(address, core.socket_options(), attempt) else {
+            continue;
+        };
+        let max_message = core.config.max_message_size;
+        let connection = ClientConnection::new(transport, max_message, text, code_sets);
+        let connection = Rc::new(connection);
+        BINDINGS.with_borrow_mut(|all| {
+            if all.connections.len() >= MAX_CONNECTIONS {
+                all.connections.retain(|_, c| Rc::strong_count(c) > 1);
+            }
+            all.connections.insert(key, connection.clone());
+        });
+        return Ok(connection);
+    }
+    Err(NO_USABLE_PROFILE)
+}
+
+/// Every profile was tried, and none could be reached.
+const NO_USABLE_PROFILE: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::NO_USABLE_PROFILE);
+/// Bindings that a thread remembers; beyond, it forgets all and finds out anew.
+const MAX_BINDINGS: usize = 4096;
+/// Connections of a thread above which those without a binding are closed.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Object numbers are small and all different: they are their own hash, spread by one multiplication.
+#[derive(Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.write_u64(u64::from(*octet));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    fn write_i16(&mut self, n: i16) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_isize(&mut self, n: isize) {
+        self.write_u64(n as u64);
+    }
+}

@@ -1,0 +1,200 @@
+//! A client's connection: exclusive to a thread and a priority, so that one
+//! request is under way on it at a time, and nobody else reads from it.
+
+use std::cell::{Cell, RefCell};
+
+use chronorb_cdr::{Frame, TextForm};
+use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::{
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
+};
+use chronorb_rt::Deadline;
+use chronorb_transport::{Connection, IoError};
+
+/// A connection to a server.
+pub(super) struct ClientConnection {
+    transport: Box<dyn Connection>,
+    max_message: usize,
+    text: TextForm,
+    /// The code sets as requests announce them; none where the server has not told its own.
+    code_sets: Option<[u8; 12]>,
+    /// Whether requests still carry the code sets: until the first reply shows that the server has seen them.
+    announces: Cell<bool>,
+    next_request: Cell<u32>,
+    closed: Cell<bool>,
+    /// What was received beyond the last reply.
+    surplus: RefCell<Vec<u8>>,
+    fragments: RefCell<Reassembly>,
+}
+
+/// A call did not come to a reply.
+pub(super) enum Failure {
+    /// The server closed the connection in order, and has not touched the request: it can be
+    /// sent again.
+    NotProcessed,
+    Exception(SystemException),
+}
+
+impl From<SystemException> for Failure {
+    fn from(exception: SystemException) -> Self {
+        Self::Exception(exception)
+    }
+}
+
+impl ClientConnection {
+    pub(super) fn new(
+        transport: Box<dyn Connection>,
+        max_message: usize,
+        text: TextForm,
+        code_sets: Option<[u8; 12]>,
+    ) -> Self {
+        Self {
+            transport,
+            max_message,
+            text,
+            code_sets,
+            announces: Cell::new(true),
+            next_request: Cell::new(1),
+            closed: Cell::new(false),
+            surplus: RefCell::default(),
+            fragments: RefCell::new(Reassembly::new(Limits {
+                messages: 1,
+                bytes: max_message,
+            })),
+        }
+    }
+
+    pub(super) fn text(&self) -> TextForm {
+        self.text
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    /// The code sets, as long as the server may not have seen them.
+    pub(super) fn code_sets_to_announce(&self) -> Option<[u8; 12]> {
+        self.code_sets.filter(|_| self.announces.get())
+    }
+
+    pub(super) fn next_request_id(&self) -> u32 {
+        let id = self.next_request.get();
+        self.next_request.set(id.wrapping_add(1));
+        id
+    }
+
+    /// Sends a whole message.
+    ///
+    /// A request that was not sent whole was not processed, since a server acts on whole
+    /// messages only.
+    pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
+        let sent = self.transport.send_all(message.as_slice(), deadline);
+        sent.map_err(|error| {
+            self.close();
+            match error.cause {
+                IoError::TimedOut => timeout(CompletionStatus::No).into(),
+                // The server closed while the connection was idle; the request may go on a new one.
+                IoError::Closed => Failure::NotProcessed,
+                _ => comm_failure(CompletionStatus::No).into(),
+            }
+        })
+    }
+
+    /// Receives the next reply into `frame`.
+    ///
+    /// A connection on which a reply was given up is closed, so that a late reply can never be
+    /// taken for that of another call.
+    pub(super) fn receive_reply(
+        &self,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let received = self.receive(frame, deadline);
+        match &received {
+            Ok(_) => self.announces.set(false),
+            Err(_) => self.close(),
+        }
+        received
+    }
+
+    fn receive(&self, frame: &mut Frame, deadline: Deadline) -> Result<MessageHeader, Failure> {
+        loop {
+            let mut header = self.next_message(frame, deadline)?;
+            if header.more_fragments || header.kind == MessageType::Fragment {
+                let joined = self.fragments.borrow_mut().push(frame.as_slice());
+                match joined.map_err(|_| malformed())? {
+                    Some(joined) => *frame = joined,
+                    None => continue,
+                }
+                header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
+            }
+            match header.kind {
+                MessageType::Reply => return Ok(header),
+                // The server promises that it has not begun what it has not answered.
+                MessageType::CloseConnection => return Err(Failure::NotProcessed),
+                _ => return Err(comm_failure(CompletionStatus::Maybe).into()),
+            }
+        }
+    }
+
+    /// Receives one message as it stands on the wire, a fragment perhaps.
+    fn next_message(&self, frame: &mut Frame, deadline: Deadline) -> Result<MessageHeader, Failure> {
+        frame.clear();
+        let mut surplus = self.surplus.borrow_mut();
+        frame.extend_from_slice(&surplus).map_err(too_large)?;
+        surplus.clear();
+        loop {
+            let missing = match next_message(frame.as_slice(), self.max_message) {
+                Ok(Framed::Complete { header, len }) => {
+                    surplus.extend_from_slice(&frame.as_slice()[len..]);
+                    frame.truncate(len);
+                    return Ok(header);
+                }
+                Ok(Framed::NeedMore { total }) => total.saturating_sub(frame.len()),
+                Err(_) => return Err(malformed().into()),
+            };
+            // Room grows with what arrives, not with what a header promises.
+            let room = missing.clamp(LEAST_ROOM, frame.len().max(LEAST_ROOM));
+            let room = frame.spare_mut(room).map_err(too_large)?;
+            match self.transport.recv(room, deadline) {
+                Ok(n) => frame.commit(n),
+                Err(IoError::TimedOut) => return Err(timeout(CompletionStatus::Maybe).into()),
+                Err(_) => return Err(comm_failure(CompletionStatus::Maybe).into()),
+            }
+        }
+    }
+
+    /// Ends the connection; bindings that use it connect anew.
+    pub(super) fn close(&self) {
+        self.closed.set(true);
+        self.transport.shutdown();
+    }
+}
+
+fn timeout(completed: CompletionStatus) -> SystemException {
+    let minor = match completed {
+        CompletionStatus::No => minor::TIMEOUT_REQUEST_END,
+        _ => minor::TIMEOUT_REPLY_END,
+    };
+    SystemException::new(SystemExceptionKind::Timeout, minor, completed)
+}
+
+fn comm_failure(completed: CompletionStatus) -> SystemException {
+    SystemException::new(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST, completed)
+}
+
+fn malformed() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::Marshal,
+        minor::MALFORMED_MESSAGE,
+        CompletionStatus::Maybe,
+    )
+}
+
+fn too_large(error: chronorb_cdr::CdrError) -> SystemException {
+    SystemException::from(error).with_completed(CompletionStatus::Maybe)
+}
+
+/// What one `recv` has room for at least.
+const LEAST_ROOM: usize = 8 << 10;

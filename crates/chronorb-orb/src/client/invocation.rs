@@ -1,0 +1,298 @@
+//! One call: bind, marshal, send, receive, and again where the server says so.
+
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use chronorb_cdr::{CdrError, Decoder, Encoder};
+use chronorb_giop::contexts;
+use chronorb_giop::{
+    AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
+    ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, SystemException,
+    SystemExceptionKind, Target, Version, encode_request,
+    finish_message, minor, start_message,
+};
+use chronorb_rt::Deadline;
+
+use super::binding::{self, Binding};
+use super::connection::Failure;
+use crate::call::Operation;
+use crate::object::Object;
+use crate::scope::{Answer, Scope};
+
+type Arguments<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
+
+/// Calls an operation; the answer's octets stay in the scope's reply frame.
+pub(crate) fn invoke(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<Answer, SystemException> {
+    let mut call = Ongoing::begin(object)?;
+    loop {
+        let binding = binding::bind(object, call.deadline)?;
+        let outcome = exchange(&binding, scope, operation, arguments, call.deadline);
+        if let ControlFlow::Break(result) = call.follow(&binding, outcome) {
+            return result;
+        }
+    }
+}
+
+/// Calls a oneway operation.
+pub(crate) fn invoke_oneway(
+    object: &Object,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    let mut call = Ongoing::begin(object)?;
+    loop {
+        let binding = binding::bind(object, call.deadline)?;
+        let sent = send_request(&binding, scope, operation, arguments, call.deadline);
+        match sent {
+            Ok(_) => return Ok(()),
+            Err(failure) => {
+                if let ControlFlow::Break(result) = call.follow(&binding, Err(failure)) {
+                    return result.map(drop);
+                }
+            }
+        }
+    }
+}
+
+/// What a server's reply asks for.
+enum Outcome {
+    Answer(Answer),
+    Exception(SystemException),
+    Forward(Ior),
+    Addressing(AddressingDisposition),
+}
+
+/// A call under way, with what it may still try.
+struct Ongoing<'o> {
+    object: &'o Object,
+    deadline: Deadline,
+    forwards: u32,
+    repeats: u32,
+}
+
+impl<'o> Ongoing<'o> {
+    fn begin(object: &'o Object) -> Result<Self, SystemException> {
+        object.core().check_running()?;
+        Ok(Self {
+            object,
+            deadline: Deadline::after(object.time_out()),
+            forwards: 0,
+            repeats: 0,
+        })
+    }
+
+    /// Ends the call, or prepares the next attempt.
+    fn follow(
+        &mut self,
+        binding: &Rc<Binding>,
+        outcome: Result<Outcome, Failure>,
+    ) -> ControlFlow<Result<Answer, SystemException>> {
+        match outcome {
+            Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
+            Ok(Outcome::Exception(exception)) => self.fall_back(binding, exception),
+            Ok(Outcome::Forward(ior)) => self.forward(ior),
+            Ok(Outcome::Addressing(mode)) if binding.addressing.get() != mode => {
+                binding.addressing.set(mode);
+                ControlFlow::Continue(())
+            }
+            Ok(Outcome::Addressing(_)) => ControlFlow::Break(Err(inv_objref())),
+            Err(Failure::NotProcessed) if self.repeats < MAX_REPEATS => {
+                self.repeats += 1;
+                ControlFlow::Continue(())
+            }
+            Err(Failure::NotProcessed) => {
+                let kind = SystemExceptionKind::Transient;
+                ControlFlow::Break(Err(SystemException::no(kind, minor::REQUEST_DISCARDED)))
+            }
+            Err(Failure::Exception(exception)) => self.fall_back(binding, exception),
+        }
+    }
+
+    fn forward(&mut self, ior: Ior) -> ControlFlow<Result<Answer, SystemException>> {
+        self.forwards += 1;
+        if self.forwards > MAX_FORWARDS {
+            let kind = SystemExceptionKind::Transient;
+            return ControlFlow::Break(Err(SystemException::no(kind, minor::FORWARD_LOOP)));
+        }
+        let core = self.object.core();
+        let forwarded = Object::from_ior(core, ior)
+            .ok_or_else(inv_objref)
+            .and_then(|target| binding::forward(self.object, target, self.deadline));
+        match forwarded {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(exception) => ControlFlow::Break(Err(exception)),
+        }
+    }
+
+    /// Where a forwarded target fails before it began, the original one is asked again.
+    fn fall_back(
+        &mut self,
+        binding: &Rc<Binding>,
+        exception: SystemException,
+    ) -> ControlFlow<Result<Answer, SystemException>> {
+        use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
+        let stale = matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
+            && exception.completed == CompletionStatus::No;
+        if binding.forwarded && stale {
+            binding::forget(self.object);
+            if self.repeats < MAX_REPEATS {
+                self.repeats += 1;
+                return ControlFlow::Continue(());
+            }
+        }
+        ControlFlow::Break(Err(exception))
+    }
+}
+
+/// One request and its reply.
+fn exchange(
+    binding: &Binding,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    deadline: Deadline,
+) -> Result<Outcome, Failure> {
+    let request_id = send_request(binding, scope, operation, arguments, deadline)?;
+    loop {
+        let message = binding.connection.receive_reply(&mut scope.reply, deadline)?;
+        match read_reply(binding, scope, message, request_id) {
+            Ok(Some(outcome)) => return Ok(outcome),
+            Ok(None) => {}
+            Err(malformed) => {
+                binding.connection.close();
+                let exception = SystemException::from(malformed);
+                return Err(exception.with_completed(CompletionStatus::Maybe).into());
+            }
+        }
+    }
+}
+
+fn send_request(
+    binding: &Binding,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    deadline: Deadline,
+) -> Result<u32, Failure> {
+    let core = binding.target.core();
+    scope.begin();
+    let request_id = binding.connection.next_request_id();
+    marshal(binding, scope, operation, arguments, request_id)?;
+    if scope.request.len() > core.config.max_message_size {
+        return Err(SystemException::from(CdrError::FrameFull).into());
+    }
+    binding.connection.send(&scope.request, deadline)?;
+    Ok(request_id)
+}
+
+fn marshal(
+    binding: &Binding,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    request_id: u32,
+) -> Result<(), SystemException> {
+    let connection = &binding.connection;
+    let profile = binding.profile()?;
+    let version = profile.version.min(binding.target.core().config.max_giop_version);
+
+    let priority = binding.propagated.map(|p| contexts::encode_priority(p.value()));
+    let code_sets = connection.code_sets_to_announce();
+    let mut list = [ServiceContext { id: 0, data: &[] }; 2];
+    let mut count = 0;
+    let mut add = |id, data| {
+        list[count] = ServiceContext { id, data };
+        count += 1;
+    };
+    if let Some(data) = &code_sets {
+        add(contexts::CODE_SETS, data);
+    }
+    if let Some(data) = &priority {
+        add(contexts::RT_CORBA_PRIORITY, data);
+    }
+
+    let ior = binding.target.ior();
+    let target = match binding.addressing.get() {
+        AddressingDisposition::Key => Target::Key(&profile.key),
+        AddressingDisposition::Profile => Target::Profile(ior.profiles[profile.index].as_view()),
+        AddressingDisposition::Reference => Target::Reference {
+            index: profile.index as u32,
+            ior,
+        },
+    };
+    let header = RequestHeader {
+        request_id,
+        response: if operation.oneway {
+            ResponseFlags::None
+        } else {
+            ResponseFlags::SyncWithTarget
+        },
+        target,
+        operation: operation.name.as_bytes(),
+        contexts: &list[..count],
+    };
+    let mut encoder = start_message(&mut scope.request, version, MessageType::Request)?
+        .with_text(connection.text());
+    encode_request(&mut encoder, version, &header)?;
+    let header_end = encoder.position();
+    if version >= Version::V1_2 {
+        encoder.align(8)?;
+    }
+    let body_start = encoder.position();
+    arguments(&mut encoder)?;
+    if encoder.position() == body_start {
+        encoder.truncate(header_end);
+    }
+    finish_message(&mut scope.request);
+    Ok(())
+}
+
+/// Reads a reply up to its results; `None` where it is not the one to `request_id`.
+fn read_reply(
+    binding: &Binding,
+    scope: &mut Scope,
+    message: MessageHeader,
+    request_id: u32,
+) -> Result<Option<Outcome>, CdrError> {
+    let text = binding.connection.text();
+    let len = scope.reply.len();
+    let (frame, arena) = scope.reply_parts();
+    let octets = &mut frame.as_mut_slice()[HEADER_LEN..];
+    let mut d = Decoder::new(octets, HEADER_LEN, message.endian, arena).with_text(text);
+    let header = ReplyHeader::decode(&mut d, message.version)?;
+    if header.request_id != request_id {
+        return Ok(None);
+    }
+    let answer = |exception| Answer {
+        exception,
+        body: d.position().min(len)..len,
+        endian: message.endian,
+        text,
+    };
+    Ok(Some(match header.status {
+        ReplyStatus::NoException => Outcome::Answer(answer(false)),
+        ReplyStatus::UserException => Outcome::Answer(answer(true)),
+        ReplyStatus::SystemException => Outcome::Exception(SystemException::decode(&mut d)?),
+        ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+            Outcome::Forward(Ior::decode(&mut d)?)
+        }
+        ReplyStatus::NeedsAddressingMode => {
+            Outcome::Addressing(AddressingDisposition::decode(&mut d)?)
+        }
+    }))
+}
+
+fn inv_objref() -> SystemException {
+    SystemException::no(SystemExceptionKind::InvObjref, 0)
+}
+
+/// Location forwards of one call; more are a loop.
+const MAX_FORWARDS: u32 = 8;
+/// New attempts of one call after an orderly close, or back at the original target.
+const MAX_REPEATS: u32 = 2;

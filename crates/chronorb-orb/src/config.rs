@@ -1,0 +1,538 @@
+//! Configuration of an ORB: a file, the environment and the command line, in
+//! rising order of precedence.
+//!
+//! Every setting has one name in three spellings: `-ORBRequestTimeout` on the
+//! command line, `CHRONORB_REQUEST_TIMEOUT` in the environment and
+//! `request_timeout` in the TOML file. A setting that does not exist is an
+//! error in all three.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chronorb_giop::Version;
+use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
+use thiserror::Error;
+
+use crate::rtcorba::MappingKind;
+
+/// The settings of an ORB.
+///
+/// Most programs use [`Orb::init`](crate::Orb::init), which reads them; tests and
+/// programs that embed an ORB may fill in one by hand.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OrbConfig {
+    /// `-ORBId`: the name of this ORB in thread names and messages.
+    pub orb_id: String,
+    /// `-ORBListenEndpoints`: where the default thread pool listens.
+    pub listen_endpoints: Vec<Endpoint>,
+    /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
+    /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
+    /// free port of the host of the first listen endpoint.
+    pub lane_listen_endpoints: Vec<((u32, u32), Endpoint)>,
+    /// `-ORBInitRef NAME=URL`: initial references.
+    pub init_refs: Vec<(String, String)>,
+    /// `-ORBDefaultInitRef URL`: where initial references that are not given are looked for;
+    /// `/NAME` is added to it.
+    pub default_init_ref: Option<String>,
+    /// `-ORBThreads`: threads of the default thread pool, 1 to 1024.
+    pub threads: u32,
+    /// `-ORBRealTime`: whether real-time scheduling is wanted.
+    pub real_time: RealTimeMode,
+    /// `-ORBLockMemory`: lock all memory of the process at start.
+    pub lock_memory: bool,
+    /// `-ORBPriorityMapping`: how CORBA priorities become native ones.
+    pub priority_mapping: MappingKind,
+    /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
+    pub max_message_size: usize,
+    /// `-ORBMaxConnections`: the greatest number of connections of each lane.
+    pub max_connections: u32,
+    /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
+    /// keeps for all its connections together.
+    pub max_buffered_octets: usize,
+    /// `-ORBArenaSize`: octets of each thread's arena for demarshalled values.
+    pub arena_size: usize,
+    /// `-ORBRequestTimeout` (milliseconds): how long a call may take in all.
+    pub request_timeout: Duration,
+    /// `-ORBConnectTimeout` (milliseconds): how long one attempt to connect may take.
+    pub connect_timeout: Duration,
+    /// `-ORBInputTimeout` (milliseconds): how long a peer may take to complete a message that it began.
+    pub input_timeout: Duration,
+    /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
+    pub hold_timeout: Duration,
+    /// `-ORBMaxGIOPVersion`: the greatest version to speak.
+    pub max_giop_version: Version,
+}
+
+impl Default for OrbConfig {
+    fn default() -> Self {
+        Self {
+            orb_id: "chronorb".to_owned(),
+            listen_endpoints: Vec::new(),
+            lane_listen_endpoints: Vec::new(),
+            init_refs: Vec::new(),
+            default_init_ref: None,
+            threads: 4,
+            real_time: RealTimeMode::Preferred,
+            lock_memory: false,
+            priority_mapping: MappingKind::Linear,
+            max_message_size: 16 << 20,
+            max_connections: 1024,
+            max_buffered_octets: 64 << 20,
+            arena_size: 1 << 20,
+            request_timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(10),
+            input_timeout: Duration::from_secs(30),
+            hold_timeout: Duration::from_secs(30),
+            max_giop_version: Version::V1_2,
+        }
+    }
+}
+
+/// Whether real-time scheduling is wanted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RealTimeMode {
+    /// Without the right to it, [`Orb::init`](crate::Orb::init) fails.
+    Required,
+    /// Without the right to it, the ORB runs, and says once what is missing and how to grant it.
+    Preferred,
+    /// Never ask for it; priorities still choose lanes and connections.
+    Off,
+}
+
+/// A configuration that cannot be used.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// There is no such setting.
+    #[error("{origin}: there is no setting {name}; known are {known}")]
+    Unknown {
+        /// Where it was found.
+        origin: String,
+        /// Its name as found.
+        name: String,
+        /// The names in this spelling.
+        known: String,
+    },
+    /// A command line ends after an option that needs a value.
+    #[error("the option {name} needs a value")]
+    MissingValue {
+        /// The option.
+        name: String,
+    },
+    /// The value of a setting cannot be used.
+    #[error("{origin}: {name}: {problem}")]
+    BadValue {
+        /// Where it was found.
+        origin: String,
+        /// Its name as found.
+        name: String,
+        /// What is wrong, and what is expected.
+        problem: String,
+    },
+    /// The configuration file cannot be read or is not TOML.
+    #[error("the configuration file {path}: {problem}")]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// The reader's word.
+        problem: String,
+    },
+}
+
+impl OrbConfig {
+    /// Reads the file named by `-ORBConfigFile` or `CHRONORB_CONFIG_FILE`, the environment, and
+    /// the `-ORB…` options of a command line, which it takes out of `args`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the setting, where it was found, and what is expected. `args` is
+    /// left as it was.
+    pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
+        let (options, rest) = split_options(args)?;
+        let environment: Vec<(String, String)> = std::env::vars()
+            .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX))
+            .collect();
+
+        let mut config = Self::default();
+        let file = options
+            .iter()
+            .rev()
+            .find(|(setting, ..)| setting.key == CONFIG_FILE)
+            .map(|(.., value)| value.clone())
+            .or_else(|| std::env::var(format!("{ENVIRONMENT_PREFIX}CONFIG_FILE")).ok());
+        if let Some(path) = file {
+            config.apply_file(Path::new(&path))?;
+        }
+        for (name, value) in &environment {
+            let key = name[ENVIRONMENT_PREFIX.len()..].to_ascii_lowercase();
+            let setting = SETTINGS.iter().find(|s| s.key == key);
+            let setting = setting.ok_or_else(|| ConfigError::Unknown {
+                origin: "environment".to_owned(),
+                name: name.clone(),
+                known: known(|s| format!("{ENVIRONMENT_PREFIX}{}", s.key.to_ascii_uppercase())),
+            })?;
+            config.apply("environment", name, setting, value)?;
+        }
+        config.forget_lists_given_in(&options);
+        for (setting, name, value) in &options {
+            config.apply("command line", name, setting, value)?;
+        }
+        *args = rest;
+        Ok(config)
+    }
+
+    /// The command line replaces lists of endpoints of the file and the environment; among
+    /// themselves its options add up.
+    fn forget_lists_given_in(&mut self, options: &[(&Setting, String, String)]) {
+        if options.iter().any(|(s, ..)| s.key == "listen_endpoints") {
+            self.listen_endpoints.clear();
+        }
+        if options.iter().any(|(s, ..)| s.key == "lane_listen_endpoints") {
+            self.lane_listen_endpoints.clear();
+        }
+    }
+
+    fn apply_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        let bad = |problem: String| ConfigError::BadFile {
+            path: path.to_owned(),
+            problem,
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| bad(e.to_string()))?;
+        let origin = path.display().to_string();
+        for (key, value) in &table {
+            let setting = SETTINGS.iter().find(|s| s.key == *key && s.key != CONFIG_FILE);
+            let setting = setting.ok_or_else(|| ConfigError::Unknown {
+                origin: origin.clone(),
+                name: key.clone(),
+                known: known(|s| s.key.to_owned()),
+            })?;
+            for text in texts(value) {
+                self.apply(&origin, key, setting, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        origin: &str,
+        name: &str,
+        setting: &Setting,
+        value: &str,
+    ) -> Result<(), ConfigError> {
+        (setting.apply)(self, value).map_err(|problem| ConfigError::BadValue {
+            origin: origin.to_owned(),
+            name: name.to_owned(),
+            problem,
+        })
+    }
+}
+
+/// One setting: its key, the names of its option, and how its text is taken in.
+struct Setting {
+    key: &'static str,
+    options: &'static [&'static str],
+    apply: fn(&mut OrbConfig, &str) -> Result<(), String>,
+}
+
+const CONFIG_FILE: &str = "config_file";
+const ENVIRONMENT_PREFIX: &str = "CHRONORB_";
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        key: CONFIG_FILE,
+        options: &["-ORBConfigFile"],
+        // Read before all others.
+        apply: |_, _| Ok(()),
+    },
+    Setting {
+        key: "orb_id",
+        options: &["-ORBId"],
+        apply: |config, text| {
+            config.orb_id = text.to_owned();
+            Ok(())
+        },
+    },
+    Setting {
+        key: "listen_endpoints",
+        options: &["-ORBListenEndpoints", "-ORBEndpoint"],
+        apply: |config, text| {
+            config.listen_endpoints.extend(endpoints(text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        key: "lane_listen_endpoints",
+        options: &["-ORBLaneListenEndpoints", "-ORBLaneEndpoint"],
+        apply: |config, text| {
+            let (lane, text) = text
+                .trim()
+                .split_once(char::is_whitespace)
+                .ok_or_else(|| format!("{text:?} is not POOL:LANE ENDPOINT"))?;
+            let lane = lane
+                .split_once(':')
+                .and_then(|(pool, lane)| Some((pool.parse().ok()?, lane.parse().ok()?)))
+                .ok_or_else(|| format!("{lane:?} is not POOL:LANE, for example 1:0"))?;
+            let found = endpoints(text)?;
+            config
+                .lane_listen_endpoints
+                .extend(found.into_iter().map(|endpoint| (lane, endpoint)));
+            Ok(())
+        },
+    },
+    Setting {
+        key: "init_refs",
+        options: &["-ORBInitRef"],
+        apply: |config, text| {
+            let (name, url) = text
+                .split_once('=')
+                .ok_or_else(|| format!("{text:?} is not NAME=URL"))?;
+            config.init_refs.retain(|(present, _)| present != name);
+            config.init_refs.push((name.to_owned(), url.to_owned()));
+            Ok(())
+        },
+    },
+    Setting {
+        key: "default_init_ref",
+        options: &["-ORBDefaultInitRef"],
+        apply: |config, text| {
+            config.default_init_ref = Some(text.to_owned());
+            Ok(())
+        },
+    },
+    Setting {
+        key: "threads",
+        options: &["-ORBThreads"],
+        apply: |config, text| number(text, 1, 1024).map(|n| config.threads = n as u32),
+    },
+    Setting {
+        key: "real_time",
+        options: &["-ORBRealTime"],
+        apply: |config, text| {
+            config.real_time = match text {
+                "required" => RealTimeMode::Required,
+                "preferred" => RealTimeMode::Preferred,
+                "off" => RealTimeMode::Off,
+                other => return Err(format!("{other:?} is not required, preferred or off")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "lock_memory",
+        options: &["-ORBLockMemory"],
+        apply: |config, text| {
+            config.lock_memory = match text {
+                "true" | "yes" | "1" => true,
+                "false" | "no" | "0" => false,
+                other => return Err(format!("{other:?} is not true or false")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "priority_mapping",
+        options: &["-ORBPriorityMapping"],
+        apply: |config, text| {
+            config.priority_mapping = match text {
+                "linear" => MappingKind::Linear,
+                "direct" => MappingKind::Direct,
+                other => return Err(format!("{other:?} is not linear or direct")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "max_message_size",
+        options: &["-ORBMaxMessageSize"],
+        apply: |config, text| {
+            number(text, 1 << 10, 1 << 30).map(|n| config.max_message_size = n as usize)
+        },
+    },
+    Setting {
+        key: "max_connections",
+        options: &["-ORBMaxConnections"],
+        apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
+    },
+    Setting {
+        key: "max_buffered_octets",
+        options: &["-ORBMaxBufferedOctets"],
+        apply: |config, text| {
+            number(text, 1 << 16, 1 << 40).map(|n| config.max_buffered_octets = n as usize)
+        },
+    },
+    Setting {
+        key: "arena_size",
+        options: &["-ORBArenaSize"],
+        apply: |config, text| number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize),
+    },
+    Setting {
+        key: "request_timeout",
+        options: &["-ORBRequestTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.request_timeout = t),
+    },
+    Setting {
+        key: "connect_timeout",
+        options: &["-ORBConnectTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.connect_timeout = t),
+    },
+    Setting {
+        key: "input_timeout",
+        options: &["-ORBInputTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
+    },
+    Setting {
+        key: "hold_timeout",
+        options: &["-ORBHoldTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.hold_timeout = t),
+    },
+    Setting {
+        key: "max_giop_version",
+        options: &["-ORBMaxGIOPVersion"],
+        apply: |config, text| {
+            config.max_giop_version = match text {
+                "1.0" => Version::V1_0,
+                "1.1" => Version::V1_1,
+                "1.2" => Version::V1_2,
+                other => return Err(format!("{other:?} is not 1.0, 1.1 or 1.2")),
+            };
+            Ok(())
+        },
+    },
+];
+
+type Options = Vec<(&'static Setting, String, String)>;
+
+/// Parts a command line into `-ORB…` options and the rest.
+fn split_options(args: &[String]) -> Result<(Options, Vec<String>), ConfigError> {
+    let mut options = Vec::new();
+    let mut rest = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if !arg.starts_with("-ORB") {
+            rest.push(arg.clone());
+            continue;
+        }
+        let setting = SETTINGS
+            .iter()
+            .find(|s| s.options.iter().any(|o| o.eq_ignore_ascii_case(arg)))
+            .ok_or_else(|| ConfigError::Unknown {
+                origin: "command line".to_owned(),
+                name: arg.clone(),
+                known: known(|s| s.options.join(", ")),
+            })?;
+        let missing = || ConfigError::MissingValue { name: arg.clone() };
+        let mut value = args.next().ok_or_else(missing)?.clone();
+        if setting.key == "lane_listen_endpoints" && !value.contains(' ') {
+            // TAO's spelling has the lane and the endpoint as two arguments.
+            value = format!("{value} {}", args.next().ok_or_else(missing)?);
+        }
+        options.push((setting, arg.clone(), value));
+    }
+    Ok((options, rest))
+}
+
+fn known(name: impl Fn(&Setting) -> String) -> String {
+    let names: Vec<String> = SETTINGS.iter().map(name).collect();
+    names.join(", ")
+}
+
+/// The texts of a TOML value: of an array those of its elements, of a table `key=value`.
+fn texts(value: &toml::Value) -> Vec<String> {
+    match value {
+        toml::Value::String(text) => vec![text.clone()],
+        toml::Value::Array(items) => items.iter().flat_map(texts).collect(),
+        toml::Value::Table(table) => table
+            .iter()
+            .flat_map(|(key, value)| {
+                texts(value).into_iter().map(move |text| format!("{key}={text}"))
+            })
+            .collect(),
+        toml::Value::Integer(n) => vec![n.to_string()],
+        toml::Value::Float(x) => vec![x.to_string()],
+        toml::Value::Boolean(yes) => vec![yes.to_string()],
+        toml::Value::Datetime(time) => vec![time.to_string()],
+    }
+}
+
+fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {
+    parse_endpoints(text).map_err(|e: EndpointError| e.to_string())
+}
+
+fn number(text: &str, least: u64, greatest: u64) -> Result<u64, String> {
+    text.parse()
+        .ok()
+        .filter(|n| (least..=greatest).contains(n))
+        .ok_or_else(|| format!("{text:?} is not a number from {least} to {greatest}"))
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    number(text, 1, 1000 * 86_400 * 365).map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(text: &str) -> Vec<String> {
+        text.split('|').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn options_are_taken_out_of_the_command_line() {
+        let mut line = args("prog|-ORBThreads|2|--mine|-ORBInitRef|Radar=corbaloc::h/Radar|x");
+        let config = OrbConfig::read(&mut line).expect("a correct command line");
+        assert_eq!(line, args("prog|--mine|x"));
+        assert_eq!(config.threads, 2);
+        assert_eq!(config.init_refs, [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]);
+    }
+
+    #[test]
+    fn lanes_take_two_arguments_or_one() {
+        let mut line = args("-ORBLaneEndpoint|1:0|iiop://:4000|-ORBLaneListenEndpoints|1:1 iiop://:4001");
+        let config = OrbConfig::read(&mut line).expect("a correct command line");
+        let ports: Vec<_> = config
+            .lane_listen_endpoints
+            .iter()
+            .map(|(lane, e)| (*lane, e.port))
+            .collect();
+        assert_eq!(ports, [((1, 0), 4000), ((1, 1), 4001)]);
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(
+            file.path(),
+            "threads = 7\nrequest_timeout = 250\nlisten_endpoints = [\"iiop://a:1\", \"iiop://b:2\"]\n\
+             [init_refs]\nRadar = \"corbaloc::h/Radar\"\n",
+        )
+        .expect("it can be written");
+        let mut line = args("-ORBThreads|2|-ORBConfigFile");
+        line.push(file.path().display().to_string());
+        let config = OrbConfig::read(&mut line).expect("a correct configuration");
+        assert_eq!(config.threads, 2);
+        assert_eq!(config.request_timeout, Duration::from_millis(250));
+        assert_eq!(config.listen_endpoints.len(), 2);
+        assert_eq!(config.init_refs[0].0, "Radar");
+    }
+
+    #[test]
+    fn wrong_settings_are_refused_and_the_command_line_stays() {
+        for (line, word) in [
+            ("-ORBColour|red", "-ORBColour"),
+            ("-ORBThreads", "needs a value"),
+            ("-ORBThreads|none", "1 to 1024"),
+            ("-ORBRealTime|perhaps", "required, preferred or off"),
+            ("-ORBListenEndpoints|localhost", "://"),
+            ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
+            ("-ORBInitRef|NameService", "NAME=URL"),
+        ] {
+            let mut given = args(line);
+            let error = OrbConfig::read(&mut given).expect_err(line).to_string();
+            assert!(error.contains(word), "{line}: {error}");
+            assert_eq!(given, args(line));
+        }
+    }
+}

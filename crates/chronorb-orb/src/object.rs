@@ -1,0 +1,244 @@
+//! Object references.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
+use chronorb_giop::{Ior, SystemException};
+
+use crate::call::{Operation, Reply};
+use crate::client;
+use crate::core::Core;
+use crate::profile::Profile;
+use crate::scope::Scope;
+
+/// A reference to an object of any interface (`CORBA::Object`). Never nil: nil is `Option`.
+///
+/// A handle: clones are the same reference and share what was learned about the way to it.
+#[derive(Clone)]
+pub struct Object {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Names this reference in the tables that threads keep of their bindings.
+    number: u64,
+    core: Arc<Core>,
+    ior: Ior,
+    /// How to reach it; `None` where no profile can be used here.
+    profile: Option<Profile>,
+    time_out: Option<Duration>,
+}
+
+/// A typed reference, as generated for each IDL interface.
+pub trait Interface: Clone + Send + Sync + 'static {
+    /// The interface's repository identifier.
+    const REPOSITORY_ID: &'static str;
+
+    /// Takes the object for one of this interface, without asking it.
+    fn from_object(object: Object) -> Self;
+
+    /// The untyped reference.
+    fn as_object(&self) -> &Object;
+
+    /// The untyped reference.
+    fn into_object(self) -> Object;
+}
+
+/// Looks at an object as one of interface `I`.
+///
+/// Asks the object (`_is_a`) unless its reference says already that it is one.
+///
+/// # Errors
+/// Those of the call to the object.
+pub fn narrow<I: Interface>(object: &Object) -> Result<Option<I>, SystemException> {
+    if object.type_id() == I::REPOSITORY_ID || object.is_a(I::REPOSITORY_ID)? {
+        Ok(Some(I::from_object(object.clone())))
+    } else {
+        Ok(None)
+    }
+}
+
+impl Object {
+    /// The object that a reference stands for; `None` where it is nil.
+    pub(crate) fn from_ior(core: &Arc<Core>, ior: Ior) -> Option<Self> {
+        if ior.is_nil() {
+            return None;
+        }
+        Some(Self::new(core.clone(), ior, None))
+    }
+
+    fn new(core: Arc<Core>, ior: Ior, time_out: Option<Duration>) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        Self {
+            inner: Arc::new(Inner {
+                number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+                profile: Profile::of(&ior),
+                core,
+                ior,
+                time_out,
+            }),
+        }
+    }
+
+    /// The repository identifier of its most derived interface, as far as the reference says; may be empty.
+    pub fn type_id(&self) -> &str {
+        &self.inner.ior.type_id
+    }
+
+    /// The reference's content.
+    pub fn ior(&self) -> &Ior {
+        &self.inner.ior
+    }
+
+    /// Asks the object whether it has this interface (`_is_a`).
+    ///
+    /// # Errors
+    /// Those of any call.
+    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
+        if repository_id == OBJECT_ID {
+            return Ok(true);
+        }
+        let operation = Operation::twoway("_is_a");
+        self.ask(&operation, &|e| e.write_str(repository_id))
+    }
+
+    /// Asks whether the object is gone for good (`_non_existent`).
+    ///
+    /// # Errors
+    /// Those of any call but `OBJECT_NOT_EXIST`, which is the answer `true`.
+    pub fn non_existent(&self) -> Result<bool, SystemException> {
+        use chronorb_giop::SystemExceptionKind::ObjectNotExist;
+        match self.ask(&Operation::twoway("_non_existent"), &|_| Ok(())) {
+            Err(exception) if exception.kind == ObjectNotExist => Ok(true),
+            other => other,
+        }
+    }
+
+    /// The same object, with another bound on the time that a call may take in all.
+    #[must_use]
+    pub fn with_timeout(&self, time_out: Duration) -> Self {
+        let inner = &self.inner;
+        Self::new(inner.core.clone(), inner.ior.clone(), Some(time_out))
+    }
+
+    /// Calls an operation and waits for the reply, which borrows from `scope`.
+    ///
+    /// Generated stubs call this. `arguments` may run more than once: after a location forward
+    /// the request is made anew.
+    ///
+    /// # Errors
+    /// Every system exception of the server, and `TRANSIENT` where it cannot be reached,
+    /// `COMM_FAILURE` where the connection broke during the call, `TIMEOUT` where the call took
+    /// too long, `MARSHAL` where a message is malformed, `NO_RESOURCES` (OMG minor 2) where the
+    /// server has no endpoint for this thread's priority, `BAD_INV_ORDER` (OMG minor 4) after
+    /// shutdown.
+    pub fn invoke<'s>(
+        &self,
+        scope: &'s mut Scope,
+        operation: &Operation,
+        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<Reply<'s>, SystemException> {
+        let answer = client::invoke(self, scope, operation, arguments)?;
+        scope.open(&self.inner.core, answer)
+    }
+
+    /// Calls a oneway operation; returns when the transport has taken the request.
+    ///
+    /// # Errors
+    /// As far as they show before the request is sent.
+    pub fn invoke_oneway(
+        &self,
+        operation: &Operation,
+        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<(), SystemException> {
+        Scope::with(|scope| client::invoke_oneway(self, scope, operation, arguments))
+    }
+
+    /// Writes a reference, nil as `None`.
+    ///
+    /// # Errors
+    /// Where the message is full.
+    pub fn encode_reference(this: Option<&Self>, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        match this {
+            Some(object) => object.ior().encode(e),
+            None => Ior::nil().encode(e),
+        }
+    }
+
+    /// Reads a reference, nil as `None`.
+    ///
+    /// # Errors
+    /// Where it is malformed.
+    pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
+        let ior = Ior::decode(d)?;
+        let core = d.host().and_then(|host| host.downcast_ref::<Arc<Core>>());
+        let core = core.ok_or(CdrError::BadReference)?;
+        Ok(Self::from_ior(core, ior))
+    }
+
+    fn ask(
+        &self,
+        operation: &Operation,
+        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<bool, SystemException> {
+        Scope::with(|scope| match self.invoke(scope, operation, arguments)? {
+            Reply::Normal(mut d) => Ok(d.read_bool()?),
+            Reply::UserException(..) => Err(crate::call::unknown_user_exception()),
+        })
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.inner.number
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.inner.core
+    }
+
+    pub(crate) fn profile(&self) -> Option<&Profile> {
+        self.inner.profile.as_ref()
+    }
+
+    pub(crate) fn time_out(&self) -> Duration {
+        self.inner
+            .time_out
+            .unwrap_or(self.inner.core.config.request_timeout)
+    }
+}
+
+impl Reference for Object {
+    fn encode_reference(this: Option<&Self>, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        Self::encode_reference(this, e)
+    }
+
+    fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
+        Self::decode_reference(d)
+    }
+}
+
+/// Equal where the references have the same content (`is_equivalent`); different references
+/// may still lead to the same object.
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.ior == other.inner.ior
+    }
+}
+
+impl Eq for Object {}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Object");
+        shown.field("type_id", &self.type_id());
+        if let Some(address) = self.profile().and_then(|p| p.addresses.first()) {
+            shown.field("address", &format_args!("{address}"));
+        }
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// The repository identifier that every object answers to.
+pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";

@@ -1,0 +1,215 @@
+//! The ORB as applications see it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb_giop::{Ior, SystemException, SystemExceptionKind};
+use chronorb_rt::{Deadline, Rights, Termination, lock_all};
+use thiserror::Error;
+
+use crate::config::{ConfigError, OrbConfig, RealTimeMode};
+use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::object::Object;
+use crate::poa::Poa;
+use crate::resolver;
+use crate::rtcorba::{RtCurrent, RtOrb};
+use crate::server;
+
+/// An ORB: the way to objects elsewhere, and the home of objects here.
+///
+/// A handle; clones are the same ORB. It lives until [`shutdown`](Self::shutdown).
+#[derive(Clone, Debug)]
+pub struct Orb {
+    core: Arc<Core>,
+}
+
+/// An ORB could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InitError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// `-ORBRealTime required`, and the right to it is missing (`INITIALIZE`, OMG minor 1).
+    #[error("real-time scheduling is required and cannot be had: {0}")]
+    NoRealTime(String),
+    /// `-ORBLockMemory true`, and the memory cannot be locked.
+    #[error("memory cannot be locked: {0}")]
+    NoMemoryLock(String),
+}
+
+impl Orb {
+    /// Makes an ORB from a configuration file, the environment and the `-ORB…` options of a
+    /// command line, which are taken out of it. See [`OrbConfig`].
+    ///
+    /// ```
+    /// use chronorb_orb::Orb;
+    ///
+    /// let mut args: Vec<String> = std::env::args().collect();
+    /// let orb = Orb::init(&mut args)?;
+    /// // `args` now holds what is left for the program.
+    /// orb.shutdown(true)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InitError`] says which setting, where it was found and what is expected, or which right
+    /// is missing and how to grant it.
+    pub fn init(args: &mut Vec<String>) -> Result<Self, InitError> {
+        Self::with_config(OrbConfig::read(args)?)
+    }
+
+    /// Makes an ORB from settings.
+    ///
+    /// # Errors
+    /// As [`init`](Self::init).
+    pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
+        if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
+            let remedies = Rights::probe()
+                .missing()
+                .iter()
+                .map(|missing| format!("{}; to grant it: {}", missing.what, missing.remedy))
+                .collect::<Vec<_>>();
+            return Err(InitError::NoRealTime(remedies.join("; ")));
+        }
+        if config.lock_memory {
+            lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
+        }
+        Ok(Self {
+            core: Core::new(config),
+        })
+    }
+
+    /// The root POA. The first call opens the endpoints of the default thread pool.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where an endpoint or thread cannot be had (the log says why);
+    /// `BAD_INV_ORDER` (OMG minor 4) after shutdown.
+    pub fn root_poa(&self) -> Result<Poa, SystemException> {
+        Poa::root(&self.core)
+    }
+
+    /// The RT ORB, which makes thread pools with lanes.
+    pub fn rt(&self) -> RtOrb {
+        RtOrb::new(self.core.clone())
+    }
+
+    /// The priority of the calling thread.
+    pub fn rt_current(&self) -> RtCurrent {
+        RtCurrent::new(self.core.clone())
+    }
+
+    /// Whether priorities reach the operating system in this process.
+    pub fn is_real_time(&self) -> bool {
+        self.core.real_time.is_available()
+    }
+
+    /// The object that a text stands for: `IOR:…`, `corbaloc:…`, `file://…`.
+    ///
+    /// Makes no connection.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` with OMG minor 7 (scheme), 8 (address), 9 (scheme-specific part) or 10
+    /// (anything else); `INV_OBJREF` for a nil reference.
+    pub fn string_to_object(&self, text: &str) -> Result<Object, SystemException> {
+        resolver::string_to_object(&self.core, text, 0)
+    }
+
+    /// The text `IOR:…` of a reference, for [`string_to_object`](Self::string_to_object) of any ORB.
+    pub fn object_to_string(&self, object: &Object) -> String {
+        object.ior().to_string()
+    }
+
+    /// An initial reference by name: one registered here, one of `-ORBInitRef`, or
+    /// `-ORBDefaultInitRef` with `/name` added.
+    ///
+    /// # Errors
+    /// [`ResolveError::InvalidName`] where there is none; else as [`string_to_object`](Self::string_to_object).
+    pub fn resolve_initial_references(&self, name: &str) -> Result<Object, ResolveError> {
+        resolver::resolve(&self.core, name, 0)?.ok_or(ResolveError::InvalidName)
+    }
+
+    /// Makes an object known under a plain name: to [`resolve_initial_references`](Self::resolve_initial_references)
+    /// here, and to `corbaloc:` URLs of others with that name as the key (this ORB then forwards
+    /// them to the object).
+    ///
+    /// # Errors
+    /// [`ResolveError::InvalidName`] where the name is empty or taken.
+    pub fn register_initial_reference(
+        &self,
+        name: &str,
+        object: &Object,
+    ) -> Result<(), ResolveError> {
+        self.core.resolver.register(name, object.ior().clone())
+    }
+
+    /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case.
+    pub fn run(&self) {
+        while self.core.state.get() != STOPPED {
+            let state = self.core.state.get();
+            self.core.state.wait_while(state, Deadline::after(LOOK_AGAIN));
+        }
+    }
+
+    /// Serves until [`shutdown`](Self::shutdown), `SIGINT` (Ctrl-C) or `SIGTERM`; a signal shuts
+    /// the ORB down in order, a second one ends the process at once.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where the signals cannot be caught.
+    pub fn run_until_signal(&self) -> Result<(), SystemException> {
+        let termination = Termination::install()
+            .map_err(|_| SystemException::no(SystemExceptionKind::NoResources, 0))?;
+        while self.core.state.get() != STOPPED {
+            if termination.wait(Some(Deadline::after(SIGNAL_POLL))) {
+                return self.shutdown(true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the ORB: no connection or request is taken in any more, requests in progress are
+    /// answered, peers are told by `CloseConnection`, and with `wait` all threads have ended
+    /// when this returns. A second call does nothing.
+    ///
+    /// # Errors
+    /// `BAD_INV_ORDER` (OMG minor 3) with `wait` from a servant of this ORB, which would wait
+    /// for itself.
+    pub fn shutdown(&self, wait: bool) -> Result<(), SystemException> {
+        server::shutdown(&self.core, wait)
+    }
+
+    /// Whether [`shutdown`](Self::shutdown) was called.
+    pub fn is_shut_down(&self) -> bool {
+        matches!(self.core.state.get(), STOPPING | STOPPED)
+    }
+
+    pub(crate) fn from_core(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The reference with this content.
+    ///
+    /// # Errors
+    /// `INV_OBJREF` for a nil reference.
+    pub fn ior_to_object(&self, ior: Ior) -> Result<Object, SystemException> {
+        Object::from_ior(&self.core, ior)
+            .ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0))
+    }
+}
+
+/// An initial reference could not be resolved or registered.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// There is no such name, or it is taken.
+    #[error("no initial reference has this name (-ORBInitRef NAME=URL gives one)")]
+    InvalidName,
+    /// The URL that stands for it cannot be used.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+const _: () = assert!(RUNNING == 0);
+const LOOK_AGAIN: Duration = Duration::from_secs(3600);
+/// How soon a shutdown by another thread is noticed by one that waits for signals.
+const SIGNAL_POLL: Duration = Duration::from_millis(100);

@@ -1,0 +1,108 @@
+//! What a reference says about the way to its object.
+
+use chronorb_cdr::{CharSet, TextForm};
+use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
+use chronorb_giop::{
+    Component, IiopProfile, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, Version,
+};
+use chronorb_transport::Address;
+
+use crate::poa::PriorityModel;
+use crate::rtcorba::Priority;
+
+/// The first usable profile of a reference, read once.
+#[derive(Clone, Debug)]
+pub(crate) struct Profile {
+    /// The greatest version that the server speaks there.
+    pub(crate) version: Version,
+    pub(crate) key: Box<[u8]>,
+    /// Where any request may go, in order of preference.
+    pub(crate) addresses: Vec<Address>,
+    /// Where requests of one priority go.
+    pub(crate) lanes: Vec<(Priority, Address)>,
+    pub(crate) priority_model: Option<(PriorityModel, Priority)>,
+    pub(crate) code_sets: Option<CodeSetComponentInfo>,
+    /// Which profile of the reference it is, for requests that name the target by it.
+    pub(crate) index: usize,
+}
+
+impl Profile {
+    /// Reads the first IIOP profile that can be read, and adds the addresses of further ones
+    /// with the same key.
+    pub(crate) fn of(ior: &Ior) -> Option<Self> {
+        let mut profiles = ior
+            .profiles
+            .iter()
+            .enumerate()
+            .filter(|(_, profile)| profile.tag == TAG_INTERNET_IOP)
+            .filter_map(|(index, profile)| {
+                let iiop = IiopProfile::decode(&profile.data).ok()?;
+                (iiop.version.major == 1).then(|| Self::of_iiop(&iiop, index))
+            });
+        let mut first = profiles.next()?;
+        for other in profiles.filter(|other| other.key == first.key) {
+            first.addresses.extend(other.addresses);
+        }
+        Some(first)
+    }
+
+    /// How text travels, and the service context that tells the server.
+    ///
+    /// # Errors
+    /// `CODESET_INCOMPATIBLE` (OMG minor 1) where there is no common code set.
+    pub(crate) fn text(&self) -> Result<(TextForm, Option<[u8; 12]>), SystemException> {
+        let server = self.code_sets.as_ref().filter(|_| self.version > Version::V1_0);
+        let Some(server) = server else {
+            return Ok((self.version.text(CharSet::Latin1), None));
+        };
+        let text = text_form(Some(server), self.version)?;
+        Ok((text, Some(CodeSetContext::of(text).encode())))
+    }
+
+    fn of_iiop(iiop: &IiopProfile, index: usize) -> Self {
+        let mut this = Self {
+            version: iiop.version.min(Version::V1_2),
+            key: iiop.object_key.clone().into_boxed_slice(),
+            addresses: vec![Address {
+                host: iiop.host.clone(),
+                port: iiop.port,
+            }],
+            lanes: Vec::new(),
+            priority_model: None,
+            code_sets: None,
+            index,
+        };
+        for component in &iiop.components {
+            // A component that cannot be read is as good as one that is not there.
+            match component.typed() {
+                Ok(Component::AlternateIiopAddress { host, port }) => {
+                    this.addresses.push(Address { host, port });
+                }
+                Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
+                Ok(Component::TaoEndpoints(endpoints)) => {
+                    this.lanes.extend(endpoints.into_iter().filter_map(|e| {
+                        let address = Address {
+                            host: e.host,
+                            port: e.port,
+                        };
+                        Some((Priority::new(e.priority)?, address))
+                    }));
+                }
+                Ok(Component::Policies(policies)) => {
+                    this.priority_model = policies.priority_model().and_then(priority_model);
+                }
+                _ => {}
+            }
+        }
+        this
+    }
+}
+
+fn priority_model(value: PriorityModelValue) -> Option<(PriorityModel, Priority)> {
+    let model = match value.model {
+        0 => PriorityModel::ClientPropagated,
+        1 => PriorityModel::ServerDeclared,
+        _ => return None,
+    };
+    Some((model, Priority::new(value.server_priority)?))
+}

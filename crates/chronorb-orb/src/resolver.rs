@@ -1,0 +1,123 @@
+//! From texts and names to references.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chronorb_giop::url::{CorbalocAddress, ObjectUrl};
+use chronorb_giop::{IiopProfile, Ior, SystemException, SystemExceptionKind, TaggedProfile, minor};
+use chronorb_rt::PiMutex;
+
+use crate::config::OrbConfig;
+use crate::core::Core;
+use crate::object::Object;
+use crate::orb::ResolveError;
+
+/// The initial references of an ORB.
+pub(crate) struct Resolver {
+    given: Vec<(String, String)>,
+    default: Option<String>,
+    registered: PiMutex<HashMap<String, Ior>>,
+}
+
+impl Resolver {
+    pub(crate) fn new(config: &OrbConfig) -> Self {
+        Self {
+            given: config.init_refs.clone(),
+            default: config.default_init_ref.clone(),
+            registered: PiMutex::new(HashMap::new()),
+        }
+    }
+
+    pub(crate) fn register(&self, name: &str, ior: Ior) -> Result<(), ResolveError> {
+        let mut registered = self.registered.lock();
+        if name.is_empty() || registered.contains_key(name) {
+            return Err(ResolveError::InvalidName);
+        }
+        registered.insert(name.to_owned(), ior);
+        Ok(())
+    }
+
+    /// The reference registered under a plain key, for `corbaloc:` requests of others.
+    pub(crate) fn registered(&self, key: &[u8]) -> Option<Ior> {
+        let name = std::str::from_utf8(key).ok()?;
+        self.registered.lock().get(name).cloned()
+    }
+}
+
+/// Looks a name up in the standard's order: registered here, `-ORBInitRef`, `-ORBDefaultInitRef`.
+pub(crate) fn resolve(
+    core: &Arc<Core>,
+    name: &str,
+    depth: u32,
+) -> Result<Option<Object>, SystemException> {
+    let resolver = &core.resolver;
+    if let Some(ior) = resolver.registered(name.as_bytes()) {
+        return Ok(Object::from_ior(core, ior));
+    }
+    if let Some((_, url)) = resolver.given.iter().find(|(given, _)| given == name) {
+        return string_to_object(core, url, depth + 1).map(Some);
+    }
+    if let Some(prefix) = &resolver.default {
+        let url = format!("{}/{name}", prefix.trim_end_matches('/'));
+        return string_to_object(core, &url, depth + 1).map(Some);
+    }
+    Ok(None)
+}
+
+/// Reads the text form of a reference.
+pub(crate) fn string_to_object(
+    core: &Arc<Core>,
+    text: &str,
+    depth: u32,
+) -> Result<Object, SystemException> {
+    let bad_param = |minor| SystemException::no(SystemExceptionKind::BadParam, minor);
+    if depth > MAX_DEPTH {
+        return Err(bad_param(minor::STRING_TO_OBJECT));
+    }
+    let url = ObjectUrl::parse(text).map_err(|error| bad_param(error.minor()))?;
+    let ior = match url {
+        ObjectUrl::Ior(ior) => ior,
+        ObjectUrl::Corbaloc { addresses, key } => corbaloc(&addresses, &key)?,
+        ObjectUrl::CorbalocRir { key } => {
+            let name = String::from_utf8_lossy(&key).into_owned();
+            let name = if name.is_empty() { "NameService".to_owned() } else { name };
+            return resolve(core, &name, depth)?
+                .ok_or_else(|| bad_param(minor::BAD_SCHEME_SPECIFIC));
+        }
+        ObjectUrl::File(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|_| bad_param(minor::STRING_TO_OBJECT))?;
+            return string_to_object(core, text.trim(), depth + 1);
+        }
+        // A name has to be resolved by the naming service, which is not part of the ORB core.
+        _ => return Err(SystemException::no(SystemExceptionKind::NoImplement, 0)),
+    };
+    Object::from_ior(core, ior).ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0))
+}
+
+/// The reference of a `corbaloc:` URL: one profile for each address.
+fn corbaloc(addresses: &[CorbalocAddress], key: &[u8]) -> Result<Ior, SystemException> {
+    let profiles = addresses
+        .iter()
+        .map(|address| {
+            let profile = IiopProfile {
+                version: address.version,
+                host: address.host.clone(),
+                port: address.port,
+                object_key: key.to_vec(),
+                components: Vec::new(),
+            };
+            Ok(TaggedProfile {
+                tag: chronorb_giop::TAG_INTERNET_IOP,
+                data: profile.encode()?,
+            })
+        })
+        .collect::<Result<Vec<_>, SystemException>>()?;
+    Ok(Ior {
+        type_id: String::new(),
+        profiles,
+    })
+}
+
+/// How often a text may lead to another: `file://` to `corbaloc:rir:` to `-ORBInitRef` …
+const MAX_DEPTH: u32 = 8;

@@ -1,0 +1,14 @@
+//! Real-time CORBA: priorities, thread pools with lanes, the RT ORB.
+//!
+//! Source: Real-Time CORBA 1.2, chapter 5.
+
+mod current;
+mod priority;
+mod rt_orb;
+
+pub use current::RtCurrent;
+pub(crate) use current::{PriorityGuard, request_priority};
+pub use priority::{
+    DirectMapping, LinearMapping, MappingKind, NativePriority, Priority, PriorityMapping,
+};
+pub use rt_orb::{Lane, RtOrb, ThreadpoolId, ThreadpoolLanes};

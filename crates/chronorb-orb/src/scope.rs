@@ -1,0 +1,111 @@
+//! Where the values of a reply live.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use chronorb_cdr::{Arena, Decoder, Endian, Frame, TextForm};
+use chronorb_giop::SystemException;
+
+use crate::call::Reply;
+use crate::core::Core;
+
+/// The frames and the arena of one call at a time, for reuse.
+///
+/// Results of `…_in` methods borrow from it; the next call clears it. Methods without `_in`
+/// use one that belongs to the thread.
+///
+/// ```
+/// use chronorb_orb::Scope;
+///
+/// let mut scope = Scope::new(64 * 1024);
+/// // let quote = quoter.get_quote_in(&mut scope, "ACME", &[0.25, 1.0])?;
+/// # let _ = &mut scope;
+/// ```
+#[derive(Debug)]
+pub struct Scope {
+    pub(crate) request: Frame,
+    pub(crate) reply: Frame,
+    arena: Arena,
+}
+
+/// What came back, before anybody looks into its body.
+pub(crate) struct Answer {
+    /// A user exception and not a result.
+    pub(crate) exception: bool,
+    /// Where the body stands in the reply frame.
+    pub(crate) body: Range<usize>,
+    pub(crate) endian: Endian,
+    pub(crate) text: TextForm,
+}
+
+impl Scope {
+    /// A scope whose arena holds `capacity` octets of demarshalled values. Values that can stay
+    /// in the frame (strings, sequences of primitives) take no room in it.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            request: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
+            reply: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
+            arena: Arena::new(capacity),
+        }
+    }
+
+    /// Lends the calling thread's own scope. A call from within gets another one.
+    pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
+        thread_local! {
+            static SCOPE: Cell<Option<Scope>> = const { Cell::new(None) };
+        }
+        let mut scope = SCOPE.take().unwrap_or_else(|| Self::new(THREAD_ARENA));
+        let result = f(&mut scope);
+        scope.arena.reset();
+        SCOPE.set(Some(scope));
+        result
+    }
+
+    /// The arena that values of replies are made in.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// Makes room for a new call.
+    pub(crate) fn begin(&mut self) {
+        self.arena.reset();
+        for frame in [&mut self.request, &mut self.reply] {
+            frame.clear();
+            frame.shrink_to(KEPT_CAPACITY);
+        }
+    }
+
+    /// The reply's frame, to be read with values made in the arena.
+    pub(crate) fn reply_parts(&mut self) -> (&mut Frame, &Arena) {
+        (&mut self.reply, &self.arena)
+    }
+
+    /// Lends out the reply's body.
+    pub(crate) fn open<'s>(
+        &'s mut self,
+        core: &Arc<Core>,
+        answer: Answer,
+    ) -> Result<Reply<'s>, SystemException> {
+        let arena = &self.arena;
+        let host: &'s Arc<Core> = arena.keep(core.clone());
+        let octets = self.reply.as_mut_slice();
+        let octets = octets.get_mut(answer.body.clone()).unwrap_or_default();
+        let mut body = Decoder::new(octets, answer.body.start, answer.endian, arena)
+            .with_text(answer.text)
+            .with_host(Some(host));
+        if answer.exception {
+            let id = body.read_str().map_err(crate::call::reply_error)?;
+            Ok(Reply::UserException(id, body))
+        } else {
+            Ok(Reply::Normal(body))
+        }
+    }
+}
+
+const FRAME_CAPACITY: usize = 8 << 10;
+/// What no configuration goes beyond; an ORB's own limit is checked message by message.
+const FRAME_LIMIT: usize = 1 << 30;
+/// What a frame that once held a great message keeps.
+const KEPT_CAPACITY: usize = 1 << 20;
+const THREAD_ARENA: usize = 256 << 10;

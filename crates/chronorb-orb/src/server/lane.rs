@@ -1,0 +1,255 @@
+//! A lane: endpoints, a reactor, connections and threads of one priority,
+//! shared with no other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use chronorb_cdr::Endian;
+use chronorb_giop::{
+    HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
+};
+use chronorb_rt::{Key, PiMutex, Scheduling, Slots, Wake};
+use chronorb_transport::{
+    AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor,
+};
+
+use super::connection::{Load, ServerConnection};
+use crate::core::Core;
+use crate::rtcorba::Priority;
+
+/// A lane of a thread pool.
+pub(crate) struct Lane {
+    setup: LaneSetup,
+    pub(super) reactor: Reactor,
+    /// Emptied, and so closed, with the lane.
+    acceptors: PiMutex<Vec<Box<dyn Acceptor>>>,
+    published: Vec<Address>,
+    pub(super) connections: Slots<ServerConnection>,
+    pub(super) load: Arc<Load>,
+    /// No descriptor was left for a connection: it still waits at the acceptor.
+    accept_again: AtomicBool,
+    stop: Wake,
+    /// Threads that have not ended.
+    pub(super) running: AtomicUsize,
+}
+
+/// What a lane is made with.
+#[derive(Clone, Debug)]
+pub(super) struct LaneSetup {
+    /// `pool:lane`, part of its threads' names.
+    pub(super) name: String,
+    pub(super) priority: Option<Priority>,
+    pub(super) scheduling: Scheduling,
+    pub(super) threads: u32,
+    pub(super) stack_size: usize,
+}
+
+/// What a lane's thread woke up for.
+pub(super) enum Work {
+    Serve { key: Key, event: Event },
+    Stop,
+    Nothing,
+}
+
+impl Lane {
+    /// Opens the endpoints; connections wait there until threads are started.
+    pub(super) fn open(
+        core: &Core,
+        setup: LaneSetup,
+        endpoints: &[Endpoint],
+    ) -> Result<Self, SystemException> {
+        let no_resources = |what: &str, why: &dyn std::fmt::Display| {
+            eprintln!("chronorb: lane {}: {what}: {why}", setup.name);
+            SystemException::no(SystemExceptionKind::NoResources, 0)
+        };
+        let mut acceptors = Vec::new();
+        for endpoint in endpoints {
+            if endpoint.scheme != core.transport.scheme() {
+                let known = core.transport.scheme();
+                let why = format!("{:?} is not known; known is {known:?}", endpoint.scheme);
+                return Err(no_resources("the endpoint's scheme", &why));
+            }
+            let opened = core.transport.listen(endpoint, core.socket_options());
+            acceptors.extend(opened.map_err(|e| no_resources("no endpoint", &e))?);
+        }
+        let made = (|| {
+            let reactor = Reactor::new()?;
+            let stop = Wake::new()?;
+            reactor.add(&stop, STOP, Interest::Everyone)?;
+            for (i, acceptor) in acceptors.iter().enumerate() {
+                reactor.add(acceptor, ACCEPTORS + i as u64, Interest::Read)?;
+            }
+            Ok((reactor, stop))
+        })();
+        let (reactor, stop) =
+            made.map_err(|e: std::io::Error| no_resources("no descriptor", &e))?;
+        Ok(Self {
+            reactor,
+            stop,
+            published: acceptors.iter().map(|a| a.published().clone()).collect(),
+            acceptors: PiMutex::new(acceptors),
+            connections: Slots::new(core.config.max_connections),
+            load: Arc::new(Load::new(
+                core.config.max_buffered_octets,
+                core.config.max_message_size,
+            )),
+            accept_again: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
+            setup,
+        })
+    }
+
+    /// Its priority; `None` for the default pool.
+    pub(crate) fn priority(&self) -> Option<Priority> {
+        self.setup.priority
+    }
+
+    /// Where clients reach it.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Address> {
+        self.published.iter()
+    }
+
+    pub(super) fn setup(&self) -> &LaneSetup {
+        &self.setup
+    }
+
+    /// Tells all its threads to end after what they are doing.
+    pub(super) fn stop(&self) {
+        self.stop.notify();
+    }
+
+    /// Waits for something to do; connections that only need to be taken in are.
+    pub(super) fn next_work(&self, input_timeout: Duration) -> Work {
+        let pause = if self.accept_again.load(Ordering::Relaxed) {
+            Some(ACCEPT_PAUSE)
+        } else if self.load.incomplete() > 0 {
+            Some(SWEEP_PAUSE)
+        } else {
+            None
+        };
+        match self.reactor.wait(pause) {
+            Ok(Some(event)) => match event.token {
+                STOP => Work::Stop,
+                token if token >= ACCEPTORS => {
+                    self.accept((token - ACCEPTORS) as usize);
+                    Work::Nothing
+                }
+                token => Work::Serve {
+                    key: key_of(token),
+                    event,
+                },
+            },
+            Ok(None) => {
+                if self.accept_again.swap(false, Ordering::Relaxed) {
+                    (0..self.published.len()).for_each(|index| self.accept(index));
+                }
+                if self.load.incomplete() > 0 {
+                    self.sweep(input_timeout);
+                }
+                Work::Nothing
+            }
+            // The set itself is broken: nothing can be served any more.
+            Err(_) => Work::Stop,
+        }
+    }
+
+    /// Looks at a connection again although no octet arrived: another thread shall go on with it.
+    pub(super) fn rearm(&self, connection: &ServerConnection, key: Key) {
+        let armed = self
+            .reactor
+            .rearm(connection.transport(), token_of(key), Interest::ReadWrite);
+        if armed.is_err() {
+            self.connections.remove(key);
+        }
+    }
+
+    /// Takes in all connections that wait at an acceptor.
+    fn accept(&self, index: usize) {
+        let acceptors = self.acceptors.lock();
+        while let Some(acceptor) = acceptors.get(index) {
+            match acceptor.accept() {
+                Ok(Some(transport)) => self.admit(transport),
+                Ok(None) => return,
+                Err(AcceptError::Exhausted) => {
+                    self.accept_again.store(true, Ordering::Relaxed);
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn admit(&self, transport: Box<dyn Connection>) {
+        let connection = ServerConnection::new(transport, self.load.clone());
+        let Ok(key) = self.connections.insert(connection) else {
+            // No room: the connection was dropped with the refusal, which the peer sees as
+            // closed before it sent anything.
+            return;
+        };
+        if let Some(connection) = self.connections.get(key) {
+            let added =
+                self.reactor
+                    .add(connection.transport(), token_of(key), Interest::Read);
+            if added.is_err() {
+                self.connections.remove(key);
+            }
+        }
+    }
+
+    /// Closes connections whose peers began a message and did not go on with it.
+    fn sweep(&self, input_timeout: Duration) {
+        for key in self.connections.keys() {
+            let late = self
+                .connections
+                .get(key)
+                .is_some_and(|connection| connection.is_late(input_timeout));
+            if late {
+                self.connections.remove(key);
+            }
+        }
+    }
+
+    /// Closes the endpoints and says goodbye to all peers; the last thread of the lane does.
+    pub(super) fn close(&self) {
+        self.acceptors.lock().clear();
+        let goodbye = empty_message(MessageType::CloseConnection);
+        for key in self.connections.keys() {
+            if let Some(connection) = self.connections.get(key) {
+                connection.say_goodbye(&goodbye);
+            }
+            self.connections.remove(key);
+        }
+    }
+}
+
+/// A message that is only a header; its type says it all.
+pub(super) fn empty_message(kind: MessageType) -> [u8; HEADER_LEN] {
+    let header = MessageHeader {
+        version: Version::V1_0,
+        endian: Endian::NATIVE,
+        more_fragments: false,
+        kind,
+        size: 0,
+    };
+    header.to_bytes()
+}
+
+fn token_of(key: Key) -> u64 {
+    (u64::from(key.index) << 32) | u64::from(key.generation)
+}
+
+fn key_of(token: u64) -> Key {
+    Key {
+        index: (token >> 32) as u32,
+        generation: token as u32,
+    }
+}
+
+/// Tokens above those of connections, whose indices are small.
+const STOP: u64 = u64::MAX;
+const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
+/// How long an acceptor waits for a free descriptor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often incomplete messages are looked at.
+const SWEEP_PAUSE: Duration = Duration::from_millis(500);

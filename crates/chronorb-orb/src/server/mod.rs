@@ -1,0 +1,12 @@
+//! The server's half of the way of a request: pool, lane, connection,
+//! intake, dispatch.
+
+mod connection;
+mod dispatch;
+mod intake;
+mod lane;
+mod pool;
+mod worker;
+
+pub(crate) use lane::Lane;
+pub(crate) use pool::{LaneSpec, Pools, Threadpool, shutdown};

@@ -1,0 +1,98 @@
+//! An allocator that counts, for tests of paths that must not allocate.
+#![allow(unsafe_code)]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use core::hint::black_box;
+use std::alloc::System;
+
+/// The system's allocator, which also counts the allocations of each thread.
+///
+/// A test installs it for its program:
+///
+/// ```
+/// use chronorb_rt::{CountingAllocator, allocations, forbid};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: CountingAllocator = CountingAllocator;
+///
+/// let before = allocations();
+/// let buffer = vec![0_u8; 1024];
+/// assert_eq!(allocations() - before, 1);
+/// forbid(|| assert_eq!(buffer.len(), 1024));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CountingAllocator;
+
+/// How many times the calling thread has allocated or reallocated memory so far; always zero
+/// unless [`CountingAllocator`] is the program's global allocator.
+#[must_use]
+pub fn allocations() -> u64 {
+    ALLOCATIONS.get()
+}
+
+/// Runs `f`, which must not allocate on the calling thread.
+///
+/// # Panics
+/// If `f` allocated, with the number of allocations; or if [`CountingAllocator`] is not the
+/// program's global allocator, so that nothing can be said.
+#[track_caller]
+pub fn forbid<R>(f: impl FnOnce() -> R) -> R {
+    let before = allocations();
+    drop(black_box(Box::new(0_u8)));
+    assert!(
+        allocations() > before,
+        "CountingAllocator is not the global allocator of this program"
+    );
+    let before = allocations();
+    let result = f();
+    let count = allocations() - before;
+    assert!(count == 0, "{count} allocation(s) where none is allowed");
+    result
+}
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+}
+
+// SAFETY: every method hands its arguments on to `System`, whose contract is the same. The counter
+// is constant-initialised and has no destructor, so reading it neither allocates nor fails.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "not the global allocator")]
+    fn nothing_is_claimed_without_the_allocator() {
+        forbid(|| ());
+    }
+}

@@ -1,0 +1,156 @@
+//! The monotonic clock, absolute sleeps and deadlines.
+
+use core::ops::{Add, Sub};
+use core::time::Duration;
+
+use rustix::io::Errno;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// A point in time on `CLOCK_MONOTONIC`, in nanoseconds since an unspecified start (the boot).
+///
+/// Unlike `std::time::Instant` it is a plain number, so it can be stored in an atomic and
+/// subtracted without a check. Arithmetic saturates.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Monotonic(u64);
+
+impl Monotonic {
+    /// The present time. One vDSO call, no system call.
+    #[must_use]
+    pub fn now() -> Self {
+        let now = clock_gettime(ClockId::Monotonic);
+        // The monotonic clock is never negative, and 64 bits of nanoseconds are 584 years.
+        Self(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+    }
+
+    /// The point that lies `nanos` nanoseconds after the start of the clock.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the start of the clock.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this point; zero if `earlier` is the later one.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    pub(crate) const fn to_timespec(self) -> Timespec {
+        Timespec {
+            tv_sec: (self.0 / 1_000_000_000) as i64,
+            tv_nsec: (self.0 % 1_000_000_000) as _,
+        }
+    }
+}
+
+impl Add<Duration> for Monotonic {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+impl Sub for Monotonic {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+/// Sleeps until `instant` (`clock_nanosleep` with `TIMER_ABSTIME`), through any signal.
+///
+/// Returns at once when `instant` has passed. An absolute time does not drift: a periodic thread
+/// adds its period to the last wake-up time, not to the present one.
+pub fn sleep_until(instant: Monotonic) {
+    let request = instant.to_timespec();
+    while clock_nanosleep_absolute(ClockId::Monotonic, &request) == Err(Errno::INTR) {}
+}
+
+/// The time at which a wait gives up. Every wait of the ORB has one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Deadline(Monotonic);
+
+impl Deadline {
+    /// The deadline that lies `duration` from now.
+    #[must_use]
+    pub fn after(duration: Duration) -> Self {
+        Self(Monotonic::now() + duration)
+    }
+
+    /// The deadline at `instant`.
+    #[must_use]
+    pub const fn at(instant: Monotonic) -> Self {
+        Self(instant)
+    }
+
+    /// The point in time of this deadline.
+    #[must_use]
+    pub const fn instant(self) -> Monotonic {
+        self.0
+    }
+
+    /// The time that is left, never zero; `None` when the deadline has passed.
+    #[must_use]
+    pub fn remaining(self) -> Option<Duration> {
+        let left = self.0.since(Monotonic::now());
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether the deadline has passed.
+    #[must_use]
+    pub fn has_passed(self) -> bool {
+        self.remaining().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clock_never_goes_back() {
+        let mut last = Monotonic::now();
+        for _ in 0..1000 {
+            let now = Monotonic::now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn sleep_ends_at_or_after_its_time() {
+        let end = Monotonic::now() + Duration::from_micros(200);
+        sleep_until(end);
+        assert!(Monotonic::now() >= end);
+        sleep_until(Monotonic::from_nanos(0));
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let late = Monotonic::from_nanos(u64::MAX - 1);
+        assert_eq!((late + Duration::MAX).as_nanos(), u64::MAX);
+        assert_eq!(Monotonic::from_nanos(5) - late, Duration::ZERO);
+        assert_eq!(
+            Monotonic::from_nanos(1_500_000_000) - Monotonic::from_nanos(0),
+            Duration::from_millis(1500)
+        );
+    }
+
+    #[test]
+    fn deadline_of_zero_has_passed() {
+        assert!(Deadline::after(Duration::ZERO).has_passed());
+        assert_eq!(Deadline::at(Monotonic::from_nanos(0)).remaining(), None);
+        let far = Deadline::after(Duration::MAX);
+        assert!(far.remaining().is_some());
+        assert_eq!(far.instant().as_nanos(), u64::MAX);
+    }
+}

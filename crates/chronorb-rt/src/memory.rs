@@ -1,0 +1,69 @@
+//! Memory locking and page faults.
+
+use rustix::io::Errno;
+use rustix::mm::{MlockAllFlags, mlockall};
+
+use crate::sys;
+
+/// Locks all present and future memory of the process into RAM (`mlockall`), so that no page of it
+/// is ever fetched again.
+///
+/// From then on every mapping is filled when it is made: stacks of threads cost their whole size.
+///
+/// # Errors
+/// See [`MemoryLockError`].
+pub fn lock_all() -> Result<(), MemoryLockError> {
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|error| match error {
+        Errno::PERM => MemoryLockError::NotPermitted,
+        Errno::NOMEM => MemoryLockError::LimitExceeded,
+        other => MemoryLockError::Os(other.raw_os_error()),
+    })
+}
+
+/// The page faults of the calling thread so far: minor ones (served from memory) and major ones
+/// (served from a disk). A thread of a lane shows none between two requests.
+#[must_use]
+pub fn page_faults() -> (u64, u64) {
+    let usage = sys::thread_usage();
+    (usage.ru_minflt as u64, usage.ru_majflt as u64)
+}
+
+/// Why the memory of the process could not be locked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum MemoryLockError {
+    /// The process may not lock memory: no `CAP_IPC_LOCK`, and a limit of zero.
+    #[error(
+        "not permitted to lock memory; grant CAP_IPC_LOCK (setcap cap_ipc_lock=ep, or \
+         AmbientCapabilities= of the service) or a memlock limit (LimitMEMLOCK=infinity, \
+         limits.d, ulimit -l)"
+    )]
+    NotPermitted,
+    /// The process is larger than its `RLIMIT_MEMLOCK`, and has no `CAP_IPC_LOCK`.
+    #[error(
+        "the process is larger than its limit of locked memory; raise it (LimitMEMLOCK=infinity, \
+         memlock in limits.d, ulimit -l) or grant CAP_IPC_LOCK"
+    )]
+    LimitExceeded,
+    /// The system gave another error number.
+    #[error("memory could not be locked: system error {0}")]
+    Os(i32),
+}
+
+#[cfg(test)]
+mod tests {
+    use core::hint::black_box;
+
+    use super::*;
+
+    #[test]
+    fn first_touch_of_fresh_memory_is_counted() {
+        let (before, _) = page_faults();
+        let mut pages = vec![0_u8; 64 << 20];
+        for page in pages.chunks_mut(4096) {
+            page[0] = 1;
+        }
+        black_box(&pages);
+        let (after, _) = page_faults();
+        assert!(after > before);
+    }
+}

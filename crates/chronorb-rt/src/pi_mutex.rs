@@ -1,0 +1,347 @@
+//! A mutex that passes the priority of its waiters on to its owner.
+#![allow(unsafe_code)]
+
+use core::cell::{Cell, UnsafeCell};
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+
+use rustix::io::Errno;
+use rustix::thread::{futex, gettid};
+
+use crate::clock::Deadline;
+
+/// A mutex with priority inheritance (`FUTEX_LOCK_PI`): while a thread of high priority waits, the
+/// owner runs at that priority, so that no thread of middle priority can delay both.
+///
+/// Without contention neither locking nor unlocking makes a system call. The most urgent waiter is
+/// next, and gets the mutex directly from the kernel. A panic of the owner unlocks; there is no
+/// poisoning. The mutex is not recursive.
+pub struct PiMutex<T: ?Sized> {
+    /// 0, or the thread id of the owner and the kernel's flags.
+    owner: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the mutex hands out access to one thread at a time, as `std::sync::Mutex` does.
+unsafe impl<T: ?Sized + Send> Send for PiMutex<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send> Sync for PiMutex<T> {}
+
+impl<T> PiMutex<T> {
+    /// An unlocked mutex.
+    pub const fn new(value: T) -> Self {
+        Self {
+            owner: AtomicU32::new(0),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// The value; nobody else has the mutex.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> PiMutex<T> {
+    /// Locks, and waits as long as it takes.
+    ///
+    /// # Panics
+    /// If the calling thread has the mutex already, or if its owner ended without unlocking (a
+    /// leaked guard): the call could never return.
+    pub fn lock(&self) -> PiMutexGuard<'_, T> {
+        if let Some(guard) = self.try_lock() {
+            return guard;
+        }
+        loop {
+            match futex::lock_pi(&self.owner, futex::Flags::PRIVATE, None) {
+                Ok(()) => return self.guard(),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => refuse(error),
+            }
+        }
+    }
+
+    /// Locks if the mutex is free; never waits. `None` also if the calling thread has it.
+    pub fn try_lock(&self) -> Option<PiMutexGuard<'_, T>> {
+        LOCK_OPERATIONS.set(LOCK_OPERATIONS.get() + 1);
+        self.owner
+            .compare_exchange(0, thread_id(), Ordering::Acquire, Ordering::Relaxed)
+            .ok()?;
+        Some(self.guard())
+    }
+
+    /// Locks, and waits at most for `duration`; the owner inherits the priority meanwhile.
+    /// `None` after that time, or at once if the calling thread has the mutex.
+    ///
+    /// # Panics
+    /// If the owner ended without unlocking (a leaked guard), or on Linux before 5.14.
+    pub fn try_lock_for(&self, duration: Duration) -> Option<PiMutexGuard<'_, T>> {
+        if let Some(guard) = self.try_lock() {
+            return Some(guard);
+        }
+        let timeout = Deadline::after(duration).instant().to_timespec();
+        loop {
+            match futex::lock_pi2(&self.owner, futex::Flags::PRIVATE, Some(&timeout)) {
+                Ok(()) => return Some(self.guard()),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::TIMEDOUT | Errno::DEADLK) => return None,
+                Err(error) => refuse(error),
+            }
+        }
+    }
+
+    /// The value, without locking: the borrow shows that nobody else has the mutex.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    fn guard(&self) -> PiMutexGuard<'_, T> {
+        PiMutexGuard {
+            mutex: self,
+            of_this_thread: PhantomData,
+        }
+    }
+
+    fn unlock(&self) {
+        let unlocked =
+            self.owner
+                .compare_exchange(thread_id(), 0, Ordering::Release, Ordering::Relaxed);
+        if unlocked.is_err() {
+            // Somebody waits: the kernel hands the mutex over. Its own change of the word orders
+            // the memory of the two owners.
+            while let Err(error) = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE) {
+                debug_assert!(matches!(error, Errno::AGAIN | Errno::INTR), "{error}");
+            }
+        }
+    }
+}
+
+impl<T: Default> Default for PiMutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for PiMutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("PiMutex");
+        match self.try_lock() {
+            Some(value) => shown.field("value", &&*value),
+            None => shown.field("value", &format_args!("<locked>")),
+        };
+        shown.finish()
+    }
+}
+
+/// Access to the value of a locked [`PiMutex`]; dropping it unlocks.
+///
+/// It stays on its thread: the kernel knows the owner by its thread id.
+#[must_use = "the mutex is unlocked when the guard is dropped"]
+pub struct PiMutexGuard<'a, T: ?Sized> {
+    mutex: &'a PiMutex<T>,
+    of_this_thread: PhantomData<*mut T>,
+}
+
+// SAFETY: a shared guard gives only `&T`.
+unsafe impl<T: ?Sized + Sync> Sync for PiMutexGuard<'_, T> {}
+
+impl<T: ?Sized> Deref for PiMutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists only while its thread owns the mutex.
+        unsafe { &*self.mutex.value.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for PiMutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard exists only while its thread owns the mutex, and is borrowed mutably.
+        unsafe { &mut *self.mutex.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for PiMutexGuard<'_, T> {
+    fn drop(&mut self) {
+        self.mutex.unlock();
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for PiMutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// How many times the calling thread has locked, or tried to lock, any [`PiMutex`] so far.
+///
+/// Tests use the difference to show how many locks a path takes.
+#[must_use]
+pub fn lock_operations() -> u64 {
+    LOCK_OPERATIONS.get()
+}
+
+/// The kernel's id of the calling thread, which costs a system call only the first time.
+pub(crate) fn thread_id() -> u32 {
+    match THREAD_ID.get() {
+        0 => {
+            let id = gettid().as_raw_nonzero().get().unsigned_abs();
+            THREAD_ID.set(id);
+            id
+        }
+        id => id,
+    }
+}
+
+#[cold]
+fn refuse(error: Errno) -> ! {
+    match error {
+        Errno::DEADLK => panic!("the thread locks a PiMutex that it has locked already"),
+        Errno::SRCH => panic!("the owner of a PiMutex has ended without unlocking it"),
+        error => panic!("the kernel refuses to lock a PiMutex: {error}"),
+    }
+}
+
+thread_local! {
+    static THREAD_ID: Cell<u32> = const { Cell::new(0) };
+    static LOCK_OPERATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::{mem, thread};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_micros(100);
+
+    #[test]
+    fn one_thread_at_a_time_has_the_value() {
+        // Not atomic: two threads at once would lose additions.
+        let count = PiMutex::new(0_u64);
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let count = &count;
+                scope.spawn(move || {
+                    for _ in 0..20_000 {
+                        match thread % 2 {
+                            0 => *count.lock() += 1,
+                            _ => *count.try_lock_for(LONG).unwrap() += 1,
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), 80_000);
+    }
+
+    #[test]
+    fn a_locked_mutex_refuses_other_threads() {
+        let mutex = PiMutex::new(());
+        let guard = mutex.lock();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(mutex.try_lock().is_none());
+                assert!(mutex.try_lock_for(SHORT).is_none());
+            });
+        });
+        drop(guard);
+        assert!(mutex.try_lock().is_some());
+    }
+
+    #[test]
+    fn the_mutex_can_be_used_after_a_waiter_gave_up() {
+        let mutex = PiMutex::new(0);
+        let guard = mutex.lock();
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(mutex.try_lock_for(SHORT).is_none()));
+        });
+        drop(guard);
+        thread::scope(|scope| {
+            scope.spawn(|| *mutex.lock() += 1);
+        });
+        assert_eq!(*mutex.lock(), 1);
+    }
+
+    #[test]
+    fn the_mutex_passes_from_a_running_owner_to_a_waiting_thread() {
+        let mutex = PiMutex::new(0);
+        let guard = mutex.lock();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| *mutex.lock() += 1);
+            // The kernel marks the word as soon as somebody waits.
+            while mutex.owner.load(Ordering::Relaxed) == thread_id() {
+                thread::yield_now();
+            }
+            drop(guard);
+            waiter.join().unwrap();
+        });
+        assert_eq!(mutex.owner.load(Ordering::Relaxed), 0);
+        assert_eq!(mutex.into_inner(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "locks a PiMutex that it has locked already")]
+    fn locking_twice_panics() {
+        let mutex = PiMutex::new(());
+        let _guard = mutex.lock();
+        let _never = mutex.lock();
+    }
+
+    #[test]
+    fn trying_to_lock_twice_gives_none() {
+        let mutex = PiMutex::new(());
+        let _guard = mutex.lock();
+        assert!(mutex.try_lock().is_none());
+        assert!(mutex.try_lock_for(LONG).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "has ended without unlocking")]
+    fn locking_what_nobody_can_unlock_panics() {
+        let mutex = PiMutex::new(());
+        thread::scope(|scope| {
+            // Not the scope's end but `join` shows that the thread has left the kernel.
+            let leaker = scope.spawn(|| mem::forget(mutex.lock()));
+            leaker.join().unwrap();
+        });
+        let _never = mutex.lock();
+    }
+
+    #[test]
+    fn a_panic_unlocks() {
+        let mutex = PiMutex::new(());
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let _guard = mutex.lock();
+            panic!("in the critical section");
+        }));
+        assert!(caught.is_err());
+        assert!(mutex.try_lock().is_some());
+    }
+
+    #[test]
+    fn each_operation_is_counted_on_its_thread() {
+        let mutex = PiMutex::new(());
+        let before = lock_operations();
+        drop(mutex.lock());
+        drop(mutex.try_lock());
+        drop(mutex.try_lock_for(SHORT));
+        thread::scope(|scope| {
+            scope.spawn(|| drop(mutex.lock()));
+        });
+        assert_eq!(lock_operations() - before, 3);
+    }
+
+    #[test]
+    fn debug_shows_the_value_or_that_it_is_locked() {
+        let mutex = PiMutex::new(7);
+        assert_eq!(format!("{mutex:?}"), "PiMutex { value: 7 }");
+        let _guard = mutex.lock();
+        assert_eq!(format!("{mutex:?}"), "PiMutex { value: <locked> }");
+    }
+}

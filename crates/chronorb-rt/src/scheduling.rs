@@ -1,0 +1,203 @@
+//! Scheduling policy and priority of threads.
+
+use core::cell::Cell;
+use core::fmt;
+use std::io;
+
+use rustix::io::Errno;
+
+use crate::sys;
+
+/// A scheduling policy of Linux, sched(7).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Policy {
+    /// Time sharing (`SCHED_OTHER`; read back also for `SCHED_BATCH` and `SCHED_IDLE`).
+    Other,
+    /// Fixed priority, first in first out (`SCHED_FIFO`).
+    Fifo,
+    /// Fixed priority, round robin among equals (`SCHED_RR`).
+    RoundRobin,
+}
+
+/// How a thread is scheduled: its policy and its native priority.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Scheduling {
+    /// The policy.
+    pub policy: Policy,
+    /// 1..=99 for [`Policy::Fifo`] and [`Policy::RoundRobin`], higher is more urgent; 0 for
+    /// [`Policy::Other`].
+    pub priority: u8,
+}
+
+impl Scheduling {
+    /// Time sharing.
+    pub const OTHER: Self = Self {
+        policy: Policy::Other,
+        priority: 0,
+    };
+
+    /// First in first out at `priority`, 1..=99.
+    #[must_use]
+    pub const fn fifo(priority: u8) -> Self {
+        Self {
+            policy: Policy::Fifo,
+            priority,
+        }
+    }
+
+    /// Round robin at `priority`, 1..=99.
+    #[must_use]
+    pub const fn rr(priority: u8) -> Self {
+        Self {
+            policy: Policy::RoundRobin,
+            priority,
+        }
+    }
+
+    /// Whether policy and priority fit together.
+    #[must_use]
+    pub const fn is_valid(self) -> bool {
+        match self.policy {
+            Policy::Other => self.priority == 0,
+            Policy::Fifo | Policy::RoundRobin => 1 <= self.priority && self.priority <= 99,
+        }
+    }
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy {
+            Policy::Other => f.write_str("other"),
+            Policy::Fifo => write!(f, "fifo {}", self.priority),
+            Policy::RoundRobin => write!(f, "rr {}", self.priority),
+        }
+    }
+}
+
+/// How the calling thread is scheduled.
+///
+/// # Errors
+/// `Unsupported` for a policy that [`Policy`] does not name, such as `SCHED_DEADLINE`.
+pub fn current() -> io::Result<Scheduling> {
+    of_thread(0)
+}
+
+/// Sets the policy and priority of the calling thread. One system call.
+///
+/// Whether children of the thread start with time sharing (`SCHED_RESET_ON_FORK`) stays as the
+/// thread's builder declared it.
+///
+/// # Errors
+/// See [`SchedulingError`]; the thread is then scheduled as before.
+pub fn set_current(scheduling: Scheduling) -> Result<(), SchedulingError> {
+    if !scheduling.is_valid() {
+        return Err(SchedulingError::InvalidPriority);
+    }
+    let policy = match scheduling.policy {
+        Policy::Other => libc::SCHED_OTHER,
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::RoundRobin => libc::SCHED_RR,
+    };
+    let flags = match RESET_ON_FORK.get() {
+        true => libc::SCHED_RESET_ON_FORK,
+        false => 0,
+    };
+    sys::set_scheduler(policy | flags, scheduling.priority.into()).map_err(|error| match error {
+        Errno::PERM => SchedulingError::NotPermitted,
+        Errno::INVAL => SchedulingError::InvalidPriority,
+        other => SchedulingError::Os(other.raw_os_error()),
+    })
+}
+
+/// Why a thread does not get the scheduling that was asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SchedulingError {
+    /// The process lacks the right, or its control group has no real-time budget.
+    /// [`Rights::missing`](crate::Rights::missing) tells which.
+    #[error(
+        "not permitted to use this real-time priority; grant CAP_SYS_NICE (setcap \
+         cap_sys_nice=ep, or AmbientCapabilities= of the service) or a limit (LimitRTPRIO=, \
+         rtprio in limits.d, ulimit -r); in a control group with RT_GROUP_SCHED, grant a budget \
+         (cpu.rt_runtime_us)"
+    )]
+    NotPermitted,
+    /// The priority is outside of the policy's range: 1..=99 for real time, 0 for time sharing.
+    #[error("the priority is outside of the range of its policy")]
+    InvalidPriority,
+    /// The system gave another error number.
+    #[error("the scheduling could not be set: system error {0}")]
+    Os(i32),
+}
+
+/// Declares whether [`set_current`] asks for `SCHED_RESET_ON_FORK` on the calling thread.
+pub(crate) fn set_reset_on_fork(reset: bool) {
+    RESET_ON_FORK.set(reset);
+}
+
+/// How the thread `tid` is scheduled; 0 is the calling thread.
+pub(crate) fn of_thread(tid: i32) -> io::Result<Scheduling> {
+    let (policy, priority) = sys::scheduler(tid)?;
+    let policy = match policy & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE => Policy::Other,
+        libc::SCHED_FIFO => Policy::Fifo,
+        libc::SCHED_RR => Policy::RoundRobin,
+        _ => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    // The kernel's priorities are 0..=99.
+    let priority = priority as u8;
+    Ok(Scheduling { policy, priority })
+}
+
+thread_local! {
+    static RESET_ON_FORK: Cell<bool> = const { Cell::new(false) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::Rights;
+
+    #[test]
+    fn priorities_outside_of_the_policy_are_refused() {
+        for scheduling in [
+            Scheduling::fifo(0),
+            Scheduling::fifo(100),
+            Scheduling::rr(0),
+            Scheduling {
+                policy: Policy::Other,
+                priority: 1,
+            },
+        ] {
+            assert_eq!(
+                set_current(scheduling),
+                Err(SchedulingError::InvalidPriority),
+                "{scheduling}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_read_back_or_refused_as_the_rights_say() {
+        thread::spawn(|| {
+            for scheduling in [Scheduling::fifo(1), Scheduling::rr(2), Scheduling::OTHER] {
+                let allowed = Rights::probe().max_fifo.unwrap_or(0) >= scheduling.priority;
+                let before = current().unwrap();
+                match set_current(scheduling) {
+                    Ok(()) => {
+                        assert!(allowed);
+                        assert_eq!(current().unwrap(), scheduling);
+                    }
+                    Err(error) => {
+                        assert!(!allowed);
+                        assert_eq!(error, SchedulingError::NotPermitted);
+                        assert_eq!(current().unwrap(), before);
+                    }
+                }
+            }
+        })
+        .join()
+        .unwrap();
+    }
+}

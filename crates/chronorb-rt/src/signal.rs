@@ -1,0 +1,94 @@
+//! The signals that ask a program to end.
+#![allow(unsafe_code)]
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
+
+use libc::{SIGINT, SIGTERM, c_int};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::clock::Deadline;
+use crate::pi_mutex::PiMutex;
+use crate::sys;
+use crate::wake::Wake;
+
+/// The request to end the program, by `SIGINT` or `SIGTERM`.
+///
+/// There is one in a process. A request stays: once made, it is seen by everyone who looks or
+/// waits. After the first `SIGINT` a second one has its default action, so that a program that is
+/// stuck can still be ended from its terminal.
+#[derive(Debug)]
+pub struct Termination {
+    requested: AtomicBool,
+    wake: Wake,
+}
+
+impl Termination {
+    /// Starts to catch the two signals; further calls return the same object.
+    ///
+    /// # Errors
+    /// The event descriptor cannot be made, or the system refuses the handlers.
+    pub fn install() -> io::Result<&'static Self> {
+        static CAUGHT: PiMutex<bool> = PiMutex::new(false);
+        let mut caught = CAUGHT.lock();
+        if TERMINATION.get().is_none() {
+            let made = Self {
+                requested: AtomicBool::new(false),
+                wake: Wake::new()?,
+            };
+            let _first = TERMINATION.set(made);
+        }
+        if !*caught {
+            // SAFETY: the handler loads and stores atomics and writes to a descriptor.
+            unsafe { sys::catch_signal(SIGINT, on_signal, true) }?;
+            // SAFETY: as above.
+            unsafe { sys::catch_signal(SIGTERM, on_signal, false) }?;
+            *caught = true;
+        }
+        TERMINATION.get().ok_or_else(|| io::ErrorKind::Other.into())
+    }
+
+    /// Whether a signal has come. Makes no system call.
+    #[must_use]
+    pub fn requested(&self) -> bool {
+        self.requested.load(Ordering::Acquire)
+    }
+
+    /// Waits for a signal, at most until `deadline`, and returns whether one has come.
+    ///
+    /// The main thread of a server, which has nothing else to do, may wait without a deadline.
+    pub fn wait(&self, deadline: Option<Deadline>) -> bool {
+        while !self.requested() {
+            let timeout = match deadline.map(Deadline::remaining) {
+                None => None,
+                Some(Some(left)) => Timespec::try_from(left).ok(),
+                Some(None) => return false,
+            };
+            let mut fds = [PollFd::new(&self.wake, PollFlags::IN)];
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => unreachable!("poll of one own descriptor: {error}"),
+            }
+        }
+        true
+    }
+
+    /// A descriptor that is readable once a signal has come, for `poll` and `epoll`. It must not
+    /// be read.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+static TERMINATION: OnceLock<Termination> = OnceLock::new();
+
+extern "C" fn on_signal(_signal: c_int) {
+    if let Some(termination) = TERMINATION.get() {
+        termination.requested.store(true, Ordering::Release);
+        termination.wake.notify();
+    }
+}

@@ -1,0 +1,43 @@
+//! The synchronisation primitives of the modules that the model checker runs: those of the
+//! standard library and of this crate, or loom's under `cfg(loom)`.
+
+#[cfg(loom)]
+pub(crate) use loom::{cell::UnsafeCell, sync::atomic};
+#[cfg(not(loom))]
+pub(crate) use {crate::pi_mutex::PiMutex as Mutex, core::sync::atomic};
+
+/// `core::cell::UnsafeCell` with the interface of loom's.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+/// loom's mutex with the interface of [`PiMutex`](crate::PiMutex).
+#[cfg(loom)]
+#[derive(Debug)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+        self.0.lock().expect("a panic ends the model")
+    }
+}

@@ -1,0 +1,131 @@
+//! System calls that have no safe wrapper elsewhere, each behind a safe function where it can be.
+#![allow(unsafe_code)]
+
+use core::mem::{self, MaybeUninit};
+use core::ptr;
+
+use libc::{c_int, c_long};
+use rustix::io::Errno;
+use rustix::mm::{
+    Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap_anonymous, munmap,
+};
+use rustix::param::page_size;
+
+/// The policy (with its flags) and the priority of the thread `tid`; 0 is the calling thread.
+pub(crate) fn scheduler(tid: i32) -> Result<(c_int, c_int), Errno> {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the call takes no pointer.
+    let policy = check(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) })?;
+    // SAFETY: `param` is alive and of the type that the kernel fills.
+    check(unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) })?;
+    Ok((policy as c_int, param.sched_priority))
+}
+
+/// Sets the policy (with its flags) and the priority of the calling thread.
+///
+/// The system call itself, because the function of some C libraries refuses.
+pub(crate) fn set_scheduler(policy: c_int, priority: c_int) -> Result<(), Errno> {
+    let param = libc::sched_param {
+        sched_priority: priority,
+    };
+    // SAFETY: `param` is alive and of the type that the kernel reads; 0 is the calling thread.
+    check(unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) })?;
+    Ok(())
+}
+
+/// The resource usage of the calling thread.
+pub(crate) fn thread_usage() -> libc::rusage {
+    let mut usage = MaybeUninit::zeroed();
+    // SAFETY: `usage` is writable and of the type that the kernel fills.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: a `rusage` consists of numbers, for which zero is valid too.
+    unsafe { usage.assume_init() }
+}
+
+/// Gives memory to every page of the calling thread's stack; not for the main thread, whose stack
+/// grows by itself. Returns the number of bytes.
+pub(crate) fn prefault_stack() -> Result<usize, Errno> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: `attributes` is writable, and is filled by the call that succeeds.
+    let error = unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
+    if error != 0 {
+        return Err(Errno::from_raw_os_error(error));
+    }
+    let (mut lowest, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: `attributes` was filled above; it is destroyed here and used no more.
+    let error = unsafe {
+        let error =
+            libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        error
+    };
+    if error != 0 {
+        return Err(Errno::from_raw_os_error(error));
+    }
+    let (offset, size) = whole_pages(lowest.addr(), size, page_size());
+    // SAFETY: the range is the mapped stack of this very thread, and populating it does not change
+    // what it contains.
+    unsafe {
+        madvise(
+            lowest.wrapping_byte_add(offset),
+            size,
+            Advice::LinuxPopulateWrite,
+        )?;
+    }
+    Ok(size)
+}
+
+/// Whether the kernel lets the process lock `size` more bytes. Asks for addresses only, takes no
+/// memory.
+pub(crate) fn can_lock(size: usize) -> Result<bool, Errno> {
+    // SAFETY: a new private mapping at an address of the kernel's choice touches nothing else.
+    let pages = unsafe {
+        mmap_anonymous(
+            ptr::null_mut(),
+            size,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )
+    }?;
+    // SAFETY: the range is the mapping made above.
+    let locked = unsafe { mlock_with(pages, size, MlockFlags::ONFAULT) }.is_ok();
+    // SAFETY: the range is the mapping made above, and nothing refers to it any more.
+    unsafe { munmap(pages, size) }?;
+    Ok(locked)
+}
+
+/// Calls `handler` for `signal`; once only if `once`, and then the default action is back.
+///
+/// # Safety
+/// `handler` does only what signal-safety(7) allows.
+pub(crate) unsafe fn catch_signal(
+    signal: c_int,
+    handler: extern "C" fn(c_int),
+    once: bool,
+) -> Result<(), Errno> {
+    // SAFETY: a `sigaction` of zeroes is valid: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = handler as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    if once {
+        action.sa_flags |= libc::SA_RESETHAND;
+    }
+    // SAFETY: `action` is alive and complete, and the caller vouches for the handler.
+    check(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) }.into())?;
+    Ok(())
+}
+
+/// The part of a range that consists of whole pages: its offset and its size.
+fn whole_pages(start: usize, size: usize, page: usize) -> (usize, usize) {
+    let offset = start.next_multiple_of(page) - start;
+    (offset, size.saturating_sub(offset) / page * page)
+}
+
+/// The result of a call of the C library that reports errors by -1 and `errno`.
+fn check(result: c_long) -> Result<c_long, Errno> {
+    if result == -1 {
+        let errno = std::io::Error::last_os_error();
+        return Err(Errno::from_io_error(&errno).unwrap_or(Errno::INVAL));
+    }
+    Ok(result)
+}

@@ -1,0 +1,277 @@
+//! Threads with declared scheduling.
+
+use core::fmt;
+use std::io;
+use std::sync::mpsc;
+use std::thread::{Builder, JoinHandle};
+
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+
+use crate::pi_mutex::{PiMutex, thread_id};
+use crate::scheduling::{self, Scheduling, SchedulingError};
+use crate::sys;
+
+/// Declares a thread: name, scheduling, affinity, stack.
+///
+/// The declaration holds before the thread's function runs, or [`spawn`](Self::spawn) fails and
+/// says why. The scheduling is explicit: unlike a thread of the standard library, a thread made
+/// here never has its policy and priority from the thread that made it.
+///
+/// ```
+/// use chronorb_rt::{Scheduling, ThreadBuilder};
+///
+/// let lane = ThreadBuilder::new("lane")
+///     .scheduling(Scheduling::OTHER)
+///     .stack_size(256 * 1024)
+///     .prefault_stack(true)
+///     .spawn(|| 42)?;
+/// assert_eq!(lane.join().unwrap(), 42);
+/// # Ok::<(), chronorb_rt::SpawnError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a thread runs only after `spawn`"]
+pub struct ThreadBuilder {
+    name: String,
+    scheduling: Scheduling,
+    reset_on_fork: bool,
+    affinity: Option<Vec<usize>>,
+    stack_size: Option<usize>,
+    prefault_stack: bool,
+}
+
+impl ThreadBuilder {
+    /// A thread of time sharing with the default stack. The kernel keeps the first 15 bytes of
+    /// `name`.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            scheduling: Scheduling::OTHER,
+            reset_on_fork: false,
+            affinity: None,
+            stack_size: None,
+            prefault_stack: false,
+        }
+    }
+
+    /// The policy and priority; time sharing by default.
+    pub fn scheduling(mut self, scheduling: Scheduling) -> Self {
+        self.scheduling = scheduling;
+        self
+    }
+
+    /// Whether threads and processes that are made by this thread start with time sharing
+    /// (`SCHED_RESET_ON_FORK`); not by default.
+    pub fn reset_on_fork(mut self, reset: bool) -> Self {
+        self.reset_on_fork = reset;
+        self
+    }
+
+    /// The CPUs on which the thread may run, by number from 0; by default those of the thread that
+    /// makes it.
+    pub fn affinity(mut self, cpus: &[usize]) -> Self {
+        self.affinity = Some(cpus.to_vec());
+        self
+    }
+
+    /// The size of the stack in bytes, which the system may round up; 2 MiB by default.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Whether the whole stack has its memory before the function runs, so that using it gives no
+    /// page fault; not by default.
+    pub fn prefault_stack(mut self, prefault: bool) -> Self {
+        self.prefault_stack = prefault;
+        self
+    }
+
+    /// Makes the thread, waits until its declaration holds, and lets it run `f`.
+    ///
+    /// # Errors
+    /// See [`SpawnError`]; `f` has then not run and is dropped.
+    pub fn spawn<F, T>(self, f: F) -> Result<Thread<T>, SpawnError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        if self.name.contains('\0') {
+            return Err(SpawnError::InvalidName);
+        }
+        let name = self.name.clone();
+        let mut builder = Builder::new().name(self.name.clone());
+        if let Some(bytes) = self.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        let (report, reported) = mpsc::sync_channel(1);
+        let handle = builder
+            .spawn(move || {
+                let started = self.declare();
+                let registered = started.is_ok().then(|| Registered::new(self.name));
+                // The receiver is there until it has the report.
+                let _sent = report.send(started.map(|()| thread_id()));
+                drop(report);
+                registered.map(|_until_the_end| f())
+            })
+            .map_err(SpawnError::Create)?;
+        match reported.recv() {
+            Ok(Ok(tid)) => Ok(Thread { name, tid, handle }),
+            Ok(Err(error)) => {
+                let _nothing = handle.join();
+                Err(error)
+            }
+            Err(mpsc::RecvError) => unreachable!("a thread reports before it ends"),
+        }
+    }
+
+    /// Puts the declaration into force on the calling thread.
+    fn declare(&self) -> Result<(), SpawnError> {
+        scheduling::set_reset_on_fork(self.reset_on_fork);
+        scheduling::set_current(self.scheduling)?;
+        if let Some(cpus) = &self.affinity {
+            set_affinity(cpus).map_err(SpawnError::Affinity)?;
+        }
+        if self.prefault_stack {
+            sys::prefault_stack().map_err(|error| SpawnError::Prefault(error.into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A thread made by [`ThreadBuilder::spawn`]. Dropping it lets the thread run on.
+pub struct Thread<T> {
+    name: String,
+    tid: u32,
+    handle: JoinHandle<Option<T>>,
+}
+
+impl<T> Thread<T> {
+    /// The name, uncut.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kernel's thread id.
+    #[must_use]
+    pub fn tid(&self) -> u32 {
+        self.tid
+    }
+
+    /// Whether the thread's function has returned or panicked.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Waits for the end of the thread and returns the result of its function.
+    ///
+    /// # Errors
+    /// The value that the function panicked with.
+    pub fn join(self) -> std::thread::Result<T> {
+        match self.handle.join()? {
+            Some(value) => Ok(value),
+            None => unreachable!("a thread that was handed out has run its function"),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Thread<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thread")
+            .field("name", &self.name)
+            .field("tid", &self.tid)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a thread could not be made as declared.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The name contains a zero byte.
+    #[error("the name of the thread contains a zero byte")]
+    InvalidName,
+    /// The system has no more threads or no memory for the stack.
+    #[error("the thread could not be created")]
+    Create(#[source] io::Error),
+    /// The declared policy and priority are refused.
+    #[error(transparent)]
+    Scheduling(#[from] SchedulingError),
+    /// None of the declared CPUs exists or is allowed to the process.
+    #[error("the affinity of the thread could not be set")]
+    Affinity(#[source] io::Error),
+    /// There is no memory for the whole stack, or less may be locked.
+    #[error("the stack of the thread could not be given its memory")]
+    Prefault(#[source] io::Error),
+}
+
+/// What is known of a thread that was made by [`ThreadBuilder`] and is alive.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ThreadInfo {
+    /// The declared name, uncut.
+    pub name: String,
+    /// The kernel's thread id.
+    pub tid: u32,
+    /// The present scheduling, read from the kernel; it differs from the declared one when the
+    /// thread has changed it.
+    pub scheduling: Scheduling,
+    /// The numbers of the CPUs on which the thread may run.
+    pub affinity: Vec<usize>,
+}
+
+/// All threads made by [`ThreadBuilder`] that run their function now, in the order of their start.
+#[must_use]
+pub fn list() -> Vec<ThreadInfo> {
+    // A thread takes itself off the list, which waits for the lock: no listed id is out of date.
+    let threads = THREADS.lock();
+    threads
+        .iter()
+        .filter_map(|(tid, name)| {
+            let pid = Pid::from_raw(tid.cast_signed());
+            Some(ThreadInfo {
+                name: name.clone(),
+                tid: *tid,
+                scheduling: scheduling::of_thread(tid.cast_signed()).ok()?,
+                affinity: cpu_numbers(&sched_getaffinity(pid).ok()?),
+            })
+        })
+        .collect()
+}
+
+static THREADS: PiMutex<Vec<(u32, String)>> = PiMutex::new(Vec::new());
+
+/// The entry of the calling thread in the list of threads.
+struct Registered {
+    tid: u32,
+}
+
+impl Registered {
+    fn new(name: String) -> Self {
+        let tid = thread_id();
+        THREADS.lock().push((tid, name));
+        Self { tid }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        THREADS.lock().retain(|(tid, _)| *tid != self.tid);
+    }
+}
+
+fn set_affinity(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+fn cpu_numbers(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .collect()
+}

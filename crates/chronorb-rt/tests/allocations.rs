@@ -1,0 +1,78 @@
+//! What the counting allocator sees, and the operations of this crate that must not allocate.
+
+use std::time::Duration;
+
+use chronorb_rt::{
+    Baton, CountingAllocator, Deadline, Gate, Monotonic, PiMutex, Released, Slots, Wake,
+    allocations, forbid, page_faults,
+};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[test]
+fn allocations_are_counted_and_frees_are_not() {
+    let before = allocations();
+    let mut buffer = Vec::<u8>::with_capacity(16);
+    assert_eq!(allocations() - before, 1);
+    buffer.reserve_exact(4096);
+    assert_eq!(allocations() - before, 2);
+    drop(buffer);
+    assert_eq!(allocations() - before, 2);
+}
+
+#[test]
+fn each_thread_has_its_own_count() {
+    let before = allocations();
+    let handle = std::thread::spawn(|| {
+        let before = allocations();
+        drop(vec![0_u8; 100]);
+        allocations() - before
+    });
+    let spawned = allocations() - before;
+    assert_eq!(handle.join().unwrap(), 1);
+    assert!(spawned > 0);
+}
+
+#[test]
+#[should_panic(expected = "1 allocation(s) where none is allowed")]
+fn a_forbidden_allocation_panics() {
+    drop(forbid(|| vec![1, 2, 3]));
+}
+
+#[test]
+fn the_request_path_does_not_allocate() {
+    let table = Slots::new(8);
+    let key = table.insert(7).unwrap();
+    let mutex = PiMutex::new(0);
+    let baton = Baton::new(0);
+    let gate = Gate::new(0);
+    let wake = Wake::new().unwrap();
+    forbid(|| {
+        assert_eq!(table.get(key).as_deref(), Some(&7));
+        *mutex.lock() += 1;
+        let holder = baton.claim().unwrap();
+        assert!(matches!(holder.release(), Released::Done));
+        assert_eq!(gate.set(1), 0);
+        assert_eq!(
+            gate.wait_while(1, Deadline::after(Duration::from_micros(1))),
+            1
+        );
+        wake.notify();
+        assert!(wake.drain());
+        assert!(Monotonic::now() > Monotonic::from_nanos(0));
+        let _faults = page_faults();
+    });
+}
+
+#[test]
+fn removing_and_reinserting_does_not_allocate() {
+    let table = Slots::new(8);
+    let mut key = table.insert(0).unwrap();
+    forbid(|| {
+        for value in 1..100 {
+            assert!(table.remove(key));
+            key = table.insert(value).unwrap();
+        }
+    });
+}
