@@ -25,6 +25,8 @@ struct Arguments {
     std::string bind;
 };
 
+const char* const USAGE = "usage: omni_server --ior-file FILE [--bind NAME] [-ORB...]";
+
 Arguments read_arguments(int argc, char** argv) {
     Arguments arguments;
     for (int i = 1; i < argc; ++i) {
@@ -33,9 +35,11 @@ Arguments read_arguments(int argc, char** argv) {
                              : option == "--bind"   ? &arguments.bind
                                                     : nullptr;
         if (value == nullptr || i + 1 == argc)
-            throw std::runtime_error("usage: omni_server --ior-file FILE [--bind NAME] [-ORB...]");
+            throw std::runtime_error(USAGE);
         *value = argv[++i];
     }
+    if (arguments.ior_file.empty())
+        throw std::runtime_error(USAGE);
     return arguments;
 }
 
@@ -149,10 +153,8 @@ void serve(CORBA::ORB_ptr orb, const Arguments& arguments) {
         CosNaming::Name_var name = naming->to_name(arguments.bind.c_str());
         naming->rebind(name, hub);
     }
-    if (!arguments.ior_file.empty()) {
-        CORBA::String_var text = orb->object_to_string(hub);
-        write_file(arguments.ior_file, text);
-    }
+    CORBA::String_var text = orb->object_to_string(hub);
+    write_file(arguments.ior_file, text);
     orb->run();
 }
 

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::hint;
 
-use crate::CdrError;
 use crate::memory;
+use crate::{Arena, CdrError, Decoder, Endian};
 
 /// The memory of one message: 8-aligned, owned, bounded.
 ///
@@ -15,6 +15,7 @@ pub struct Frame {
     len: usize,
     capacity: usize,
     limit: usize,
+    joints: Vec<u32>,
 }
 
 impl Frame {
@@ -28,6 +29,7 @@ impl Frame {
             len: 0,
             capacity: 0,
             limit,
+            joints: Vec::new(),
         };
         frame.resize_storage(capacity.min(limit));
         frame
@@ -61,12 +63,49 @@ impl Frame {
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
+        self.joints.clear();
     }
 
     /// Keeps the first `len` bytes; does nothing if there are fewer.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+        while self.joints.pop_if(|joint| *joint as usize >= len).is_some() {}
+    }
+
+    /// Makes a decoder of the message from the octet `position` on; the origin
+    /// is the start of the frame. Unlike one made of the octets alone, it
+    /// knows of the [joints](Self::join).
+    #[inline]
+    pub fn decoder<'a>(
+        &'a mut self,
+        position: usize,
+        endian: Endian,
+        arena: &'a Arena,
+    ) -> Decoder<'a> {
+        let bytes = &mut memory::bytes_of_mut(&mut self.words)[..self.len];
+        let position = position.min(bytes.len());
+        Decoder::new(&mut bytes[position..], position, endian, arena).with_joints(&self.joints)
+    }
+
+    /// Appends the body of a fragment of GIOP 1.1 to the message.
+    ///
+    /// In GIOP 1.1 values are aligned relative to the header of the fragment
+    /// that they start in, so the place where the fragment begins is kept. In
+    /// GIOP 1.2 fragments are cut where alignment goes on, and
+    /// [`extend_from_slice`](Self::extend_from_slice) joins them.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`] if the frame would grow over its limit; it is
+    /// then unchanged.
+    pub fn join(&mut self, body: &[u8]) -> Result<(), CdrError> {
+        // A frame is never longer than an `unsigned long` can say.
+        let joint = self.len as u32;
+        self.extend_from_slice(body)?;
+        if self.joints.last() != Some(&joint) {
+            self.joints.push(joint);
+        }
+        Ok(())
     }
 
     /// The bytes of the message.

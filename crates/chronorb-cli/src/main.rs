@@ -1,2 +1,33 @@
-//! The command `chronorb`.
-fn main() {}
+//! The command `chronorb`: the demonstration and the IDL compiler.
+
+mod arguments;
+mod idl;
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command, DemoArguments, IdlCommand};
+
+fn main() -> ExitCode {
+    let command = Arguments::parse().command;
+    match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
+        Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
+        Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
+        Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
+        Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
+        Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
+    }
+}
+
+/// The exit status of what was done; a failure is told on standard error.
+fn status(result: Result<(), impl Display>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("chronorb: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -16,7 +16,7 @@ use crate::{
 pub struct Limits {
     /// Number of messages that are in parts at a time.
     pub messages: usize,
-    /// Number of octets of all their parts together.
+    /// Number of octets of all their parts together, headers included.
     pub bytes: usize,
 }
 
@@ -84,7 +84,8 @@ impl Reassembly {
     /// Takes a part of a message, in the order in which they came: a message
     /// of which [fragments follow](MessageHeader::more_fragments), or a
     /// fragment. The result of the last part is the whole message, with a
-    /// header that says so.
+    /// header that says so; it is to be read by [`Frame::decoder`], as in GIOP
+    /// 1.1 alignment begins anew in each fragment.
     ///
     /// A CancelRequest is taken too: the message that it is about is forgotten.
     ///
@@ -143,6 +144,7 @@ impl Reassembly {
             request_id,
             version: header.version,
             endian: header.endian,
+            counted: message.len(),
             frame,
         });
         Ok(())
@@ -168,11 +170,14 @@ impl Reassembly {
         if (open.version, open.endian) != (header.version, header.endian) {
             return Err(FragmentError::Inconsistent);
         }
-        self.count(body.len())?;
-        self.open[at]
-            .frame
-            .extend_from_slice(body)
-            .map_err(|_| FragmentError::TooLarge)?;
+        self.count(message.len())?;
+        let open = &mut self.open[at];
+        open.counted += message.len();
+        let joined = match header.version {
+            Version::V1_1 => open.frame.join(body),
+            _ => open.frame.extend_from_slice(body),
+        };
+        joined.map_err(|_| FragmentError::TooLarge)?;
         if header.more_fragments {
             return Ok(None);
         }
@@ -206,9 +211,9 @@ impl Reassembly {
     }
 
     fn remove(&mut self, at: usize) -> Frame {
-        let frame = self.open.swap_remove(at).frame;
-        self.bytes -= frame.len();
-        frame
+        let open = self.open.swap_remove(at);
+        self.bytes -= open.counted;
+        open.frame
     }
 }
 
@@ -219,6 +224,9 @@ struct Open {
     request_id: Option<u32>,
     version: Version,
     endian: Endian,
+    /// Number of octets of its parts, headers included, so that parts without
+    /// a body count too.
+    counted: usize,
     frame: Frame,
 }
 

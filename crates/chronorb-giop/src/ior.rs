@@ -122,11 +122,18 @@ impl Ior {
     }
 }
 
-/// The text form. A reference whose type id cannot be written, which none
-/// that was read or made from IDL has, is an error.
+/// The text form. A type id that ISO 8859-1 cannot say is left out: it is a
+/// hint, and the reference works without it.
 impl fmt::Display for Ior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let data = self.to_encapsulation().map_err(|_| fmt::Error)?;
+        let data = self
+            .to_encapsulation()
+            .or_else(|_| {
+                let profiles = self.profiles.clone();
+                let type_id = String::new();
+                Self { type_id, profiles }.to_encapsulation()
+            })
+            .map_err(|_| fmt::Error)?;
         f.write_str(PREFIX)?;
         for octet in data {
             for digit in [octet >> 4, octet & 0xf] {

@@ -230,7 +230,7 @@ proptest! {
         let exception = SystemException::new(kind, minor, completed);
         let mut frame = message(Version::V1_2, endian, MessageType::Reply, |e| exception.encode(e))
             .unwrap();
-        prop_assert_eq!(read(&mut frame, |d| SystemException::decode(d)), Ok(exception));
+        prop_assert_eq!(read(&mut frame, SystemException::decode), Ok(exception));
         let id = exception.repository_id();
         prop_assert_eq!(SystemException::from_repository_id(id, minor, completed), Some(exception));
     }
@@ -251,6 +251,66 @@ proptest! {
             let disposition = AddressingDisposition::decode(d);
             assert_eq!(disposition, Ok(AddressingDisposition::Reference));
         });
+    }
+
+    /// A valid message of which some octets are wrong, and that may be cut.
+    #[test]
+    fn broken_messages_are_read_or_refused(
+        version in version(),
+        endian in endian(),
+        key in octets(),
+        as_reference in any::<bool>(),
+        contexts in context_list(),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let ior = reference(&key);
+        let contexts = views(&contexts);
+        let target = if as_reference {
+            Target::Reference { index: 0, ior: &ior }
+        } else {
+            Target::Key(&key)
+        };
+        let request = RequestHeader {
+            request_id: 1,
+            response: ResponseFlags::SyncWithTarget,
+            target,
+            operation: b"ping",
+            contexts: &contexts,
+        };
+        let reply = ReplyHeader {
+            request_id: 1,
+            status: ReplyStatus::LocationForward,
+            contexts: &contexts,
+        };
+        let request = message(version, endian, MessageType::Request, |e| {
+            encode_request(e, version, &request)
+        });
+        let reply = message(version, endian, MessageType::Reply, |e| {
+            encode_reply(e, version, &reply)?;
+            if version >= Version::V1_2 {
+                e.align(8)?;
+            }
+            ior.encode(e)
+        });
+        for mut frame in [request.unwrap(), reply.unwrap()] {
+            for (at, value) in &damage {
+                let octets = frame.as_mut_slice();
+                octets[at.index(octets.len())] = *value;
+            }
+            frame.truncate(cut.index(frame.len() + 1));
+            let _ = next_message(frame.as_slice(), 1 << 16);
+            let _ = reply_id(frame.as_slice());
+            let arena = Arena::new(1024);
+            let mut d = frame.decoder(HEADER_LEN, endian, &arena);
+            if let Ok(header) = RequestHeader::decode(&mut d, version) {
+                header.target.key();
+            }
+            let mut d = frame.decoder(HEADER_LEN, endian, &arena);
+            if ReplyHeader::decode(&mut d, version).is_ok() {
+                let _ = Ior::decode(&mut d);
+            }
+        }
     }
 
     #[test]
@@ -293,7 +353,7 @@ fn a_cancel_request_names_its_request() {
         |e| encode_cancel_request(e, 7),
     )
     .unwrap();
-    assert_eq!(read(&mut frame, |d| decode_cancel_request(d)), Ok(7));
+    assert_eq!(read(&mut frame, decode_cancel_request), Ok(7));
 }
 
 #[test]

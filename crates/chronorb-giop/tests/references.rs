@@ -144,6 +144,22 @@ fn the_nil_reference_has_a_text_too() {
 }
 
 #[test]
+fn every_reference_has_a_text() {
+    for type_id in ["IDL:漢:1.0", "IDL:\0:1.0"] {
+        let profiles = vec![TaggedProfile {
+            tag: 7,
+            data: vec![1],
+        }];
+        let ior = Ior {
+            type_id: type_id.into(),
+            profiles,
+        };
+        let read: Ior = ior.to_string().parse().unwrap();
+        assert_eq!((read.type_id.as_str(), read.profiles), ("", ior.profiles));
+    }
+}
+
+#[test]
 fn a_big_endian_profile_is_read() {
     let octets = b"\0\x01\x02\0\0\0\0\x02h\0\0\x50\0\0\0\x01k\0\0\0\0\0\0\0";
     let profile = IiopProfile::decode(octets).unwrap();

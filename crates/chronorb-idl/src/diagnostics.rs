@@ -182,12 +182,15 @@ impl Diagnostic {
             .with_code(self.code)
             .with_message(printable(&self.message))
             .with_config(config);
-        for (order, label) in shown.iter().enumerate() {
+        for (number, label) in shown.iter().enumerate() {
+            // One excerpt for each file, that of the fault first, in the order of lines.
+            let elsewhere = label.span.file != primary.span.file;
+            let order = label.location.line as i32;
             report.add_label(
                 ariadne::Label::new(excerpts.range(label))
                     .with_message(printable(&label.text))
-                    .with_color(if order == 0 { tint } else { Color::Cyan })
-                    .with_order(order as i32),
+                    .with_color(if number == 0 { tint } else { Color::Cyan })
+                    .with_order(if elsewhere { order } else { order - i32::MAX }),
             );
         }
         for label in hidden {
@@ -357,7 +360,8 @@ impl Excerpts<'_> {
 
     fn range(&self, label: &Label) -> (u32, Range<usize>) {
         let text = &self.files[label.span.file as usize].text;
-        let (start, mut end) = (label.span.start as usize, label.span.end as usize);
+        let boundary = |at: u32| text.ceil_char_boundary(at as usize);
+        let (start, mut end) = (boundary(label.span.start), boundary(label.span.end));
         // An empty range at the end of a line would be drawn on the next one.
         if end <= start {
             end = start + text[start..].chars().next().map_or(0, char::len_utf8);

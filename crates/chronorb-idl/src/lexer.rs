@@ -424,8 +424,10 @@ impl Lexer {
             self.at += c.len_utf8();
         }
         let text = &self.source.text[start..self.at];
-        if self.source.lossy && text.contains('\u{fffd}') {
-            self.not_utf8(start, sink);
+        if self.source.lossy
+            && let Some(offset) = text.find('\u{fffd}')
+        {
+            self.not_utf8(start + offset, sink);
             return;
         }
         let shown: String = text.chars().take(20).flat_map(char::escape_debug).collect();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chronorb_idl::{Options, compile};
+use chronorb_idl::{Options, Severity, compile};
 
 #[test]
 fn accepted_files_compile_without_a_warning() {
@@ -19,7 +19,7 @@ fn accepted_files_compile_without_a_warning() {
 }
 
 #[test]
-fn rejected_files_get_the_expected_error_first() {
+fn rejected_files_get_the_expected_error_and_no_other() {
     for file in files("reject") {
         let text = fs::read_to_string(&file).unwrap();
         let expected = text
@@ -33,6 +33,7 @@ fn rejected_files_get_the_expected_error_first() {
         let found: Vec<String> = failure
             .diagnostics
             .iter()
+            .filter(|finding| finding.severity == Severity::Error)
             .map(|error| {
                 let at = &error.labels[0].location;
                 format!("{} {}:{}", error.code, at.line, at.column)

@@ -4,8 +4,11 @@
 //! ([`Environment`]) and reports what it found, for people ([`text_table`], [`html`]) and for programs
 //! ([`Figures`]).
 
+pub mod demo;
+
 mod comparison;
 mod environment;
+mod idl;
 mod report;
 mod series;
 mod stats;

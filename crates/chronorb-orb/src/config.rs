@@ -187,7 +187,10 @@ impl OrbConfig {
         if options.iter().any(|(s, ..)| s.key == "listen_endpoints") {
             self.listen_endpoints.clear();
         }
-        if options.iter().any(|(s, ..)| s.key == "lane_listen_endpoints") {
+        if options
+            .iter()
+            .any(|(s, ..)| s.key == "lane_listen_endpoints")
+        {
             self.lane_listen_endpoints.clear();
         }
     }
@@ -198,10 +201,14 @@ impl OrbConfig {
             problem,
         };
         let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
-        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| bad(e.to_string()))?;
+        let table: toml::Table = text
+            .parse()
+            .map_err(|e: toml::de::Error| bad(e.to_string()))?;
         let origin = path.display().to_string();
         for (key, value) in &table {
-            let setting = SETTINGS.iter().find(|s| s.key == *key && s.key != CONFIG_FILE);
+            let setting = SETTINGS
+                .iter()
+                .find(|s| s.key == *key && s.key != CONFIG_FILE);
             let setting = setting.ok_or_else(|| ConfigError::Unknown {
                 origin: origin.clone(),
                 name: key.clone(),
@@ -365,7 +372,9 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "arena_size",
         options: &["-ORBArenaSize"],
-        apply: |config, text| number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize),
+        apply: |config, text| {
+            number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize)
+        },
     },
     Setting {
         key: "request_timeout",
@@ -446,7 +455,9 @@ fn texts(value: &toml::Value) -> Vec<String> {
         toml::Value::Table(table) => table
             .iter()
             .flat_map(|(key, value)| {
-                texts(value).into_iter().map(move |text| format!("{key}={text}"))
+                texts(value)
+                    .into_iter()
+                    .map(move |text| format!("{key}={text}"))
             })
             .collect(),
         toml::Value::Integer(n) => vec![n.to_string()],
@@ -485,12 +496,16 @@ mod tests {
         let config = OrbConfig::read(&mut line).expect("a correct command line");
         assert_eq!(line, args("prog|--mine|x"));
         assert_eq!(config.threads, 2);
-        assert_eq!(config.init_refs, [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]);
+        assert_eq!(
+            config.init_refs,
+            [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]
+        );
     }
 
     #[test]
     fn lanes_take_two_arguments_or_one() {
-        let mut line = args("-ORBLaneEndpoint|1:0|iiop://:4000|-ORBLaneListenEndpoints|1:1 iiop://:4001");
+        let mut line =
+            args("-ORBLaneEndpoint|1:0|iiop://:4000|-ORBLaneListenEndpoints|1:1 iiop://:4001");
         let config = OrbConfig::read(&mut line).expect("a correct command line");
         let ports: Vec<_> = config
             .lane_listen_endpoints

@@ -145,6 +145,8 @@ impl RealTime {
             eprintln!("chronorb:   {}: {}", missing.what, missing.cost);
             eprintln!("chronorb:   to grant it: {}", missing.remedy);
         }
-        eprintln!("chronorb:   -ORBRealTime off says that this is meant; -ORBRealTime required refuses to run like this.");
+        eprintln!(
+            "chronorb:   -ORBRealTime off says that this is meant; -ORBRealTime required refuses to run like this."
+        );
     }
 }

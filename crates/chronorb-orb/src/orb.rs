@@ -147,7 +147,9 @@ impl Orb {
     pub fn run(&self) {
         while self.core.state.get() != STOPPED {
             let state = self.core.state.get();
-            self.core.state.wait_while(state, Deadline::after(LOOK_AGAIN));
+            self.core
+                .state
+                .wait_while(state, Deadline::after(LOOK_AGAIN));
         }
     }
 

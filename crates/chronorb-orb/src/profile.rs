@@ -51,7 +51,10 @@ impl Profile {
     /// # Errors
     /// `CODESET_INCOMPATIBLE` (OMG minor 1) where there is no common code set.
     pub(crate) fn text(&self) -> Result<(TextForm, Option<[u8; 12]>), SystemException> {
-        let server = self.code_sets.as_ref().filter(|_| self.version > Version::V1_0);
+        let server = self
+            .code_sets
+            .as_ref()
+            .filter(|_| self.version > Version::V1_0);
         let Some(server) = server else {
             return Ok((self.version.text(CharSet::Latin1), None));
         };

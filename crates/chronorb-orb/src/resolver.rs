@@ -80,13 +80,17 @@ pub(crate) fn string_to_object(
         ObjectUrl::Corbaloc { addresses, key } => corbaloc(&addresses, &key)?,
         ObjectUrl::CorbalocRir { key } => {
             let name = String::from_utf8_lossy(&key).into_owned();
-            let name = if name.is_empty() { "NameService".to_owned() } else { name };
+            let name = if name.is_empty() {
+                "NameService".to_owned()
+            } else {
+                name
+            };
             return resolve(core, &name, depth)?
                 .ok_or_else(|| bad_param(minor::BAD_SCHEME_SPECIFIC));
         }
         ObjectUrl::File(path) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(|_| bad_param(minor::STRING_TO_OBJECT))?;
+            let text =
+                std::fs::read_to_string(path).map_err(|_| bad_param(minor::STRING_TO_OBJECT))?;
             return string_to_object(core, text.trim(), depth + 1);
         }
         // A name has to be resolved by the naming service, which is not part of the ORB core.

@@ -27,7 +27,9 @@ fn results_stay_in_the_scope_until_the_next_call() -> Result<(), SystemException
     let mut scope = Scope::new(4096);
     for text in ["first", "second"] {
         let operation = Operation::twoway("echo");
-        let reply = s.object.invoke(&mut scope, &operation, &|e| e.write_str(text))?;
+        let reply = s
+            .object
+            .invoke(&mut scope, &operation, &|e| e.write_str(text))?;
         let Reply::Normal(mut d) = reply else {
             panic!("a result")
         };
@@ -41,12 +43,9 @@ fn great_messages_pass_both_ways() -> Result<(), SystemException> {
     let s = served();
     for size in [0, 1, 65_000, 66_000, 1 << 20, 5 << 20] {
         let octets: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
-        let back = call(
-            &s.object,
-            "octets",
-            &|e| e.write_octet_seq(&octets),
-            |d| Ok(d.read_octet_seq()?.to_vec()),
-        )?;
+        let back = call(&s.object, "octets", &|e| e.write_octet_seq(&octets), |d| {
+            Ok(d.read_octet_seq()?.to_vec())
+        })?;
         assert!(back == octets, "{size} octets");
     }
     Ok(())
@@ -56,7 +55,9 @@ fn great_messages_pass_both_ways() -> Result<(), SystemException> {
 fn a_message_over_the_limit_is_refused_before_it_is_sent() {
     let s = served();
     let octets = vec![0; 17 << 20];
-    let result = call(&s.object, "octets", &|e| e.write_octet_seq(&octets), |_| Ok(()));
+    let result = call(&s.object, "octets", &|e| e.write_octet_seq(&octets), |_| {
+        Ok(())
+    });
     let (kind, completed) = kind_and_completion(result);
     assert_eq!(kind, SystemExceptionKind::ImpLimit);
     assert_eq!(completed, CompletionStatus::No);
@@ -77,7 +78,9 @@ fn a_user_exception_arrives_with_its_members() -> Result<(), SystemException> {
     let s = served();
     let mut scope = Scope::new(4096);
     let operation = Operation::twoway("refuse");
-    let reply = s.object.invoke(&mut scope, &operation, &|e| e.write_str("because"))?;
+    let reply = s
+        .object
+        .invoke(&mut scope, &operation, &|e| e.write_str("because"))?;
     let Reply::UserException(id, mut d) = reply else {
         panic!("a user exception")
     };
@@ -140,7 +143,9 @@ fn objects_tell_what_they_are() -> Result<(), SystemException> {
 fn a_deactivated_object_does_not_exist() {
     let s = served();
     let root = s.server.root_poa().expect("it exists");
-    let id = root.reference_to_id(&s.object).expect("it is of the root POA");
+    let id = root
+        .reference_to_id(&s.object)
+        .expect("it is of the root POA");
     root.deactivate_object(&id).expect("it was active");
     let (kind, completed) = kind_and_completion(add(&s.object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::ObjectNotExist);
@@ -153,7 +158,9 @@ fn a_deactivated_object_does_not_exist() {
 fn a_stale_reference_never_leads_to_a_newer_object() {
     let s = served();
     let root = s.server.root_poa().expect("it exists");
-    let id = root.reference_to_id(&s.object).expect("it is of the root POA");
+    let id = root
+        .reference_to_id(&s.object)
+        .expect("it is of the root POA");
     root.deactivate_object(&id).expect("it was active");
     let newer = root
         .serve(ProbeSkeleton(s.probe.clone()))
@@ -166,7 +173,8 @@ fn a_stale_reference_never_leads_to_a_newer_object() {
 #[test]
 fn oneway_calls_arrive() -> Result<(), SystemException> {
     let s = served();
-    s.object.invoke_oneway(&Operation::oneway("note"), &|_| Ok(()))?;
+    s.object
+        .invoke_oneway(&Operation::oneway("note"), &|_| Ok(()))?;
     s.probe.gate.reach(1);
     assert_eq!(s.probe.notes.load(Ordering::Relaxed), 1);
     Ok(())
@@ -204,7 +212,9 @@ fn user_ids_name_objects_across_restarts() {
             .create_poa("radar", Some(root.manager()), &policies)
             .expect("the policies agree");
         let servant = ProbeSkeleton(Default::default());
-        radar.activate_object_with_id("antenna/1", servant).expect("it is free");
+        radar
+            .activate_object_with_id("antenna/1", servant)
+            .expect("it is free");
         root.manager().activate().expect("it was not deactivated");
         let object = radar
             .id_to_reference(&ObjectId::from("antenna/1"))
@@ -219,9 +229,13 @@ fn user_ids_name_objects_across_restarts() {
     assert_eq!(second.object_to_string(&object), text);
     let client = orb();
     let object = client.string_to_object(&text).expect("the reference reads");
-    let id = call(&object, "id", &|_| Ok(()), |d| Ok(d.read_octet_seq()?.to_vec()));
+    let id = call(&object, "id", &|_| Ok(()), |d| {
+        Ok(d.read_octet_seq()?.to_vec())
+    });
     assert_eq!(id.as_deref(), Ok(&b"antenna/1"[..]));
-    second.shutdown(true).expect("it is not called by a servant");
+    second
+        .shutdown(true)
+        .expect("it is not called by a servant");
 }
 
 #[test]
@@ -239,7 +253,10 @@ fn a_transient_reference_does_not_survive_a_restart() {
     let text = first.server.object_to_string(&first.object);
     drop(first);
     let second = start();
-    let object = second.client.string_to_object(&text).expect("the reference reads");
+    let object = second
+        .client
+        .string_to_object(&text)
+        .expect("the reference reads");
     let (kind, _) = kind_and_completion(add(&object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::ObjectNotExist);
 }
@@ -275,12 +292,19 @@ fn initial_references_come_from_the_configuration() -> Result<(), Box<dyn std::e
     let client = orb_with(|config| {
         config.init_refs = vec![
             ("Probe".to_owned(), text.clone()),
-            ("Filed".to_owned(), format!("file://{}", file.path().display())),
+            (
+                "Filed".to_owned(),
+                format!("file://{}", file.path().display()),
+            ),
             ("Again".to_owned(), "corbaloc:rir:/Probe".to_owned()),
         ];
     });
     for name in ["Probe", "Filed", "Again"] {
-        assert_eq!(add(&client.resolve_initial_references(name)?, 1, 2)?, 3, "{name}");
+        assert_eq!(
+            add(&client.resolve_initial_references(name)?, 1, 2)?,
+            3,
+            "{name}"
+        );
     }
     assert_eq!(
         client.resolve_initial_references("Nobody"),
@@ -292,16 +316,29 @@ fn initial_references_come_from_the_configuration() -> Result<(), Box<dyn std::e
 #[test]
 fn texts_that_are_no_references_are_bad_param() {
     let client = orb();
-    for text in ["", "IOR:", "IOR:zz", "corbaloc:", "http://x", "file:///does/not/exist"] {
+    for text in [
+        "",
+        "IOR:",
+        "IOR:zz",
+        "corbaloc:",
+        "http://x",
+        "file:///does/not/exist",
+    ] {
         let result = client.string_to_object(text);
-        assert_eq!(kind_and_completion(result).0, SystemExceptionKind::BadParam, "{text:?}");
+        assert_eq!(
+            kind_and_completion(result).0,
+            SystemExceptionKind::BadParam,
+            "{text:?}"
+        );
     }
 }
 
 #[test]
 fn after_shutdown_every_use_is_bad_inv_order() {
     let s = served();
-    s.client.shutdown(true).expect("it is not called by a servant");
+    s.client
+        .shutdown(true)
+        .expect("it is not called by a servant");
     let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::BadInvOrder);
     let (kind, _) = kind_and_completion(s.client.root_poa());

@@ -66,7 +66,9 @@ const CLOSE_CONNECTION: &[u8] = b"GIOP\x01\x02\x01\x05\x00\x00\x00\x00";
 
 fn answer_once(mut stream: TcpStream) {
     let id = read_request(&mut stream);
-    stream.write_all(&reply(id, 7)).expect("the client is there");
+    stream
+        .write_all(&reply(id, 7))
+        .expect("the client is there");
 }
 
 #[test]
@@ -86,17 +88,25 @@ fn a_server_killed_during_the_call_is_comm_failure_maybe_completed() {
         read_request(&mut stream);
     }]);
     let result = add(&object_at(&orb(), address), 1, 1);
-    assert_eq!(kind_and_completion(result), (CommFailure, CompletionStatus::Maybe));
+    assert_eq!(
+        kind_and_completion(result),
+        (CommFailure, CompletionStatus::Maybe)
+    );
 }
 
 #[test]
 fn a_reply_cut_short_is_comm_failure() {
     let address = scripted([|mut stream| {
         let id = read_request(&mut stream);
-        stream.write_all(&reply(id, 7)[..20]).expect("the client is there");
+        stream
+            .write_all(&reply(id, 7)[..20])
+            .expect("the client is there");
     }]);
     let result = add(&object_at(&orb(), address), 1, 1);
-    assert_eq!(kind_and_completion(result), (CommFailure, CompletionStatus::Maybe));
+    assert_eq!(
+        kind_and_completion(result),
+        (CommFailure, CompletionStatus::Maybe)
+    );
 }
 
 #[test]
@@ -108,7 +118,10 @@ fn a_server_that_never_answers_is_timeout() {
     }]);
     let object = object_at(&orb(), address).with_timeout(Duration::from_millis(50));
     let result = add(&object, 1, 1);
-    assert_eq!(kind_and_completion(result), (Timeout, CompletionStatus::Maybe));
+    assert_eq!(
+        kind_and_completion(result),
+        (Timeout, CompletionStatus::Maybe)
+    );
 }
 
 #[test]
@@ -124,7 +137,10 @@ fn a_server_that_drips_its_reply_is_timeout_all_the_same() {
     }]);
     let object = object_at(&orb(), address).with_timeout(Duration::from_millis(60));
     let result = add(&object, 1, 1);
-    assert_eq!(kind_and_completion(result), (Timeout, CompletionStatus::Maybe));
+    assert_eq!(
+        kind_and_completion(result),
+        (Timeout, CompletionStatus::Maybe)
+    );
 }
 
 #[test]
@@ -148,7 +164,9 @@ fn an_orderly_close_is_no_failure() {
     let address = scripted([
         |mut stream: TcpStream| {
             read_request(&mut stream);
-            stream.write_all(CLOSE_CONNECTION).expect("the client is there");
+            stream
+                .write_all(CLOSE_CONNECTION)
+                .expect("the client is there");
         },
         answer_once,
     ]);
@@ -163,7 +181,10 @@ fn a_server_that_always_closes_is_transient() {
     }
     let address = scripted([close; 8]);
     let result = add(&object_at(&orb(), address), 1, 1);
-    assert_eq!(kind_and_completion(result), (Transient, CompletionStatus::No));
+    assert_eq!(
+        kind_and_completion(result),
+        (Transient, CompletionStatus::No)
+    );
 }
 
 #[test]
@@ -207,7 +228,10 @@ fn rubbish_for_a_reply_is_marshal() {
             let _ = stream.read(&mut [0; 16]);
         });
         let result = add(&object_at(&orb(), address), 1, 1);
-        assert_eq!(kind_and_completion(result), (Marshal, CompletionStatus::Maybe));
+        assert_eq!(
+            kind_and_completion(result),
+            (Marshal, CompletionStatus::Maybe)
+        );
         server.join().expect("the script ran");
     }
 }
@@ -219,7 +243,9 @@ fn a_forward_to_itself_ends() {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let url = format!("corbaloc:iiop:1.2@127.0.0.1:{}/Loop", profile.port);
     let circle = s.client.string_to_object(&url).expect("a correct URL");
-    s.server.register_initial_reference("Loop", &circle).expect("it is free");
+    s.server
+        .register_initial_reference("Loop", &circle)
+        .expect("it is free");
     let exception = add(&circle, 1, 1).expect_err("a loop");
     assert_eq!(exception.minor, minor::FORWARD_LOOP);
 }
@@ -239,9 +265,14 @@ fn a_wrong_key_is_object_not_exist() {
 fn a_server_that_went_away_in_order_is_transient_and_its_successor_serves() {
     let s = served();
     assert_eq!(add(&s.object, 1, 1), Ok(2));
-    s.server.shutdown(true).expect("it is not called by a servant");
+    s.server
+        .shutdown(true)
+        .expect("it is not called by a servant");
     let result = add(&s.object, 1, 1);
-    assert_eq!(kind_and_completion(result), (Transient, CompletionStatus::No));
+    assert_eq!(
+        kind_and_completion(result),
+        (Transient, CompletionStatus::No)
+    );
 }
 
 #[test]
@@ -250,5 +281,8 @@ fn oneway_calls_to_nobody_say_so() {
     let orb = orb_with(|config| config.connect_timeout = Duration::from_secs(1));
     let object = object_at(&orb, closed.expect("a free port"));
     let result = object.invoke_oneway(&Operation::oneway("note"), &|_| Ok(()));
-    assert_eq!(kind_and_completion(result), (Transient, CompletionStatus::No));
+    assert_eq!(
+        kind_and_completion(result),
+        (Transient, CompletionStatus::No)
+    );
 }

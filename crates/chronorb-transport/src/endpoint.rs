@@ -88,11 +88,9 @@ fn parse_options(text: &str) -> Result<(Option<String>, u16), String> {
                 hostname_in_ior = Some(value.to_owned());
             }
             Some(("portspan", value)) => {
-                port_span = value
-                    .parse()
-                    .ok()
-                    .filter(|span| *span > 0)
-                    .ok_or_else(|| format!("the portspan {value:?} is not a number from 1 to 65535"))?;
+                port_span = value.parse().ok().filter(|span| *span > 0).ok_or_else(|| {
+                    format!("the portspan {value:?} is not a number from 1 to 65535")
+                })?;
             }
             _ => return Err(format!("the option {option:?} is not known")),
         }
@@ -131,8 +129,7 @@ fn split_address(text: &str) -> Result<(String, u16), String> {
     Ok((host.to_owned(), port))
 }
 
-const EXPECTED: &str =
-    "scheme://[version@]host[:port][,…][/hostname_in_ior=name&portspan=n], for example iiop://:2809";
+const EXPECTED: &str = "scheme://[version@]host[:port][,…][/hostname_in_ior=name&portspan=n], for example iiop://:2809";
 
 #[cfg(test)]
 mod tests {

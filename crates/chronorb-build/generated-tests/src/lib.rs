@@ -19,3 +19,8 @@ pub mod types {
 pub mod names {
     chronorb::include_idl!("names");
 }
+
+/// Inheritance by two ways, types inside types, and interfaces without anything.
+pub mod shapes {
+    chronorb::include_idl!("shapes");
+}

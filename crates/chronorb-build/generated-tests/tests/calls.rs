@@ -4,9 +4,9 @@ mod support;
 
 use chronorb::{Char, Object, Scope};
 use chronorb_generated_tests::types::house::{
-    Busy, Code, Color, FAVOURITE, FailingObjectError, FirstError, Plain, FourOut, GREETING, Kitchen,
+    Busy, Code, Color, FAVOURITE, FailingObjectError, FirstError, FourOut, GREETING, Kitchen,
     LEAST, LETTER, Level, Listener, MAX_ITEMS, NodeBuf, NodesErrorBuf, NotFoundBuf, Numbered,
-    SetFailingObjectErrorBuf, TINY, ThirdErrorBuf, TreeBuf, WIDE_PI, base,
+    Plain, SetFailingObjectErrorBuf, TINY, ThirdErrorBuf, TreeBuf, WIDE_PI, base,
 };
 
 use support::{Served, fixed, node, tree};
@@ -14,9 +14,11 @@ use support::{Served, fixed, node, tree};
 #[test]
 fn fixed_types_go_there_and_back() {
     let kitchen = Served::new();
-    let (a, mut b) = (fixed(), Plain::default());
+    let a = fixed();
+    let other = Plain { g: 7, ..a };
+    let mut b = other;
     let (result, c) = kitchen.fixed_parts(&a, &mut b).expect("called");
-    assert_eq!((result, b, c), (a, a, Plain::default()));
+    assert_eq!((result, b, c), (a, a, other));
 }
 
 #[test]
@@ -64,10 +66,18 @@ fn more_than_three_results_come_as_a_struct() {
     let kitchen = Served::new();
     let mut e = "inout".to_owned();
     let out = kitchen.many("in", &mut e).expect("called");
-    assert_eq!((out.result.as_str(), out.b.as_str(), e.as_str()), ("result", "inout", "in"));
+    assert_eq!(
+        (out.result.as_str(), out.b.as_str(), e.as_str()),
+        ("result", "inout", "in")
+    );
     assert_eq!((out.c, out.d), (9, [[1.0, 2.0]; 3]));
 
-    let expected = FourOut { result: 1, x: 2, y: 3, z: 4 };
+    let expected = FourOut {
+        result: 1,
+        x: 2,
+        y: 3,
+        z: 4,
+    };
     assert_eq!(kitchen.four().expect("called"), expected);
 }
 
@@ -76,8 +86,10 @@ fn references_are_passed_in_all_directions() {
     let kitchen = Served::new();
     let listener: Listener = kitchen.clone().into();
     let object: &Object = kitchen.as_object();
-    let mut b = Some(listener.clone());
-    let (old, a) = kitchen.references(None, &mut b, Some(object)).expect("called");
+    let mut b = Some(listener);
+    let (old, a) = kitchen
+        .references(None, &mut b, Some(object))
+        .expect("called");
     assert!(b.is_none() && a.is_none());
     assert_eq!(old.expect("not nil").heard().expect("called"), 0);
 
@@ -99,10 +111,15 @@ fn arrays_enums_and_characters_go_there_and_back() {
 
     let mut color = Color::Red;
     let colors = kitchen.enums(Color::DarkGreen, &mut color).expect("called");
-    assert_eq!((colors, color), ((Color::Red, Color::Blue), Color::DarkGreen));
+    assert_eq!(
+        (colors, color),
+        ((Color::Red, Color::Blue), Color::DarkGreen)
+    );
 
     let (mut b, mut d) = (Char(b'1'), false);
-    let result = kitchen.characters('\u{20ac}', &mut b, &mut d).expect("called");
+    let result = kitchen
+        .characters('\u{20ac}', &mut b, &mut d)
+        .expect("called");
     assert_eq!((result, b, d), (('\u{20ac}', WIDE_PI), Char(b'2'), true));
 }
 
@@ -111,7 +128,10 @@ fn octets_strings_and_sequences_go_there_and_back() {
     let kitchen = Served::new();
     let mut b = vec![1];
     let octets = kitchen.octets(&[1, 2, 3, 4, 5], &mut b).expect("called");
-    assert_eq!((octets, b), ((vec![1], vec![1, 2, 3, 4, 5]), vec![1, 2, 3, 4]));
+    assert_eq!(
+        (octets, b),
+        ((vec![1], vec![1, 2, 3, 4, 5]), vec![1, 2, 3, 4])
+    );
 
     let mut b = "\u{1f600}".to_owned();
     let (result, lines) = kitchen.wide("gr\u{fc}n", &mut b).expect("called");
@@ -138,8 +158,13 @@ fn bounds_hold_in_both_directions() {
     call(&["123456789"], "c").expect_err("too long an element");
     call(&[code], "123456").expect_err("too long a wide string");
 
-    assert_eq!(kitchen.at_most_four("abcd").expect("within the bound"), "abcd");
-    kitchen.at_most_four("abcde").expect_err("too long an argument");
+    assert_eq!(
+        kitchen.at_most_four("abcd").expect("within the bound"),
+        "abcd"
+    );
+    kitchen
+        .at_most_four("abcde")
+        .expect_err("too long an argument");
     kitchen.at_most_four("long").expect_err("too long a result");
 }
 
@@ -147,11 +172,17 @@ fn bounds_hold_in_both_directions() {
 fn exceptions_arrive_as_what_they_are() {
     let kitchen = Served::new();
     assert_eq!(kitchen.first(), Err(FirstError::Busy(Busy)));
-    assert_eq!(kitchen.second(), Err(FirstError::Numbered(Numbered { number: 5 })));
+    assert_eq!(
+        kitchen.second(),
+        Err(FirstError::Numbered(Numbered { number: 5 }))
+    );
 
     let error = kitchen.third("x").expect_err("an exception");
     let place = Level { px: 1.0, qty: 2 };
-    let expected = NotFoundBuf { what: "x".to_owned(), r#where: place };
+    let expected = NotFoundBuf {
+        what: "x".to_owned(),
+        r#where: place,
+    };
     assert_eq!(error, ThirdErrorBuf::NotFound(expected));
     assert_eq!(
         error.to_string(),
@@ -172,7 +203,9 @@ fn an_inout_stays_as_it_was_where_the_call_fails() {
     let error = kitchen
         .nodes(&a.as_view_in(&arena).expect("room"), &mut b)
         .expect_err("an exception");
-    assert!(matches!(error, NodesErrorBuf::NotFound(NotFoundBuf { what, .. }) if what == "missing"));
+    assert!(
+        matches!(error, NodesErrorBuf::NotFound(NotFoundBuf { what, .. }) if what == "missing")
+    );
     assert_eq!(b, before);
 }
 
@@ -190,9 +223,15 @@ fn attributes_are_read_set_and_raise() {
         .expect("called");
     assert_eq!(kitchen.favourite_node().expect("called"), favourite);
 
-    assert_eq!(kitchen.failing_object(), Err(FailingObjectError::Busy(Busy)));
+    assert_eq!(
+        kitchen.failing_object(),
+        Err(FailingObjectError::Busy(Busy))
+    );
     let error = kitchen.set_failing_object(None).expect_err("an exception");
-    assert_eq!(error, SetFailingObjectErrorBuf::Numbered(Numbered { number: 3 }));
+    assert_eq!(
+        error,
+        SetFailingObjectErrorBuf::Numbered(Numbered { number: 3 })
+    );
 }
 
 #[test]
@@ -204,7 +243,11 @@ fn a_base_is_called_through_the_derived_and_by_itself() {
     let listener: Listener = kitchen.clone().into();
     let error = listener.checked(&[]).expect_err("an exception");
     assert_eq!(error.to_string(), "inner (n: 3)");
-    assert!(Kitchen::narrow(listener.as_object()).expect("called").is_some());
+    assert!(
+        Kitchen::narrow(listener.as_object())
+            .expect("called")
+            .is_some()
+    );
 }
 
 #[test]
@@ -232,9 +275,8 @@ fn assert_same_tree(tree: &TreeBuf, expected: &TreeBuf) {
     assert_eq!(tree.deep, expected.deep);
     assert_eq!(tree.two, expected.two);
     assert!(tree.one.is_some());
-    let are_some = |listeners: &[Option<Listener>]| {
-        listeners.iter().map(Option::is_some).collect::<Vec<_>>()
-    };
+    let are_some =
+        |listeners: &[Option<Listener>]| listeners.iter().map(Option::is_some).collect::<Vec<_>>();
     assert_eq!(are_some(&tree.many), are_some(&expected.many));
     assert_eq!(are_some(&tree.some), are_some(&expected.some));
 }

@@ -15,7 +15,10 @@ impl lib::FromServant for Converter {
     ) -> Result<(lib::Result<'a>, lib::Send), lib::ConvertError<'a>> {
         match b.rest.len() {
             0 => Err(lib::Ok_.into()),
-            1 => Err(lib::Err_ { text: b.rest[0].text }.into()),
+            1 => Err(lib::Err_ {
+                text: b.rest[0].text,
+            }
+            .into()),
             2 => Err(lib::System { n: 2 }.into()),
             _ => Ok((a.inside, lib::Send::default())),
         }
@@ -29,14 +32,7 @@ impl lib::FromServant for Converter {
         Ok(d)
     }
 
-    fn r#gen(
-        &self,
-        _: &Call<'_>,
-        _: i32,
-        _: i32,
-        _: i32,
-        _: i32,
-    ) -> Result<(), SystemException> {
+    fn r#gen(&self, _: &Call<'_>, _: i32, _: i32, _: i32, _: i32) -> Result<(), SystemException> {
         Ok(())
     }
 
@@ -77,4 +73,3 @@ fn types_named_like_those_of_the_library_are_told_from_them() {
     let error: lib::ConvertError<'_> = lib::System { n: 4 }.into();
     assert_eq!(error.to_string(), "system (n: 4)");
 }
-

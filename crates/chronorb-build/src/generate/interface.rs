@@ -38,15 +38,15 @@ impl Context<'_> {
             let variable = self.has_variable_values(method);
             return match form {
                 Form::Owned if variable => {
-                    let name = format!("{}Buf", outs.rust_name);
+                    let name = format!("{outs}Buf");
                     self.path_beside(method.interface, &name)
                 }
                 Form::View if variable => {
-                    let path = self.path_beside(method.interface, &outs.rust_name);
+                    let path = self.path_beside(method.interface, outs);
                     let lifetime = lifetime.of_type();
                     quote! { #path<#lifetime> }
                 }
-                _ => self.path_beside(method.interface, &outs.rust_name),
+                _ => self.path_beside(method.interface, outs),
             };
         }
         let types: Vec<_> = method
@@ -125,7 +125,7 @@ impl Context<'_> {
                 Form::Owned if self.has_variable_values(method) => "Buf",
                 _ => "",
             };
-            let path = self.path_beside(method.interface, &format!("{}{suffix}", outs.rust_name));
+            let path = self.path_beside(method.interface, &format!("{outs}{suffix}"));
             let fields = method.value_idents().into_iter().zip(values);
             let fields = fields.map(|(name, value)| {
                 if name == value.to_string() {
@@ -181,7 +181,7 @@ fn outs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let Some(outs) = &method.outs else {
         return TokenStream::new();
     };
-    let name = ident(&outs.rust_name);
+    let name = ident(outs);
     let doc = format!(" What {} returns.", method.what);
     let names = method.value_idents();
     let docs: Vec<_> = method

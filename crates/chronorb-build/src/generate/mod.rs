@@ -56,6 +56,7 @@ pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, Gene
     let rt = context::rt();
     let file = syn::parse2(quote! {
         #[allow(
+            nonstandard_style,
             single_use_lifetimes,
             unreachable_pub,
             unused,

@@ -1,10 +1,12 @@
 //! Which Rust name each IDL definition gets.
 
 mod case;
+mod method;
 mod scope;
 mod table;
 
 pub(crate) use case::{pascal, screaming, sentence, snake};
+pub(crate) use method::{Method, MethodParam};
 pub(crate) use scope::Claims;
 pub use scope::Place;
-pub(crate) use table::{Method, MethodParam, Names, rename};
+pub(crate) use table::{Names, rename};

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use chronorb_idl::model::{
-    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode, Type,
+    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode,
 };
 
+use super::method::{Method, MethodError, MethodParam};
 use super::{Claims, Place, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
@@ -17,80 +18,6 @@ pub(crate) struct Names<'m> {
     items: Vec<(Vec<String>, String)>,
     /// By interface: its own operations and attribute accessors, in order.
     methods: HashMap<DefId, Vec<Method<'m>>>,
-}
-
-/// An operation, or the reading or setting of an attribute.
-#[derive(Clone, Debug)]
-pub(crate) struct Method<'m> {
-    /// The interface that declares it.
-    pub(crate) interface: DefId,
-    /// As in the IDL, for documentation: ``operation `ping` ``.
-    pub(crate) what: String,
-    /// The name on the wire.
-    pub(crate) wire_name: String,
-    /// The name of the Rust method.
-    pub(crate) rust_name: String,
-    pub(crate) doc: Option<&'m str>,
-    pub(crate) location: &'m Location,
-    pub(crate) oneway: bool,
-    pub(crate) result: Option<&'m Type>,
-    pub(crate) params: Vec<MethodParam<'m>>,
-    /// Its exceptions; `None` if it raises none.
-    pub(crate) error: Option<MethodError>,
-    /// Where result and outs are more than three: the struct for them.
-    pub(crate) outs: Option<Outs>,
-}
-
-impl<'m> Method<'m> {
-    /// The types of the result and of the out parameters, with their names.
-    pub(crate) fn values(&self) -> Vec<(&str, &'m Type)> {
-        let outs = self.params.iter().filter(|p| p.mode == ParamMode::Out);
-        let outs = outs.map(|p| (p.rust_name.as_str(), p.ty));
-        let is_free = |name: &&str| self.params.iter().all(|p| p.rust_name != *name);
-        let name = ["result", "return_value", "result_"]
-            .into_iter()
-            .find(is_free);
-        let result = self.result.map(|ty| (name.unwrap_or("result_"), ty));
-        result.into_iter().chain(outs).collect()
-    }
-
-    /// The types of all that comes back: result, outs and inouts.
-    fn returned(&self) -> impl Iterator<Item = &'m Type> {
-        let params = self.params.iter().filter(|p| p.mode != ParamMode::In);
-        self.result.into_iter().chain(params.map(|p| p.ty))
-    }
-
-    /// Whether a result borrows from the reply, so that the handle has the
-    /// method twice: owned, and borrowed with the suffix `_in`.
-    pub(crate) fn has_twin(&self, model: &Model) -> bool {
-        self.returned().any(|ty| shape::has_twin(model, ty))
-    }
-}
-
-/// A parameter of a [`Method`].
-#[derive(Clone, Debug)]
-pub(crate) struct MethodParam<'m> {
-    pub(crate) rust_name: String,
-    pub(crate) mode: ParamMode,
-    pub(crate) ty: &'m Type,
-}
-
-/// The exceptions of a method, and the Rust enum for them.
-#[derive(Clone, Debug)]
-pub(crate) struct MethodError {
-    /// The enum's name, in the module around the interface.
-    pub(crate) rust_name: String,
-    /// The exceptions in the order of the raises clause.
-    pub(crate) raises: Vec<DefId>,
-    /// The enum of an earlier method with the same exceptions.
-    pub(crate) alias_of: Option<String>,
-}
-
-/// The struct for the result and outs of a method.
-#[derive(Clone, Debug)]
-pub(crate) struct Outs {
-    /// Its name, in the module around the interface.
-    pub(crate) rust_name: String,
 }
 
 impl<'m> Names<'m> {
@@ -358,7 +285,7 @@ impl<'m> Builder<'m> {
             let rust_name = self.free_name(id, method, "Out");
             let names = [rust_name.clone(), rust_name.clone() + "Buf"];
             self.claim_beside(id, &names, &self.place_of_method(method))?;
-            method.outs = Some(Outs { rust_name });
+            method.outs = Some(rust_name);
         }
         Ok(())
     }

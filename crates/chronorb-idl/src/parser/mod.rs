@@ -399,6 +399,9 @@ impl<'a> Parser<'a> {
     fn annotation(&mut self) -> Option<Annotation> {
         let start = self.next().span;
         let mut name = String::new();
+        if self.peek().kind == TokenKind::Scope {
+            self.at += 1;
+        }
         loop {
             // Names of annotations may be keywords: `@default`, `@oneway`.
             let Some(word) = self.peek().ident() else {

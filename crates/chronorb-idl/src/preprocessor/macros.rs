@@ -39,7 +39,7 @@ const MAX_WORK: usize = 1_000_000;
 /// The deepest nesting of macro calls in arguments of macro calls.
 const MAX_DEPTH: usize = 100;
 /// The greatest length in bytes of a token that macros make.
-const MAX_MADE: usize = 64 * 1024;
+const MAX_MADE: usize = 1000;
 
 impl Preprocessor<'_> {
     /// Defines a macro of the options.
@@ -220,7 +220,7 @@ impl Preprocessor<'_> {
         let mut nesting = 0usize;
         loop {
             let Some(token) = self.argument_token() else {
-                self.sink.push(
+                self.stop(
                     Diagnostic::error(
                         codes::BAD_MACRO_CALL,
                         at,
@@ -401,7 +401,7 @@ impl Preprocessor<'_> {
         self.stop(Diagnostic::error(
             codes::MACRO_LIMIT,
             at,
-            "a macro makes a token of more than 64 KiB",
+            format!("a macro makes a token of more than {MAX_MADE} characters"),
             "in the expansion of this macro",
         ));
         None

@@ -53,7 +53,7 @@ pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> 
     }
     preprocessor.open(0, Span::default());
     preprocessor.run();
-    let end = preprocessor.sources.get(0).text.len() as u32;
+    let end = preprocessor.sources.get(0).text.trim_end().len() as u32;
     let mut out = preprocessor.out;
     out.tokens.push(Token {
         kind: TokenKind::Eof,

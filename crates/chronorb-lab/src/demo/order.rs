@@ -1,15 +1,17 @@
 //! What parent and children say to each other.
 
+use chronorb::rtcorba::Priority;
 use serde::{Deserialize, Serialize};
 
 use super::work::Steps;
 use crate::comparison::Setup;
 use crate::stats::Record;
 
-/// The CORBA priority of the high class, of 0 to 32767: a real-time priority of Linux.
-pub(super) const HIGH_PRIORITY: i16 = 24_000;
-/// The CORBA priority of the low class: bulk work, for which Linux keeps its ordinary scheduler.
-pub(super) const LOW_PRIORITY: i16 = 0;
+/// The priority of the high class: a real-time priority of Linux.
+pub(super) const HIGH_PRIORITY: Priority = Priority::new(24_000).expect("not negative");
+/// The priority of the low class: work that saturates the processors belongs to the ordinary
+/// scheduling of Linux.
+pub(super) const LOW_PRIORITY: Priority = Priority::MIN;
 
 /// To the server, as its argument.
 #[derive(Debug, Deserialize, Serialize)]

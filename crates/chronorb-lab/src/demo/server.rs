@@ -55,20 +55,16 @@ fn offer(
 ) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
     let root = orb.root_poa()?;
     let poa = if priorities {
-        let lane = |priority, static_threads| Lane {
-            priority,
-            static_threads,
-            dynamic_threads: 0,
-        };
         let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
             lanes: vec![
-                lane(LOW_PRIORITY, setup.low_lane_threads),
-                lane(HIGH_PRIORITY, setup.high_lane_threads),
+                Lane::new(LOW_PRIORITY, setup.low_lane_threads),
+                Lane::new(HIGH_PRIORITY, setup.high_lane_threads),
             ],
             ..Default::default()
         })?;
         root.create_poa(
             "demo",
+            Some(root.manager()),
             &[
                 Policy::Threadpool(pool),
                 Policy::PriorityModel(PriorityModel::ClientPropagated, LOW_PRIORITY),
@@ -77,8 +73,7 @@ fn offer(
     } else {
         root.clone()
     };
-    let id = poa.activate_object(WorkSkeleton::new(Worker))?;
-    let object = poa.id_to_reference(&id)?;
+    let object = poa.serve(WorkSkeleton::new(Worker))?;
     root.manager().activate()?;
     Ok(orb.object_to_string(&object))
 }

@@ -161,7 +161,10 @@ fn connect(
         }
         let left = deadline.remaining().unwrap_or_default();
         let attempt = Deadline::after(left.min(core.config.connect_timeout));
-        let Ok(transport) = core.transport.connect(address, core.socket_options(), attempt) else {
+        let Ok(transport) = core
+            .transport
+            .connect(address, core.socket_options(), attempt)
+        else {
             continue;
         };
         let max_message = core.config.max_message_size;
@@ -202,7 +205,9 @@ impl Hasher for NumberHasher {
     }
 
     fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        self.0 = (self.0 ^ n)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
     }
 
     fn write_i16(&mut self, n: i16) {

@@ -4,8 +4,8 @@
 use std::cell::{Cell, RefCell};
 
 use chronorb_cdr::{Frame, TextForm};
-use chronorb_giop::framing::{Framed, next_message};
 use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::framing::{Framed, next_message};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
 };
@@ -139,7 +139,11 @@ impl ClientConnection {
     }
 
     /// Receives one message as it stands on the wire, a fragment perhaps.
-    fn next_message(&self, frame: &mut Frame, deadline: Deadline) -> Result<MessageHeader, Failure> {
+    fn next_message(
+        &self,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
         frame.clear();
         let mut surplus = self.surplus.borrow_mut();
         frame.extend_from_slice(&surplus).map_err(too_large)?;
@@ -181,7 +185,11 @@ fn timeout(completed: CompletionStatus) -> SystemException {
 }
 
 fn comm_failure(completed: CompletionStatus) -> SystemException {
-    SystemException::new(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST, completed)
+    SystemException::new(
+        SystemExceptionKind::CommFailure,
+        minor::CONNECTION_LOST,
+        completed,
+    )
 }
 
 fn malformed() -> SystemException {

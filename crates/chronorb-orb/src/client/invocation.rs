@@ -8,8 +8,7 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
     ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, Target, Version, encode_request,
-    finish_message, minor, start_message,
+    SystemExceptionKind, Target, Version, encode_request, finish_message, minor, start_message,
 };
 use chronorb_rt::Deadline;
 
@@ -160,7 +159,9 @@ fn exchange(
 ) -> Result<Outcome, Failure> {
     let request_id = send_request(binding, scope, operation, arguments, deadline)?;
     loop {
-        let message = binding.connection.receive_reply(&mut scope.reply, deadline)?;
+        let message = binding
+            .connection
+            .receive_reply(&mut scope.reply, deadline)?;
         match read_reply(binding, scope, message, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}
@@ -200,9 +201,13 @@ fn marshal(
 ) -> Result<(), SystemException> {
     let connection = &binding.connection;
     let profile = binding.profile()?;
-    let version = profile.version.min(binding.target.core().config.max_giop_version);
+    let version = profile
+        .version
+        .min(binding.target.core().config.max_giop_version);
 
-    let priority = binding.propagated.map(|p| contexts::encode_priority(p.value()));
+    let priority = binding
+        .propagated
+        .map(|p| contexts::encode_priority(p.value()));
     let code_sets = connection.code_sets_to_announce();
     let mut list = [ServiceContext { id: 0, data: &[] }; 2];
     let mut count = 0;

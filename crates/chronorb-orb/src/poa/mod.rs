@@ -263,14 +263,11 @@ impl Poa {
         if self.inner.policies.id_assignment != IdAssignment::User {
             return Err(ActivateError::WrongPolicy);
         }
-        self.activate(Some(id.into()), servant.into_servant()).map(drop)
+        self.activate(Some(id.into()), servant.into_servant())
+            .map(drop)
     }
 
-    fn activate(
-        &self,
-        id: Option<ObjectId>,
-        servant: Servant,
-    ) -> Result<ObjectId, ActivateError> {
+    fn activate(&self, id: Option<ObjectId>, servant: Servant) -> Result<ObjectId, ActivateError> {
         let inner = &*self.inner;
         inner.core.check_running()?;
         self.check_alive()?;
@@ -292,17 +289,19 @@ impl Poa {
         if unique && by_servant.contains_key(&address) {
             return Err(ActivateError::ServantAlreadyActive);
         }
-        if id.as_ref().is_some_and(|id| by_id.contains_key(id.as_bytes())) {
+        if id
+            .as_ref()
+            .is_some_and(|id| by_id.contains_key(id.as_bytes()))
+        {
             return Err(ActivateError::ObjectAlreadyActive);
         }
         let active = Active {
             servant,
             id: OnceLock::new(),
         };
-        let key = inner
-            .objects
-            .insert(active)
-            .map_err(|_| SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_OBJECTS))?;
+        let key = inner.objects.insert(active).map_err(|_| {
+            SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_OBJECTS)
+        })?;
         let named = id.is_some();
         let id = id.unwrap_or_else(|| ObjectId::new(key::slot_key_octets(key)));
         if named {

@@ -45,10 +45,9 @@ impl PoaTable {
         poa: &Poa,
         persistent_path: Option<&str>,
     ) -> Result<Key, SystemException> {
-        let key = self
-            .live
-            .insert(poa.clone())
-            .map_err(|_| SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_POAS))?;
+        let key = self.live.insert(poa.clone()).map_err(|_| {
+            SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_POAS)
+        })?;
         if let Some(path) = persistent_path {
             self.by_path.lock().insert(path.into(), key);
         }
@@ -74,17 +73,16 @@ impl PoaTable {
         key: &[u8],
         f: impl FnOnce(&Poa, &Active) -> R,
     ) -> Result<R, SystemException> {
-        let no_adapter = SystemException::no(
-            SystemExceptionKind::ObjectNotExist,
-            minor::NO_SUCH_ADAPTER,
-        );
+        let no_adapter =
+            SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
         let key = ObjectKey::parse(key).ok_or(no_adapter)?;
         let place = match key.poa {
-            PoaKey::Transient { incarnation: of, key } if of == incarnation => key,
+            PoaKey::Transient {
+                incarnation: of,
+                key,
+            } if of == incarnation => key,
             PoaKey::Transient { .. } => return Err(no_adapter),
-            PoaKey::Persistent { path } => {
-                *self.by_path.lock().get(path).ok_or(no_adapter)?
-            }
+            PoaKey::Persistent { path } => *self.by_path.lock().get(path).ok_or(no_adapter)?,
         };
         let poa = self.live.get(place).ok_or(no_adapter)?;
         let object = poa.find(key.id).ok_or(SystemException::no(

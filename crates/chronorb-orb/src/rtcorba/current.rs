@@ -102,6 +102,10 @@ impl Drop for PriorityGuard {
 }
 
 fn apply(scheduling: Scheduling) -> Result<(), SystemException> {
-    set_current(scheduling)
-        .map_err(|_| SystemException::no(SystemExceptionKind::NoPermission, minor::NATIVE_PRIORITY_REFUSED))
+    set_current(scheduling).map_err(|_| {
+        SystemException::no(
+            SystemExceptionKind::NoPermission,
+            minor::NATIVE_PRIORITY_REFUSED,
+        )
+    })
 }

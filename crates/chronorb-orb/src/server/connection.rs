@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::{CharSet, Frame, TextForm};
-use chronorb_giop::fragments::{Limits, Reassembly};
 use chronorb_giop::Version;
+use chronorb_giop::fragments::{Limits, Reassembly};
 use chronorb_rt::{Baton, Monotonic, PiMutex};
 use chronorb_transport::{Connection, IoError};
 
@@ -85,9 +85,11 @@ impl ServerConnection {
 
     /// Whether a message was begun longer ago than `limit`, and nobody is reading it now.
     pub(super) fn is_late(&self, limit: Duration) -> bool {
-        self.input
-            .claim()
-            .is_some_and(|input| input.begun.is_some_and(|begun| Monotonic::now() - begun > limit))
+        self.input.claim().is_some_and(|input| {
+            input
+                .begun
+                .is_some_and(|begun| Monotonic::now() - begun > limit)
+        })
     }
 
     /// How text travels: what the client announced, else ISO 8859-1.
@@ -293,7 +295,8 @@ impl Load {
                 return Err(Gone);
             }
         } else {
-            self.octets.fetch_sub(*accounted - octets, Ordering::Relaxed);
+            self.octets
+                .fetch_sub(*accounted - octets, Ordering::Relaxed);
             *accounted = octets;
         }
         Ok(())

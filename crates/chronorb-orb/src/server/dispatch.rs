@@ -9,8 +9,7 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, encode_locate_reply, finish_message, minor,
-    start_message,
+    SystemExceptionKind, encode_locate_reply, finish_message, minor, start_message,
 };
 
 use super::connection::ServerConnection;
@@ -36,8 +35,8 @@ impl Context<'_> {
     /// Serves a request. Returns whether the reply frame holds an answer to be sent.
     pub(super) fn request(&mut self, message: MessageHeader) -> Result<bool, End> {
         let octets = &mut self.request.as_mut_slice()[HEADER_LEN..];
-        let mut body = Decoder::new(octets, HEADER_LEN, message.endian, self.arena)
-            .with_host(Some(self.core));
+        let mut body =
+            Decoder::new(octets, HEADER_LEN, message.endian, self.arena).with_host(Some(self.core));
         let header =
             RequestHeader::decode(&mut body, message.version).map_err(|_| End::Malformed)?;
         if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
@@ -56,7 +55,10 @@ impl Context<'_> {
             header: &header,
         };
         let priority = request.propagated_priority();
-        let echo = priority.ok().flatten().map(|p| contexts::encode_priority(p.value()));
+        let echo = priority
+            .ok()
+            .flatten()
+            .map(|p| contexts::encode_priority(p.value()));
         let reply_contexts: &[ServiceContext<'_>] = match &echo {
             Some(data) => &[ServiceContext {
                 id: contexts::RT_CORBA_PRIORITY,
@@ -98,7 +100,10 @@ impl Context<'_> {
         let header =
             LocateRequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
         let key = header.target.key().ok_or(End::Malformed)?;
-        let known = self.core.poas.with_object(self.core.incarnation, key, |_, _| ());
+        let known = self
+            .core
+            .poas
+            .with_object(self.core.incarnation, key, |_, _| ());
         let registered = self.core.resolver.registered(key);
         let status = match (&known, &registered) {
             (Ok(()), _) => LocateStatus::ObjectHere,
@@ -175,9 +180,7 @@ impl<'a> Request<'a> {
             return result;
         }
         let wanted = match poa.priority_model() {
-            Some((PriorityModel::ClientPropagated, default)) => {
-                Some(propagated.unwrap_or(default))
-            }
+            Some((PriorityModel::ClientPropagated, default)) => Some(propagated.unwrap_or(default)),
             Some((PriorityModel::ServerDeclared, priority)) => Some(priority),
             None => None,
         };
@@ -217,23 +220,26 @@ impl<'a> Request<'a> {
         if self.header.operation.first() != Some(&b'_') {
             return None;
         }
-        let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), chronorb_cdr::CdrError>| {
-            write(reply.normal()?).map_err(reply_error)
-        };
+        let mut answer =
+            |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), chronorb_cdr::CdrError>| {
+                write(reply.normal()?).map_err(reply_error)
+            };
         match self.header.operation {
-            b"_is_a" => Some(body.read_str().map_err(SystemException::from).and_then(|id| {
-                let is = id == OBJECT_ID || object.servant.is_a(id);
-                answer(&|e| e.write_bool(is))
-            })),
+            b"_is_a" => Some(
+                body.read_str()
+                    .map_err(SystemException::from)
+                    .and_then(|id| {
+                        let is = id == OBJECT_ID || object.servant.is_a(id);
+                        answer(&|e| e.write_bool(is))
+                    }),
+            ),
             b"_non_existent" | b"_not_existent" => Some(answer(&|e| e.write_bool(false))),
             b"_repository_id" => {
                 let id = object.servant.repository_id();
                 Some(answer(&|e| e.write_str(id)))
             }
             // The object is no component.
-            b"_component" => {
-                Some(answer(&|e| chronorb_giop::Ior::nil().encode(e)))
-            }
+            b"_component" => Some(answer(&|e| chronorb_giop::Ior::nil().encode(e))),
             // There is no interface repository.
             b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
                 SystemExceptionKind::IntfRepos,
@@ -245,7 +251,8 @@ impl<'a> Request<'a> {
 
     /// The priority that travelled with the request.
     fn propagated_priority(&self) -> Result<Option<Priority>, SystemException> {
-        let Some(context) = contexts::find(self.header.contexts, contexts::RT_CORBA_PRIORITY) else {
+        let Some(context) = contexts::find(self.header.contexts, contexts::RT_CORBA_PRIORITY)
+        else {
             return Ok(None);
         };
         contexts::decode_priority(context)

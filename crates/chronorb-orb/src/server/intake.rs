@@ -44,7 +44,11 @@ pub(super) fn receive(
     frame.clear();
     loop {
         let direct = input.pending().is_empty();
-        let waiting = if direct { frame.as_slice() } else { input.pending() };
+        let waiting = if direct {
+            frame.as_slice()
+        } else {
+            input.pending()
+        };
         let missing = match next_message(waiting, frame.limit()) {
             Ok(Framed::Complete { header, len }) => {
                 if direct {

@@ -188,9 +188,9 @@ impl Lane {
             return;
         };
         if let Some(connection) = self.connections.get(key) {
-            let added =
-                self.reactor
-                    .add(connection.transport(), token_of(key), Interest::Read);
+            let added = self
+                .reactor
+                .add(connection.transport(), token_of(key), Interest::Read);
             if added.is_err() {
                 self.connections.remove(key);
             }

@@ -108,7 +108,11 @@ impl Threadpool {
                     priority: spec.priority,
                     scheduling,
                     threads: spec.threads,
-                    stack_size: if stack_size == 0 { STACK_SIZE } else { stack_size },
+                    stack_size: if stack_size == 0 {
+                        STACK_SIZE
+                    } else {
+                        stack_size
+                    },
                 };
                 Lane::open(core, setup, endpoints).map(Arc::new)
             })
@@ -156,14 +160,18 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         let pools = core.pools.lock();
         if core.state.get() == RUNNING {
             core.state.set(STOPPING);
-            pools.all().flat_map(|pool| pool.lanes()).for_each(|lane| lane.stop());
+            pools
+                .all()
+                .flat_map(|pool| pool.lanes())
+                .for_each(|lane| lane.stop());
             if pools.live_lanes == 0 {
                 finish(core);
             }
         }
     }
     while wait && core.state.get() != STOPPED {
-        core.state.wait_while(STOPPING, Deadline::after(core.config.request_timeout));
+        core.state
+            .wait_while(STOPPING, Deadline::after(core.config.request_timeout));
     }
     Ok(())
 }

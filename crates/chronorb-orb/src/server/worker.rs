@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{
-    MessageHeader, MessageType, SystemException, SystemExceptionKind,
-};
+use chronorb_giop::{MessageHeader, MessageType, SystemException, SystemExceptionKind};
 use chronorb_rt::{Key, Released, ThreadBuilder};
 use chronorb_transport::Event;
 
@@ -137,8 +135,9 @@ impl Worker {
                 continue;
             };
             input.settle()?;
-            let more = more || matches!(input.release(), Released::Again(_));
-            if more {
+            // The input is let go before the upcall, whatever it is told: the next thread looks.
+            let again = matches!(input.release(), Released::Again(_));
+            if more || again {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }

@@ -76,7 +76,10 @@ impl Skeleton for ProbeSkeleton {
         match operation {
             b"add" => {
                 let (a, b) = (d.read_i32()?, d.read_i32()?);
-                reply.normal()?.write_i32(a.wrapping_add(b)).map_err(reply_error)
+                reply
+                    .normal()?
+                    .write_i32(a.wrapping_add(b))
+                    .map_err(reply_error)
             }
             b"echo" => {
                 let text = d.read_str()?;
@@ -91,13 +94,27 @@ impl Skeleton for ProbeSkeleton {
                 let e = reply.user_exception(REFUSED_ID)?;
                 e.write_str(why).map_err(reply_error)
             }
-            b"fail" => Err(SystemException::maybe(SystemExceptionKind::NoPermission, 42)),
+            b"fail" => Err(SystemException::maybe(
+                SystemExceptionKind::NoPermission,
+                42,
+            )),
             b"panic" => panic!("the servant was asked to"),
             b"priority" => {
                 let corba = call.priority().map_or(-1, |p| p.value());
                 let native = chronorb_rt::current().map_or(-1, |s| i32::from(s.priority));
                 let e = reply.normal()?;
-                e.write_i16(corba).and_then(|()| e.write_i32(native)).map_err(reply_error)
+                e.write_i16(corba)
+                    .and_then(|()| e.write_i32(native))
+                    .map_err(reply_error)
+            }
+            b"relay" => {
+                let target = Object::decode_reference(d)?;
+                let target = target.ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))?;
+                let (corba, native) = priority(&target)?;
+                let e = reply.normal()?;
+                e.write_i16(corba)
+                    .and_then(|()| e.write_i32(native))
+                    .map_err(reply_error)
             }
             b"note" => {
                 self.0.notes.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +129,8 @@ impl Skeleton for ProbeSkeleton {
             }
             b"id" => {
                 let e = reply.normal()?;
-                e.write_octet_seq(call.object_id().as_bytes()).map_err(reply_error)
+                e.write_octet_seq(call.object_id().as_bytes())
+                    .map_err(reply_error)
             }
             _ => Err(bad_operation()),
         }
@@ -121,9 +139,14 @@ impl Skeleton for ProbeSkeleton {
 
 /// An ORB for this test alone, on the loopback.
 pub(crate) fn orb_with(configure: impl FnOnce(&mut OrbConfig)) -> Orb {
-    let mut args: Vec<String> = ["-ORBListenEndpoints", "iiop://127.0.0.1:0", "-ORBThreads", "2"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut args: Vec<String> = [
+        "-ORBListenEndpoints",
+        "iiop://127.0.0.1:0",
+        "-ORBThreads",
+        "2",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     let mut config = OrbConfig::read(&mut args).expect("the options are correct");
     config.request_timeout = PATIENCE;
     configure(&mut config);
@@ -149,7 +172,9 @@ pub(crate) fn served() -> Served {
 pub(crate) fn served_by(server: Orb) -> Served {
     let probe = Arc::new(Probe::default());
     let root = server.root_poa().expect("the endpoint opens");
-    let object = root.serve(ProbeSkeleton(probe.clone())).expect("it activates");
+    let object = root
+        .serve(ProbeSkeleton(probe.clone()))
+        .expect("it activates");
     root.manager().activate().expect("it was not deactivated");
     let client = orb();
     let text = server.object_to_string(&object);
@@ -179,22 +204,31 @@ pub(crate) fn call<R>(
     write: Write<'_>,
     read: impl FnOnce(&mut Decoder<'_>) -> Result<R, CdrError>,
 ) -> Result<R, SystemException> {
-    Scope::with(|scope| match object.invoke(scope, &Operation::twoway(name), write)? {
-        Reply::Normal(mut d) => {
-            let result = read(&mut d).map_err(reply_error)?;
-            assert!(d.is_empty(), "octets are left after the result of {name}");
-            Ok(result)
-        }
-        Reply::UserException(..) => Err(unknown_user_exception()),
-    })
+    Scope::with(
+        |scope| match object.invoke(scope, &Operation::twoway(name), write)? {
+            Reply::Normal(mut d) => {
+                let result = read(&mut d).map_err(reply_error)?;
+                assert!(d.is_empty(), "octets are left after the result of {name}");
+                Ok(result)
+            }
+            Reply::UserException(..) => Err(unknown_user_exception()),
+        },
+    )
 }
 
 pub(crate) fn add(object: &Object, a: i32, b: i32) -> Result<i32, SystemException> {
-    call(object, "add", &|e| e.write_i32(a).and_then(|()| e.write_i32(b)), |d| d.read_i32())
+    call(
+        object,
+        "add",
+        &|e| e.write_i32(a).and_then(|()| e.write_i32(b)),
+        |d| d.read_i32(),
+    )
 }
 
 pub(crate) fn echo(object: &Object, text: &str) -> Result<String, SystemException> {
-    call(object, "echo", &|e| e.write_str(text), |d| Ok(d.read_str()?.to_owned()))
+    call(object, "echo", &|e| e.write_str(text), |d| {
+        Ok(d.read_str()?.to_owned())
+    })
 }
 
 pub(crate) fn nothing(object: &Object, name: &'static str) -> Result<(), SystemException> {
@@ -203,7 +237,19 @@ pub(crate) fn nothing(object: &Object, name: &'static str) -> Result<(), SystemE
 
 /// The CORBA priority and the native one that a request is served at.
 pub(crate) fn priority(object: &Object) -> Result<(i16, i32), SystemException> {
-    call(object, "priority", &|_| Ok(()), |d| Ok((d.read_i16()?, d.read_i32()?)))
+    call(object, "priority", &|_| Ok(()), |d| {
+        Ok((d.read_i16()?, d.read_i32()?))
+    })
+}
+
+/// The same of another object, asked by the servant of this one.
+pub(crate) fn relayed(object: &Object, target: &Object) -> Result<(i16, i32), SystemException> {
+    call(
+        object,
+        "relay",
+        &|e| Object::encode_reference(Some(target), e),
+        |d| Ok((d.read_i16()?, d.read_i32()?)),
+    )
 }
 
 pub(crate) fn kind_and_completion(

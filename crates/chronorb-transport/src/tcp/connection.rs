@@ -84,7 +84,11 @@ impl Connection for TcpConnection {
     }
 
     fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
-        send(&self.socket, octets, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+        send(
+            &self.socket,
+            octets,
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        )
     }
 
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {

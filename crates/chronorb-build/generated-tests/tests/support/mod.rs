@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use chronorb::prelude::*;
 use chronorb::{Char, LongDouble, OrbConfig};
 use chronorb_generated_tests::types::house::{
-    BaseServant, Blob, Busy, Codes, Color, Curves, FailingObjectError, FailingServant, FirstError,
-    Plain, FourOut, Kitchen, KitchenServant, KitchenSkeleton, Level, Listener, ListenerServant,
-    ManyOut, Matrix, Node, NodeBuf, NodesError, NotFound, Numbered, CheckedError, SecondError,
-    SetFailingObjectError, SmallBlob, ThirdError, Tree, TreeBuf, TreesError, WCode, WIDE_PI, Wides,
-    base,
+    BaseServant, Blob, Busy, CheckedError, Codes, Color, Curves, FailingObjectError,
+    FailingServant, FirstError, FourOut, Kitchen, KitchenServant, KitchenSkeleton, Level, Listener,
+    ListenerServant, ManyOut, Matrix, Node, NodeBuf, NodesError, NotFound, Numbered, Plain,
+    SecondError, SetFailingObjectError, SmallBlob, ThirdError, Tree, TreeBuf, TreesError, WCode,
+    WIDE_PI, Wides, base,
 };
 
 /// An ORB that serves a kitchen, and the kitchen as the client of another ORB has it.
-pub struct Served {
+pub(crate) struct Served {
     server: Orb,
     client: Orb,
     kitchen: Kitchen,
 }
 
 impl Served {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (server, client) = (orb(), orb());
         let root = server.root_poa().expect("a root POA");
         let skeleton = KitchenSkeleton::new(Chef::default());
@@ -55,10 +55,16 @@ impl Drop for Served {
     }
 }
 
+/// It serves with one thread, and so in the order of the requests.
 fn orb() -> Orb {
-    let mut args = ["test", "-ORBListenEndpoints", "iiop://127.0.0.1:0"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut args = [
+        "-ORBListenEndpoints",
+        "iiop://127.0.0.1:0",
+        "-ORBThreads",
+        "1",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     let config = OrbConfig::read(&mut args).expect("the options are correct");
     Orb::with_config(config).expect("an ORB")
 }
@@ -97,12 +103,7 @@ impl BaseServant for Chef {
 }
 
 impl ListenerServant for Chef {
-    fn notify<'a>(
-        &self,
-        _: &Call<'a>,
-        what: &'a str,
-        how: &Level,
-    ) -> Result<(), SystemException> {
+    fn notify<'a>(&self, _: &Call<'a>, what: &'a str, how: &Level) -> Result<(), SystemException> {
         if what == "x" && how.qty == 3 {
             self.heard.fetch_add(1, Ordering::Relaxed);
         }
@@ -141,7 +142,11 @@ impl FailingServant for Chef {
 
     fn third<'a>(&self, _: &Call<'a>, what: &'a str) -> Result<(), ThirdError<'a>> {
         let place = Level { px: 1.0, qty: 2 };
-        Err(NotFound { what, r#where: place }.into())
+        Err(NotFound {
+            what,
+            r#where: place,
+        }
+        .into())
     }
 }
 
@@ -163,7 +168,11 @@ impl KitchenServant for Chef {
     ) -> Result<(Node<'a>, Node<'a>), NodesError<'a>> {
         if b.name == "missing" {
             let place = Level::default();
-            return Err(NotFound { what: b.name, r#where: place }.into());
+            return Err(NotFound {
+                what: b.name,
+                r#where: place,
+            }
+            .into());
         }
         Ok((*a, std::mem::replace(b, *a)))
     }
@@ -295,8 +304,8 @@ impl KitchenServant for Chef {
 
     fn other(&self, call: &Call<'_>) -> Result<Option<Kitchen>, SystemException> {
         let object = call.poa().id_to_reference(call.object_id());
-        let object = object
-            .map_err(|_| SystemException::no(SystemExceptionKind::ObjectNotExist, 0))?;
+        let object =
+            object.map_err(|_| SystemException::no(SystemExceptionKind::ObjectNotExist, 0))?;
         Ok(Some(Kitchen::unchecked_narrow(&object)))
     }
 
@@ -319,7 +328,7 @@ impl KitchenServant for Chef {
     }
 }
 
-pub fn fixed() -> Plain {
+pub(crate) fn fixed() -> Plain {
     Plain {
         a: true,
         b: 255,
@@ -341,8 +350,13 @@ pub fn fixed() -> Plain {
     }
 }
 
-pub fn node() -> NodeBuf {
-    let strings = |items: &[&str]| items.iter().map(|&item| item.into()).collect::<Vec<String>>();
+pub(crate) fn node() -> NodeBuf {
+    let strings = |items: &[&str]| {
+        items
+            .iter()
+            .map(|&item| item.into())
+            .collect::<Vec<String>>()
+    };
     NodeBuf {
         name: "name".to_owned(),
         wide: "wide \u{1f600}".to_owned(),
@@ -364,7 +378,7 @@ pub fn node() -> NodeBuf {
     }
 }
 
-pub fn tree(listener: &Listener) -> TreeBuf {
+pub(crate) fn tree(listener: &Listener) -> TreeBuf {
     TreeBuf {
         root: node(),
         children: vec![node(), node()],

@@ -1,0 +1,99 @@
+//! What the skeletons of unusual interfaces answer to.
+
+use chronorb::prelude::*;
+use chronorb::{OrbConfig, Skeleton};
+use chronorb_generated_tests::shapes::{
+    Bottom, BottomServant, BottomSkeleton, Empty, EmptyServant, EmptySkeleton, Left, LeftServant,
+    Outer, OuterBuf, Right, RightServant, Top, TopServant, outer,
+};
+
+struct Servant;
+
+impl EmptyServant for Servant {}
+
+impl TopServant for Servant {
+    fn on_top(&self, _: &Call<'_>, n: i32) -> Result<i32, SystemException> {
+        Ok(n)
+    }
+}
+
+impl LeftServant for Servant {
+    fn on_left(&self, _: &Call<'_>) -> Result<i32, SystemException> {
+        Ok(2)
+    }
+}
+
+impl RightServant for Servant {
+    fn on_right(&self, _: &Call<'_>) -> Result<i32, SystemException> {
+        Ok(3)
+    }
+}
+
+impl BottomServant for Servant {
+    fn at_bottom(&self, _: &Call<'_>) -> Result<i32, SystemException> {
+        Ok(4)
+    }
+
+    fn far(&self, _: &Call<'_>) -> Result<Option<Empty>, SystemException> {
+        Ok(None)
+    }
+
+    fn set_far(&self, _: &Call<'_>, _: Option<&Empty>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_skeleton_is_of_its_interface_and_of_every_base() {
+    let skeleton = BottomSkeleton::new(Servant);
+    assert_eq!(skeleton.repository_id(), Bottom::REPOSITORY_ID);
+    for id in [
+        Bottom::REPOSITORY_ID,
+        Left::REPOSITORY_ID,
+        Right::REPOSITORY_ID,
+        Top::REPOSITORY_ID,
+    ] {
+        assert!(skeleton.is_a(id), "{id}");
+    }
+    assert!(!skeleton.is_a(Empty::REPOSITORY_ID));
+}
+
+#[test]
+fn a_base_that_is_reached_by_two_ways_is_called_once() {
+    let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
+        .map(str::to_owned)
+        .to_vec();
+    let config = OrbConfig::read(&mut args).expect("the options are correct");
+    let orb = Orb::with_config(config).expect("an ORB");
+    let root = orb.root_poa().expect("a root POA");
+    let object = root.serve(BottomSkeleton::new(Servant)).expect("served");
+    root.manager().activate().expect("active");
+
+    let bottom = Bottom::narrow(&object).expect("asked").expect("a bottom");
+    assert_eq!(bottom.on_top(1), Ok(1));
+    assert_eq!((bottom.on_left(), bottom.on_right()), (Ok(2), Ok(3)));
+    assert_eq!(bottom.at_bottom(), Ok(4));
+    let top: Top = bottom.into();
+    assert_eq!(top.on_top(5), Ok(5));
+
+    let empty = root.serve(EmptySkeleton::new(Servant)).expect("served");
+    let error = Top::unchecked_narrow(&empty)
+        .on_top(1)
+        .expect_err("no operation");
+    assert_eq!(error.kind, SystemExceptionKind::BadOperation);
+    orb.shutdown(true).expect("shut down");
+}
+
+#[test]
+fn types_inside_types_stand_in_modules_of_their_name() {
+    let part = outer::Middle {
+        which: outer::middle::Kind::Two,
+        n: 3,
+    };
+    let view = Outer {
+        middle_part: part,
+        text: "text",
+    };
+    let owned: OuterBuf = view.to_owned();
+    assert_eq!(owned.as_view(), view);
+}

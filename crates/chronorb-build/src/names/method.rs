@@ -1,0 +1,73 @@
+//! Operations and attributes as methods.
+
+use chronorb_idl::model::{DefId, Location, Model, ParamMode, Type};
+
+use crate::shape;
+
+/// An operation, or the reading or setting of an attribute.
+#[derive(Clone, Debug)]
+pub(crate) struct Method<'m> {
+    /// The interface that declares it.
+    pub(crate) interface: DefId,
+    /// As in the IDL, for documentation: ``operation `ping` ``.
+    pub(crate) what: String,
+    /// The name on the wire.
+    pub(crate) wire_name: String,
+    /// The name of the Rust method.
+    pub(crate) rust_name: String,
+    pub(crate) doc: Option<&'m str>,
+    pub(crate) location: &'m Location,
+    pub(crate) oneway: bool,
+    pub(crate) result: Option<&'m Type>,
+    pub(crate) params: Vec<MethodParam<'m>>,
+    /// Its exceptions; `None` if it raises none.
+    pub(crate) error: Option<MethodError>,
+    /// Where result and outs are more than three: the name of the struct for
+    /// them, in the module around the interface.
+    pub(crate) outs: Option<String>,
+}
+
+impl<'m> Method<'m> {
+    /// The types of the result and of the out parameters, with their names.
+    pub(crate) fn values(&self) -> Vec<(&str, &'m Type)> {
+        let outs = self.params.iter().filter(|p| p.mode == ParamMode::Out);
+        let outs = outs.map(|p| (p.rust_name.as_str(), p.ty));
+        let is_free = |name: &&str| self.params.iter().all(|p| p.rust_name != *name);
+        let name = ["result", "return_value", "result_"]
+            .into_iter()
+            .find(is_free);
+        let result = self.result.map(|ty| (name.unwrap_or("result_"), ty));
+        result.into_iter().chain(outs).collect()
+    }
+
+    /// The types of all that comes back: result, outs and inouts.
+    fn returned(&self) -> impl Iterator<Item = &'m Type> {
+        let params = self.params.iter().filter(|p| p.mode != ParamMode::In);
+        self.result.into_iter().chain(params.map(|p| p.ty))
+    }
+
+    /// Whether a result borrows from the reply, so that the handle has the
+    /// method twice: owned, and borrowed with the suffix `_in`.
+    pub(crate) fn has_twin(&self, model: &Model) -> bool {
+        self.returned().any(|ty| shape::has_twin(model, ty))
+    }
+}
+
+/// A parameter of a [`Method`].
+#[derive(Clone, Debug)]
+pub(crate) struct MethodParam<'m> {
+    pub(crate) rust_name: String,
+    pub(crate) mode: ParamMode,
+    pub(crate) ty: &'m Type,
+}
+
+/// The exceptions of a method, and the Rust enum for them.
+#[derive(Clone, Debug)]
+pub(crate) struct MethodError {
+    /// The enum's name, in the module around the interface.
+    pub(crate) rust_name: String,
+    /// The exceptions in the order of the raises clause.
+    pub(crate) raises: Vec<DefId>,
+    /// The enum of an earlier method with the same exceptions.
+    pub(crate) alias_of: Option<String>,
+}

@@ -1,0 +1,135 @@
+//! How errors look, and how they are limited.
+
+use std::fs;
+
+use chronorb_idl::{Options, Severity, compile, compile_text};
+
+fn rendered(text: &str) -> String {
+    compile_text("market.idl", text, &Options::default())
+        .unwrap_err()
+        .to_string()
+}
+
+macro_rules! looks {
+    ($($name:ident: $text:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            insta::assert_snapshot!(rendered($text));
+        })*
+    };
+}
+
+looks! {
+    a_misspelled_type_gets_a_suggestion:
+        "module M {\n  struct Quote { strng symbol; };\n};\n";
+    a_second_definition_shows_the_first:
+        "struct Level { long px; };\n\nenum Level { LOW, HIGH };\n";
+    a_missing_semicolon_is_marked_where_it_belongs:
+        "interface Clock {\n  long now()\n  void stop();\n};\n";
+    an_inherited_operation_shows_both_bases:
+        "interface A { void run(); };\ninterface B { void run(); };\ninterface C : A, B { };\n";
+    a_value_out_of_range_shows_the_range:
+        "const unsigned short PORT = 65536;\n";
+    a_union_is_refused_and_the_rest_is_checked:
+        "union U switch (long) {\n  case 1: long a;\n};\nstruct S { U u1; Missing m; };\n";
+    an_error_in_a_macro_is_shown_at_its_use:
+        "#define FIELD(T) T value\nstruct S {\n  FIELD(Price);\n};\n";
+    a_keyword_as_a_name_gets_its_escape:
+        "struct Order { long in; };\n";
+    an_unclosed_brace_shows_where_it_opened:
+        "module M {\n  interface I {\n    void f();\n  };\n";
+    a_missing_file_shows_where_it_was_searched:
+        "#include \"nowhere.idl\"\n";
+    several_errors_come_in_the_order_of_lines:
+        "struct S { Foo a; };\nconst long B = 1 / 0;\ninterface I { oneway long f(out any x); };\n";
+    a_renumbered_line_shows_its_number:
+        "#line 100 \"original.idl\"\n\nstruct S { Foo a; };\n";
+    tabs_and_terminal_escapes_are_harmless:
+        "\tconst long A = \x1b[31m 1;\n";
+}
+
+#[test]
+fn colours_are_used_when_asked_for() {
+    let failure = compile_text("a.idl", "struct S { T t1; };", &Options::default()).unwrap_err();
+    assert!(failure.diagnostics.render(true).contains("\x1b["));
+    assert!(!failure.diagnostics.render(false).contains('\x1b'));
+}
+
+#[test]
+fn a_finding_can_be_read_by_programs() {
+    let text = "typedef long T;\nstruct S { long a; };\nenum S { A };\n";
+    let failure = compile_text("dir/a.idl", text, &Options::default()).unwrap_err();
+    assert_eq!(failure.diagnostics.len(), 1);
+    let error = failure.diagnostics.iter().next().unwrap();
+    assert_eq!(error.code, chronorb_idl::codes::DUPLICATE);
+    assert_eq!(error.severity, Severity::Error);
+    let places: Vec<_> = error
+        .labels
+        .iter()
+        .map(|label| {
+            (
+                label.path.to_str().unwrap(),
+                label.location.line,
+                label.location.column,
+            )
+        })
+        .collect();
+    assert_eq!(places, [("dir/a.idl", 3, 6), ("dir/a.idl", 2, 8)]);
+}
+
+#[test]
+fn after_fifty_errors_compiling_stops() {
+    let text = "struct S { Missing m; };\n".repeat(500);
+    let failure = compile_text("a.idl", &text, &Options::default()).unwrap_err();
+    assert_eq!(failure.diagnostics.len(), 50);
+    assert!(failure.to_string().contains("stopped after 50 errors"));
+}
+
+#[test]
+fn a_line_too_long_to_show_is_named_only() {
+    let text = format!("const long A = {}B;", " ".repeat(100_000));
+    let text = rendered(&text);
+    assert!(text.contains("market.idl:1:100016: not defined"), "{text}");
+    assert!(text.len() < 1000);
+}
+
+#[test]
+fn a_warning_does_not_fail() {
+    let text = "#warning old\n#pragma vendor x\nstruct S { long a; };\n";
+    let compilation = compile_text("a.idl", text, &Options::default()).unwrap();
+    let codes: Vec<&str> = compilation.warnings.iter().map(|w| w.code).collect();
+    assert_eq!(codes, ["W0001", "W0002"]);
+}
+
+#[test]
+fn a_main_file_that_cannot_be_read_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().join("missing.idl"), dir.path().to_owned()] {
+        let failure = compile(&path, &Options::default()).unwrap_err();
+        let error = failure.diagnostics.iter().next().unwrap();
+        assert_eq!(error.code, "E0001");
+        assert!(failure.to_string().contains("cannot read"));
+    }
+}
+
+#[test]
+fn an_included_file_can_be_at_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("main.idl");
+    fs::write(&main, "#include \"part.idl\"\n").unwrap();
+    fs::write(dir.path().join("part.idl"), "\nstruct S { T t1; };\n").unwrap();
+    let failure = compile(&main, &Options::default()).unwrap_err();
+    let error = failure.diagnostics.iter().next().unwrap();
+    assert_eq!(error.labels[0].path, dir.path().join("part.idl"));
+    assert_eq!(error.labels[0].location.line, 2);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_an_error_outside_of_comments() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("main.idl");
+    fs::write(&main, b"// \xfc\nconst string S = \"\xfc\";\n").unwrap();
+    let failure = compile(&main, &Options::default()).unwrap_err();
+    let error = failure.diagnostics.iter().next().unwrap();
+    assert_eq!((error.code, error.labels[0].location.line), ("E0004", 2));
+}

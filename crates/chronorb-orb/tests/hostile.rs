@@ -1,0 +1,320 @@
+//! Peers that send anything but what they should: the server answers as the
+//! standard says or closes, and goes on serving others.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use chronorb_cdr::Frame;
+use chronorb_giop::{
+    HEADER_LEN, IiopProfile, MessageHeader, MessageType, RequestHeader, ResponseFlags,
+    ServiceContext, Target, Version, encode_request, finish_message, start_message,
+};
+use proptest::prelude::*;
+use support::{Served, add, orb_with, served, served_by};
+
+/// A connection by hand.
+fn connect(s: &Served) -> TcpStream {
+    let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
+    let stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
+    stream
+        .set_read_timeout(Some(support::PATIENCE))
+        .expect("not zero");
+    stream
+        .set_write_timeout(Some(support::PATIENCE))
+        .expect("not zero");
+    stream
+}
+
+/// A correct request `add(20, 22)`.
+fn request(s: &Served, version: Version) -> Vec<u8> {
+    let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
+    let mut frame = Frame::new(1024, 1 << 20);
+    let mut e = start_message(&mut frame, version, MessageType::Request).expect("it fits");
+    let contexts = [ServiceContext {
+        id: 77,
+        data: b"unknown",
+    }];
+    let header = RequestHeader {
+        request_id: 5,
+        response: ResponseFlags::SyncWithTarget,
+        target: Target::Key(&profile.object_key),
+        operation: b"add",
+        contexts: &contexts,
+    };
+    encode_request(&mut e, version, &header).expect("it fits");
+    if version >= Version::V1_2 {
+        e.align(8).expect("it fits");
+    }
+    e.write_i32(20)
+        .and_then(|()| e.write_i32(22))
+        .expect("it fits");
+    finish_message(&mut frame);
+    frame.as_slice().to_vec()
+}
+
+/// The next message; `None` where the server closed.
+fn receive(stream: &mut TcpStream) -> Option<(MessageHeader, Vec<u8>)> {
+    let mut octets = vec![0; HEADER_LEN];
+    stream.read_exact(&mut octets).ok()?;
+    let header = MessageHeader::parse(&octets).expect("the server speaks GIOP");
+    octets.resize(header.message_len(), 0);
+    stream.read_exact(&mut octets[HEADER_LEN..]).ok()?;
+    Some((header, octets))
+}
+
+/// Sends octets, and says what came back: types of messages, then the close.
+fn answers_to(s: &Served, octets: &[u8]) -> Vec<MessageType> {
+    let mut stream = connect(s);
+    let _ = stream.write_all(octets);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    std::iter::from_fn(|| receive(&mut stream))
+        .map(|(header, _)| header.kind)
+        .collect()
+}
+
+#[test]
+fn a_request_by_hand_is_answered_in_its_own_version() {
+    let s = served();
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        let mut stream = connect(&s);
+        stream
+            .write_all(&request(&s, version))
+            .expect("it is there");
+        let (header, octets) = receive(&mut stream).expect("a reply");
+        assert_eq!((header.kind, header.version), (MessageType::Reply, version));
+        assert_eq!(octets[octets.len() - 4..], 42_i32.to_ne_bytes());
+    }
+}
+
+#[test]
+fn a_request_in_single_octets_is_answered() {
+    let s = served();
+    let mut stream = connect(&s);
+    stream.set_nodelay(true).expect("it is TCP");
+    for octet in request(&s, Version::V1_2) {
+        stream.write_all(&[octet]).expect("it is there");
+    }
+    let (header, _) = receive(&mut stream).expect("a reply");
+    assert_eq!(header.kind, MessageType::Reply);
+}
+
+#[test]
+fn many_requests_in_one_write_are_all_answered() {
+    let s = served();
+    let mut stream = connect(&s);
+    let many = request(&s, Version::V1_2).repeat(500);
+    stream.write_all(&many).expect("it is there");
+    for _ in 0..500 {
+        let (header, _) = receive(&mut stream).expect("a reply");
+        assert_eq!(header.kind, MessageType::Reply);
+    }
+}
+
+#[test]
+fn what_is_not_giop_gets_message_error_and_the_close() {
+    let s = served();
+    for rubbish in [
+        &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
+        b"GIOP\x02\x00\x01\x00\x00\x00\x00\x00",
+        b"GIOP\x01\x09\x01\x00\x00\x00\x00\x00",
+        b"GIOP\x01\x02\x01\x63\x00\x00\x00\x00",
+        b"GIOP\x01\x02\x01\x00\xff\xff\xff\xff",
+        // A header that ends at once, replies to nobody, and fragments of nothing.
+        b"GIOP\x01\x02\x01\x00\x00\x00\x00\x00",
+        b"GIOP\x01\x02\x01\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+        b"GIOP\x01\x02\x01\x07\x04\x00\x00\x00\x09\x00\x00\x00",
+    ] {
+        let answers = answers_to(&s, rubbish);
+        assert_eq!(
+            answers,
+            [MessageType::MessageError],
+            "{}",
+            rubbish.escape_ascii()
+        );
+    }
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn a_peer_that_says_goodbye_is_let_go_without_a_word() {
+    let s = served();
+    for goodbye in [MessageType::CloseConnection, MessageType::MessageError] {
+        let header = MessageHeader {
+            version: Version::V1_2,
+            endian: chronorb_cdr::Endian::NATIVE,
+            more_fragments: false,
+            kind: goodbye,
+            size: 0,
+        };
+        assert_eq!(answers_to(&s, &header.to_bytes()), []);
+    }
+}
+
+#[test]
+fn a_promise_of_much_reserves_nothing() {
+    // 100 peers promise 16 MiB each, of which the lane would keep 1 MiB in all.
+    let s = served_by(orb_with(|config| config.max_buffered_octets = 1 << 20));
+    let mut peers: Vec<_> = (0..100).map(|_| connect(&s)).collect();
+    for peer in &mut peers {
+        let mut octets = b"GIOP\x01\x02\x01\x00\xf0\xff\xff\x00".to_vec();
+        octets.resize(100, 0);
+        peer.write_all(&octets).expect("it is there");
+    }
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn who_sends_without_end_is_cut_off_at_the_lanes_bound() {
+    let s = served_by(orb_with(|config| config.max_buffered_octets = 1 << 20));
+    let mut peer = connect(&s);
+    let header = b"GIOP\x01\x02\x01\x00\xf0\xff\xff\x00";
+    let mut result = peer.write_all(header);
+    let chunk = [0; 64 << 10];
+    for _ in 0..200 {
+        result = result.and_then(|()| peer.write_all(&chunk));
+    }
+    assert!(result.is_err(), "12 MiB were taken");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn fragments_without_end_are_cut_off() {
+    let s = served_by(orb_with(|config| config.max_message_size = 1 << 20));
+    let mut peer = connect(&s);
+    let size = (64_u32 << 10).to_le_bytes();
+    let mut first = b"GIOP\x01\x02\x03\x00".to_vec();
+    first.extend_from_slice(&size);
+    first.resize(HEADER_LEN + (64 << 10), 0);
+    let mut next = first.clone();
+    next[7] = 7;
+    let mut result = peer.write_all(&first);
+    for _ in 0..200 {
+        result = result.and_then(|()| peer.write_all(&next));
+    }
+    assert!(result.is_err(), "12 MiB of fragments were taken");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn who_does_not_read_its_replies_holds_up_nobody() {
+    let s = served_by(orb_with(|config| {
+        config.max_buffered_octets = 1 << 20;
+        config.threads = 1;
+    }));
+    let mut peer = connect(&s);
+    peer.set_write_timeout(Some(Duration::from_millis(200)))
+        .expect("not zero");
+    let many = request(&s, Version::V1_2).repeat(1000);
+    // Until the server stops taking more or closes.
+    let mut sent = Ok(());
+    for _ in 0..400 {
+        sent = sent.and_then(|()| peer.write_all(&many));
+    }
+    assert!(sent.is_err(), "20 MiB of unread replies are kept somewhere");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn an_unfinished_message_is_given_up_in_time() {
+    let s = served_by(orb_with(|config| {
+        config.input_timeout = Duration::from_millis(1);
+    }));
+    let mut peer = connect(&s);
+    peer.write_all(b"GIOP\x01\x02\x01").expect("it is there");
+    let mut octet = [0];
+    let n = peer.read(&mut octet).unwrap_or(0);
+    assert_eq!(n, 0, "the server closed");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn more_connections_than_allowed_are_closed_and_the_rest_is_served() {
+    let s = served_by(orb_with(|config| config.max_connections = 8));
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    let mut peers: Vec<_> = (0..20).map(|_| connect(&s)).collect();
+    let closed = peers
+        .iter_mut()
+        .filter_map(|peer| {
+            peer.write_all(&request(&s, Version::V1_2)).ok()?;
+            receive(peer)
+        })
+        .count();
+    assert_eq!(closed, 7, "one of the eight is the client's");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn a_flood_of_connections_that_do_nothing_does_not_stop_service() {
+    let s = served();
+    for _ in 0..10 {
+        let peers: Vec<_> = (0..100).map(|_| connect(&s)).collect();
+        assert_eq!(add(&s.object, 1, 1), Ok(2));
+        drop(peers);
+    }
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[derive(Clone, Debug)]
+enum Mutation {
+    Set(prop::sample::Index, u8),
+    Cut(prop::sample::Index),
+    Insert(prop::sample::Index, Vec<u8>),
+    Length(prop::sample::Index, u32),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    use proptest::collection::vec;
+    prop_oneof![
+        4 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(i, b)| Mutation::Set(i, b)),
+        1 => any::<prop::sample::Index>().prop_map(Mutation::Cut),
+        1 => (any::<prop::sample::Index>(), vec(any::<u8>(), 1..40))
+            .prop_map(|(i, b)| Mutation::Insert(i, b)),
+        2 => (any::<prop::sample::Index>(), prop_oneof![Just(u32::MAX), Just(0x7fff_ffff), any::<u32>()])
+            .prop_map(|(i, n)| Mutation::Length(i, n)),
+    ]
+}
+
+fn mutate(mut octets: Vec<u8>, mutations: &[Mutation]) -> Vec<u8> {
+    for mutation in mutations {
+        if octets.is_empty() {
+            break;
+        }
+        match mutation {
+            Mutation::Set(i, octet) => {
+                let i = i.index(octets.len());
+                octets[i] = *octet;
+            }
+            Mutation::Cut(i) => octets.truncate(i.index(octets.len())),
+            Mutation::Insert(i, more) => {
+                let i = i.index(octets.len());
+                octets.splice(i..i, more.iter().copied());
+            }
+            Mutation::Length(i, n) => {
+                let i = i.index(octets.len()) & !3;
+                for (octet, new) in octets[i..].iter_mut().zip(n.to_le_bytes()) {
+                    *octet = new;
+                }
+            }
+        }
+    }
+    octets
+}
+
+#[test]
+fn mutated_requests_never_stop_the_server() {
+    let s = served();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(400));
+    let versions = prop::sample::select(vec![Version::V1_0, Version::V1_1, Version::V1_2]);
+    let input = (versions, prop::collection::vec(mutation(), 1..6));
+    let run = runner.run(&input, |(version, mutations)| {
+        let octets = mutate(request(&s, version), &mutations);
+        // Whatever comes back is GIOP, and the connection ends because the peer's side has.
+        answers_to(&s, &octets);
+        prop_assert_eq!(add(&s.object, 40, 2), Ok(42));
+        Ok(())
+    });
+    run.unwrap_or_else(|failure| panic!("{failure}"));
+}
