@@ -1,3 +1,4 @@
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod text;
 
 use std::fmt;

@@ -1,3 +1,4 @@
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 use crate::{CdrError, Char, CharSet, Decoder, Encoder, Endian, LongDouble, memory};
 
 /// A type that has a form in CDR.

@@ -1,5 +1,7 @@
 //! Where in a stream of octets a message ends.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use crate::{HEADER_LEN, HeaderError, MessageHeader};
 
 /// What the octets that were received so far are.

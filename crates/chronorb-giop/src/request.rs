@@ -1,3 +1,4 @@
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
 use crate::{ServiceContext, Target, Version};

@@ -160,13 +160,13 @@ codes! {
     NESTING = "E0804";
     /// More than four million tokens.
     TOO_MANY_TOKENS = "E0805";
-    /// An interface with more than 1000 bases.
+    /// An interface with more than 250 bases.
     TOO_MANY_BASES = "E0806";
-    /// An identifier longer than 1000 characters.
+    /// An identifier longer than 255 characters.
     NAME_TOO_LONG = "E0808";
     /// A model of more than 256 MiB.
     MODEL_TOO_LARGE = "E0809";
-    /// Strings of constants longer than 1 MiB, or 16 MiB together.
+    /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
     /// Unions.

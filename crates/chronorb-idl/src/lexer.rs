@@ -52,7 +52,7 @@ impl Token {
 }
 
 /// The greatest length of an identifier.
-const MAX_NAME: usize = 1000;
+const MAX_NAME: usize = 255;
 
 /// Reads the tokens of one text.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! What generated code and the ORB say to each other: operations, calls, replies.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -171,6 +173,7 @@ impl<'a> Call<'a> {
 }
 
 impl fmt::Debug for Call<'_> {
+    #[allow(clippy::disallowed_methods, reason = "for messages to people")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("operation", &String::from_utf8_lossy(self.operation))

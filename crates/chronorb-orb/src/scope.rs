@@ -1,10 +1,11 @@
 //! Where the values of a reply live.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::cell::Cell;
-use std::ops::Range;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, Decoder, Endian, Frame, TextForm};
+use chronorb_cdr::{Arena, Endian, Frame, TextForm};
 use chronorb_giop::SystemException;
 
 use crate::call::Reply;
@@ -33,8 +34,8 @@ pub struct Scope {
 pub(crate) struct Answer {
     /// A user exception and not a result.
     pub(crate) exception: bool,
-    /// Where the body stands in the reply frame.
-    pub(crate) body: Range<usize>,
+    /// Where the body begins in the reply frame.
+    pub(crate) body: usize,
     pub(crate) endian: Endian,
     pub(crate) text: TextForm,
 }
@@ -89,11 +90,8 @@ impl Scope {
     ) -> Result<Reply<'s>, SystemException> {
         let arena = &self.arena;
         let host: &'s Arc<Core> = arena.keep(core.clone());
-        let octets = self.reply.as_mut_slice();
-        let octets = octets.get_mut(answer.body.clone()).unwrap_or_default();
-        let mut body = Decoder::new(octets, answer.body.start, answer.endian, arena)
-            .with_text(answer.text)
-            .with_host(Some(host));
+        let body = self.reply.decoder(answer.body, answer.endian, arena);
+        let mut body = body.with_text(answer.text).with_host(Some(host));
         if answer.exception {
             let id = body.read_str().map_err(crate::call::reply_error)?;
             Ok(Reply::UserException(id, body))

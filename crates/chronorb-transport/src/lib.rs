@@ -2,7 +2,7 @@
 //!
 //! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes
 //! connections in, [`Connection`] moves octets. Each transport is a folder
-//! with the same set of files (`acceptor`, `connection`, `mod`), and none
+//! with the same set of files (`acceptor`, `connection`, `connector`, `mod`), and none
 //! knows what the octets mean. [`Reactor`] waits for many of them at once.
 //!
 //! A connection offers both ways of waiting: `try_*` for a thread that serves

@@ -1,5 +1,7 @@
 //! Waiting for many connections at once: an epoll set.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;

@@ -1,5 +1,34 @@
-//! interop
-/// idl
-pub mod idl { chronorb::include_idl!("interop"); }
-/// naming
-pub mod naming { chronorb::include_idl!("CosNaming"); }
+//! chronorb's side of the interoperability programs: the servants of `idl/interop.idl`, and the
+//! checks of any ORB's server of them.
+//!
+//! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of
+//! other ORBs in `interop/`: each client checks each server.
+
+mod checks;
+mod naming;
+mod report;
+mod servants;
+mod server;
+mod values;
+
+/// What `idl/interop.idl` defines.
+pub mod idl {
+    chronorb::include_idl!("interop");
+
+    pub use self::interop::*;
+}
+
+/// What `idl/CosNaming.idl` defines.
+pub mod cos_naming {
+    chronorb::include_idl!("CosNaming");
+
+    pub use self::cos_naming::*;
+}
+
+pub use checks::{GROUPS, Group, Subject};
+pub use naming::{NamingError, bind, parse_name, resolve};
+pub use report::Report;
+pub use server::serve;
+
+/// An error of any kind, for people.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

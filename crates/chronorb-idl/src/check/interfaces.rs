@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Checker;
-use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind};
+use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, lower};
 use super::types::type_size;
 use crate::ast::{AttributeDef, Ident, InterfaceDef, InterfaceHead, OperationDef, ScopedName};
 use crate::codes;
@@ -12,7 +12,9 @@ use crate::model::{Attribute, DefId, DefKind, Interface, Operation, Param, Param
 use crate::source::Span;
 
 /// The number of bases, inherited ones included.
-const MAX_BASES: usize = 1000;
+const MAX_BASES: usize = 250;
+/// What looking at an inherited member counts, in bytes of the model.
+const MEMBER_COST: usize = 64;
 
 impl Checker<'_> {
     /// `interface X;`
@@ -40,6 +42,7 @@ impl Checker<'_> {
             .scopes
             .add(ScopeKind::Interface, scope, Some(def), name);
         let all_bases = self.all_bases(&bases, name);
+        self.charge(16 * all_bases.len(), name.span);
         self.scopes.get_mut(inner).bases = all_bases.iter().map(|(_, scope)| *scope).collect();
         self.check_inherited_members(interface, &all_bases);
         let entity = self.scopes.entity_mut(id);
@@ -257,6 +260,11 @@ impl Checker<'_> {
         let mut seen: HashMap<String, EntityId> = HashMap::new();
         let at = interface.bases[1].span;
         for (_, scope) in all_bases {
+            let members = self.scopes.get(*scope).members.len();
+            self.charge(MEMBER_COST * members, at);
+            if self.is_exhausted() {
+                return;
+            }
             for &id in &self.scopes.get(*scope).members {
                 let entity = self.scopes.entity(id);
                 let Some(earlier) = seen.insert(entity.name.to_ascii_lowercase(), id) else {
@@ -280,8 +288,9 @@ impl Checker<'_> {
 
     /// Declares an operation or attribute.
     fn declare_member(&mut self, scope: ScopeId, name: &Ident, kind: EntityKind) {
+        let key = lower(&name.name);
         let inherited = self.scopes.get(scope).bases.iter().find_map(|base| {
-            let id = self.scopes.own(*base, &name.name)?;
+            let id = self.scopes.own_key(*base, &key)?;
             let entity = self.scopes.entity(id);
             entity.kind.is_member().then_some(entity.span)
         });

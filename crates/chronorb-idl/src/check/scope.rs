@@ -213,7 +213,12 @@ impl Scopes {
 
     /// What a name means in exactly this scope, whatever its case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
-        self.get(scope).names.get(&*lower(name)).copied()
+        self.own_key(scope, &lower(name))
+    }
+
+    /// What a name in lower case means in exactly this scope.
+    pub(super) fn own_key(&self, scope: ScopeId, key: &str) -> Option<EntityId> {
+        self.get(scope).names.get(key).copied()
     }
 
     /// What a name means in this scope and the bases of its interface: several things if it is ambiguous.
@@ -569,6 +574,6 @@ impl Checker<'_> {
 }
 
 /// The key of a name: IDL identifiers that differ in case only are the same.
-fn lower(name: &str) -> Rc<str> {
+pub(super) fn lower(name: &str) -> Rc<str> {
     name.to_ascii_lowercase().into()
 }

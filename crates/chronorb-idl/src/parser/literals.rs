@@ -13,6 +13,8 @@ use crate::source::Span;
 
 /// The longest string constant in bytes.
 const MAX_STRING: usize = 1024 * 1024;
+/// The bytes of all string literals together, those from macros counted each time.
+const MAX_STRINGS: usize = 16 * 1024 * 1024;
 
 impl Parser<'_> {
     /// The literal at the current token; strings that stand side by side are one.
@@ -134,6 +136,15 @@ impl Parser<'_> {
                     self.bad_escape(part_span, &message);
                     bad = true;
                 }
+            }
+            self.string_bytes += text.len();
+            if self.string_bytes > MAX_STRINGS {
+                self.sink.stop(Diagnostic::error(
+                    codes::STRING_TOO_LONG,
+                    part_span,
+                    "the strings are longer than 16 MiB together",
+                    "too long with this one",
+                ));
             }
             if value.len() > MAX_STRING {
                 self.sink.push(Diagnostic::error(

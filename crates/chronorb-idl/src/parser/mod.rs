@@ -29,6 +29,7 @@ pub(crate) fn parse(stream: &Stream, sink: &mut Sink) -> Vec<Item> {
         at: 0,
         event: 0,
         depth: 0,
+        string_bytes: 0,
         unclosed: false,
         sink,
     };
@@ -37,6 +38,8 @@ pub(crate) fn parse(stream: &Stream, sink: &mut Sink) -> Vec<Item> {
 
 /// The deepest nesting of definitions, types and expressions.
 const MAX_DEPTH: u16 = 200;
+/// The number of parts of a scoped name.
+pub(crate) const MAX_PARTS: usize = 200;
 
 /// What a list of definitions stands in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,6 +55,8 @@ struct Parser<'a> {
     /// The first event that was not yet delivered.
     event: usize,
     depth: u16,
+    /// Bytes of all string literals.
+    string_bytes: usize,
     /// A brace without its counterpart was reported.
     unclosed: bool,
     sink: &'a mut Sink,
@@ -360,6 +365,10 @@ impl<'a> Parser<'a> {
             }
             if self.peek().kind != TokenKind::Scope {
                 break;
+            }
+            if parts.len() >= MAX_PARTS {
+                self.too_deep(token.span);
+                return None;
             }
             self.at += 1;
         }

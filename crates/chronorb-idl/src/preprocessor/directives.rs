@@ -8,6 +8,7 @@ use crate::ast::{Event, Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::{Token, TokenKind};
+use crate::parser::MAX_PARTS;
 use crate::source::Span;
 
 impl Preprocessor<'_> {
@@ -117,7 +118,7 @@ impl Preprocessor<'_> {
         );
     }
 
-    fn bad_directive(&mut self, at: Span, message: &str, hint: &str) {
+    pub(super) fn bad_directive(&mut self, at: Span, message: &str, hint: &str) {
         self.sink.push(
             Diagnostic::error(codes::BAD_DIRECTIVE, at, message, "in this directive").hint(hint),
         );
@@ -512,6 +513,9 @@ fn scoped_name(tokens: &[Token]) -> Option<(ScopedName, usize)> {
     loop {
         let token = rest.first()?;
         parts.push(Ident::new(token.ident()?, token.span));
+        if parts.len() > MAX_PARTS {
+            return None;
+        }
         rest = &rest[1..];
         if rest.first().is_none_or(|t| t.kind != TokenKind::Scope) {
             let span = tokens[0].span.to(token.span);

@@ -39,7 +39,7 @@ const MAX_WORK: usize = 1_000_000;
 /// The deepest nesting of macro calls in arguments of macro calls.
 const MAX_DEPTH: usize = 100;
 /// The greatest length in bytes of a token that macros make.
-const MAX_MADE: usize = 1000;
+const MAX_MADE: usize = 255;
 
 impl Preprocessor<'_> {
     /// Defines a macro of the options.
@@ -179,18 +179,21 @@ impl Preprocessor<'_> {
         });
     }
 
-    fn built_in(&self, mut token: Token, name: &str) -> Token {
+    fn built_in(&mut self, mut token: Token, name: &str) -> Token {
         match name {
             "__LINE__" => {
                 let line = self.sources.location(token.span).line;
                 token.kind = TokenKind::Number(line.to_string().into());
             }
             "__FILE__" => {
-                let path = self.sources.get(token.span.file).path.display().to_string();
-                let text = path.replace('\\', "\\\\").replace('"', "\\\"");
+                let file = token.span.file;
+                let text = self.file_names.entry(file).or_insert_with(|| {
+                    let path = self.sources.get(file).path.display().to_string();
+                    path.replace('\\', "\\\\").replace('"', "\\\"").into()
+                });
                 token.kind = TokenKind::Str {
                     wide: false,
-                    text: text.into(),
+                    text: Rc::clone(text),
                 };
             }
             "__CHRONORB_IDL__" => token.kind = TokenKind::Number("1".into()),

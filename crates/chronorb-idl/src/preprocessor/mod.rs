@@ -45,6 +45,7 @@ pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> 
         work: 0,
         bytes: 0,
         opened: 0,
+        file_names: HashMap::new(),
         depth: 0,
         stopped: false,
     };
@@ -75,6 +76,8 @@ const MAX_INCLUDE_DEPTH: usize = 100;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The number of files that are opened in all, repetitions counted.
 const MAX_OPENED: usize = 10_000;
+/// The length in bytes of the name of an included file.
+const MAX_PATH: usize = 4096;
 /// The number of tokens that the parser is given.
 const MAX_TOKENS: usize = 4_000_000;
 
@@ -93,6 +96,8 @@ struct Preprocessor<'a> {
     work: usize,
     bytes: usize,
     opened: usize,
+    /// What `__FILE__` stands for in each file.
+    file_names: HashMap<u32, Rc<str>>,
     /// Nesting of macro arguments.
     depth: usize,
     /// A limit was passed: nothing more is read.
@@ -273,6 +278,10 @@ impl Preprocessor<'_> {
 
     /// Finds and opens an included file.
     fn include(&mut self, name: &str, quoted: bool, at: Span) {
+        if name.len() > MAX_PATH {
+            self.bad_directive(at, "the name of the file is too long", "shorten it");
+            return;
+        }
         let mut searched = Vec::new();
         let here = self
             .files

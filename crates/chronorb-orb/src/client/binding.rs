@@ -1,6 +1,8 @@
 //! From an object reference and a priority to a connection, in the calling
 //! thread's own tables: no lock, no sharing between threads or priorities.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -81,6 +83,7 @@ pub(super) fn forget(object: &Object) {
     BINDINGS.with_borrow_mut(|all| all.bindings.remove(&key));
 }
 
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn establish(
     key: BindingKey,
     target: Object,
@@ -116,6 +119,7 @@ fn establish(
 /// A server with lanes and client-propagated priorities has an endpoint for each lane. A
 /// priority without a lane is refused and not rounded: it would share the queue of another.
 /// Threads without a priority go to the least urgent lane.
+#[allow(clippy::disallowed_macros, reason = "once for each binding")]
 fn addresses(
     profile: &Profile,
     priority: Option<Priority>,
@@ -141,6 +145,7 @@ fn addresses(
 }
 
 /// A connection of this thread and priority to the first address that answers.
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn connect(
     target: &Object,
     profile: &Profile,

@@ -1,6 +1,8 @@
 //! A client's connection: exclusive to a thread and a priority, so that one
 //! request is under way on it at a time, and nobody else reads from it.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::cell::{Cell, RefCell};
 
 use chronorb_cdr::{Frame, TextForm};

@@ -1,9 +1,11 @@
 //! One call: bind, marshal, send, receive, and again where the server says so.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use chronorb_cdr::{CdrError, Decoder, Encoder};
+use chronorb_cdr::{CdrError, Encoder};
 use chronorb_giop::contexts;
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
@@ -266,17 +268,17 @@ fn read_reply(
     request_id: u32,
 ) -> Result<Option<Outcome>, CdrError> {
     let text = binding.connection.text();
-    let len = scope.reply.len();
     let (frame, arena) = scope.reply_parts();
-    let octets = &mut frame.as_mut_slice()[HEADER_LEN..];
-    let mut d = Decoder::new(octets, HEADER_LEN, message.endian, arena).with_text(text);
+    let mut d = frame
+        .decoder(HEADER_LEN, message.endian, arena)
+        .with_text(text);
     let header = ReplyHeader::decode(&mut d, message.version)?;
     if header.request_id != request_id {
         return Ok(None);
     }
     let answer = |exception| Answer {
         exception,
-        body: d.position().min(len)..len,
+        body: d.position(),
         endian: message.endian,
         text,
     };

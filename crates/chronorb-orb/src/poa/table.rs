@@ -1,5 +1,7 @@
 //! From an object key to a servant: active demultiplexing.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::collections::HashMap;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};

@@ -1,5 +1,7 @@
 //! A connection of a server, as its lane's threads share it.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! From a message to a servant and back: header, object key, operation, upcall.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -95,8 +97,7 @@ impl Context<'_> {
 
     /// Answers where an object is.
     pub(super) fn locate(&mut self, message: MessageHeader) -> Result<bool, End> {
-        let octets = &mut self.request.as_mut_slice()[HEADER_LEN..];
-        let mut d = Decoder::new(octets, HEADER_LEN, message.endian, self.arena);
+        let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
         let header =
             LocateRequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
         let key = header.target.key().ok_or(End::Malformed)?;

@@ -1,5 +1,7 @@
 //! From a connection to one whole message in the thread's own frame.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use chronorb_cdr::Frame;
 use chronorb_giop::MessageHeader;
 use chronorb_giop::framing::{Framed, next_message};

@@ -1,5 +1,7 @@
 //! A lane's threads: each leads, follows and serves.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,6 +25,7 @@ thread_local! {
 }
 
 /// Starts the threads of a lane.
+#[allow(clippy::disallowed_macros, reason = "once for each lane")]
 pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     let setup = lane.setup();
     for number in 0..setup.threads {

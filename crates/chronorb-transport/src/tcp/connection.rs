@@ -1,19 +1,17 @@
 //! A TCP connection.
 
-use std::io;
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_rt::Deadline;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, Shutdown, sockopt};
-use rustix::time::Timespec;
 
-use super::{set_options, socket};
-use crate::{ConnectError, Connection, IoError, SendError, SocketOptions, time_out_fits};
+use crate::{Connection, IoError, SendError, time_out_fits};
 
 /// A connected TCP socket in blocking mode; `try_*` ask for no wait call by call.
 #[derive(Debug)]
@@ -32,28 +30,6 @@ impl TcpConnection {
             receive_time_out: AtomicU64::new(0),
             send_time_out: AtomicU64::new(0),
         }
-    }
-
-    /// Connects, and waits for it until the deadline.
-    pub(super) fn open(
-        address: SocketAddr,
-        options: SocketOptions,
-        deadline: Deadline,
-    ) -> Result<Self, ConnectError> {
-        let refused = |source: io::Error| ConnectError::Refused {
-            address: address.to_string(),
-            source,
-        };
-        let socket = socket(&address).map_err(refused)?;
-        set_options(&socket, options).map_err(refused)?;
-        rustix::io::ioctl_fionbio(&socket, true).map_err(|e| refused(e.into()))?;
-        match net::connect(&socket, &address) {
-            Ok(()) => {}
-            Err(Errno::INPROGRESS) => wait_connected(&socket, address, deadline)?,
-            Err(error) => return Err(refused(error.into())),
-        }
-        rustix::io::ioctl_fionbio(&socket, false).map_err(|e| refused(e.into()))?;
-        Ok(Self::new(socket))
     }
 
     /// The time that is left, with the socket's time-out set to it where the old one is too far off.
@@ -121,6 +97,7 @@ impl Connection for TcpConnection {
         let _ = net::shutdown(&self.socket, Shutdown::Both);
     }
 
+    #[allow(clippy::disallowed_methods, reason = "for messages to people")]
     fn peer(&self) -> String {
         net::getpeername(&self.socket)
             .ok()
@@ -153,37 +130,6 @@ fn send(socket: &OwnedFd, octets: &[u8], flags: SendFlags) -> Result<usize, IoEr
             Ok(n) => return Ok(n),
             Err(Errno::INTR) => {}
             Err(error) => return Err(IoError::from_errno(error)),
-        }
-    }
-}
-
-fn wait_connected(
-    socket: &OwnedFd,
-    address: SocketAddr,
-    deadline: Deadline,
-) -> Result<(), ConnectError> {
-    let timed_out = || ConnectError::TimedOut {
-        address: address.to_string(),
-    };
-    let refused = |source: io::Error| ConnectError::Refused {
-        address: address.to_string(),
-        source,
-    };
-    loop {
-        let remaining = deadline.remaining().ok_or_else(timed_out)?;
-        let time_out = Timespec {
-            tv_sec: i64::try_from(remaining.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: remaining.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&time_out)) {
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) => {
-                return match sockopt::socket_error(socket) {
-                    Ok(Ok(())) => Ok(()),
-                    Ok(Err(error)) | Err(error) => Err(refused(error.into())),
-                };
-            }
-            Err(error) => return Err(refused(error.into())),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod connection;
+mod connector;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -11,7 +12,6 @@ use chronorb_rt::Deadline;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use self::acceptor::TcpAcceptor;
-use self::connection::TcpConnection;
 use crate::{
     Acceptor, Address, ConnectError, Connection, Endpoint, ListenError, SocketOptions, Transport,
 };
@@ -51,7 +51,7 @@ impl Transport for Tcp {
             source: io::ErrorKind::AddrNotAvailable.into(),
         };
         for socket_address in resolved {
-            match TcpConnection::open(socket_address, options, deadline) {
+            match connector::connect(socket_address, options, deadline) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 Err(error) => last = error,
             }
