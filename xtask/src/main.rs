@@ -1,2 +1,79 @@
-//! Entry point.
-fn main() {}
+//! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
+
+mod checks;
+mod peers;
+mod run;
+
+use std::process::ExitCode;
+
+use run::Failure;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  test    run all tests: units, properties, documentation, programs, the models of the lock-free
+          parts, and calls to and from other ORBs. Installs what these need beyond Rust (apt-get,
+          as root) and says what it leaves out where it cannot. With CHRONORB_PEERS=required a
+          missing peer is a failure.
+  check   formatting, clippy, documentation and tidiness, as the project's CI does
+  tidy    tidiness alone: no trailing space, no file above 900 lines, licences in place
+  deny    licences, duplicates and origins of dependencies (installs cargo-deny)
+  peers   install the other ORBs and tools that tests use
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["test"] => test(),
+        ["check"] => checks::all(),
+        ["tidy"] => checks::tidy(),
+        ["deny"] => checks::deny(),
+        ["peers"] => peers::provide().map(drop),
+        ["help" | "--help" | "-h"] | [] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("xtask: there is no command {:?}\n\n{USAGE}", args.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// All tests, the peers' included as far as they can be had.
+fn test() -> Result<(), Failure> {
+    let left_out = peers::provide()?;
+    models()?;
+    run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
+    for what in &left_out {
+        println!("left out: {what}");
+    }
+    Ok(())
+}
+
+/// The lock-free parts under every schedule that loom finds. They are built with another `cfg`,
+/// in a folder of their own so that the ordinary build stays warm.
+fn models() -> Result<(), Failure> {
+    let target = run::target_dir().join("loom");
+    let environment = [
+        ("RUSTFLAGS", "--cfg loom".to_owned()),
+        ("CARGO_TARGET_DIR", target.display().to_string()),
+    ];
+    let args = [
+        "test",
+        "--package",
+        "chronorb-rt",
+        "--release",
+        "--test",
+        "loom",
+    ];
+    run::cargo(&args, &environment)
+}

@@ -121,8 +121,8 @@ pub(crate) struct IdlInput {
 fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, "1"));
     let is_letter = |c: char| c == '_' || c.is_ascii_alphabetic();
-    let is_identifier = name.starts_with(is_letter)
-        && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
+    let is_identifier =
+        name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
     if is_identifier {
         Ok((name.to_owned(), value.to_owned()))
     } else {

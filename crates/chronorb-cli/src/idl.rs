@@ -44,7 +44,10 @@ pub(crate) fn rust(input: &IdlInput, out: &Path) -> ExitCode {
     }
     let is_new = !out.exists();
     if let Err(error) = fs::create_dir_all(out) {
-        eprintln!("chronorb: cannot make the directory {}: {error}", out.display());
+        eprintln!(
+            "chronorb: cannot make the directory {}: {error}",
+            out.display()
+        );
         return ExitCode::FAILURE;
     }
     match build(input, out) {
@@ -85,5 +88,8 @@ impl IdlInput {
 /// Shows diagnostics, with colours where people see them and want them.
 fn show(diagnostics: &Diagnostics) {
     let wants_color = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    eprint!("{}", diagnostics.render(wants_color && io::stderr().is_terminal()));
+    eprint!(
+        "{}",
+        diagnostics.render(wants_color && io::stderr().is_terminal())
+    );
 }

@@ -36,6 +36,7 @@ pub mod model;
 mod parser;
 mod preprocessor;
 mod source;
+mod suggest;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -34,6 +34,8 @@ looks! {
         "union U switch (long) {\n  case 1: long a;\n};\nstruct S { U u1; Missing m; };\n";
     an_error_in_a_macro_is_shown_at_its_use:
         "#define FIELD(T) T value\nstruct S {\n  FIELD(Price);\n};\n";
+    a_misspelled_keyword_gets_a_suggestion:
+        "interface Clock {\n  attribut long rate;\n};\n";
     a_keyword_as_a_name_gets_its_escape:
         "struct Order { long in; };\n";
     an_unclosed_brace_shows_where_it_opened:

@@ -2,7 +2,7 @@
 //!
 //! An experiment runs real processes, measures each call ([`Record`]), describes the machine
 //! ([`Environment`]) and reports what it found, for people ([`text_table`], [`html`]) and for programs
-//! ([`Figures`]).
+//! ([`Figures`]). The first one is [`demo`].
 
 pub mod demo;
 

@@ -75,7 +75,7 @@ impl Object {
         Self {
             inner: Arc::new(Inner {
                 number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-                profile: Profile::of(&ior),
+                profile: Profile::of(&ior, core.config.max_giop_version),
                 core,
                 ior,
                 time_out,

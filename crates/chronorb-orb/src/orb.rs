@@ -8,7 +8,7 @@ use chronorb_rt::{Deadline, Rights, Termination, lock_all};
 use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
-use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::core::{Core, STOPPED, STOPPING};
 use crate::object::Object;
 use crate::poa::Poa;
 use crate::resolver;
@@ -153,14 +153,24 @@ impl Orb {
         }
     }
 
+    /// Catches `SIGINT` (Ctrl-C) and `SIGTERM` from now on, for [`run_until_signal`](Self::run_until_signal).
+    ///
+    /// A program calls this before it tells others that it is there, so that it can be ended in
+    /// order from then on.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where the signals cannot be caught.
+    pub fn catch_signals(&self) -> Result<(), SystemException> {
+        termination().map(drop)
+    }
+
     /// Serves until [`shutdown`](Self::shutdown), `SIGINT` (Ctrl-C) or `SIGTERM`; a signal shuts
-    /// the ORB down in order, a second one ends the process at once.
+    /// the ORB down in order, a second Ctrl-C ends the process at once.
     ///
     /// # Errors
     /// `NO_RESOURCES` where the signals cannot be caught.
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
-        let termination = Termination::install()
-            .map_err(|_| SystemException::no(SystemExceptionKind::NoResources, 0))?;
+        let termination = termination()?;
         while self.core.state.get() != STOPPED {
             if termination.wait(Some(Deadline::after(SIGNAL_POLL))) {
                 return self.shutdown(true);
@@ -199,6 +209,10 @@ impl Orb {
     }
 }
 
+fn termination() -> Result<&'static Termination, SystemException> {
+    Termination::install().map_err(|_| SystemException::no(SystemExceptionKind::NoResources, 0))
+}
+
 /// An initial reference could not be resolved or registered.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
@@ -211,7 +225,6 @@ pub enum ResolveError {
     System(#[from] SystemException),
 }
 
-const _: () = assert!(RUNNING == 0);
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// How soon a shutdown by another thread is noticed by one that waits for signals.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);

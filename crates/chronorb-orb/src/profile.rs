@@ -13,7 +13,7 @@ use crate::rtcorba::Priority;
 /// The first usable profile of a reference, read once.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
-    /// The greatest version that the server speaks there.
+    /// The greatest version that both sides speak there.
     pub(crate) version: Version,
     pub(crate) key: Box<[u8]>,
     /// Where any request may go, in order of preference.
@@ -28,8 +28,8 @@ pub(crate) struct Profile {
 
 impl Profile {
     /// Reads the first IIOP profile that can be read, and adds the addresses of further ones
-    /// with the same key.
-    pub(crate) fn of(ior: &Ior) -> Option<Self> {
+    /// with the same key. `max_version` is the greatest version to speak.
+    pub(crate) fn of(ior: &Ior, max_version: Version) -> Option<Self> {
         let mut profiles = ior
             .profiles
             .iter()
@@ -37,7 +37,7 @@ impl Profile {
             .filter(|(_, profile)| profile.tag == TAG_INTERNET_IOP)
             .filter_map(|(index, profile)| {
                 let iiop = IiopProfile::decode(&profile.data).ok()?;
-                (iiop.version.major == 1).then(|| Self::of_iiop(&iiop, index))
+                (iiop.version.major == 1).then(|| Self::of_iiop(&iiop, index, max_version))
             });
         let mut first = profiles.next()?;
         for other in profiles.filter(|other| other.key == first.key) {
@@ -62,9 +62,9 @@ impl Profile {
         Ok((text, Some(CodeSetContext::of(text).encode())))
     }
 
-    fn of_iiop(iiop: &IiopProfile, index: usize) -> Self {
+    fn of_iiop(iiop: &IiopProfile, index: usize, max_version: Version) -> Self {
         let mut this = Self {
-            version: iiop.version.min(Version::V1_2),
+            version: iiop.version.min(max_version),
             key: iiop.object_key.clone().into_boxed_slice(),
             addresses: vec![Address {
                 host: iiop.host.clone(),

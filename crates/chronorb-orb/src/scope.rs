@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct Scope {
     pub(crate) request: Frame,
     pub(crate) reply: Frame,
     arena: Arena,
+    /// The ORB of the last call, which brings references in its results to life.
+    core: Option<Arc<Core>>,
 }
 
 /// What came back, before anybody looks into its body.
@@ -48,6 +51,7 @@ impl Scope {
             request: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
             reply: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
             arena: Arena::new(capacity),
+            core: None,
         }
     }
 
@@ -88,10 +92,17 @@ impl Scope {
         core: &Arc<Core>,
         answer: Answer,
     ) -> Result<Reply<'s>, SystemException> {
+        if !self
+            .core
+            .as_ref()
+            .is_some_and(|last| Arc::ptr_eq(last, core))
+        {
+            self.core = Some(core.clone());
+        }
+        let host = self.core.as_ref().map(|core| core as &dyn Any);
         let arena = &self.arena;
-        let host: &'s Arc<Core> = arena.keep(core.clone());
         let body = self.reply.decoder(answer.body, answer.endian, arena);
-        let mut body = body.with_text(answer.text).with_host(Some(host));
+        let mut body = body.with_text(answer.text).with_host(host);
         if answer.exception {
             let id = body.read_str().map_err(crate::call::reply_error)?;
             Ok(Reply::UserException(id, body))

@@ -1,6 +1,11 @@
 //! Threads with declared scheduling, affinity and stack; and the priority inversion that the
 //! mutex prevents. Without the right to real-time priorities, the refusals are tested instead.
 
+#![allow(
+    clippy::disallowed_types,
+    reason = "the control shows what a std mutex does"
+)]
+
 use std::fs;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex};

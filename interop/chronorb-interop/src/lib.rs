@@ -26,7 +26,7 @@ pub mod cos_naming {
 }
 
 pub use checks::{GROUPS, Group, Subject};
-pub use naming::{NamingError, bind, parse_name, resolve};
+pub use naming::{bind, resolve};
 pub use report::Report;
 pub use server::serve;
 

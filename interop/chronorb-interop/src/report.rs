@@ -25,7 +25,11 @@ impl Report {
 
     /// A check is over; the detail says why it failed.
     pub(crate) fn ok(&mut self, passed: bool, name: &str, detail: &str) {
-        *(if passed { &mut self.passed } else { &mut self.failed }) += 1;
+        *(if passed {
+            &mut self.passed
+        } else {
+            &mut self.failed
+        }) += 1;
         let number = self.passed + self.failed;
         match (passed, detail) {
             (true, _) => println!("ok {number} - {name}"),

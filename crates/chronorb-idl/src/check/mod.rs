@@ -6,7 +6,6 @@ mod interfaces;
 mod order;
 mod scope;
 mod structs;
-mod suggest;
 mod types;
 
 use std::collections::HashMap;

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Checker, suggest};
+use super::Checker;
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::DefId;
 use crate::source::Span;
+use crate::suggest;
 
 /// The number of a scope.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

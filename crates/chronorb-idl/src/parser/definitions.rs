@@ -215,6 +215,20 @@ impl Parser<'_> {
         self.at += 1;
         let name = self.name("the name of the enum")?;
         self.expect('{')?;
+        let Some(enumerators) = self.enumerators() else {
+            self.close_list();
+            return None;
+        };
+        self.at += 1;
+        Some(EnumDef {
+            meta,
+            name,
+            enumerators,
+        })
+    }
+
+    /// The enumerators up to the closing brace.
+    fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
         let mut enumerators: Vec<(Meta, Ident)> = Vec::new();
         loop {
             let meta = self.meta()?;
@@ -223,25 +237,21 @@ impl Parser<'_> {
                     .unexpected_here("an enumerator")
                     .hint("remove the `,` behind the last enumerator");
                 self.sink.push(diagnostic);
-                break;
+                return Some(enumerators);
             }
             enumerators.push((meta, self.name("an enumerator")?));
             if !self.eat(',') {
                 break;
             }
         }
-        if !self.eat('}') {
+        if !self.peek().is('}') {
             let diagnostic = self
                 .unexpected_here("`,` or `}`")
                 .hint("enumerators are names with commas between them; they have no values");
             self.sink.push(diagnostic);
             return None;
         }
-        Some(EnumDef {
-            meta,
-            name,
-            enumerators,
-        })
+        Some(enumerators)
     }
 
     fn constant(&mut self, meta: Meta) -> Option<ConstDef> {

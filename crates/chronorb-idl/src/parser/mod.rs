@@ -17,6 +17,7 @@ use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Token, TokenKind};
 use crate::preprocessor::Stream;
 use crate::source::Span;
+use crate::suggest::closest;
 
 pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};
 
@@ -233,6 +234,17 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
+    /// Skips behind the `}` of a list, or up to the `;` or the end where it is missing.
+    fn close_list(&mut self) {
+        while !matches!(
+            self.peek().kind,
+            TokenKind::Punct('}' | ';') | TokenKind::Eof
+        ) {
+            self.at += 1;
+        }
+        self.eat('}');
+    }
+
     fn unclosed(&mut self, open: Span) {
         self.unclosed = true;
         let diagnostic = Diagnostic::error(
@@ -310,7 +322,7 @@ impl<'a> Parser<'a> {
                     format!("expected {what}, found the keyword `{written}`"),
                     "a keyword",
                 )
-                .hint(format!("to use it as a name, write `_{written}`")),
+                .hint(self.hint_for_keyword(written)),
             );
             return None;
         }
@@ -330,6 +342,19 @@ impl<'a> Parser<'a> {
             );
         }
         Some(ident)
+    }
+
+    /// A keyword where a name is expected often follows a misspelled keyword: `attribut long a`.
+    fn hint_for_keyword(&self, keyword: &str) -> String {
+        let before = self.at.checked_sub(1).map(|at| &self.stream.tokens[at]);
+        let meant = before
+            .and_then(Token::ident)
+            .filter(|word| !is_keyword(word))
+            .and_then(|word| closest(word, KEYWORDS.into_iter()));
+        match meant {
+            Some(meant) => format!("did you mean `{meant}` before it?"),
+            None => format!("to use it as a name, write `_{keyword}`"),
+        }
     }
 
     fn scoped_name(&mut self, what: &str) -> Option<ScopedName> {

@@ -25,6 +25,7 @@ mod schedule;
 mod server;
 mod work;
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -32,7 +33,7 @@ use chronorb_rt::Rights;
 
 use crate::comparison::{Comparison, Setup};
 use crate::environment::Environment;
-use crate::report::{text_table, write_html};
+use crate::report::{check_writable, text_table, write_html};
 
 pub use client::client_main;
 pub use error::DemoError;
@@ -66,13 +67,14 @@ impl Default for Options {
 
 /// Runs the demonstration, prints its outcome on standard output and writes the report.
 ///
-/// Progress and warnings go to standard error. With [`Options::json`], standard output gets
-/// exactly one JSON object.
+/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
+/// object.
 ///
 /// # Errors
 ///
 /// See [`DemoError`]. All processes that were started have ended when this returns.
 pub fn run(options: &Options) -> Result<(), DemoError> {
+    check_writable(&options.report)?;
     let comparison = compare(&options.setup)?;
     write_html(&comparison, &options.report)?;
     print(options, &comparison).map_err(DemoError::Output)
@@ -93,24 +95,33 @@ fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
 }
 
 fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
-    if let Some(caveat) = comparison.caveat() {
-        eprintln!("{caveat}");
-        for missing in Rights::probe().missing() {
-            eprintln!("  {}: {}", missing.what, missing.cost);
-            eprintln!("  to grant it: {}", missing.remedy);
-        }
-    }
     let path = options.report.canonicalize();
     let path = path.as_ref().unwrap_or(&options.report).display();
+    let caveat = caveat(comparison);
     let mut out = io::stdout().lock();
     if options.json {
+        eprint!("{caveat}");
         serde_json::to_writer(&mut out, &comparison.figures())?;
         writeln!(out)?;
-        eprintln!("report with plots: {path}");
+        eprintln!("Report with plots: {path}");
     } else {
         writeln!(out, "{}", text_table(comparison))?;
         writeln!(out, "{}", comparison.meaning())?;
+        write!(out, "{caveat}")?;
         writeln!(out, "Report with plots: {path}")?;
     }
     out.flush()
+}
+
+/// That the figures are not real-time, if they are not, and how to get some that are.
+fn caveat(comparison: &Comparison) -> String {
+    let Some(caveat) = comparison.caveat() else {
+        return String::new();
+    };
+    let mut text = format!("{caveat}\n");
+    for missing in Rights::probe().missing() {
+        let _ = writeln!(text, "  {}: {}", missing.what, missing.cost);
+        let _ = writeln!(text, "  to grant it: {}", missing.remedy);
+    }
+    text
 }

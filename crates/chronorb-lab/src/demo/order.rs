@@ -11,7 +11,7 @@ use crate::stats::Record;
 pub(super) const HIGH_PRIORITY: Priority = Priority::new(24_000).expect("not negative");
 /// The priority of the low class: work that saturates the processors belongs to the ordinary
 /// scheduling of Linux.
-pub(super) const LOW_PRIORITY: Priority = Priority::new(8_000).expect("x");
+pub(super) const LOW_PRIORITY: Priority = Priority::MIN;
 
 /// To the server, as its argument.
 #[derive(Debug, Deserialize, Serialize)]

@@ -4,6 +4,7 @@ mod page;
 mod plot;
 mod table;
 
+pub(crate) use page::check_writable;
 pub use page::{ReportError, html, write_html};
 pub use plot::PlotError;
 pub use table::text_table;

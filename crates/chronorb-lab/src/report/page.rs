@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -35,17 +35,38 @@ pub enum ReportError {
 /// See [`ReportError`].
 pub fn write_html(comparison: &Comparison, path: &Path) -> Result<(), ReportError> {
     let page = html(comparison)?;
-    let unfinished = path.with_extension("html.part");
+    let unfinished = unfinished(path);
     fs::write(&unfinished, page)
         .and_then(|()| fs::rename(&unfinished, path))
         .map_err(|source| {
             // It may not even exist; the error that counts is the first.
             let _ = fs::remove_file(&unfinished);
-            ReportError::Write {
-                path: path.display().to_string(),
-                source,
-            }
+            write_error(path, source)
         })
+}
+
+/// Finds out whether a report can be written to `path`, before somebody waits for its figures.
+pub(crate) fn check_writable(path: &Path) -> Result<(), ReportError> {
+    let unfinished = unfinished(path);
+    let result = match path.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => fs::write(&unfinished, "").and_then(|()| fs::remove_file(&unfinished)),
+    };
+    result.map_err(|source| write_error(path, source))
+}
+
+/// Where a report is written before it takes its place.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+fn write_error(path: &Path, source: io::Error) -> ReportError {
+    ReportError::Write {
+        path: path.display().to_string(),
+        source,
+    }
 }
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
@@ -62,7 +83,7 @@ pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
     let figures = figure_table(comparison);
     let percentiles = latency_by_percentile(comparison)?;
     let course = latency_over_time(comparison)?;
-    let method = method(&comparison.setup);
+    let method = method(&comparison.setup, comparison.real_time);
     let environment = environment_table(comparison);
     Ok(format!(
         r#"<!DOCTYPE html>
@@ -125,8 +146,15 @@ fn figure_table(comparison: &Comparison) -> String {
     text
 }
 
-fn method(setup: &Setup) -> String {
-    let threads = setup.low_lane_threads + setup.high_lane_threads;
+fn method(setup: &Setup, real_time: bool) -> String {
+    let scheduling = if real_time {
+        "The threads of the high class, in the client and in the server, run under SCHED_FIFO. Those of \
+         the low class stay under SCHED_OTHER: work that saturates the processors does not belong into \
+         SCHED_FIFO, where the kernel's throttling stops it, and whatever else is real-time with it."
+    } else {
+        "All threads run under SCHED_OTHER, since real-time priorities are not permitted: only the lanes \
+         and connections are apart."
+    };
     format!(
         "<ul>\n\
          <li>One server process, one high-priority client process and {clients} low-priority client \
@@ -136,11 +164,10 @@ fn method(setup: &Setup) -> String {
          <li>The high-priority client sends a call every {period}, at times fixed beforehand. Its latency \
          counts from the moment when the call was due, not from when it was sent: a call that had to wait \
          for the one before it is charged for the wait (no coordinated omission).</li>\n\
-         <li>Without priorities: one pool of {threads} threads serves everyone; all threads run under the \
-         ordinary scheduler (SCHED_OTHER).</li>\n\
+         <li>Without priorities: one pool of {threads} threads serves everyone; all threads run under \
+         SCHED_OTHER.</li>\n\
          <li>With priorities: the same {threads} threads in two lanes, {low_lane} low and {high_lane} high, \
-         each with its own connections; the client's priority goes with each request and rules the \
-         servant's thread.</li>\n\
+         each with its own connections; the client's priority goes with each request. {scheduling}</li>\n\
          <li>Each phase lasted {phase}. Jitter is the standard deviation. With fewer than 1000 calls, \
          p99.9 is the longest.</li>\n</ul>",
         clients = setup.low_clients,
@@ -148,6 +175,7 @@ fn method(setup: &Setup) -> String {
         low = units::setting(setup.low_work),
         high = units::setting(setup.high_work),
         period = units::setting(setup.period),
+        threads = setup.low_lane_threads + setup.high_lane_threads,
         low_lane = setup.low_lane_threads,
         high_lane = setup.high_lane_threads,
         phase = units::setting(setup.phase),
@@ -241,6 +269,23 @@ mod tests {
         let error = write_html(&comparison, &occupied).unwrap_err();
         assert!(error.to_string().contains("folder.html"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_place_where_no_report_can_be_written_is_known_beforehand() {
+        let folder = tempfile::tempdir().unwrap();
+        check_writable(&folder.path().join("report.html")).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        for wrong in [
+            folder.path().to_owned(),
+            folder.path().join("missing/report.html"),
+        ] {
+            let error = check_writable(&wrong).unwrap_err();
+            assert!(
+                error.to_string().contains(&wrong.display().to_string()),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -203,9 +203,7 @@ fn marshal(
 ) -> Result<(), SystemException> {
     let connection = &binding.connection;
     let profile = binding.profile()?;
-    let version = profile
-        .version
-        .min(binding.target.core().config.max_giop_version);
+    let version = profile.version;
 
     let priority = binding
         .propagated

@@ -9,16 +9,21 @@ use std::time::Duration;
 use chronorb_cdr::{CharSet, Frame, TextForm};
 use chronorb_giop::Version;
 use chronorb_giop::fragments::{Limits, Reassembly};
-use chronorb_rt::{Baton, Monotonic, PiMutex};
+use chronorb_rt::{Baton, BatonGuard, Monotonic, PiMutex, Released};
 use chronorb_transport::{Connection, IoError};
 
-/// A connection, its input with one thread at a time, its output behind a lock that is held for
-/// one `send`.
+/// A connection. Its input and its output are with one thread at a time, for which no thread
+/// ever waits.
 pub(super) struct ServerConnection {
     transport: Box<dyn Connection>,
     pub(super) input: Baton<Input>,
-    output: PiMutex<Output>,
-    /// Whether `output` holds anything, to be asked without the lock.
+    output: Baton<Output>,
+    /// Messages of threads that found the output taken; empty on a connection with one request
+    /// at a time.
+    posted: PiMutex<Vec<u8>>,
+    /// What may be posted at a time.
+    max_posted: usize,
+    /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
@@ -33,7 +38,9 @@ impl ServerConnection {
         Self {
             transport,
             input: Baton::new(Input::new(load.clone())),
-            output: PiMutex::new(Output {
+            posted: PiMutex::new(Vec::new()),
+            max_posted: 2 * load.max_message,
+            output: Baton::new(Output {
                 pending: Vec::new(),
                 load,
             }),
@@ -48,19 +55,17 @@ impl ServerConnection {
 
     /// Sends a message, or keeps what the transport does not take for [`flush`](Self::flush).
     ///
-    /// Returns whether something is kept. Never waits for the peer.
+    /// Returns whether something is kept. Waits neither for the peer nor for another thread: a
+    /// thread that is sending already takes this message along.
     pub(super) fn send(&self, message: &[u8]) -> Result<bool, Gone> {
-        let mut output = self.output.lock();
-        let sent = if output.pending.is_empty() {
-            self.try_send(message)?
-        } else {
-            0
-        };
-        if sent < message.len() {
-            output.keep(&message[sent..])?;
-            self.output_waits.store(true, Ordering::Release);
+        if let Some(output) = self.output.claim() {
+            return self.send_by(output, message);
         }
-        Ok(!output.pending.is_empty())
+        self.post(message)?;
+        match self.output.claim() {
+            Some(output) => self.send_by(output, &[]),
+            None => Ok(false),
+        }
     }
 
     /// Sends what was kept, as far as the transport takes it.
@@ -68,18 +73,63 @@ impl ServerConnection {
         if !self.output_waits.load(Ordering::Acquire) {
             return Ok(());
         }
-        let mut output = self.output.lock();
-        let sent = self.try_send(&output.pending)?;
-        output.forget(sent);
-        self.output_waits
-            .store(!output.pending.is_empty(), Ordering::Release);
+        match self.output.claim() {
+            Some(output) => self.send_by(output, &[]).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends as the one thread that does, until nobody has posted anything more.
+    fn send_by(&self, mut output: BatonGuard<'_, Output>, message: &[u8]) -> Result<bool, Gone> {
+        self.write(&mut output, message)?;
+        loop {
+            let waits = !output.pending.is_empty();
+            output = match output.release() {
+                Released::Done => return Ok(waits),
+                Released::Again(output) => output,
+            };
+            let posted = std::mem::take(&mut *self.posted.lock());
+            self.write(&mut output, &posted)?;
+        }
+    }
+
+    /// Sends what waits and then a message, and keeps the rest.
+    fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), Gone> {
+        if !output.pending.is_empty() {
+            let sent = self.try_send(&output.pending)?;
+            output.forget(sent);
+        }
+        let sent = if output.pending.is_empty() && !message.is_empty() {
+            self.try_send(message)?
+        } else {
+            0
+        };
+        if sent < message.len() {
+            output.keep(&message[sent..])?;
+        }
+        let waits = !output.pending.is_empty();
+        if waits || self.output_waits.load(Ordering::Relaxed) {
+            self.output_waits.store(waits, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Leaves a message for the thread that is sending.
+    fn post(&self, message: &[u8]) -> Result<(), Gone> {
+        let mut posted = self.posted.lock();
+        if posted.len() + message.len() > self.max_posted {
+            return Err(Gone);
+        }
+        posted.extend_from_slice(message);
         Ok(())
     }
 
     /// Sends a last message if that is possible at once, and ends the connection.
     pub(super) fn say_goodbye(&self, message: &[u8]) {
-        // A message in the middle of a kept one would be rubbish.
-        if !self.output_waits.load(Ordering::Acquire) {
+        // A message in the middle of another one would be rubbish.
+        if let Some(output) = self.output.claim()
+            && output.pending.is_empty()
+        {
             let _ = self.transport.try_send(message);
         }
         self.transport.shutdown();

@@ -36,9 +36,8 @@ pub(super) struct Context<'w> {
 impl Context<'_> {
     /// Serves a request. Returns whether the reply frame holds an answer to be sent.
     pub(super) fn request(&mut self, message: MessageHeader) -> Result<bool, End> {
-        let octets = &mut self.request.as_mut_slice()[HEADER_LEN..];
-        let mut body =
-            Decoder::new(octets, HEADER_LEN, message.endian, self.arena).with_host(Some(self.core));
+        let body = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let mut body = body.with_host(Some(self.core));
         let header =
             RequestHeader::decode(&mut body, message.version).map_err(|_| End::Malformed)?;
         if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {

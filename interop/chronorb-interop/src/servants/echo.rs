@@ -1,7 +1,7 @@
 //! The echo of basic types, strings, structs, sequences and arrays.
 
-use chronorb::prelude::*;
 use chronorb::Char;
+use chronorb::prelude::*;
 
 use super::{echoes, echoes_by_reference};
 use crate::idl::shapes::{Path, Point, Segment, Triangle};
@@ -101,7 +101,8 @@ impl SequencesServant for EchoObject {
     }
 
     fn sum<'a>(&self, _: &Call<'a>, v: Octets<'a>) -> Result<u32, SystemException> {
-        Ok(v.iter().fold(0, |sum, &octet| sum.wrapping_add(u32::from(octet))))
+        Ok(v.iter()
+            .fold(0, |sum, &octet| sum.wrapping_add(u32::from(octet))))
     }
 }
 
@@ -117,11 +118,7 @@ impl ArraysServant for EchoObject {
 }
 
 impl EchoServant for EchoObject {
-    fn statistics<'a>(
-        &self,
-        _: &Call<'a>,
-        v: Longs<'a>,
-    ) -> Result<StatisticsOut, SystemException> {
+    fn statistics<'a>(&self, _: &Call<'a>, v: Longs<'a>) -> Result<StatisticsOut, SystemException> {
         Ok(StatisticsOut {
             result: v.iter().fold(0, |sum, &n| sum.wrapping_add(i64::from(n))),
             low: v.iter().copied().min().unwrap_or_default(),

@@ -39,7 +39,9 @@ impl FaultyServant for FaultyObject {
         code: u32,
         completed: i32,
     ) -> Result<(), SystemException> {
-        let kind = SystemExceptionKind::ALL.iter().find(|kind| kind.name() == name);
+        let kind = SystemExceptionKind::ALL
+            .iter()
+            .find(|kind| kind.name() == name);
         let completed = match completed {
             0 => Some(CompletionStatus::Yes),
             1 => Some(CompletionStatus::No),

@@ -37,7 +37,7 @@ macro_rules! echoes_by_reference {
             v: &$type,
             io: &mut $type,
         ) -> Result<($type, $type), SystemException> {
-            Ok((v.clone(), std::mem::replace(io, v.clone())))
+            Ok((*v, std::mem::replace(io, *v)))
         }
     )*};
 }

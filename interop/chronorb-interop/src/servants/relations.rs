@@ -47,11 +47,7 @@ impl RelationsServant for RelationsObject {
         Ok(v.is_none())
     }
 
-    fn to_text<'a>(
-        &self,
-        call: &Call<'a>,
-        v: Option<&Object>,
-    ) -> Result<&'a str, SystemException> {
+    fn to_text<'a>(&self, call: &Call<'a>, v: Option<&Object>) -> Result<&'a str, SystemException> {
         call.str(&match v {
             Some(object) => call.orb().object_to_string(object),
             None => nil_text(),

@@ -1,7 +1,7 @@
 //! "Did you mean": the closest of the names that could have been meant.
 
 /// The candidate with the least edit distance to the name, if it is close.
-pub(super) fn closest<'a>(
+pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {

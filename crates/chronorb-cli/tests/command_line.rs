@@ -1,0 +1,50 @@
+//! The command line itself.
+
+mod support;
+
+use std::path::Path;
+
+use support::{chronorb, stderr, stdout};
+
+#[test]
+fn a_wrong_command_line_ends_with_status_2() {
+    for arguments in [
+        &["--no-such-option"][..],
+        &["no-such-command"],
+        &["demo", "--seconds", "0"],
+        &["demo", "--seconds", "ten"],
+        &["idl"],
+        &["idl", "check"],
+        &["idl", "rust", "clock.idl"],
+        &["idl", "check", "-D", "2X=1", "clock.idl"],
+    ] {
+        let output = chronorb(Path::new("."), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            stderr(&output).starts_with("error: ") || arguments == ["idl"],
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_shows_the_commands_that_are_for_people() {
+    let output = chronorb(Path::new("."), &["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    let help = stdout(&output);
+    assert!(help.contains("demo ") && help.contains("idl "), "{help}");
+    assert!(!help.contains("demo-server"), "{help}");
+    for command in [&["demo"][..], &["idl", "check"], &["idl", "rust"]] {
+        let output = chronorb(Path::new("."), &[command, &["--help"]].concat());
+        assert!(stdout(&output).contains("Examples:"), "{command:?}");
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let output = chronorb(Path::new("."), &["--version"]);
+    let expected = format!("chronorb {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&output), expected);
+}

@@ -1,0 +1,91 @@
+//! What CI asks for besides tests.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::run::{self, Failure, ask, root};
+
+/// Formatting, clippy, documentation, tidiness.
+pub(crate) fn all() -> Result<(), Failure> {
+    run::cargo(&["fmt", "--all", "--check"], &[])?;
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    run::cargo(&clippy, &[])?;
+    let rustdocflags = [("RUSTDOCFLAGS", "--deny warnings".to_owned())];
+    run::cargo(&["doc", "--workspace", "--no-deps"], &rustdocflags)?;
+    tidy()
+}
+
+/// What reviewers should not have to say.
+pub(crate) fn tidy() -> Result<(), Failure> {
+    let root = root();
+    let mut complaints = Vec::new();
+    for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        if !root.join(licence).is_file() {
+            complaints.push(format!("{licence} is missing"));
+        }
+    }
+    let files = ask("git", &["-C", &root.display().to_string(), "ls-files"])
+        .ok_or_else(|| Failure("git ls-files failed: is this a git checkout?".to_owned()))?;
+    let checked = files.lines().filter(|file| has_text(file));
+    for file in checked {
+        complaints.extend(complaints_about(&root, file));
+    }
+    if complaints.is_empty() {
+        println!("tidy");
+        return Ok(());
+    }
+    Err(Failure(format!("not tidy:\n  {}", complaints.join("\n  "))))
+}
+
+/// Licences, duplicates and origins of dependencies. Advisories need a database from the network,
+/// and are checked where that can be had.
+pub(crate) fn deny() -> Result<(), Failure> {
+    if ask("cargo-deny", &["--version"]).is_none() {
+        run::cargo(&["install", "--locked", "cargo-deny"], &[])?;
+    }
+    let mut command = Command::new("cargo-deny");
+    command.current_dir(root());
+    run::run(command.args(["check", "licenses", "bans", "sources"]))
+}
+
+fn complaints_about(root: &Path, file: &str) -> Vec<String> {
+    let Ok(text) = std::fs::read_to_string(root.join(file)) else {
+        // Deleted in the work tree and not yet in the index.
+        return Vec::new();
+    };
+    let mut complaints = Vec::new();
+    let lines = text.lines().count();
+    if file.ends_with(".rs") && lines > MAX_LINES {
+        complaints.push(format!("{file} has {lines} lines, more than {MAX_LINES}"));
+    }
+    for (number, line) in text.lines().enumerate() {
+        if line.ends_with([' ', '\t']) {
+            complaints.push(format!("{file}:{}: space at the end", number + 1));
+        }
+        if line.contains('\t') && !file.ends_with("Makefile") {
+            complaints.push(format!("{file}:{}: a tab", number + 1));
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        complaints.push(format!("{file}: no newline at the end"));
+    }
+    complaints
+}
+
+/// Files that people write; test data may look as it likes.
+fn has_text(file: &str) -> bool {
+    let written = [".rs", ".toml", ".md", ".idl", ".cc", ".h", ".sh", ".yml"];
+    let is_data = file.contains("/golden/")
+        || file.contains("tests/accept/")
+        || file.contains("tests/reject/");
+    written.iter().any(|ending| file.ends_with(ending)) && !is_data
+}
+
+const MAX_LINES: usize = 900;

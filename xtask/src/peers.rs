@@ -1,0 +1,96 @@
+//! The other ORBs and tools that tests use: what they need, and how to get it.
+
+use std::process::Command;
+
+use crate::run::{Failure, ask, run};
+
+/// Something that tests use and Rust does not bring.
+struct Peer {
+    /// What it is for.
+    purpose: &'static str,
+    /// The Debian packages that bring it.
+    packages: &'static [&'static str],
+}
+
+const PEERS: &[Peer] = &[
+    Peer {
+        purpose: "calls to and from omniORB",
+        packages: &[
+            "g++",
+            "make",
+            "omniorb",
+            "omniidl",
+            "libomniorb4-dev",
+            "omniorb-nameserver",
+        ],
+    },
+    Peer {
+        purpose: "checking captured traffic with tshark's GIOP dissector",
+        packages: &["tshark"],
+    },
+];
+
+/// Installs what is missing where it can, and says what had to be left out.
+///
+/// With `CHRONORB_PEERS=required` leaving out is a failure.
+pub(crate) fn provide() -> Result<Vec<String>, Failure> {
+    let missing = missing();
+    if !missing.is_empty() && is_root() && ask("apt-get", &["--version"]).is_some() {
+        install(&missing)?;
+    }
+    let left_out: Vec<String> = PEERS
+        .iter()
+        .filter(|peer| peer.packages.iter().any(|package| !is_installed(package)))
+        .map(|peer| {
+            let packages = peer.packages.join(" ");
+            format!(
+                "{} (install with: apt-get install {packages})",
+                peer.purpose
+            )
+        })
+        .collect();
+    let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+    if required && !left_out.is_empty() {
+        return Err(Failure(format!(
+            "CHRONORB_PEERS=required, and missing are: {}",
+            left_out.join("; ")
+        )));
+    }
+    for what in &left_out {
+        println!("left out: {what}");
+    }
+    Ok(left_out)
+}
+
+fn missing() -> Vec<&'static str> {
+    PEERS
+        .iter()
+        .flat_map(|peer| peer.packages)
+        .copied()
+        .filter(|package| !is_installed(package))
+        .collect()
+}
+
+fn install(packages: &[&str]) -> Result<(), Failure> {
+    let apt = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    run(apt().args(["update", "--quiet"]))?;
+    run(apt()
+        .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+        .args(packages))
+}
+
+fn is_installed(package: &str) -> bool {
+    ask(
+        "dpkg-query",
+        &["--show", "--showformat=${db:Status-Status}", package],
+    )
+    .is_some_and(|status| status == "installed")
+}
+
+fn is_root() -> bool {
+    ask("id", &["-u"]).is_some_and(|id| id == "0")
+}
