@@ -17,7 +17,7 @@ use support::{call, orb};
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// What a thread has done so far.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 struct Counts {
     allocations: u64,
     locks: u64,
@@ -116,15 +116,32 @@ fn nothing_gratuitous_happens_on_the_request_path() {
     for _ in 0..100 {
         counts_of_server(&object, &values);
     }
-    let server_before = counts_of_server(&object, &values);
-    let client_before = Counts::now();
-    for _ in 0..1000 {
-        counts_of_server(&object, &values);
+    // The kernel may move a page at any time, which is a fault that is not ours: of three runs,
+    // one must be without. Allocations and locks there must be none in each.
+    let mut least_faults = u64::MAX;
+    for _ in 0..3 {
+        let server_before = counts_of_server(&object, &values);
+        let client_before = Counts::now();
+        for _ in 0..1000 {
+            counts_of_server(&object, &values);
+        }
+        let client_after = Counts::now();
+        let server_after = counts_of_server(&object, &values);
+        let mut faults = 0;
+        for (side, before, after) in [
+            ("client", client_before, client_after),
+            ("server", server_before, server_after),
+        ] {
+            assert_eq!(
+                after.allocations, before.allocations,
+                "allocations of the {side}"
+            );
+            assert_eq!(after.locks, before.locks, "lock operations of the {side}");
+            faults += after.faults - before.faults;
+        }
+        least_faults = least_faults.min(faults);
     }
-    let client_after = Counts::now();
-    let server_after = counts_of_server(&object, &values);
-    assert_eq!(client_after, client_before, "client, over 1000 calls");
-    assert_eq!(server_after, server_before, "server, over 1001 calls");
+    assert_eq!(least_faults, 0, "page faults in 1000 calls");
     server
         .shutdown(true)
         .expect("it is not called by a servant");
