@@ -149,8 +149,12 @@ impl OrbConfig {
     /// left as it was.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
-        let environment: Vec<(String, String)> = std::env::vars()
-            .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX))
+        let environment: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| {
+                let name = name.into_string().ok()?;
+                let ours = name.starts_with(ENVIRONMENT_PREFIX) && name != FOR_TESTS;
+                ours.then(|| (name, value.to_string_lossy().into_owned()))
+            })
             .collect();
 
         let mut config = Self::default();
@@ -245,6 +249,8 @@ struct Setting {
 
 const CONFIG_FILE: &str = "config_file";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_";
+/// Tells tests whether other ORBs must be there; no setting of an ORB.
+const FOR_TESTS: &str = "CHRONORB_PEERS";
 
 const SETTINGS: &[Setting] = &[
     Setting {

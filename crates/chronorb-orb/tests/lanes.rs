@@ -327,7 +327,7 @@ fn every_thread_of_a_lane_has_a_name_and_its_priority() {
     let s = laned(PriorityModel::ClientPropagated, LOW);
     assert_eq!(s.at(HIGH, || add(&s.object, 1, 1)), Ok(2));
     let threads = chronorb_rt::list();
-    for (name, value) in [("chronorb 1:0.0", LOW), ("chronorb 1:1.0", HIGH)] {
+    for (name, value) in [("1:0.0 chronorb", LOW), ("1:1.0 chronorb", HIGH)] {
         let thread = threads
             .iter()
             .find(|t| t.name == name && i32::from(t.scheduling.priority) == native(value));

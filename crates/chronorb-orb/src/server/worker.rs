@@ -30,7 +30,8 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     let setup = lane.setup();
     for number in 0..setup.threads {
         let worker = Worker::new(core, lane);
-        let name = format!("{} {}.{number}", core.config.orb_id, setup.name);
+        // The kernel keeps 15 octets of it: the lane comes first.
+        let name = format!("{}.{number} {}", setup.name, core.config.orb_id);
         lane.running.fetch_add(1, Ordering::AcqRel);
         let spawned = ThreadBuilder::new(name)
             .scheduling(setup.scheduling)
