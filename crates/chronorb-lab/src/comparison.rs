@@ -34,7 +34,7 @@ impl Default for Setup {
         Self {
             phase: Duration::from_secs(10),
             period: Duration::from_millis(50),
-            low_clients: 10,
+            low_clients: 20,
             threads_per_low_client: 2,
             low_lane_threads: 2,
             high_lane_threads: 1,
@@ -119,14 +119,29 @@ impl Comparison {
         }
     }
 
-    /// What has to be said when the figures are not those of real-time threads.
+    /// What has to be known beside the figures, a sentence each; nothing in the best case.
+    ///
+    /// The figures may not be those of real-time threads, or a hypervisor may have disturbed them.
     #[must_use]
-    pub fn caveat(&self) -> Option<&'static str> {
-        (!self.real_time).then_some(
-            "These figures are not real-time: this process may not use real-time priorities, so the \
-             threads of both phases ran under the ordinary scheduler, and only the lanes kept the \
-             classes apart.",
-        )
+    pub fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        if !self.real_time {
+            caveats.push(
+                "These figures are not real-time: this process may not use real-time priorities, so \
+                 the threads of both phases ran under the ordinary scheduler, and only the lanes \
+                 kept the classes apart."
+                    .to_owned(),
+            );
+        }
+        let [without, with] = self.environment.stolen_percent;
+        if without.max(with) >= NOTABLE_PERCENT {
+            caveats.push(format!(
+                "This is a virtual machine, and its host took the processors away for {without:.1} % \
+                 of the time without priorities and {with:.1} % with them: no thread in here runs \
+                 then, whatever its priority.",
+            ));
+        }
+        caveats
     }
 
     fn high_p99_us(&self) -> (f64, f64) {
@@ -185,6 +200,9 @@ fn throughput_change(before: u64, after: u64) -> String {
     }
 }
 
+/// Stolen time that may show in the 99th percentile.
+const NOTABLE_PERCENT: f64 = 0.5;
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -233,11 +251,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn figures_that_are_not_real_time_carry_a_caveat() {
+    fn figures_that_are_not_real_time_or_disturbed_carry_a_caveat() {
         let mut comparison = comparison(10_000, 100);
-        assert!(comparison.caveat().is_none());
+        assert_eq!(comparison.caveats(), [""; 0]);
         comparison.real_time = false;
-        assert!(comparison.caveat().unwrap().contains("not real-time"));
+        comparison.environment.stolen_percent = [0.0, 3.14];
+        let caveats = comparison.caveats();
+        assert_eq!(caveats.len(), 2);
+        assert!(caveats[0].contains("not real-time"), "{caveats:?}");
+        assert!(caveats[1].contains("3.1 % with"), "{caveats:?}");
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub struct Environment {
     pub max_fifo_priority: Option<u8>,
     /// How much memory this process may lock.
     pub memory_lock: String,
+    /// How many hundredths of the processors' time the hypervisor gave to others, in each phase of
+    /// the measurement; 0 on a machine that is none's guest.
+    pub stolen_percent: [f64; 2],
 }
 
 impl Environment {
@@ -63,12 +66,14 @@ impl Environment {
             ),
             max_fifo_priority: rights.max_fifo,
             memory_lock: memory_lock(rights.memory_lock),
+            stolen_percent: [0.0; 2],
         }
     }
 
     /// The rows of a table: name and value.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let [one, five, fifteen] = self.load_average;
+        let [without, with] = self.stolen_percent;
         vec![
             ("chronorb", self.chronorb.clone()),
             ("Date", self.date.clone()),
@@ -88,7 +93,46 @@ impl Environment {
                 ),
             ),
             ("Memory lock", self.memory_lock.clone()),
+            (
+                "Stolen by the hypervisor",
+                format!(
+                    "{without:.1} % of the time without priorities, {with:.1} % with priorities"
+                ),
+            ),
         ]
+    }
+}
+
+/// What the processors have done since the machine started, in ticks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ProcessorTime {
+    all: u64,
+    stolen: u64,
+}
+
+impl ProcessorTime {
+    /// Until now.
+    pub(crate) fn now() -> Self {
+        Self::parse(&read("/proc/stat").unwrap_or_default())
+    }
+
+    /// How many hundredths of the time from `self` to `later` were stolen.
+    pub(crate) fn stolen_percent(self, later: Self) -> f64 {
+        let all = later.all.saturating_sub(self.all).max(1);
+        let stolen = later.stolen.saturating_sub(self.stolen);
+        (stolen as f64 / all as f64 * 1e4).round() / 1e2
+    }
+
+    /// The first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the last of them
+    /// stolen, then parts of the first two.
+    fn parse(text: &str) -> Self {
+        let line = text.lines().next().unwrap_or_default();
+        let ticks = line.split_whitespace().skip(1).take(8);
+        let ticks: Vec<u64> = ticks.map_while(|word| word.parse().ok()).collect();
+        Self {
+            all: ticks.iter().sum(),
+            stolen: ticks.get(7).copied().unwrap_or(0),
+        }
     }
 }
 
@@ -235,6 +279,19 @@ mod tests {
         assert_eq!(value_of("", "model name"), None);
         assert_eq!(load_average("0.02 0.13 x 1/91 6960"), [0.02, 0.13, 0.0]);
         assert_eq!(load_average(""), [0.0; 3]);
+    }
+
+    #[test]
+    fn stolen_time_is_a_share_of_all_time() {
+        let before = ProcessorTime::parse("cpu  100 0 50 800 10 0 5 35 99 99\ncpu0 1 2 3\n");
+        assert_eq!((before.all, before.stolen), (1000, 35));
+        let after = ProcessorTime::parse("cpu  200 0 50 1675 10 0 5 60 99 99\n");
+        assert_eq!(before.stolen_percent(after), 2.5);
+        assert_eq!(before.stolen_percent(before), 0.0);
+        assert_eq!(
+            ProcessorTime::parse(""),
+            ProcessorTime { all: 0, stolen: 0 }
+        );
     }
 
     #[test]

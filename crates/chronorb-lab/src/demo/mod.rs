@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use chronorb_rt::Rights;
 
 use crate::comparison::{Comparison, Setup};
-use crate::environment::Environment;
+use crate::environment::{Environment, ProcessorTime};
 use crate::report::{check_writable, text_table, write_html};
 
 pub use client::client_main;
@@ -81,10 +81,14 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
 }
 
 fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
-    let environment = Environment::probe();
+    let mut environment = Environment::probe();
     let steps = work::Steps::calibrate(setup);
+    let start = ProcessorTime::now();
     let without = phase::run(setup, steps, false)?;
+    let middle = ProcessorTime::now();
     let with = phase::run(setup, steps, true)?;
+    let end = ProcessorTime::now();
+    environment.stolen_percent = [start.stolen_percent(middle), middle.stolen_percent(end)];
     Ok(Comparison {
         real_time: with.real_time,
         setup: setup.clone(),
@@ -97,31 +101,33 @@ fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
 fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
     let path = options.report.canonicalize();
     let path = path.as_ref().unwrap_or(&options.report).display();
-    let caveat = caveat(comparison);
+    let caveats = caveats(comparison);
     let mut out = io::stdout().lock();
     if options.json {
-        eprint!("{caveat}");
+        eprint!("{caveats}");
         serde_json::to_writer(&mut out, &comparison.figures())?;
         writeln!(out)?;
         eprintln!("Report with plots: {path}");
     } else {
         writeln!(out, "{}", text_table(comparison))?;
         writeln!(out, "{}", comparison.meaning())?;
-        write!(out, "{caveat}")?;
+        write!(out, "{caveats}")?;
         writeln!(out, "Report with plots: {path}")?;
     }
     out.flush()
 }
 
-/// That the figures are not real-time, if they are not, and how to get some that are.
-fn caveat(comparison: &Comparison) -> String {
-    let Some(caveat) = comparison.caveat() else {
-        return String::new();
-    };
-    let mut text = format!("{caveat}\n");
-    for missing in Rights::probe().missing() {
-        let _ = writeln!(text, "  {}: {}", missing.what, missing.cost);
-        let _ = writeln!(text, "  to grant it: {}", missing.remedy);
+/// What has to be known beside the figures, and how to get better ones.
+fn caveats(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for caveat in comparison.caveats() {
+        let _ = writeln!(text, "{caveat}");
+    }
+    if !comparison.real_time {
+        for missing in Rights::probe().missing() {
+            let _ = writeln!(text, "  {}: {}", missing.what, missing.cost);
+            let _ = writeln!(text, "  to grant it: {}", missing.remedy);
+        }
     }
     text
 }

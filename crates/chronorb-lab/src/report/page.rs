@@ -77,9 +77,11 @@ fn write_error(path: &Path, source: io::Error) -> ReportError {
 pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
     let headline = escape(&comparison.headline());
     let meaning = escape(&comparison.meaning());
-    let caveat = comparison.caveat().map_or_else(String::new, |caveat| {
-        format!("<p class=\"caveat\">{}</p>\n", escape(caveat))
-    });
+    let caveats: String = comparison
+        .caveats()
+        .iter()
+        .map(|caveat| format!("<p class=\"caveat\">{}</p>\n", escape(caveat)))
+        .collect();
     let figures = figure_table(comparison);
     let percentiles = latency_by_percentile(comparison)?;
     let course = latency_over_time(comparison)?;
@@ -99,7 +101,7 @@ pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
 <main>
 <h1>{headline}</h1>
 <p class="lead">{meaning}</p>
-{caveat}{figures}
+{caveats}{figures}
 <figure>{percentiles}
 <figcaption>Latency by percentile. To the right each step is ten times rarer. A line ends at the longest call; the flatter it is, the more predictable the calls.</figcaption>
 </figure>

@@ -94,6 +94,16 @@ impl PoaTable {
         Ok(f(&poa, &object))
     }
 
+    /// Lets no request through any more, and none wait: at the beginning of the end.
+    pub(crate) fn deactivate(&self) {
+        for key in self.live.keys() {
+            if let Some(poa) = self.live.get(key) {
+                // It may be inactive already, which is what is wanted.
+                let _ = poa.manager().deactivate();
+            }
+        }
+    }
+
     /// Forgets all POAs and servants; at the end of the ORB.
     pub(crate) fn clear(&self) {
         let root = self.root.lock().take();

@@ -160,6 +160,7 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         let pools = core.pools.lock();
         if core.state.get() == RUNNING {
             core.state.set(STOPPING);
+            core.poas.deactivate();
             pools
                 .all()
                 .flat_map(|pool| pool.lanes())

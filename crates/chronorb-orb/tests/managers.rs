@@ -1,0 +1,152 @@
+//! POA managers let requests through, let them wait, or turn them away; and how references are
+//! looked for.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb_orb::poa::{PoaManagerState, Policy, PriorityModel};
+use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
+use chronorb_orb::{CompletionStatus, SystemExceptionKind};
+use support::{ProbeSkeleton, add, kind_and_completion, orb, orb_with, served, served_by};
+
+#[test]
+fn a_discarding_manager_is_transient() {
+    let s = served();
+    let root = s.server.root_poa().expect("it exists");
+    root.manager().discard_requests().expect("it is active");
+    assert_eq!(root.manager().state(), PoaManagerState::Discarding);
+    assert_eq!(
+        kind_and_completion(add(&s.object, 1, 1)),
+        (SystemExceptionKind::Transient, CompletionStatus::No)
+    );
+    root.manager().activate().expect("it is not inactive");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn an_inactive_manager_is_obj_adapter_for_good() {
+    let s = served();
+    let root = s.server.root_poa().expect("it exists");
+    root.manager().deactivate().expect("it is active");
+    assert_eq!(
+        kind_and_completion(add(&s.object, 1, 1)),
+        (SystemExceptionKind::ObjAdapter, CompletionStatus::No)
+    );
+    assert!(root.manager().activate().is_err());
+}
+
+#[test]
+fn a_holding_manager_lets_requests_wait() {
+    let s = served();
+    let root = s.server.root_poa().expect("it exists");
+    root.manager().hold_requests().expect("it is active");
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(|| add(&s.object, 1, 1));
+        root.manager().activate().expect("it is not inactive");
+        assert_eq!(waiting.join().expect("it does not panic"), Ok(2));
+    });
+}
+
+#[test]
+fn who_is_held_too_long_is_turned_away() {
+    let s = served_by(orb_with(|config| {
+        config.hold_timeout = Duration::from_millis(1)
+    }));
+    let root = s.server.root_poa().expect("it exists");
+    root.manager().hold_requests().expect("it is active");
+    let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
+    assert_eq!(kind, SystemExceptionKind::Transient);
+}
+
+#[test]
+fn shutdown_lets_nobody_wait() {
+    let s = served_by(orb_with(|config| {
+        config.hold_timeout = Duration::from_secs(3600)
+    }));
+    let root = s.server.root_poa().expect("it exists");
+    root.manager().hold_requests().expect("it is active");
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(|| add(&s.object, 1, 1));
+        s.server
+            .shutdown(true)
+            .expect("it is not called by a servant");
+        assert!(waiting.join().expect("it does not panic").is_err());
+    });
+}
+
+#[test]
+fn a_child_has_its_own_manager_unless_it_shares_one() {
+    let server = orb();
+    let root = server.root_poa().expect("the endpoint opens");
+    root.manager().activate().expect("it was not deactivated");
+    let own = root.create_poa("own", None, &[]).expect("it is free");
+    let shared = root
+        .create_poa("shared", Some(root.manager()), &[])
+        .expect("it is free");
+    assert_eq!(own.manager().state(), PoaManagerState::Holding);
+    assert_eq!(shared.manager().state(), PoaManagerState::Active);
+    assert_eq!(root.find_poa("own"), Some(own.clone()));
+    own.destroy();
+    assert_eq!(root.find_poa("own"), None);
+    assert!(own.serve(ProbeSkeleton(Arc::default())).is_err());
+}
+
+#[test]
+fn unknown_initial_references_are_looked_for_at_the_default() {
+    let s = served();
+    s.server
+        .register_initial_reference("Probe", &s.object)
+        .expect("it is free");
+    let profile = &s.object.ior().profiles[0];
+    let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("our own");
+    let client = orb_with(|config| {
+        config.default_init_ref = Some(format!("corbaloc::127.0.0.1:{}", profile.port));
+    });
+    let object = client
+        .resolve_initial_references("Probe")
+        .expect("it has a URL");
+    assert_eq!(add(&object, 1, 1), Ok(2));
+}
+
+#[test]
+fn lanes_listen_where_they_are_told() {
+    let ports = [(); 2].map(|()| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.local_addr().expect("it is bound").port()
+    });
+    let server = orb_with(|config| {
+        for (lane, port) in ports.into_iter().enumerate() {
+            let endpoint = format!("iiop://127.0.0.1:{port}");
+            let endpoint = chronorb_transport::parse_endpoints(&endpoint).expect("it is correct");
+            let lane = ((1, lane as u32), endpoint[0].clone());
+            config.lane_listen_endpoints.push(lane);
+        }
+    });
+    let priority = |value| Priority::new(value).expect("not negative");
+    let lanes = ThreadpoolLanes {
+        lanes: vec![Lane::new(priority(0), 1), Lane::new(priority(100), 1)],
+        ..Default::default()
+    };
+    let pool = server
+        .rt()
+        .create_threadpool_with_lanes(&lanes)
+        .expect("the lanes open");
+    let root = server.root_poa().expect("the endpoint opens");
+    for (name, value, port) in [("low", 0, ports[0]), ("high", 100, ports[1])] {
+        let policies = [
+            Policy::Threadpool(pool),
+            Policy::PriorityModel(PriorityModel::ServerDeclared, priority(value)),
+        ];
+        let poa = root.create_poa(name, None, &policies).expect("they agree");
+        let object = poa
+            .serve(ProbeSkeleton(Arc::default()))
+            .expect("it activates");
+        let profile = chronorb_giop::IiopProfile::decode(&object.ior().profiles[0].data);
+        assert_eq!(profile.expect("our own").port, port, "{name}");
+    }
+    server
+        .shutdown(true)
+        .expect("it is not called by a servant");
+}
