@@ -31,6 +31,8 @@ pub struct Scope {
     arena: Arena,
     /// The ORB of the last call, which brings references in its results to life.
     core: Option<Arc<Core>>,
+    /// Belongs to a thread, and takes its size from the ORB.
+    of_thread: bool,
 }
 
 /// What came back, before anybody looks into its body.
@@ -52,15 +54,20 @@ impl Scope {
             reply: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
             arena: Arena::new(capacity),
             core: None,
+            of_thread: false,
         }
     }
 
-    /// Lends the calling thread's own scope. A call from within gets another one.
+    /// Lends the calling thread's own scope, whose arena is as large as the ORB's `arena_size`. A
+    /// call from within gets another one.
     pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         thread_local! {
             static SCOPE: Cell<Option<Scope>> = const { Cell::new(None) };
         }
-        let mut scope = SCOPE.take().unwrap_or_else(|| Self::new(THREAD_ARENA));
+        let mut scope = SCOPE.take().unwrap_or_else(|| Self {
+            of_thread: true,
+            ..Self::new(0)
+        });
         let result = f(&mut scope);
         scope.arena.reset();
         SCOPE.set(Some(scope));
@@ -73,8 +80,11 @@ impl Scope {
     }
 
     /// Makes room for a new call.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, core: &Core) {
         self.arena.reset();
+        if self.of_thread && self.arena.capacity() < core.config.arena_size {
+            self.arena = Arena::new(core.config.arena_size);
+        }
         for frame in [&mut self.request, &mut self.reply] {
             frame.clear();
             frame.shrink_to(KEPT_CAPACITY);
@@ -117,4 +127,3 @@ const FRAME_CAPACITY: usize = 8 << 10;
 const FRAME_LIMIT: usize = 1 << 30;
 /// What a frame that once held a great message keeps.
 const KEPT_CAPACITY: usize = 1 << 20;
-const THREAD_ARENA: usize = 256 << 10;

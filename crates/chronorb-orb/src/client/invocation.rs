@@ -184,7 +184,7 @@ fn send_request(
     deadline: Deadline,
 ) -> Result<u32, Failure> {
     let core = binding.target.core();
-    scope.begin();
+    scope.begin(core);
     let request_id = binding.connection.next_request_id();
     marshal(binding, scope, operation, arguments, request_id)?;
     if scope.request.len() > core.config.max_message_size {
