@@ -34,7 +34,7 @@ impl Default for Setup {
         Self {
             phase: Duration::from_secs(10),
             period: Duration::from_millis(50),
-            low_clients: 20,
+            low_clients: 16,
             threads_per_low_client: 2,
             low_lane_threads: 2,
             high_lane_threads: 1,
@@ -194,9 +194,9 @@ fn throughput_change(before: u64, after: u64) -> String {
     if percent.abs() < 0.5 {
         "as many calls in both".to_owned()
     } else if percent < 0.0 {
-        format!("{:.0} % fewer calls with priorities", -percent)
+        format!("{:.0}\u{a0}% fewer calls with priorities", -percent)
     } else {
-        format!("{percent:.0} % more calls with priorities")
+        format!("{percent:.0}\u{a0}% more calls with priorities")
     }
 }
 
@@ -255,7 +255,7 @@ pub(crate) mod tests {
         let mut comparison = comparison(10_000, 100);
         assert_eq!(comparison.caveats(), [""; 0]);
         comparison.real_time = false;
-        comparison.environment.stolen_percent = [0.0, 3.14];
+        comparison.environment.stolen_percent = [0.0, 3.12];
         let caveats = comparison.caveats();
         assert_eq!(caveats.len(), 2);
         assert!(caveats[0].contains("not real-time"), "{caveats:?}");

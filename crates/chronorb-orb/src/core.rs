@@ -143,7 +143,7 @@ impl RealTime {
         eprintln!("chronorb: WARNING: priorities are NOT real-time in this process.");
         for missing in Rights::probe().missing() {
             eprintln!("chronorb:   {}: {}", missing.what, missing.cost);
-            eprintln!("chronorb:   to grant it: {}", missing.remedy);
+            eprintln!("chronorb:   to get it: {}", missing.remedy);
         }
         eprintln!(
             "chronorb:   -ORBRealTime off says that this is meant; -ORBRealTime required refuses to run like this."

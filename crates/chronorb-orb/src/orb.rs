@@ -68,7 +68,7 @@ impl Orb {
             let remedies = Rights::probe()
                 .missing()
                 .iter()
-                .map(|missing| format!("{}; to grant it: {}", missing.what, missing.remedy))
+                .map(|missing| format!("{}; to get it: {}", missing.what, missing.remedy))
                 .collect::<Vec<_>>();
             return Err(InitError::NoRealTime(remedies.join("; ")));
         }
@@ -80,10 +80,10 @@ impl Orb {
         })
     }
 
-    /// The root POA. The first call opens the endpoints of the default thread pool.
+    /// The root POA. The ORB's own thread pool, which serves it, opens its endpoints with the
+    /// first object; a failure to do so (`NO_RESOURCES`, the log says why) is that object's.
     ///
     /// # Errors
-    /// `NO_RESOURCES` where an endpoint or thread cannot be had (the log says why);
     /// `BAD_INV_ORDER` (OMG minor 4) after shutdown.
     pub fn root_poa(&self) -> Result<Poa, SystemException> {
         Poa::root(&self.core)

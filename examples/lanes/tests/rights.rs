@@ -42,7 +42,7 @@ fn without_the_right_it_runs_and_says_once_what_is_missing() {
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{err}");
     assert_eq!(err.matches("NOT real-time").count(), 1, "{err}");
-    assert!(err.contains("to grant it"), "{err}");
+    assert!(err.contains("to get it"), "{err}");
     assert!(!out.contains("FIFO"), "{out}");
     assert!(
         out.contains("1:0.0") && out.contains("1:1.0"),
@@ -58,7 +58,7 @@ fn where_it_is_required_it_refuses_and_says_how_to_grant_it() {
         assert!(output.status.success(), "{err}");
     } else {
         assert!(!output.status.success());
-        assert!(err.contains("to grant it"), "{err}");
+        assert!(err.contains("to get it"), "{err}");
     }
 }
 

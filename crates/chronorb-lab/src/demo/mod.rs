@@ -126,7 +126,7 @@ fn caveats(comparison: &Comparison) -> String {
     if !comparison.real_time {
         for missing in Rights::probe().missing() {
             let _ = writeln!(text, "  {}: {}", missing.what, missing.cost);
-            let _ = writeln!(text, "  to grant it: {}", missing.remedy);
+            let _ = writeln!(text, "  to get it: {}", missing.remedy);
         }
     }
     text

@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(words[0], ["calls", "p50", "p99", "p99.9", "max", "jitter"]);
         assert_eq!(lines[1], "without priorities");
         assert_eq!(words[2][..6], ["high,", "20", "Hz", "200", "11.5", "ms"]);
-        assert_eq!(words[3][..3], ["low,", "40", "threads"]);
+        assert_eq!(words[3][..3], ["low,", "32", "threads"]);
         assert_eq!(lines[4], "with priorities");
         assert_eq!(words[5][..6], ["high,", "20", "Hz", "200", "115", "µs"]);
     }

@@ -56,7 +56,8 @@ struct Inner {
     children: PiMutex<HashMap<String, Poa>>,
     manager: PoaManager,
     policies: Policies,
-    pool: Arc<Threadpool>,
+    /// The pool that it names, or the ORB's own from the first object on.
+    pool: OnceLock<Arc<Threadpool>>,
     /// Where it stands in the table of POAs.
     place: OnceLock<Key>,
     objects: Slots<Active>,
@@ -128,13 +129,12 @@ impl IntoServant for Servant {
 }
 
 impl Poa {
-    /// The root POA of an ORB; the first call makes it and the default thread pool.
+    /// The root POA of an ORB; the first call makes it.
     pub(crate) fn root(core: &Arc<Core>) -> Result<Self, SystemException> {
         core.check_running()?;
         core.poas.root(|| {
-            let pool = Threadpool::default_of(core)?;
             let manager = PoaManager::new();
-            Self::make(core, "RootPOA", None, manager, Policies::default(), pool)
+            Self::make(core, "RootPOA", None, manager, Policies::default(), None)
         })
     }
 
@@ -144,7 +144,7 @@ impl Poa {
         parent: Option<&Self>,
         manager: PoaManager,
         policies: Policies,
-        pool: Arc<Threadpool>,
+        pool: Option<Arc<Threadpool>>,
     ) -> Result<Self, SystemException> {
         let path = match parent {
             None => String::new(),
@@ -164,7 +164,7 @@ impl Poa {
                 children: PiMutex::new(HashMap::new()),
                 manager,
                 policies,
-                pool,
+                pool: pool.map_or_else(OnceLock::new, OnceLock::from),
                 place: OnceLock::new(),
                 objects: Slots::new(MAX_OBJECTS),
                 by_id: PiMutex::new(HashMap::new()),
@@ -212,14 +212,14 @@ impl Poa {
         &self,
         list: &[Policy],
         policies: &Policies,
-    ) -> Result<Arc<Threadpool>, CreatePoaError> {
+    ) -> Result<Option<Arc<Threadpool>>, CreatePoaError> {
         let invalid = |wanted: fn(&Policy) -> bool| CreatePoaError::InvalidPolicy {
             index: list.iter().position(wanted).unwrap_or_default() as u16,
         };
         let is_pool = |p: &Policy| matches!(p, Policy::Threadpool(_));
         let is_model = |p: &Policy| matches!(p, Policy::PriorityModel(..));
         let Some(id) = policies.threadpool else {
-            return Ok(Threadpool::default_of(&self.inner.core)?);
+            return Ok(None);
         };
         let pool = self.inner.core.pools.lock().get(id);
         let pool = pool.ok_or_else(|| invalid(is_pool))?;
@@ -234,7 +234,17 @@ impl Poa {
                 Some(_) => {}
             }
         }
-        Ok(pool)
+        Ok(Some(pool))
+    }
+
+    /// The pool that serves its objects. That of the ORB opens its endpoints and starts its
+    /// threads when the first object needs them, so that a server of lanes alone has no others.
+    fn pool(&self) -> Result<&Threadpool, SystemException> {
+        if let Some(pool) = self.inner.pool.get() {
+            return Ok(pool);
+        }
+        let pool = Threadpool::default_of(&self.inner.core)?;
+        Ok(self.inner.pool.get_or_init(|| pool))
     }
 
     /// Activates a servant under an id of the POA's making.
@@ -271,6 +281,7 @@ impl Poa {
         let inner = &*self.inner;
         inner.core.check_running()?;
         self.check_alive()?;
+        self.pool()?;
         let id = match id {
             // A persistent id must not come again after a restart.
             None if inner.policies.lifespan == Lifespan::Persistent => {

@@ -8,7 +8,7 @@ use chronorb_giop::{
 
 use super::key::{ObjectKey, PoaKey};
 use super::{Key, Lifespan, Object, Poa, PriorityModel};
-use crate::server::Lane;
+use crate::server::{Lane, Threadpool};
 
 impl Poa {
     /// The reference of the object with this id.
@@ -23,7 +23,8 @@ impl Poa {
         };
         let core = &self.inner.core;
         let version = core.config.max_giop_version;
-        let lane = self.published_lane();
+        let pool = self.pool()?;
+        let lane = self.published_lane(pool);
         let mut addresses = lane.published();
         let Some(first) = addresses.next() else {
             let kind = chronorb_giop::SystemExceptionKind::Internal;
@@ -48,8 +49,8 @@ impl Poa {
                 let policies = Policies::with_priority_model(value)?;
                 components.push(Component::Policies(policies).tagged()?);
             }
-            if self.inner.pool.has_lanes() {
-                components.push(Component::TaoEndpoints(self.lane_endpoints()).tagged()?);
+            if pool.has_lanes() {
+                components.push(Component::TaoEndpoints(lane_endpoints(pool)).tagged()?);
             }
         }
         let profile = IiopProfile {
@@ -90,28 +91,25 @@ impl Poa {
 
     /// The lane whose endpoint clients use that know nothing of lanes: that of the server's
     /// priority, else the least urgent.
-    fn published_lane(&self) -> &Lane {
-        let pool = &self.inner.pool;
+    fn published_lane<'p>(&self, pool: &'p Threadpool) -> &'p Lane {
         self.priority_model()
             .and_then(|(_, priority)| pool.lane_of(priority))
             .unwrap_or_else(|| pool.least_urgent_lane())
     }
+}
 
-    /// Every endpoint of every lane, in the form that TAO reads too.
-    fn lane_endpoints(&self) -> Vec<TaoEndpoint> {
-        self.inner
-            .pool
-            .lanes()
-            .iter()
-            .flat_map(|lane| {
-                lane.published().map(|address| TaoEndpoint {
-                    host: address.host.clone(),
-                    port: address.port,
-                    priority: lane.priority().map_or(0, |p| p.value()),
-                })
+/// Every endpoint of every lane, in the form that TAO reads too.
+fn lane_endpoints(pool: &Threadpool) -> Vec<TaoEndpoint> {
+    pool.lanes()
+        .iter()
+        .flat_map(|lane| {
+            lane.published().map(|address| TaoEndpoint {
+                host: address.host.clone(),
+                port: address.port,
+                priority: lane.priority().map_or(0, |p| p.value()),
             })
-            .collect()
-    }
+        })
+        .collect()
 }
 
 /// The value of `TAG_ORB_TYPE` that tells this ORB.
