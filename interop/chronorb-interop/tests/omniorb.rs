@@ -27,10 +27,14 @@ fn check(client: Side, server: Side, version: &str, options: &[&str]) {
     run_client(client, &server.ior, &options);
 }
 
+/// In GIOP 1.1, where a fragment ends in front of a sequence of `double`, omniORB begins the next
+/// one with the elements, without the padding that the standard wants there.
+const NO_CUTS: [&str; 2] = ["--skip", "large"];
+
+// omniORB agrees on no code set for wide characters below GIOP 1.2.
+
 mod omniorb_calls_chronorb {
     use super::*;
-
-    // omniORB agrees on no code set for wide characters below GIOP 1.2.
 
     #[test]
     fn in_giop_1_0() {
@@ -40,6 +44,7 @@ mod omniorb_calls_chronorb {
     #[test]
     fn in_giop_1_1() {
         let options = ["--no-wide", "--skip", "latin1-chars"];
+        let options = [&options, &NO_CUTS[..]].concat();
         check(Side::OmniOrb, Side::Chronorb, "1.1", &options);
     }
 
@@ -82,6 +87,7 @@ mod chronorb_calls_omniorb {
     #[test]
     fn in_giop_1_1() {
         let options = ["--no-wide", "--skip", "precise"];
+        let options = [&options, &NO_CUTS[..]].concat();
         check(Side::Chronorb, Side::OmniOrb, "1.1", &options);
     }
 
@@ -155,7 +161,9 @@ mod recorded_traffic_is_well_formed {
             return;
         }
         let server = Server::start(Side::Chronorb, &[]);
-        let options = ["--skip", "latin1-chars"];
+        // tshark expects padding before the reference in the reply to a locate request that is
+        // forwarded, which neither the standard nor omniORB puts there.
+        let options = ["--skip", "latin1-chars", "--skip", "objects"];
         let counts = run_client_recorded(Side::OmniOrb, &server, &options);
         assert!(!counts.contains("fragments 0"), "{counts}");
         assert!(!counts.contains("locate requests 0"), "{counts}");

@@ -21,6 +21,8 @@ pub(super) struct ServerConnection {
     /// Messages of threads that found the output taken; empty on a connection with one request
     /// at a time.
     posted: PiMutex<Vec<u8>>,
+    /// Whether anything is posted, to be asked without the lock.
+    has_posted: AtomicBool,
     /// What may be posted at a time.
     max_posted: usize,
     /// Whether `output` holds anything, to be asked without claiming it.
@@ -39,6 +41,7 @@ impl ServerConnection {
             transport,
             input: Baton::new(Input::new(load.clone())),
             posted: PiMutex::new(Vec::new()),
+            has_posted: AtomicBool::new(false),
             max_posted: 2 * load.max_message,
             output: Baton::new(Output {
                 pending: Vec::new(),
@@ -83,13 +86,16 @@ impl ServerConnection {
     fn send_by(&self, mut output: BatonGuard<'_, Output>, message: &[u8]) -> Result<bool, Gone> {
         self.write(&mut output, message)?;
         loop {
+            // A claim that failed while this one succeeded is not told again at the release.
+            if self.has_posted.load(Ordering::Acquire) {
+                let posted = self.take_posted();
+                self.write(&mut output, &posted)?;
+            }
             let waits = !output.pending.is_empty();
             output = match output.release() {
                 Released::Done => return Ok(waits),
                 Released::Again(output) => output,
             };
-            let posted = std::mem::take(&mut *self.posted.lock());
-            self.write(&mut output, &posted)?;
         }
     }
 
@@ -121,7 +127,14 @@ impl ServerConnection {
             return Err(Gone);
         }
         posted.extend_from_slice(message);
+        self.has_posted.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn take_posted(&self) -> Vec<u8> {
+        let mut posted = self.posted.lock();
+        self.has_posted.store(false, Ordering::Release);
+        std::mem::take(&mut *posted)
     }
 
     /// Sends a last message if that is possible at once, and ends the connection.

@@ -1,0 +1,22 @@
+//! What the fuzz targets do with their input.
+//!
+//! Each function takes any octets, hands them to a part of chronorb that reads
+//! what others wrote, and panics if that does something that it must not: an
+//! answer that contradicts another one, or a value that is not the same after
+//! it was written and read. That nothing else panics, hangs or grows is what
+//! the fuzzer watches.
+//!
+//! The functions do not need the fuzzer, so `tests/replay.rs` calls them with
+//! all files of the corpora, on a stable toolchain.
+
+mod cdr_values;
+mod giop_message;
+mod idl_source;
+mod reference_text;
+mod values;
+mod walk;
+
+pub use cdr_values::cdr_values;
+pub use giop_message::giop_message;
+pub use idl_source::idl_source;
+pub use reference_text::reference_text;
