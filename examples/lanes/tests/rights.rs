@@ -43,7 +43,7 @@ fn without_the_right_it_runs_and_says_once_what_is_missing() {
     assert!(output.status.success(), "{err}");
     assert_eq!(err.matches("NOT real-time").count(), 1, "{err}");
     assert!(err.contains("to get it"), "{err}");
-    assert!(!out.contains("FIFO"), "{out}");
+    assert!(!out.contains("fifo"), "{out}");
     assert!(
         out.contains("1:0.0") && out.contains("1:1.0"),
         "all lanes serve: {out}"
@@ -86,6 +86,21 @@ fn with_the_right_lanes_have_their_native_priorities() {
         out.lines().any(|l| l.contains("1:1.0") && l.contains("72")),
         "{out}"
     );
+}
+
+#[test]
+fn the_environment_configures_it_too_and_unknown_settings_are_refused() {
+    let run = |name: &str, value: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanes"));
+        command.args(["-ORBListenEndpoints", "iiop://127.0.0.1:0"]);
+        command.env(name, value).output().expect("the example runs")
+    };
+    let (out, _) = texts(&run("CHRONORB_REAL_TIME", "off"));
+    assert!(out.contains("other") && !out.contains("fifo"), "{out}");
+
+    let refused = run("CHRONORB_COLOUR", "red");
+    assert!(!refused.status.success());
+    assert!(texts(&refused).1.contains("CHRONORB_COLOUR"), "{refused:?}");
 }
 
 fn texts(output: &Output) -> (String, String) {
