@@ -311,6 +311,28 @@ impl<'a> Decoder<'a> {
         if self.position + padding >= self.joint {
             padding = self.cross_joint(align)?;
         }
+        self.take(padding, n)
+    }
+
+    /// As [`take_aligned`](Self::take_aligned), for the elements of an array or sequence.
+    ///
+    /// Where a fragment ends in front of the first element, the padding stands in that fragment
+    /// and none in the next: so does omniORB it, which is the ORB that sends fragments of GIOP 1.1.
+    #[inline]
+    pub(crate) fn take_elements(
+        &mut self,
+        align: usize,
+        n: usize,
+    ) -> Result<&'a mut [u8], CdrError> {
+        let mut padding = self.padding(align);
+        if self.position + padding > self.joint {
+            padding = self.cross_joint(align)?;
+        }
+        self.take(padding, n)
+    }
+
+    #[inline]
+    fn take(&mut self, padding: usize, n: usize) -> Result<&'a mut [u8], CdrError> {
         let left = self.rest.len();
         if left < padding || left - padding < n {
             return Err(CdrError::EndOfData);

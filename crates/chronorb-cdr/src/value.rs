@@ -273,7 +273,7 @@ fn decode_words<'a, const W: usize>(
         return Ok(&[]);
     }
     let size = n.checked_mul(W).ok_or(CdrError::EndOfData)?;
-    let bytes = d.take_aligned(W.min(8), size)?;
+    let bytes = d.take_elements(W.min(8), size)?;
     if !as_is {
         reverse_words::<W>(bytes);
     }

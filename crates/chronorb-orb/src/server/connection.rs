@@ -18,8 +18,7 @@ pub(super) struct ServerConnection {
     transport: Box<dyn Connection>,
     pub(super) input: Baton<Input>,
     output: Baton<Output>,
-    /// Messages of threads that found the output taken; empty on a connection with one request
-    /// at a time.
+    /// Messages of threads that found the output taken.
     posted: PiMutex<Vec<u8>>,
     /// Whether anything is posted, to be asked without the lock.
     has_posted: AtomicBool,
@@ -27,6 +26,9 @@ pub(super) struct ServerConnection {
     max_posted: usize,
     /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
+    /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
+    /// an end that came with the last octets is told by no further event.
+    hung_up: AtomicBool,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
 }
@@ -48,6 +50,7 @@ impl ServerConnection {
                 load,
             }),
             output_waits: AtomicBool::new(false),
+            hung_up: AtomicBool::new(false),
             utf8: AtomicBool::new(false),
         }
     }
@@ -149,12 +152,26 @@ impl ServerConnection {
     }
 
     /// Whether a message was begun longer ago than `limit`, and nobody is reading it now.
-    pub(super) fn is_late(&self, limit: Duration) -> bool {
-        self.input.claim().is_some_and(|input| {
-            input
-                .begun
-                .is_some_and(|begun| Monotonic::now() - begun > limit)
-        })
+    pub(super) fn timeliness(&self, limit: Duration) -> Timeliness {
+        let Some(input) = self.input.claim() else {
+            return Timeliness::Fine;
+        };
+        let begun = input.begun;
+        if begun.is_some_and(|begun| Monotonic::now() - begun > limit) {
+            return Timeliness::Late;
+        }
+        match input.release() {
+            Released::Done => Timeliness::Fine,
+            Released::Again(_) => Timeliness::Disturbed,
+        }
+    }
+
+    pub(super) fn set_hung_up(&self) {
+        self.hung_up.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Acquire)
     }
 
     /// How text travels: what the client announced, else ISO 8859-1.
@@ -179,6 +196,15 @@ impl ServerConnection {
     }
 }
 
+/// What a look at the age of a connection's input came to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Timeliness {
+    Fine,
+    Late,
+    /// It is fine, and a thread that wanted to read was turned away by the look.
+    Disturbed,
+}
+
 /// What was received and is not a whole message yet, or not the first of several.
 pub(super) struct Input {
     pending: Frame,
@@ -186,7 +212,7 @@ pub(super) struct Input {
     start: usize,
     /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
     pub(super) unread: bool,
-    /// The peer has ended its side; an end that came with the last octets is told by no further event.
+    /// The peer has ended its side, so that every read must be followed by another to the end.
     pub(super) hung_up: bool,
     /// Since when an incomplete message waits for its rest.
     begun: Option<Monotonic>,
@@ -273,6 +299,11 @@ impl Input {
         if !waiting {
             self.pending.shrink_to(0);
         }
+        self.account()
+    }
+
+    /// Tells the lane how much is kept here; more than the lane may keep ends the connection.
+    pub(super) fn account(&mut self) -> Result<(), Gone> {
         let octets = self.pending.capacity() + self.fragments.octets();
         self.load.account(&mut self.accounted, octets)
     }

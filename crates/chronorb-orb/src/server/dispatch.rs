@@ -13,6 +13,7 @@ use chronorb_giop::{
     MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
     SystemExceptionKind, encode_locate_reply, finish_message, minor, start_message,
 };
+use chronorb_rt::Key;
 
 use super::connection::ServerConnection;
 use super::intake::End;
@@ -28,6 +29,7 @@ pub(super) struct Context<'w> {
     pub(super) core: &'w Arc<Core>,
     pub(super) lane: &'w Lane,
     pub(super) connection: &'w ServerConnection,
+    pub(super) key: Key,
     pub(super) arena: &'w Arena,
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
@@ -81,7 +83,8 @@ impl Context<'_> {
         if early {
             reply.normal().map_err(|_| End::Gone)?;
             reply.finish();
-            self.connection.send(self.reply.as_slice())?;
+            self.lane
+                .send(self.connection, self.key, self.reply.as_slice())?;
             reply = ReplyWriter::new(self.reply, message.version, 0, Default::default(), &[])
                 .map_err(|_| End::Gone)?;
         }

@@ -89,12 +89,10 @@ pub(super) fn receive(
                     frame.commit(n);
                 } else {
                     input.received(n);
+                    input.account()?;
                 }
             }
-            Err(IoError::WouldBlock) => {
-                input.unread = false;
-                input.hung_up = false;
-            }
+            Err(IoError::WouldBlock) => input.unread = false,
             Err(_) => return Err(End::Gone),
         }
     }

@@ -14,7 +14,7 @@ use chronorb_transport::{
     AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor,
 };
 
-use super::connection::{Load, ServerConnection};
+use super::connection::{Gone, Load, ServerConnection, Timeliness};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
@@ -164,6 +164,19 @@ impl Lane {
         }
     }
 
+    /// Sends a message; what the peer does not take yet goes when there is room.
+    pub(super) fn send(
+        &self,
+        connection: &ServerConnection,
+        key: Key,
+        message: &[u8],
+    ) -> Result<(), Gone> {
+        if connection.send(message)? {
+            self.rearm(connection, key);
+        }
+        Ok(())
+    }
+
     /// Takes in all connections that wait at an acceptor.
     fn accept(&self, index: usize) {
         let acceptors = self.acceptors.lock();
@@ -200,12 +213,15 @@ impl Lane {
     /// Closes connections whose peers began a message and did not go on with it.
     fn sweep(&self, input_timeout: Duration) {
         for key in self.connections.keys() {
-            let late = self
-                .connections
-                .get(key)
-                .is_some_and(|connection| connection.is_late(input_timeout));
-            if late {
-                self.connections.remove(key);
+            let Some(connection) = self.connections.get(key) else {
+                continue;
+            };
+            match connection.timeliness(input_timeout) {
+                Timeliness::Fine => {}
+                Timeliness::Late => {
+                    self.connections.remove(key);
+                }
+                Timeliness::Disturbed => self.rearm(&connection, key),
             }
         }
     }

@@ -114,12 +114,15 @@ impl Worker {
         if event.writable {
             connection.flush()?;
         }
+        if event.hang_up {
+            connection.set_hung_up();
+        }
         let Some(mut input) = connection.input.claim() else {
             // The thread that has it was told to look again.
             return Ok(());
         };
         input.unread = true;
-        input.hung_up |= event.hang_up;
+        input.hung_up = connection.is_hung_up();
         loop {
             let intake = intake::receive(connection.transport(), &mut input, &mut self.request)?;
             let Intake::Message { header, more } = intake else {
@@ -127,10 +130,9 @@ impl Worker {
                 match input.release() {
                     Released::Done => return Ok(()),
                     Released::Again(again) => {
-                        // What the other thread was told of may have been the peer's end.
                         input = again;
                         input.unread = true;
-                        input.hung_up = true;
+                        input.hung_up = connection.is_hung_up();
                         continue;
                     }
                 }
@@ -184,6 +186,7 @@ impl Worker {
             core: &self.core,
             lane,
             connection,
+            key,
             arena: &self.arena,
             request: &mut self.request,
             reply: &mut self.reply,
@@ -198,8 +201,8 @@ impl Worker {
                 return Err(End::Malformed);
             }
         };
-        if answered && connection.send(self.reply.as_slice())? {
-            lane.rearm(connection, key);
+        if answered {
+            lane.send(connection, key, self.reply.as_slice())?;
         }
         self.request.shrink_to(KEPT_CAPACITY);
         self.reply.shrink_to(KEPT_CAPACITY);
