@@ -1,12 +1,13 @@
-use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Frame};
-use chronorb_giop::contexts::{self, CODE_SETS, RT_CORBA_PRIORITY, ServiceContext};
-use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Frame, TextForm};
+use chronorb_giop::codesets::CodeSetContext;
+use chronorb_giop::contexts::{CODE_SETS, RT_CORBA_PRIORITY, ServiceContext, decode_priority};
+use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
 use chronorb_giop::framing::{Framed, next_message};
 use chronorb_giop::{
-    AddressingDisposition, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    AddressingDisposition, HEADER_LEN, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageType, ReplyHeader, ReplyStatus, RequestHeader, SystemException, Version,
-    codesets::CodeSetContext, decode_cancel_request, encode_locate_reply, encode_locate_request,
-    encode_reply, encode_request, reply_id, start_message_in,
+    decode_cancel_request, encode_locate_reply, encode_locate_request, encode_reply,
+    encode_request, reply_id, start_message_in,
 };
 
 use crate::walk::walk;
@@ -27,7 +28,7 @@ pub fn giop_message(data: &[u8]) {
                 rest = later;
             }
             Ok(Framed::NeedMore { total }) => {
-                assert!(rest.len() < total, "more octets are asked for than needed");
+                assert!(rest.len() < total, "all that is needed is there");
                 return;
             }
             Err(_) => return,
@@ -40,7 +41,7 @@ fn take(
     reassembly: &mut Reassembly,
     header: MessageHeader,
     message: &[u8],
-) -> Result<(), chronorb_giop::fragments::FragmentError> {
+) -> Result<(), FragmentError> {
     let is_part = header.more_fragments || header.kind == MessageType::Fragment;
     if is_part || header.kind == MessageType::CancelRequest {
         let whole = reassembly.push(message)?;
@@ -52,95 +53,152 @@ fn take(
         }
     }
     if !is_part {
-        let mut frame = Frame::new(message.len(), message.len());
-        frame
-            .extend_from_slice(message)
-            .expect("the frame is as large as the message");
-        read_all_ways(&mut frame);
+        read_all_ways(&mut copy(message));
     }
     Ok(())
 }
 
-/// Reads a message in its own version last, as reading changes it.
+/// Reads a message in all versions, and at last in its own, as reading changes
+/// it. Only that one knows where fragments were joined.
 fn read_all_ways(frame: &mut Frame) {
-    let header = MessageHeader::parse(frame.as_slice()).expect("it was parsed before");
-    assert_eq!(header.message_len(), frame.len());
-    assert!(!header.more_fragments);
-
-    let mut arena = Arena::new(ARENA);
+    let message = MessageHeader::parse(frame.as_slice()).expect("it was parsed before");
+    assert_eq!(message.message_len(), frame.len());
+    assert!(!message.more_fragments);
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         for narrow in [CharSet::Latin1, CharSet::Utf8] {
-            let mut copy = Frame::new(frame.len(), frame.len());
-            copy.extend_from_slice(frame.as_slice())
-                .expect("the copy is as large as the message");
             let text = version.text(narrow);
-            let mut d = copy.decoder(12, header.endian, &arena).with_text(text);
-            // What is wrong with a message is not of interest.
-            let _ = read(&mut d, header, version);
-            arena.reset();
+            // That something is wrong with a message is of no interest.
+            let _ = read(&mut copy(frame.as_slice()), message, version, text);
         }
     }
-    let id = reply_id(frame.as_slice());
-    let text = header.version.text(CharSet::Latin1);
-    let mut d = frame.decoder(12, header.endian, &arena).with_text(text);
-    if header.kind == MessageType::Reply
-        && header.version == Version::V1_2
-        && let Ok(reply) = ReplyHeader::decode(&mut d, header.version)
-    {
-        assert_eq!(id, Some(reply.request_id));
-    } else {
-        let _ = read(&mut d, header, header.version);
-    }
+    let text = message.version.text(CharSet::Latin1);
+    let _ = read(frame, message, message.version, text);
 }
 
-fn read(d: &mut Decoder<'_>, message: MessageHeader, version: Version) -> Result<(), CdrError> {
-    let mut again = Again::new(message, version, d);
+fn read(
+    frame: &mut Frame,
+    message: MessageHeader,
+    version: Version,
+    text: TextForm,
+) -> Result<(), CdrError> {
+    let id = reply_id(frame.as_slice());
+    // Service contexts take three times their octets.
+    let arena = Arena::new(64 + 4 * frame.len());
+    let mut d = decoder(frame, message, &arena).with_text(text);
     match message.kind {
         MessageType::Request => {
-            let header = RequestHeader::decode(d, version)?;
+            let header = RequestHeader::decode(&mut d, version)?;
+            let _ = header.target.key();
             read_contexts(header.contexts);
-            again.write(|e| encode_request(e, version, &header), header.target.key().is_some());
-            again.read(|d| assert_eq!(RequestHeader::decode(d, version), Ok(header)));
-            walk(d, header.operation)
+            let mut again = written(message, text, |e| encode_request(e, version, &header));
+            let arena = Arena::new(arena.capacity());
+            let mut copy = decoder(&mut again, message, &arena).with_text(text);
+            assert_eq!(RequestHeader::decode(&mut copy, version), Ok(header));
+            walk(&mut d, header.operation)
         }
         MessageType::Reply => {
-            let header = ReplyHeader::decode(d, version)?;
-            read_contexts(header.contexts);
-            again.write(|e| encode_reply(e, version, &header), true);
-            again.read(|d| assert_eq!(ReplyHeader::decode(d, version), Ok(header)));
-            match header.status {
-                ReplyStatus::NoException => walk(d, RESULTS),
-                ReplyStatus::UserException => walk(d, USER_EXCEPTION),
-                ReplyStatus::SystemException => SystemException::decode(d).map(|_| ()),
-                ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
-                    Ior::decode(d).map(|_| ())
-                }
-                ReplyStatus::NeedsAddressingMode => AddressingDisposition::decode(d).map(|_| ()),
+            let header = ReplyHeader::decode(&mut d, version)?;
+            if version == message.version {
+                assert_eq!(id, Some(header.request_id));
             }
+            read_contexts(header.contexts);
+            let mut again = written(message, text, |e| encode_reply(e, version, &header));
+            let arena = Arena::new(arena.capacity());
+            let mut copy = decoder(&mut again, message, &arena).with_text(text);
+            assert_eq!(ReplyHeader::decode(&mut copy, version), Ok(header));
+            read_reply(&mut d, header.status)
         }
         MessageType::LocateRequest => {
-            let header = LocateRequestHeader::decode(d, version)?;
-            again.write(
-                |e| encode_locate_request(e, version, &header),
-                header.target.key().is_some(),
-            );
-            again.read(|d| assert_eq!(LocateRequestHeader::decode(d, version), Ok(header)));
+            let header = LocateRequestHeader::decode(&mut d, version)?;
+            let _ = header.target.key();
+            let mut again = written(message, text, |e| {
+                encode_locate_request(e, version, &header)
+            });
+            let arena = Arena::new(arena.capacity());
+            let mut copy = decoder(&mut again, message, &arena).with_text(text);
+            assert_eq!(LocateRequestHeader::decode(&mut copy, version), Ok(header));
             Ok(())
         }
         MessageType::LocateReply => {
-            let header = LocateReplyHeader::decode(d, version)?;
-            again.write(|e| encode_locate_reply(e, version, &header), true);
-            again.read(|d| assert_eq!(LocateReplyHeader::decode(d, version), Ok(header)));
+            let header = LocateReplyHeader::decode(&mut d, version)?;
+            let mut again = written(message, text, |e| encode_locate_reply(e, version, &header));
+            let mut copy = decoder(&mut again, message, &arena).with_text(text);
+            assert_eq!(LocateReplyHeader::decode(&mut copy, version), Ok(header));
             match header.status {
                 LocateStatus::UnknownObject | LocateStatus::ObjectHere => Ok(()),
                 LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
-                    Ior::decode(d).map(|_| ())
+                    Ior::decode(&mut d).map(drop)
                 }
-                LocateStatus::SystemException => SystemException::decode(d).map(|_| ()),
-                LocateStatus::NeedsAddressingMode => AddressingDisposition::decode(d).map(|_| ()),
+                LocateStatus::SystemException => SystemException::decode(&mut d).map(drop),
+                LocateStatus::NeedsAddressingMode => {
+                    AddressingDisposition::decode(&mut d).map(drop)
+                }
             }
         }
-        MessageType::CancelRequest => decode_cancel_request(d).map(|_| ()),
+        MessageType::CancelRequest => decode_cancel_request(&mut d).map(drop),
         MessageType::CloseConnection | MessageType::MessageError | MessageType::Fragment => Ok(()),
     }
 }
+
+fn read_reply(d: &mut Decoder<'_>, status: ReplyStatus) -> Result<(), CdrError> {
+    match status {
+        ReplyStatus::NoException => walk(d, RESULTS),
+        ReplyStatus::UserException => walk(d, USER_EXCEPTION),
+        ReplyStatus::SystemException => SystemException::decode(d).map(drop),
+        ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => Ior::decode(d).map(drop),
+        ReplyStatus::NeedsAddressingMode => AddressingDisposition::decode(d).map(drop),
+    }
+}
+
+fn read_contexts(contexts: &[ServiceContext<'_>]) {
+    for context in contexts {
+        match context.id {
+            CODE_SETS => {
+                let context = CodeSetContext::decode(context.data);
+                let _ = context.map(|context| context.text(Version::V1_2));
+            }
+            RT_CORBA_PRIORITY => {
+                let _ = decode_priority(context.data);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn decoder<'a>(frame: &'a mut Frame, message: MessageHeader, arena: &'a Arena) -> Decoder<'a> {
+    frame.decoder(HEADER_LEN, message.endian, arena)
+}
+
+/// A message with a header that was read, which can always be written.
+fn written(
+    message: MessageHeader,
+    text: TextForm,
+    header: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
+) -> Frame {
+    let mut frame = Frame::new(256, 2 * MAX_MESSAGE);
+    let e = start_message_in(&mut frame, message.version, message.kind, message.endian);
+    let mut e = e.expect("a message header is small").with_text(text);
+    header(&mut e).expect("a header that was read can be written");
+    frame
+}
+
+fn copy(message: &[u8]) -> Frame {
+    let mut frame = Frame::new(message.len(), message.len());
+    frame
+        .extend_from_slice(message)
+        .expect("the frame is as large as the message");
+    frame
+}
+
+const LIMITS: Limits = Limits {
+    messages: 3,
+    bytes: 1 << 15,
+};
+
+const MAX_MESSAGE: usize = 1 << 15;
+
+/// A string, a double, a wstring, an encapsulation with sequences of numbers
+/// and strings, a reference.
+const RESULTS: &[u8] = &[10, 6, 12, 36, 19, 23, 33];
+/// The repository id, and two members.
+const USER_EXCEPTION: &[u8] = &[10, 10, 3];

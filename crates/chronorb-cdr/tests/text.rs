@@ -146,6 +146,20 @@ fn a_wide_string_of_giop_1_2_counts_octets_and_is_big_endian() {
 }
 
 #[test]
+fn text_that_begins_like_a_byte_order_mark_has_one_before_it() {
+    let octets = [0, 0, 0, 6, 0xfe, 0xff, 0xfe, 0xff, 0, b'a'];
+    let text = "\u{feff}a";
+    assert_eq!(written(UTF8, |e| e.write_wstr(text)).unwrap(), octets);
+    assert_eq!(read_wstr(UTF8, &octets).unwrap(), text);
+    let mut octets = [4, 0xfe, 0xff, 0xff, 0xfe];
+    let reversed = '\u{fffe}';
+    assert_eq!(written(UTF8, |e| e.write_wchar(reversed)).unwrap(), octets);
+    let arena = Arena::new(0);
+    let mut d = Decoder::new(&mut octets, 0, Endian::Big, &arena).with_text(UTF8);
+    assert_eq!(d.read_wchar(), Ok(reversed));
+}
+
+#[test]
 fn a_wide_string_of_giop_1_1_counts_units_with_their_nul() {
     let octets = [0, 0, 0, 2, 0x6f, 0x22, 0, 0];
     assert_eq!(written(GIOP_1_1, |e| e.write_wstr("漢")).unwrap(), octets);

@@ -2,8 +2,9 @@
 //! rising order of precedence.
 //!
 //! Every setting has one name in three spellings: `-ORBRequestTimeout` on the
-//! command line, `CHRONORB_REQUEST_TIMEOUT` in the environment and
-//! `request_timeout` in the TOML file. A setting that does not exist is an
+//! command line, `CHRONORB_ORB_REQUEST_TIMEOUT` in the environment and
+//! `request_timeout` in the TOML file. Lists are repeated options, values parted by `|`, and
+//! arrays. A setting that does not exist is an
 //! error in all three.
 
 use std::path::{Path, PathBuf};
@@ -141,7 +142,7 @@ pub enum ConfigError {
 }
 
 impl OrbConfig {
-    /// Reads the file named by `-ORBConfigFile` or `CHRONORB_CONFIG_FILE`, the environment, and
+    /// Reads the file named by `-ORBConfigFile` or `CHRONORB_ORB_CONFIG_FILE`, the environment, and
     /// the `-ORB…` options of a command line, which it takes out of `args`.
     ///
     /// # Errors
@@ -149,95 +150,46 @@ impl OrbConfig {
     /// left as it was.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
-        let environment: Vec<(String, String)> = std::env::vars_os()
-            .filter_map(|(name, value)| {
-                let name = name.into_string().ok()?;
-                let ours = name.starts_with(ENVIRONMENT_PREFIX) && name != FOR_TESTS;
-                ours.then(|| (name, value.to_string_lossy().into_owned()))
-            })
-            .collect();
-
+        let environment = environment()?;
         let mut config = Self::default();
-        let file = options
-            .iter()
-            .rev()
-            .find(|(setting, ..)| setting.key == CONFIG_FILE)
-            .map(|(.., value)| value.clone())
-            .or_else(|| std::env::var(format!("{ENVIRONMENT_PREFIX}CONFIG_FILE")).ok());
-        if let Some(path) = file {
-            config.apply_file(Path::new(&path))?;
+        let mut files = options.iter().rev().chain(&environment);
+        if let Some(file) = files.find(|given| given.setting.key == CONFIG_FILE) {
+            let path = Path::new(&file.value);
+            config.apply(&path.display().to_string(), &file_settings(path)?)?;
         }
-        for (name, value) in &environment {
-            let key = name[ENVIRONMENT_PREFIX.len()..].to_ascii_lowercase();
-            let setting = SETTINGS.iter().find(|s| s.key == key);
-            let setting = setting.ok_or_else(|| ConfigError::Unknown {
-                origin: "environment".to_owned(),
-                name: name.clone(),
-                known: known(|s| format!("{ENVIRONMENT_PREFIX}{}", s.key.to_ascii_uppercase())),
-            })?;
-            config.apply("environment", name, setting, value)?;
-        }
-        config.forget_lists_given_in(&options);
-        for (setting, name, value) in &options {
-            config.apply("command line", name, setting, value)?;
-        }
+        config.apply("environment", &environment)?;
+        config.apply("command line", &options)?;
         *args = rest;
         Ok(config)
     }
 
-    /// The command line replaces lists of endpoints of the file and the environment; among
-    /// themselves its options add up.
-    fn forget_lists_given_in(&mut self, options: &[(&Setting, String, String)]) {
-        if options.iter().any(|(s, ..)| s.key == "listen_endpoints") {
+    /// Takes in what one source says. Its endpoints replace those of the sources before it;
+    /// initial references do so name by name.
+    fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
+        let gives = |key| source.iter().any(|given| given.setting.key == key);
+        if gives("listen_endpoints") {
             self.listen_endpoints.clear();
         }
-        if options
-            .iter()
-            .any(|(s, ..)| s.key == "lane_listen_endpoints")
-        {
+        if gives("lane_listen_endpoints") {
             self.lane_listen_endpoints.clear();
         }
-    }
-
-    fn apply_file(&mut self, path: &Path) -> Result<(), ConfigError> {
-        let bad = |problem: String| ConfigError::BadFile {
-            path: path.to_owned(),
-            problem,
-        };
-        let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
-        let table: toml::Table = text
-            .parse()
-            .map_err(|e: toml::de::Error| bad(e.to_string()))?;
-        let origin = path.display().to_string();
-        for (key, value) in &table {
-            let setting = SETTINGS
-                .iter()
-                .find(|s| s.key == *key && s.key != CONFIG_FILE);
-            let setting = setting.ok_or_else(|| ConfigError::Unknown {
-                origin: origin.clone(),
-                name: key.clone(),
-                known: known(|s| s.key.to_owned()),
+        for given in source {
+            (given.setting.apply)(self, &given.value).map_err(|problem| ConfigError::BadValue {
+                origin: origin.to_owned(),
+                name: given.name.clone(),
+                problem,
             })?;
-            for text in texts(value) {
-                self.apply(&origin, key, setting, &text)?;
-            }
         }
         Ok(())
     }
+}
 
-    fn apply(
-        &mut self,
-        origin: &str,
-        name: &str,
-        setting: &Setting,
-        value: &str,
-    ) -> Result<(), ConfigError> {
-        (setting.apply)(self, value).map_err(|problem| ConfigError::BadValue {
-            origin: origin.to_owned(),
-            name: name.to_owned(),
-            problem,
-        })
-    }
+/// A setting as one source gives it.
+struct Given {
+    setting: &'static Setting,
+    /// Its name in that source.
+    name: String,
+    value: String,
 }
 
 /// One setting: its key, the names of its option, and how its text is taken in.
@@ -248,9 +200,9 @@ struct Setting {
 }
 
 const CONFIG_FILE: &str = "config_file";
-const ENVIRONMENT_PREFIX: &str = "CHRONORB_";
-/// Tells tests whether other ORBs must be there; no setting of an ORB.
-const FOR_TESTS: &str = "CHRONORB_PEERS";
+const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
+/// Parts the values of a list in one environment variable.
+const ENVIRONMENT_SEPARATOR: char = '|';
 
 const SETTINGS: &[Setting] = &[
     Setting {
@@ -417,10 +369,8 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-type Options = Vec<(&'static Setting, String, String)>;
-
 /// Parts a command line into `-ORB…` options and the rest.
-fn split_options(args: &[String]) -> Result<(Options, Vec<String>), ConfigError> {
+fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigError> {
     let mut options = Vec::new();
     let mut rest = Vec::new();
     let mut args = args.iter();
@@ -443,9 +393,67 @@ fn split_options(args: &[String]) -> Result<(Options, Vec<String>), ConfigError>
             // TAO's spelling has the lane and the endpoint as two arguments.
             value = format!("{value} {}", args.next().ok_or_else(missing)?);
         }
-        options.push((setting, arg.clone(), value));
+        options.push(Given {
+            setting,
+            name: arg.clone(),
+            value,
+        });
     }
     Ok((options, rest))
+}
+
+/// What the environment says; lists have their values parted by `|`.
+fn environment() -> Result<Vec<Given>, ConfigError> {
+    let mut given = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
+            continue;
+        };
+        let setting = SETTINGS.iter().find(|s| s.key.eq_ignore_ascii_case(key));
+        let setting = setting.ok_or_else(|| ConfigError::Unknown {
+            origin: "environment".to_owned(),
+            name: name.to_owned(),
+            known: known(|s| format!("{ENVIRONMENT_PREFIX}{}", s.key.to_ascii_uppercase())),
+        })?;
+        let value = value.to_string_lossy();
+        for value in value.split(ENVIRONMENT_SEPARATOR) {
+            given.push(Given {
+                setting,
+                name: name.to_owned(),
+                value: value.to_owned(),
+            });
+        }
+    }
+    Ok(given)
+}
+
+/// What a TOML file says.
+fn file_settings(path: &Path) -> Result<Vec<Given>, ConfigError> {
+    let bad = |problem: String| ConfigError::BadFile {
+        path: path.to_owned(),
+        problem,
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|e: toml::de::Error| bad(e.to_string()))?;
+    let mut given = Vec::new();
+    for (key, value) in &table {
+        let mut settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
+        let setting = settings.find(|s| s.key == *key);
+        let setting = setting.ok_or_else(|| ConfigError::Unknown {
+            origin: path.display().to_string(),
+            name: key.clone(),
+            known: known(|s| s.key.to_owned()),
+        })?;
+        given.extend(texts(value).into_iter().map(|value| Given {
+            setting,
+            name: key.clone(),
+            value,
+        }));
+    }
+    Ok(given)
 }
 
 fn known(name: impl Fn(&Setting) -> String) -> String {
@@ -537,6 +545,24 @@ mod tests {
         assert_eq!(config.request_timeout, Duration::from_millis(250));
         assert_eq!(config.listen_endpoints.len(), 2);
         assert_eq!(config.init_refs[0].0, "Radar");
+    }
+
+    #[test]
+    fn endpoints_of_a_later_source_replace_those_of_an_earlier_one() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), "listen_endpoints = \"iiop://a:1\"\n")
+            .expect("it can be written");
+        let path = file.path().display();
+        let mut line = args(&format!(
+            "-ORBConfigFile|{path}|-ORBEndpoint|iiop://b:2|-ORBEndpoint|iiop://c:3"
+        ));
+        let config = OrbConfig::read(&mut line).expect("a correct configuration");
+        let hosts: Vec<_> = config
+            .listen_endpoints
+            .iter()
+            .map(|e| e.host.as_str())
+            .collect();
+        assert_eq!(hosts, ["b", "c"]);
     }
 
     #[test]

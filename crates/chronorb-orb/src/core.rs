@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -25,6 +25,8 @@ pub(crate) struct Core {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) real_time: RealTime,
     pub(crate) pools: PiMutex<Pools>,
+    /// Lanes whose threads have not all ended.
+    pub(crate) live_lanes: AtomicUsize,
     pub(crate) poas: PoaTable,
     pub(crate) resolver: Resolver,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
@@ -50,6 +52,7 @@ impl Core {
             real_time: RealTime::new(&config),
             transport: Box::new(Tcp),
             pools: PiMutex::new(Pools::default()),
+            live_lanes: AtomicUsize::new(0),
             poas: PoaTable::new(),
             resolver: Resolver::new(&config),
             state: Gate::new(RUNNING),
@@ -116,7 +119,9 @@ impl RealTime {
     /// Without the right to it this is the ordinary one, and the first time it says so loudly.
     ///
     /// # Errors
-    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it.
+    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it;
+    /// `INITIALIZE` (OMG minor 1) where real-time scheduling is required, and the process may not
+    /// use that native priority.
     pub(crate) fn scheduling(&self, priority: Priority) -> Result<Scheduling, SystemException> {
         let native = self.mapping.to_native(priority).ok_or_else(|| {
             SystemException::no(
@@ -129,6 +134,10 @@ impl RealTime {
         }
         match self.max_native {
             Some(max) if native <= max => Ok(Scheduling::fifo(native)),
+            _ if self.mode == RealTimeMode::Required => Err(SystemException::no(
+                SystemExceptionKind::Initialize,
+                minor::PRIORITY_RANGE_TOO_SMALL,
+            )),
             _ => {
                 self.warn();
                 Ok(Scheduling::OTHER)

@@ -22,7 +22,10 @@ mod server;
 
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
 pub use chronorb_cdr::{Arena, CdrError, Char, LongDouble};
-pub use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use chronorb_giop::{
+    CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
+};
+pub use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
 pub use config::{ConfigError, OrbConfig, RealTimeMode};
 pub use object::{Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};

@@ -30,7 +30,7 @@ pub enum InitError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// `-ORBRealTime required`, and the right to it is missing (`INITIALIZE`, OMG minor 1).
+    /// `-ORBRealTime required`, and the right to it is missing.
     #[error("real-time scheduling is required and cannot be had: {0}")]
     NoRealTime(String),
     /// `-ORBLockMemory true`, and the memory cannot be locked.
@@ -109,8 +109,9 @@ impl Orb {
     /// Makes no connection.
     ///
     /// # Errors
-    /// `BAD_PARAM` with OMG minor 7 (scheme), 8 (address), 9 (scheme-specific part) or 10
-    /// (anything else); `INV_OBJREF` for a nil reference.
+    /// `BAD_PARAM` with OMG minor 7 (scheme), 8 (address), 9 (scheme-specific part, or a name that
+    /// is no initial reference) or 10 (anything else); `INV_OBJREF` for a nil reference;
+    /// `NO_IMPLEMENT` for `corbaname:`, which needs a naming service.
     pub fn string_to_object(&self, text: &str) -> Result<Object, SystemException> {
         resolver::string_to_object(&self.core, text, 0)
     }

@@ -74,6 +74,21 @@ fn a_result_over_the_servers_limit_is_an_exception() {
 }
 
 #[test]
+fn a_small_bound_on_messages_still_serves_small_ones() {
+    let s = support::served_by(orb_with(|config| config.max_message_size = 1024));
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    // Every length up to the bound and beyond, in whatever parts it arrives.
+    for size in (0..1100).step_by(100) {
+        let text = "x".repeat(size);
+        match echo(&s.object, &text) {
+            Ok(back) => assert_eq!(back, text),
+            Err(_) => assert!(size > 800, "{size} octets were refused"),
+        }
+    }
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
 fn a_user_exception_arrives_with_its_members() -> Result<(), SystemException> {
     let s = served();
     let mut scope = Scope::new(4096);
@@ -236,6 +251,32 @@ fn user_ids_name_objects_across_restarts() {
     second
         .shutdown(true)
         .expect("it is not called by a servant");
+}
+
+#[test]
+fn persistent_ids_of_the_poas_making_can_be_activated_again() {
+    let policies = [Policy::Lifespan(Lifespan::Persistent)];
+    let (first, second) = (orb(), orb());
+    let [made, again] = [&first, &second].map(|orb| {
+        let root = orb.root_poa().expect("it is made");
+        root.create_poa("lasting", None, &policies)
+            .expect("it is free")
+    });
+    let id = made
+        .activate_object(ProbeSkeleton(Default::default()))
+        .expect("it activates");
+    let servant = || ProbeSkeleton(Default::default());
+    assert_eq!(again.activate_object_with_id(id.clone(), servant()), Ok(()));
+    assert!(again.id_to_reference(&id).is_ok());
+    let foreign = again.activate_object_with_id("mine", servant());
+    assert_eq!(
+        foreign
+            .expect_err("it was not made by a POA")
+            .to_string()
+            .split(' ')
+            .next(),
+        Some("BAD_PARAM")
+    );
 }
 
 #[test]

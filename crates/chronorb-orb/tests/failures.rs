@@ -7,7 +7,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP, TaggedProfile, Version, minor};
-use chronorb_orb::SystemExceptionKind::{CommFailure, Marshal, ObjectNotExist, Timeout, Transient};
+use chronorb_orb::SystemExceptionKind::{
+    CommFailure, ImpLimit, Marshal, ObjectNotExist, Timeout, Transient,
+};
 use chronorb_orb::{CompletionStatus, Object, Operation, Orb, SystemException};
 use support::{add, kind_and_completion, orb, orb_with, served};
 
@@ -213,11 +215,18 @@ fn replies_to_other_requests_are_passed_over() {
 }
 
 #[test]
-fn rubbish_for_a_reply_is_marshal() {
-    for rubbish in [
-        &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
-        b"GIOP\x01\x02\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00",
-        b"GIOP\x01\x02\x01\x01\x04\x00\x00\x00\x00\x00\x00\x00",
+fn rubbish_for_a_reply_is_told_as_such() {
+    for (rubbish, kind) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], Marshal),
+        (
+            b"GIOP\x01\x02\x01\x01\x04\x00\x00\x00\x00\x00\x00\x00",
+            Marshal,
+        ),
+        // A promise of four gibibytes.
+        (
+            b"GIOP\x01\x02\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00",
+            ImpLimit,
+        ),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -228,10 +237,7 @@ fn rubbish_for_a_reply_is_marshal() {
             let _ = stream.read(&mut [0; 16]);
         });
         let result = add(&object_at(&orb(), address), 1, 1);
-        assert_eq!(
-            kind_and_completion(result),
-            (Marshal, CompletionStatus::Maybe)
-        );
+        assert_eq!(kind_and_completion(result), (kind, CompletionStatus::Maybe));
         server.join().expect("the script ran");
     }
 }

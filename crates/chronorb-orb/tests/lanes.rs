@@ -208,6 +208,19 @@ fn the_calls_of_a_servant_keep_the_priority_of_its_request() {
 }
 
 #[test]
+fn a_priority_that_a_servant_gives_itself_ends_with_the_upcall() {
+    let s = laned(PriorityModel::ServerDeclared, LOW);
+    let raise = |value| support::call(&s.object, "raise", &|e| e.write_i16(value), |_| Ok(()));
+    assert_eq!(raise(HIGH), Ok(()));
+    // The lane has one thread, which serves this too.
+    assert_eq!(priority(&s.object), Ok((LOW, native(LOW))));
+    let thread = chronorb_rt::list()
+        .into_iter()
+        .find(|t| t.name == "1:0.0 chronorb");
+    assert!(thread.is_some());
+}
+
+#[test]
 fn impossible_pools_are_refused() {
     use SystemExceptionKind::{BadParam, NoImplement};
     let orb = orb();
@@ -268,6 +281,12 @@ fn policies_that_contradict_each_other_are_named() {
         index(make(&[Policy::Threadpool(pool), model(5)])),
         1,
         "no such lane"
+    );
+    let propagated = Policy::PriorityModel(PriorityModel::ClientPropagated, corba(5));
+    assert_eq!(
+        index(make(&[Policy::Threadpool(pool), propagated])),
+        1,
+        "nor a lane for requests without a priority"
     );
     assert_eq!(index(make(&[model(LOW), model(LOW)])), 1, "given twice");
     let other = self::orb();

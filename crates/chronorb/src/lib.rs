@@ -1,6 +1,6 @@
 //! A real-time CORBA ORB: remote calls that keep their priority end to end.
 //!
-//! chronorb speaks GIOP/IIOP with every other ORB, and keeps the priority of a call from the
+//! chronorb speaks GIOP/IIOP, as other ORBs do, and keeps the priority of a call from the
 //! client's thread over the wire to the servant's thread: each priority has its own connection,
 //! its own endpoint and its own threads in the server, and a request never waits behind one of
 //! lower priority.
@@ -86,9 +86,10 @@
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
-    Arena, Call, CdrError, Char, CompletionStatus, ConfigError, InitError, Interface, LongDouble,
-    Object, Operation, Orb, OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope,
-    Servant, Skeleton, SystemException, SystemExceptionKind, UserException, narrow,
+    Arena, Call, CdrError, Char, CompletionStatus, ConfigError, Endpoint, EndpointError, InitError,
+    Interface, Ior, LongDouble, Object, Operation, Orb, OrbConfig, RealTimeMode, Reply,
+    ReplyWriter, ResolveError, Scope, Servant, Skeleton, SystemException, SystemExceptionKind,
+    UserException, Version, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

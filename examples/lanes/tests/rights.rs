@@ -95,12 +95,15 @@ fn the_environment_configures_it_too_and_unknown_settings_are_refused() {
         command.args(["-ORBListenEndpoints", "iiop://127.0.0.1:0"]);
         command.env(name, value).output().expect("the example runs")
     };
-    let (out, _) = texts(&run("CHRONORB_REAL_TIME", "off"));
+    let (out, _) = texts(&run("CHRONORB_ORB_REAL_TIME", "off"));
     assert!(out.contains("other") && !out.contains("fifo"), "{out}");
 
-    let refused = run("CHRONORB_COLOUR", "red");
+    let refused = run("CHRONORB_ORB_COLOUR", "red");
     assert!(!refused.status.success());
-    assert!(texts(&refused).1.contains("CHRONORB_COLOUR"), "{refused:?}");
+    assert!(
+        texts(&refused).1.contains("CHRONORB_ORB_COLOUR"),
+        "{refused:?}"
+    );
 }
 
 fn texts(output: &Output) -> (String, String) {

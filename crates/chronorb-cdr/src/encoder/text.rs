@@ -24,7 +24,9 @@ impl Encoder<'_> {
             WideForm::Illegal => Err(CdrError::WideNotAllowedWrite),
             WideForm::Ucs2 => self.write_u16(unit),
             WideForm::Utf16 => {
-                self.write_u8(2)?;
+                let mark = mark_before(Some(value));
+                self.write_u8(mark.len() as u8 + 2)?;
+                self.write_octets(mark)?;
                 self.write_octets(&unit.to_be_bytes())
             }
         }
@@ -90,7 +92,9 @@ impl Encoder<'_> {
             }
             return self.write_u16(0);
         }
-        self.write_len(units * 2)?;
+        let mark = mark_before(value.chars().next());
+        self.write_len(mark.len() + units * 2)?;
+        self.write_octets(mark)?;
         let room = self.frame.append(units * 2)?;
         for (place, unit) in room.chunks_exact_mut(2).zip(value.encode_utf16()) {
             place.copy_from_slice(&unit.to_be_bytes());
@@ -119,5 +123,14 @@ impl Encoder<'_> {
         }
         self.write_len(n + 1)?;
         self.frame.append(n + 1)
+    }
+}
+
+/// What stands before UTF-16 that begins with `first`: nothing, unless the
+/// reader would take that for the byte order mark.
+fn mark_before(first: Option<char>) -> &'static [u8] {
+    match first {
+        Some('\u{feff}' | '\u{fffe}') => &[0xfe, 0xff],
+        _ => &[],
     }
 }

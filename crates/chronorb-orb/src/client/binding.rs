@@ -118,30 +118,27 @@ fn establish(
 ///
 /// A server with lanes and client-propagated priorities has an endpoint for each lane. A
 /// priority without a lane is refused and not rounded: it would share the queue of another.
-/// Threads without a priority go to the least urgent lane.
-#[allow(clippy::disallowed_macros, reason = "once for each binding")]
+/// Requests of threads without a priority are served at the server's, whose endpoint is the profile's own.
 fn addresses(
     profile: &Profile,
     priority: Option<Priority>,
 ) -> Result<Vec<Address>, SystemException> {
-    let by_lane = matches!(
+    let propagates = matches!(
         profile.priority_model,
         Some((PriorityModel::ClientPropagated, _))
-    ) && !profile.lanes.is_empty();
-    if !by_lane {
+    );
+    let Some(priority) = priority.filter(|_| propagates && !profile.lanes.is_empty()) else {
         return Ok(profile.addresses.clone());
-    }
-    let lane = match priority {
-        Some(priority) => profile.lanes.iter().find(|(lane, _)| *lane == priority),
-        None => profile.lanes.iter().min_by_key(|(lane, _)| *lane),
     };
-    match lane {
-        Some((_, address)) => Ok(vec![address.clone()]),
-        None => Err(SystemException::no(
+    let of_lane = profile.lanes.iter().filter(|(lane, _)| *lane == priority);
+    let addresses: Vec<Address> = of_lane.map(|(_, address)| address.clone()).collect();
+    if addresses.is_empty() {
+        return Err(SystemException::no(
             SystemExceptionKind::NoResources,
             minor::NO_CONNECTION_FOR_PRIORITY,
-        )),
+        ));
     }
+    Ok(addresses)
 }
 
 /// A connection of this thread and priority to the first address that answers.

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use chronorb_cdr::{Frame, TextForm};
 use chronorb_giop::fragments::{Limits, Reassembly};
-use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::framing::{Framed, FramingError, next_message};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
 };
@@ -158,6 +158,9 @@ impl ClientConnection {
                     return Ok(header);
                 }
                 Ok(Framed::NeedMore { total }) => total.saturating_sub(frame.len()),
+                Err(FramingError::TooLarge(_)) => {
+                    return Err(too_large(chronorb_cdr::CdrError::FrameFull).into());
+                }
                 Err(_) => return Err(malformed().into()),
             };
             // Room grows with what arrives, not with what a header promises.

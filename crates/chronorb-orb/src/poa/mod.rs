@@ -184,7 +184,7 @@ impl Poa {
     /// # Errors
     /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy
     /// given twice, a thread pool that does not exist, a thread pool with lanes without a
-    /// priority model, and a server-declared priority that no lane has.
+    /// priority model, and a priority in the model that no lane has.
     pub fn create_poa(
         &self,
         name: &str,
@@ -226,9 +226,7 @@ impl Poa {
         if pool.has_lanes() {
             match policies.priority_model {
                 None => return Err(invalid(is_pool)),
-                Some((PriorityModel::ServerDeclared, priority))
-                    if pool.lane_of(priority).is_none() =>
-                {
+                Some((_, priority)) if pool.lane_of(priority).is_none() => {
                     return Err(invalid(is_model));
                 }
                 Some(_) => {}
@@ -260,21 +258,27 @@ impl Poa {
         self.activate(None, servant.into_servant())
     }
 
-    /// Activates a servant under an id of the application's making.
+    /// Activates a servant under an id of the application's making, or under one that a
+    /// persistent POA made in an earlier run.
     ///
     /// # Errors
-    /// [`ActivateError::WrongPolicy`] where ids come from the POA;
-    /// [`ActivateError::ObjectAlreadyActive`]; [`ActivateError::ServantAlreadyActive`].
+    /// [`ActivateError::ObjectAlreadyActive`]; [`ActivateError::ServantAlreadyActive`];
+    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
     pub fn activate_object_with_id(
         &self,
         id: impl Into<ObjectId>,
         servant: impl IntoServant,
     ) -> Result<(), ActivateError> {
-        if self.inner.policies.id_assignment != IdAssignment::User {
-            return Err(ActivateError::WrongPolicy);
+        let id = id.into();
+        let policies = &self.inner.policies;
+        // Ids of the POA's own making come again after a restart, where they are persistent.
+        let made_here =
+            policies.lifespan == Lifespan::Persistent && id.as_bytes().len() == PERSISTENT_ID_LEN;
+        if policies.id_assignment == IdAssignment::System && !made_here {
+            let kind = SystemExceptionKind::BadParam;
+            return Err(SystemException::no(kind, minor::INVALID_OBJECT_ID).into());
         }
-        self.activate(Some(id.into()), servant.into_servant())
-            .map(drop)
+        self.activate(Some(id), servant.into_servant()).map(drop)
     }
 
     fn activate(&self, id: Option<ObjectId>, servant: Servant) -> Result<ObjectId, ActivateError> {
@@ -510,3 +514,5 @@ fn escaped(name: &str) -> String {
 }
 
 const MAX_OBJECTS: u32 = 1 << 24;
+/// The incarnation of the ORB that made it, and its number there.
+const PERSISTENT_ID_LEN: usize = 16;

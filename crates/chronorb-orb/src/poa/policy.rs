@@ -46,7 +46,7 @@ pub enum IdAssignment {
 /// Whether a servant may be several objects (CORBA 3.3, 15.3.8.3).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IdUniqueness {
-    /// It may not.
+    /// It may not. Servants are told apart by the skeleton that they were activated with.
     #[default]
     Unique,
     /// It may.
@@ -126,7 +126,8 @@ pub enum ActivateError {
     /// The POA's policies do not allow it: ids come from the other side.
     #[error("the POA's policies do not allow this")]
     WrongPolicy,
-    /// The ORB or the POA is shut down, or has no room; `BAD_PARAM` (OMG minor 14) for an id that is not one.
+    /// The ORB or the POA is shut down, or has no room; `BAD_PARAM` (OMG minor 14) for an id that
+    /// is not one of this POA.
     #[error(transparent)]
     System(#[from] SystemException),
 }

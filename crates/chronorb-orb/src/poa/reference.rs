@@ -8,7 +8,7 @@ use chronorb_giop::{
 
 use super::key::{ObjectKey, PoaKey};
 use super::{Key, Lifespan, Object, Poa, PriorityModel};
-use crate::server::{Lane, Threadpool};
+use crate::server::{Lane, Published, Threadpool};
 
 impl Poa {
     /// The reference of the object with this id.
@@ -22,7 +22,6 @@ impl Poa {
             id,
         };
         let core = &self.inner.core;
-        let version = core.config.max_giop_version;
         let pool = self.pool()?;
         let lane = self.published_lane(pool);
         let mut addresses = lane.published();
@@ -30,11 +29,14 @@ impl Poa {
             let kind = chronorb_giop::SystemExceptionKind::Internal;
             return Err(SystemException::no(kind, 0));
         };
+        let max_version = core.config.max_giop_version;
+        let version = first.version.map_or(max_version, |v| v.min(max_version));
+        let first = &first.address;
         let mut components = Vec::new();
         if version > Version::V1_0 {
             components.push(Component::OrbType(ORB_TYPE).tagged()?);
             components.push(Component::CodeSets(CodeSetComponentInfo::ours()).tagged()?);
-            for address in addresses {
+            for Published { address, .. } in addresses {
                 let (host, port) = (address.host.clone(), address.port);
                 components.push(Component::AlternateIiopAddress { host, port }.tagged()?);
             }
@@ -103,11 +105,12 @@ fn lane_endpoints(pool: &Threadpool) -> Vec<TaoEndpoint> {
     pool.lanes()
         .iter()
         .flat_map(|lane| {
-            lane.published().map(|address| TaoEndpoint {
-                host: address.host.clone(),
-                port: address.port,
-                priority: lane.priority().map_or(0, |p| p.value()),
-            })
+            lane.published()
+                .map(|Published { address, .. }| TaoEndpoint {
+                    host: address.host.clone(),
+                    port: address.port,
+                    priority: lane.priority().map_or(0, |p| p.value()),
+                })
         })
         .collect()
 }

@@ -67,8 +67,8 @@ impl PoaTable {
     /// until it returns, even if they are destroyed meanwhile.
     ///
     /// # Errors
-    /// `OBJECT_NOT_EXIST`: OMG minor 2 where the POA does not exist (any more), minor 1 where
-    /// the object does not.
+    /// `OBJECT_NOT_EXIST`: OMG minor 2 where the POA does not exist (any more), a minor of our own
+    /// where the object does not.
     pub(crate) fn with_object<R>(
         &self,
         incarnation: u64,

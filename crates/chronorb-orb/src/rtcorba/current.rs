@@ -57,11 +57,13 @@ pub(crate) fn request_priority() -> Option<Priority> {
     PRIORITY.get()
 }
 
-/// Gives a pool's thread the priority of one request, and takes it back when dropped.
+/// Gives a pool's thread the priority of one request, and takes it back when dropped, with
+/// whatever the servant has set meanwhile.
 pub(crate) struct PriorityGuard {
-    /// The thread's own scheduling, where the request's differs from it.
-    native: Option<Scheduling>,
-    own: Option<Priority>,
+    own: (Option<Priority>, Scheduling),
+    during: Option<Priority>,
+    /// The native priority of the request differs from the thread's own.
+    native: bool,
 }
 
 impl PriorityGuard {
@@ -71,32 +73,30 @@ impl PriorityGuard {
         own: (Option<Priority>, Scheduling),
         wanted: Option<Priority>,
     ) -> Result<Self, SystemException> {
-        let (own_priority, own_scheduling) = own;
-        let mut guard = Self {
-            native: None,
-            own: own_priority,
-        };
-        match wanted {
-            Some(priority) if Some(priority) != own_priority => {
-                let scheduling = core.real_time.scheduling(priority)?;
-                if scheduling != own_scheduling {
-                    apply(scheduling)?;
-                    guard.native = Some(own_scheduling);
-                }
-                PRIORITY.set(Some(priority));
+        let during = wanted.or(own.0);
+        let mut native = false;
+        if let Some(priority) = wanted.filter(|_| wanted != own.0) {
+            let scheduling = core.real_time.scheduling(priority)?;
+            if scheduling != own.1 {
+                apply(scheduling)?;
+                native = true;
             }
-            _ => PRIORITY.set(own_priority),
         }
-        Ok(guard)
+        PRIORITY.set(during);
+        Ok(Self {
+            own,
+            during,
+            native,
+        })
     }
 }
 
 impl Drop for PriorityGuard {
     fn drop(&mut self) {
-        PRIORITY.set(self.own);
-        if let Some(scheduling) = self.native {
-            // The thread had this scheduling before, and lowering is always permitted.
-            let _ = set_current(scheduling);
+        let changed = PRIORITY.replace(self.own.0) != self.during;
+        if changed || self.native {
+            // The thread had this scheduling when it was made, so that it is permitted.
+            let _ = set_current(self.own.1);
         }
     }
 }

@@ -207,6 +207,7 @@ pub(super) enum Timeliness {
 
 /// What was received and is not a whole message yet, or not the first of several.
 pub(super) struct Input {
+    /// Its bound is the lane's, see [`account`](Self::account).
     pending: Frame,
     /// Where the next message begins in `pending`.
     start: usize,
@@ -224,7 +225,7 @@ pub(super) struct Input {
 impl Input {
     fn new(load: Arc<Load>) -> Self {
         Self {
-            pending: Frame::new(0, load.max_message),
+            pending: Frame::new(0, usize::MAX),
             start: 0,
             unread: true,
             hung_up: false,
@@ -386,10 +387,11 @@ impl Load {
         if octets > *accounted {
             let more = octets - *accounted;
             let before = self.octets.fetch_add(more, Ordering::Relaxed);
-            *accounted = octets;
             if before + more > self.max_octets {
+                self.octets.fetch_sub(more, Ordering::Relaxed);
                 return Err(Gone);
             }
+            *accounted = octets;
         } else {
             self.octets
                 .fetch_sub(*accounted - octets, Ordering::Relaxed);

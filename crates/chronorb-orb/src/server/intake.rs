@@ -34,7 +34,7 @@ impl From<Gone> for End {
     }
 }
 
-/// Receives one message into `frame`, which it clears.
+/// Receives one message of at most `max_message` octets into `frame`, which it clears.
 ///
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
 /// beyond the message wait in `input`.
@@ -42,6 +42,7 @@ pub(super) fn receive(
     connection: &dyn Connection,
     input: &mut Input,
     frame: &mut Frame,
+    max_message: usize,
 ) -> Result<Intake, End> {
     frame.clear();
     loop {
@@ -51,7 +52,7 @@ pub(super) fn receive(
         } else {
             input.pending()
         };
-        let missing = match next_message(waiting, frame.limit()) {
+        let missing = match next_message(waiting, max_message) {
             Ok(Framed::Complete { header, len }) => {
                 if direct {
                     input.keep(&frame.as_slice()[len..])?;

@@ -24,7 +24,7 @@ pub(crate) struct Lane {
     pub(super) reactor: Reactor,
     /// Emptied, and so closed, with the lane.
     acceptors: PiMutex<Vec<Box<dyn Acceptor>>>,
-    published: Vec<Address>,
+    published: Vec<Published>,
     pub(super) connections: Slots<ServerConnection>,
     pub(super) load: Arc<Load>,
     /// No descriptor was left for a connection: it still waits at the acceptor.
@@ -32,6 +32,13 @@ pub(crate) struct Lane {
     stop: Wake,
     /// Threads that have not ended.
     pub(super) running: AtomicUsize,
+}
+
+/// An endpoint as references tell it.
+pub(crate) struct Published {
+    pub(crate) address: Address,
+    /// The greatest GIOP version to be spoken there, where it is less than the ORB's.
+    pub(crate) version: Option<Version>,
 }
 
 /// What a lane is made with.
@@ -63,7 +70,8 @@ impl Lane {
             eprintln!("chronorb: lane {}: {what}: {why}", setup.name);
             SystemException::no(SystemExceptionKind::NoResources, 0)
         };
-        let mut acceptors = Vec::new();
+        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        let mut published = Vec::new();
         for endpoint in endpoints {
             if endpoint.scheme != core.transport.scheme() {
                 let known = core.transport.scheme();
@@ -71,7 +79,15 @@ impl Lane {
                 return Err(no_resources("the endpoint's scheme", &why));
             }
             let opened = core.transport.listen(endpoint, core.socket_options());
-            acceptors.extend(opened.map_err(|e| no_resources("no endpoint", &e))?);
+            for acceptor in opened.map_err(|e| no_resources("no endpoint", &e))? {
+                published.push(Published {
+                    address: acceptor.published().clone(),
+                    version: endpoint
+                        .version
+                        .map(|(major, minor)| Version::new(major, minor)),
+                });
+                acceptors.push(acceptor);
+            }
         }
         let made = (|| {
             let reactor = Reactor::new()?;
@@ -87,7 +103,7 @@ impl Lane {
         Ok(Self {
             reactor,
             stop,
-            published: acceptors.iter().map(|a| a.published().clone()).collect(),
+            published,
             acceptors: PiMutex::new(acceptors),
             connections: Slots::new(core.config.max_connections),
             load: Arc::new(Load::new(
@@ -106,7 +122,7 @@ impl Lane {
     }
 
     /// Where clients reach it.
-    pub(crate) fn published(&self) -> impl Iterator<Item = &Address> {
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Published> {
         self.published.iter()
     }
 

@@ -8,5 +8,5 @@ mod lane;
 mod pool;
 mod worker;
 
-pub(crate) use lane::Lane;
+pub(crate) use lane::{Lane, Published};
 pub(crate) use pool::{LaneSpec, Pools, Threadpool, shutdown};

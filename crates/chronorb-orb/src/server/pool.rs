@@ -1,6 +1,7 @@
 //! Thread pools: sets of lanes.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
@@ -17,8 +18,6 @@ pub(crate) struct Pools {
     /// The pool of POAs that name none.
     default: Option<Arc<Threadpool>>,
     named: Vec<Arc<Threadpool>>,
-    /// Lanes whose threads have not all ended.
-    live_lanes: usize,
 }
 
 impl Pools {
@@ -61,7 +60,7 @@ impl Threadpool {
             [] => any_endpoint()?,
             given => given.to_vec(),
         };
-        let pool = Self::open(core, &mut pools, 0, &[(spec, endpoints)], 0, false)?;
+        let pool = Self::open(core, 0, &[(spec, endpoints)], 0, false)?;
         pools.default = Some(pool.clone());
         Ok(pool)
     }
@@ -81,7 +80,7 @@ impl Threadpool {
             .enumerate()
             .map(|(index, spec)| Ok((*spec, lane_endpoints(core, (number, index as u32))?)))
             .collect::<Result<Vec<_>, SystemException>>()?;
-        let pool = Self::open(core, &mut pools, number, &lanes, stack_size, laned)?;
+        let pool = Self::open(core, number, &lanes, stack_size, laned)?;
         pools.named.push(pool);
         Ok(ThreadpoolId(number))
     }
@@ -89,7 +88,6 @@ impl Threadpool {
     /// Opens all lanes, then starts their threads; a failure leaves nothing behind.
     fn open(
         core: &Arc<Core>,
-        pools: &mut Pools,
         number: u32,
         lanes: &[(LaneSpec, Vec<Endpoint>)],
         stack_size: usize,
@@ -122,7 +120,6 @@ impl Threadpool {
                 lanes[..=started].iter().for_each(|lane| lane.stop());
                 return Err(exception);
             }
-            pools.live_lanes += 1;
         }
         Ok(Arc::new(Self { lanes, laned }))
     }
@@ -165,7 +162,7 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
                 .all()
                 .flat_map(|pool| pool.lanes())
                 .for_each(|lane| lane.stop());
-            if pools.live_lanes == 0 {
+            if core.live_lanes.load(Ordering::Acquire) == 0 {
                 finish(core);
             }
         }
@@ -178,17 +175,14 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
 }
 
 /// The last thread of a lane has ended. The last lane ends the ORB.
-pub(super) fn lane_ended(core: &Arc<Core>) {
-    let last = {
-        let mut pools = core.pools.lock();
-        pools.live_lanes -= 1;
-        pools.live_lanes == 0
-    };
+pub(super) fn lane_ended(core: &Core) {
+    let last = core.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1;
     if last && core.state.get() == STOPPING {
         finish(core);
     }
 }
 
+/// May run twice where the last lane ends as the ORB is shut down, which does no harm.
 fn finish(core: &Core) {
     core.poas.clear();
     core.state.set(STOPPED);

@@ -24,10 +24,15 @@ thread_local! {
     static SERVES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Starts the threads of a lane.
+/// Starts the threads of a lane. Those that were started before one could not be are to be
+/// stopped by the caller.
 #[allow(clippy::disallowed_macros, reason = "once for each lane")]
 pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     let setup = lane.setup();
+    core.live_lanes.fetch_add(1, Ordering::AcqRel);
+    // This thread counts too until all others are there, so that the lane cannot end before.
+    lane.running.store(1, Ordering::Release);
+    let mut started = Ok(());
     for number in 0..setup.threads {
         let worker = Worker::new(core, lane);
         // The kernel keeps 15 octets of it: the lane comes first.
@@ -41,10 +46,20 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
         if let Err(error) = spawned {
             lane.running.fetch_sub(1, Ordering::AcqRel);
             eprintln!("chronorb: lane {}: no thread: {error}", setup.name);
-            return Err(SystemException::no(SystemExceptionKind::NoResources, 0));
+            started = Err(SystemException::no(SystemExceptionKind::NoResources, 0));
+            break;
         }
     }
-    Ok(())
+    leave(core, lane);
+    started
+}
+
+/// A thread leaves the lane; the last one closes it.
+fn leave(core: &Core, lane: &Lane) {
+    if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+        lane.close();
+        pool::lane_ended(core);
+    }
 }
 
 /// Whether the calling thread serves this ORB.
@@ -65,7 +80,8 @@ impl Worker {
     fn new(core: &Arc<Core>, lane: &Arc<Lane>) -> Self {
         let config = &core.config;
         Self {
-            request: Frame::new(FRAME_CAPACITY, config.max_message_size),
+            // What a request may be is checked as it arrives, and what is received with it may be more.
+            request: Frame::new(FRAME_CAPACITY, usize::MAX),
             reply: Frame::new(FRAME_CAPACITY, config.max_message_size),
             arena: Arena::new(config.arena_size),
             core: core.clone(),
@@ -83,10 +99,7 @@ impl Worker {
                 Work::Stop => break,
             }
         }
-        if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            lane.close();
-            pool::lane_ended(&self.core);
-        }
+        leave(&self.core, &lane);
     }
 
     /// Receives one message and handles it; what comes after it is left to the next thread.
@@ -124,7 +137,12 @@ impl Worker {
         input.unread = true;
         input.hung_up = connection.is_hung_up();
         loop {
-            let intake = intake::receive(connection.transport(), &mut input, &mut self.request)?;
+            let intake = intake::receive(
+                connection.transport(),
+                &mut input,
+                &mut self.request,
+                self.core.config.max_message_size,
+            )?;
             let Intake::Message { header, more } = intake else {
                 input.settle()?;
                 match input.release() {

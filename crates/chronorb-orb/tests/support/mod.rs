@@ -116,6 +116,14 @@ impl Skeleton for ProbeSkeleton {
                     .and_then(|()| e.write_i32(native))
                     .map_err(reply_error)
             }
+            b"raise" => {
+                // What a servant may do to itself, and must not outlive the upcall.
+                let priority = chronorb_orb::rtcorba::Priority::new(d.read_i16()?);
+                let priority = priority.ok_or_else(bad_operation)?;
+                call.orb().rt_current().set_priority(priority)?;
+                reply.normal()?;
+                Ok(())
+            }
             b"note" => {
                 self.0.notes.fetch_add(1, Ordering::Relaxed);
                 self.0.gate.set(1);
