@@ -193,6 +193,7 @@ pub struct ReplyWriter<'f> {
     /// The end of the header before it was padded for a body, and after; 0 before anything is begun.
     header_end: usize,
     body_start: usize,
+    sent: bool,
 }
 
 impl<'f> ReplyWriter<'f> {
@@ -211,6 +212,7 @@ impl<'f> ReplyWriter<'f> {
             contexts,
             header_end: 0,
             body_start: 0,
+            sent: false,
         })
     }
 
@@ -254,12 +256,28 @@ impl<'f> ReplyWriter<'f> {
         Ok(())
     }
 
+    /// Completes the message that was begun, to be sent now; what is begun after it is another,
+    /// which nobody gets.
+    pub(crate) fn take_sent(&mut self) -> &[u8] {
+        self.sent = true;
+        self.complete();
+        self.encoder.frame().as_slice()
+    }
+
+    pub(crate) fn is_sent(&self) -> bool {
+        self.sent
+    }
+
     pub(crate) fn is_begun(&self) -> bool {
         self.header_end != 0
     }
 
     /// Ends the message.
     pub(crate) fn finish(mut self) {
+        self.complete();
+    }
+
+    fn complete(&mut self) {
         // GIOP 1.2 pads the header to 8 for a body; without one there must be no padding.
         if self.encoder.position() == self.body_start {
             self.encoder.truncate(self.header_end);

@@ -70,6 +70,8 @@ impl Scope {
         });
         let result = f(&mut scope);
         scope.arena.reset();
+        // A thread that is not calling holds no ORB.
+        scope.core = None;
         SCOPE.set(Some(scope));
         result
     }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use chronorb_cdr::Frame;
+use chronorb_cdr::{CdrError, Encoder, Frame};
 use chronorb_giop::{
     HEADER_LEN, IiopProfile, MessageHeader, MessageType, RequestHeader, ResponseFlags,
     ServiceContext, Target, Version, encode_request, finish_message, start_message,
@@ -30,27 +30,63 @@ fn connect(s: &Served) -> TcpStream {
 
 /// A correct request `add(20, 22)`.
 fn request(s: &Served, version: Version) -> Vec<u8> {
-    let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
-    let mut frame = Frame::new(1024, 1 << 20);
-    let mut e = start_message(&mut frame, version, MessageType::Request).expect("it fits");
     let contexts = [ServiceContext {
         id: 77,
         data: b"unknown",
     }];
+    let add = |e: &mut Encoder<'_>| e.write_i32(20).and_then(|()| e.write_i32(22));
+    message(
+        s,
+        version,
+        b"add",
+        ResponseFlags::SyncWithTarget,
+        &contexts,
+        &add,
+    )
+}
+
+/// A request with these parts, to the probe.
+fn message(
+    s: &Served,
+    version: Version,
+    operation: &[u8],
+    response: ResponseFlags,
+    contexts: &[ServiceContext<'_>],
+    body: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+) -> Vec<u8> {
+    let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
+    request_to(
+        &profile.object_key,
+        version,
+        operation,
+        response,
+        contexts,
+        body,
+    )
+}
+
+fn request_to(
+    key: &[u8],
+    version: Version,
+    operation: &[u8],
+    response: ResponseFlags,
+    contexts: &[ServiceContext<'_>],
+    body: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+) -> Vec<u8> {
+    let mut frame = Frame::new(1024, 16 << 20);
+    let mut e = start_message(&mut frame, version, MessageType::Request).expect("it fits");
     let header = RequestHeader {
         request_id: 5,
-        response: ResponseFlags::SyncWithTarget,
-        target: Target::Key(&profile.object_key),
-        operation: b"add",
-        contexts: &contexts,
+        response,
+        target: Target::Key(key),
+        operation,
+        contexts,
     };
     encode_request(&mut e, version, &header).expect("it fits");
     if version >= Version::V1_2 {
         e.align(8).expect("it fits");
     }
-    e.write_i32(20)
-        .and_then(|()| e.write_i32(22))
-        .expect("it fits");
+    body(&mut e).expect("it fits");
     finish_message(&mut frame);
     frame.as_slice().to_vec()
 }
@@ -111,6 +147,121 @@ fn many_requests_in_one_write_are_all_answered() {
         let (header, _) = receive(&mut stream).expect("a reply");
         assert_eq!(header.kind, MessageType::Reply);
     }
+}
+
+#[test]
+fn who_has_nothing_more_to_say_still_gets_the_whole_answer() {
+    let s = served();
+    let octets = vec![7; 12 << 20];
+    let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
+    let twoway = ResponseFlags::SyncWithTarget;
+    let request = message(&s, Version::V1_2, b"octets", twoway, &[], &write);
+    let mut stream = connect(&s);
+    stream.write_all(&request).expect("it is there");
+    stream
+        .shutdown(std::net::Shutdown::Write)
+        .expect("it is open");
+    let (header, reply) = receive(&mut stream).expect("the whole reply");
+    assert_eq!(header.kind, MessageType::Reply);
+    assert!(reply.ends_with(&octets));
+    assert_eq!(stream.read(&mut [0]).ok(), Some(0), "and then the end");
+}
+
+#[test]
+fn a_code_set_announced_by_the_first_request_holds_for_the_next_at_once() {
+    let s = served();
+    let utf8 = chronorb_giop::codesets::CodeSetContext {
+        char_data: chronorb_giop::codesets::UTF_8,
+        wchar_data: chronorb_giop::codesets::UTF_16,
+    };
+    let data = utf8.encode();
+    let announced = [ServiceContext {
+        id: chronorb_giop::contexts::CODE_SETS,
+        data: &data,
+    }];
+    let text = "grüße";
+    // The octets of UTF-8 as they are: what travels is told by the first request alone.
+    let write = |e: &mut Encoder<'_>| {
+        e.write_len(text.len() + 1)?;
+        e.write_octets(text.as_bytes())?;
+        e.write_u8(0)
+    };
+    let twoway = ResponseFlags::SyncWithTarget;
+    let first = message(&s, Version::V1_2, b"echo", twoway, &announced, &write);
+    let next = message(&s, Version::V1_2, b"echo", twoway, &[], &write);
+    for _ in 0..200 {
+        let mut stream = connect(&s);
+        stream
+            .write_all(&[&first[..], &next].concat())
+            .expect("it is there");
+        for _ in 0..2 {
+            let (_, reply) = receive(&mut stream).expect("a reply");
+            assert!(
+                reply.ends_with(b"gr\xc3\xbc\xc3\x9fe\0"),
+                "{}",
+                reply.escape_ascii()
+            );
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_the_server_only_is_told_of_forwards_and_refusals() {
+    let s = served();
+    s.server
+        .register_initial_reference("Plain", &s.object)
+        .expect("it is free");
+    let early = ResponseFlags::SyncWithServer;
+    let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
+    let nothing = |_: &mut Encoder<'_>| Ok(());
+    // NO_EXCEPTION, SYSTEM_EXCEPTION, LOCATION_FORWARD.
+    for (key, status) in [(&profile.object_key[..], 0), (b"Nobody", 2), (b"Plain", 3)] {
+        let request = request_to(key, Version::V1_2, b"note", early, &[], &nothing);
+        let mut stream = connect(&s);
+        stream.write_all(&request).expect("it is there");
+        let (_, reply) = receive(&mut stream).expect("a reply");
+        assert_eq!(
+            reply[16..20],
+            u32::to_ne_bytes(status),
+            "{}",
+            key.escape_ascii()
+        );
+    }
+    s.probe.gate.reach(1);
+}
+
+#[test]
+fn an_unfinished_message_is_given_up_on_a_busy_lane_too() {
+    let s = served_by(orb_with(|config| {
+        config.input_timeout = Duration::from_millis(1);
+        config.threads = 1;
+    }));
+    let mut peer = connect(&s);
+    peer.write_all(b"GIOP\x01\x02\x01").expect("it is there");
+    peer.set_nonblocking(true).expect("it is TCP");
+    let patience = chronorb_rt::Deadline::after(support::PATIENCE);
+    loop {
+        assert_eq!(add(&s.object, 1, 1), Ok(2));
+        match peer.read(&mut [0]) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            _ => break,
+        }
+        assert!(!patience.has_passed(), "the lane never looked");
+    }
+}
+
+#[test]
+fn cancellations_without_end_do_not_keep_a_thread() {
+    let s = served_by(orb_with(|config| config.threads = 1));
+    let mut peer = connect(&s);
+    // A fragment that stays open, and cancellations of other requests.
+    let mut octets =
+        b"GIOP\x01\x02\x03\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00".to_vec();
+    for _ in 0..20_000 {
+        octets.extend_from_slice(b"GIOP\x01\x02\x01\x02\x04\x00\x00\x00\x09\x00\x00\x00");
+    }
+    peer.write_all(&octets).expect("it is there");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
 }
 
 #[test]
@@ -239,7 +390,7 @@ fn more_connections_than_allowed_are_closed_and_the_rest_is_served() {
         .iter_mut()
         .filter_map(|peer| {
             peer.write_all(&request(&s, Version::V1_2)).ok()?;
-            receive(peer)
+            receive(peer).filter(|(header, _)| header.kind == MessageType::Reply)
         })
         .count();
     assert_eq!(closed, 7, "one of the eight is the client's");

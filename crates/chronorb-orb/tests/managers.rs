@@ -6,9 +6,14 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_orb::poa::{PoaManagerState, Policy, PriorityModel};
+use chronorb_cdr::Decoder;
+use chronorb_orb::poa::{
+    CreatePoaError, IdAssignment, Lifespan, ObjectId, PoaManagerState, Policy, PriorityModel,
+};
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
-use chronorb_orb::{CompletionStatus, SystemExceptionKind};
+use chronorb_orb::{
+    Call, CompletionStatus, ReplyWriter, Skeleton, SystemException, SystemExceptionKind,
+};
 use support::{ProbeSkeleton, add, kind_and_completion, orb, orb_with, served, served_by};
 
 #[test]
@@ -58,6 +63,153 @@ fn who_is_held_too_long_is_turned_away() {
     root.manager().hold_requests().expect("it is active");
     let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::Transient);
+}
+
+#[test]
+fn a_held_request_meets_the_object_that_is_activated_meanwhile() {
+    let s = served();
+    let root = s.server.root_poa().expect("it exists");
+    let policies = [Policy::IdAssignment(IdAssignment::User)];
+    let poa = root
+        .create_poa("later", None, &policies)
+        .expect("it is free");
+    let id = ObjectId::from("soon");
+    let early = poa
+        .create_reference_with_id(&id, support::PROBE_ID)
+        .expect("ids are ours");
+    let early = s
+        .client
+        .string_to_object(&s.server.object_to_string(&early))
+        .expect("it reads");
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(|| add(&early, 1, 1));
+        let servant = ProbeSkeleton(Arc::default());
+        poa.activate_object_with_id(id, servant)
+            .expect("it is free");
+        poa.manager().activate().expect("it is not inactive");
+        assert_eq!(waiting.join().expect("it does not panic"), Ok(2));
+    });
+}
+
+#[test]
+fn a_discarding_manager_says_nothing_of_objects() {
+    let s = served();
+    let root = s.server.root_poa().expect("it exists");
+    let id = root
+        .reference_to_id(&s.object)
+        .expect("it is of the root POA");
+    root.deactivate_object(&id).expect("it was active");
+    root.manager().discard_requests().expect("it is active");
+    let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
+    assert_eq!(kind, SystemExceptionKind::Transient);
+}
+
+#[test]
+fn a_poa_of_the_name_of_a_destroyed_one_is_reached() {
+    let s = served();
+    let root = s.server.root_poa().expect("it exists");
+    let policies = [
+        Policy::Lifespan(Lifespan::Persistent),
+        Policy::IdAssignment(IdAssignment::User),
+    ];
+    let make = || loop {
+        match root.create_poa("again", Some(root.manager()), &policies) {
+            Ok(poa) => return poa,
+            Err(CreatePoaError::AdapterAlreadyExists) => std::thread::yield_now(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    let mut poa = make();
+    for _ in 0..200 {
+        // The successor is made while the predecessor is still being destroyed.
+        poa = std::thread::scope(|threads| {
+            threads.spawn(|| poa.destroy());
+            make()
+        });
+        let servant = ProbeSkeleton(Arc::default());
+        poa.activate_object_with_id("x", servant)
+            .expect("it is new");
+        let object = poa
+            .id_to_reference(&ObjectId::from("x"))
+            .expect("it is active");
+        let object = s
+            .client
+            .string_to_object(&s.server.object_to_string(&object));
+        assert_eq!(add(&object.expect("it reads"), 1, 1), Ok(2));
+    }
+}
+
+#[test]
+fn after_shutdown_no_reference_opens_an_endpoint() {
+    let server = orb();
+    let root = server.root_poa().expect("it is made");
+    let policies = [Policy::IdAssignment(IdAssignment::User)];
+    let poa = root
+        .create_poa("late", None, &policies)
+        .expect("it is free");
+    server
+        .shutdown(true)
+        .expect("it is not called by a servant");
+    let id = ObjectId::from("x");
+    assert!(
+        poa.create_reference_with_id(&id, support::PROBE_ID)
+            .is_err()
+    );
+    assert!(
+        poa.activate_object_with_id(id, ProbeSkeleton(Arc::default()))
+            .is_err()
+    );
+}
+
+/// A skeleton whose every part panics.
+struct Bomb;
+
+impl Skeleton for Bomb {
+    fn repository_id(&self) -> &'static str {
+        "IDL:Test/Bomb:1.0"
+    }
+
+    fn is_a(&self, _: &str) -> bool {
+        panic!("as the test wants it")
+    }
+
+    fn dispatch<'a>(
+        &self,
+        _: &Call<'a>,
+        _: &[u8],
+        _: &mut Decoder<'a>,
+        _: &mut ReplyWriter<'_>,
+    ) -> Result<(), SystemException> {
+        panic!("as the test wants it")
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("as the test wants it");
+        }
+    }
+}
+
+#[test]
+fn servants_that_panic_wherever_they_can_stop_neither_lanes_nor_shutdown() {
+    let s = served_by(orb_with(|config| config.threads = 1));
+    let root = s.server.root_poa().expect("it exists");
+    let bomb = root.serve(Bomb).expect("it activates");
+    let bomb = s
+        .client
+        .string_to_object(&s.server.object_to_string(&bomb))
+        .expect("it reads");
+    for _ in 0..3 {
+        assert!(bomb.is_a("IDL:Test/Other:1.0").is_err());
+        assert!(support::nothing(&bomb, "anything").is_err());
+        assert_eq!(add(&s.object, 1, 1), Ok(2));
+    }
+    // The servant is still active, and dropped at the end.
+    s.server
+        .shutdown(true)
+        .expect("it is not called by a servant");
 }
 
 #[test]

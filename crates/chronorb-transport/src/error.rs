@@ -77,7 +77,10 @@ pub enum IoError {
     /// The deadline passed first.
     #[error("the deadline passed")]
     TimedOut,
-    /// The peer ended the stream.
+    /// The peer ended its side of the stream in order.
+    #[error("the peer ended the stream")]
+    Ended,
+    /// The peer closed the connection.
     #[error("the peer closed the connection")]
     Closed,
     /// The connection broke.

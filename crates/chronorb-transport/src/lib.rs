@@ -113,7 +113,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// Receives what is there, without waiting.
     ///
     /// # Errors
-    /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Closed`] at the end of the stream.
+    /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
 
     /// Sends as much as fits into the transport's buffer, without waiting.
@@ -127,7 +127,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// The wait ends at the deadline, or later by at most an eighth of the time that was left.
     ///
     /// # Errors
-    /// [`IoError::TimedOut`] at the deadline; [`IoError::Closed`] at the end of the stream.
+    /// [`IoError::TimedOut`] at the deadline; [`IoError::Ended`] at the end of the stream.
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
 
     /// Sends all octets, and waits until the transport has taken them.
@@ -135,6 +135,10 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// # Errors
     /// [`SendError`] says how many octets went before.
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError>;
+
+    /// Whether a connection on which nothing is due has ended, or has something to say all the
+    /// same, which can only be a goodbye. Takes nothing out of it.
+    fn is_stale(&self) -> bool;
 
     /// Ends both directions, so that a thread that waits on it returns.
     fn shutdown(&self);

@@ -154,14 +154,13 @@ fn connect(
     let (text, code_sets) = profile.text()?;
     for address in addresses {
         let key = (core.number, address.clone(), priority);
-        let present = BINDINGS.with_borrow_mut(|all| {
-            all.connections.retain(|_, c| !c.is_closed());
-            all.connections.get(&key).cloned()
-        });
-        if let Some(connection) = present.filter(|c| c.text() == text) {
+        let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
+        let fits = |c: &Rc<ClientConnection>| !c.is_closed() && c.speaks(text, code_sets);
+        if let Some(connection) = present.filter(fits) {
             return Ok(connection);
         }
-        let left = deadline.remaining().unwrap_or_default();
+        tidy();
+        let left = deadline.remaining().ok_or(TIMEOUT)?;
         let attempt = Deadline::after(left.min(core.config.connect_timeout));
         let Ok(transport) = core
             .transport
@@ -169,26 +168,58 @@ fn connect(
         else {
             continue;
         };
-        let max_message = core.config.max_message_size;
-        let connection = ClientConnection::new(transport, max_message, text, code_sets);
-        let connection = Rc::new(connection);
-        BINDINGS.with_borrow_mut(|all| {
-            if all.connections.len() >= MAX_CONNECTIONS {
-                all.connections.retain(|_, c| Rc::strong_count(c) > 1);
-            }
-            all.connections.insert(key, connection.clone());
-        });
+        let connection = Rc::new(ClientConnection::new(transport, core, text, code_sets));
+        BINDINGS.with_borrow_mut(|all| all.connections.insert(key, connection.clone()));
         return Ok(connection);
     }
+    if deadline.has_passed() {
+        return Err(TIMEOUT);
+    }
     Err(NO_USABLE_PROFILE)
+}
+
+/// Forgets what this thread need not know any more, before it makes a new connection:
+/// connections that have ended or said goodbye, and those of ORBs that were shut down. A thread
+/// that has as many as it may forgets all, and connects again to what it still uses.
+fn tidy() {
+    BINDINGS.with_borrow(|all| {
+        for connection in all.connections.values() {
+            if connection.is_stale() {
+                connection.close();
+            }
+        }
+    });
+    let full = BINDINGS.with_borrow(|all| all.connections.len() >= MAX_CONNECTIONS);
+    forget_where(|connection| full || connection.is_closed());
+}
+
+/// Forgets all connections of an ORB that this thread has.
+pub(super) fn forget_orb(number: u64) {
+    forget_where(|connection| connection.orb() == Some(number));
+}
+
+fn forget_where(gone: impl Fn(&ClientConnection) -> bool) {
+    let forgotten = BINDINGS.with_borrow_mut(|all| {
+        let bindings: Vec<_> = all
+            .bindings
+            .extract_if(|_, binding| gone(&binding.connection))
+            .collect();
+        let connections: Vec<_> = all.connections.extract_if(|_, c| gone(c)).collect();
+        (bindings, connections)
+    });
+    // What is dropped here may be the last of an ORB, and must not meet the tables borrowed.
+    drop(forgotten);
 }
 
 /// Every profile was tried, and none could be reached.
 const NO_USABLE_PROFILE: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::NO_USABLE_PROFILE);
+/// The time was over before a connection was made.
+const TIMEOUT: SystemException =
+    SystemException::no(SystemExceptionKind::Timeout, minor::TIMEOUT_REQUEST_END);
 /// Bindings that a thread remembers; beyond, it forgets all and finds out anew.
 const MAX_BINDINGS: usize = 4096;
-/// Connections of a thread above which those without a binding are closed.
+/// Connections that a thread has at a time.
 const MAX_CONNECTIONS: usize = 256;
 
 /// Object numbers are small and all different: they are their own hash, spread by one multiplication.

@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Weak};
 
 use chronorb_cdr::{Frame, TextForm};
 use chronorb_giop::fragments::{Limits, Reassembly};
@@ -14,10 +15,14 @@ use chronorb_giop::{
 use chronorb_rt::Deadline;
 use chronorb_transport::{Connection, IoError};
 
+use crate::core::Core;
+
 /// A connection to a server.
 pub(super) struct ClientConnection {
     transport: Box<dyn Connection>,
     max_message: usize,
+    /// The ORB that it was made for.
+    core: Weak<Core>,
     text: TextForm,
     /// The code sets as requests announce them; none where the server has not told its own.
     code_sets: Option<[u8; 12]>,
@@ -47,13 +52,15 @@ impl From<SystemException> for Failure {
 impl ClientConnection {
     pub(super) fn new(
         transport: Box<dyn Connection>,
-        max_message: usize,
+        core: &Arc<Core>,
         text: TextForm,
         code_sets: Option<[u8; 12]>,
     ) -> Self {
+        let max_message = core.config.max_message_size;
         Self {
             transport,
             max_message,
+            core: Arc::downgrade(core),
             text,
             code_sets,
             announces: Cell::new(true),
@@ -69,6 +76,23 @@ impl ClientConnection {
 
     pub(super) fn text(&self) -> TextForm {
         self.text
+    }
+
+    /// Whether text travels on it like this, and the server has been or will be told so.
+    pub(super) fn speaks(&self, text: TextForm, code_sets: Option<[u8; 12]>) -> bool {
+        self.text == text && self.code_sets == code_sets
+    }
+
+    /// The number of its ORB; `None` where that is gone.
+    pub(super) fn orb(&self) -> Option<u64> {
+        self.core.upgrade().map(|core| core.number)
+    }
+
+    /// Whether it is of no more use: the ORB was shut down, or the server has ended it or said
+    /// goodbye while it was idle.
+    pub(super) fn is_stale(&self) -> bool {
+        let core = self.core.upgrade();
+        core.is_none_or(|core| core.check_running().is_err()) || self.transport.is_stale()
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -93,7 +117,10 @@ impl ClientConnection {
     pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
         let sent = self.transport.send_all(message.as_slice(), deadline);
         sent.map_err(|error| {
-            self.close();
+            // A call that had no time left has done the connection no harm.
+            if error.sent > 0 || error.cause != IoError::TimedOut {
+                self.close();
+            }
             match error.cause {
                 IoError::TimedOut => timeout(CompletionStatus::No).into(),
                 // The server closed while the connection was idle; the request may go on a new one.
@@ -133,8 +160,11 @@ impl ClientConnection {
             }
             match header.kind {
                 MessageType::Reply => return Ok(header),
-                // The server promises that it has not begun what it has not answered.
-                MessageType::CloseConnection => return Err(Failure::NotProcessed),
+                // The server promises that it has not begun what it has not answered; a part of
+                // the answer shows that it has.
+                MessageType::CloseConnection if self.fragments.borrow().octets() == 0 => {
+                    return Err(Failure::NotProcessed);
+                }
                 _ => return Err(comm_failure(CompletionStatus::Maybe).into()),
             }
         }

@@ -98,7 +98,10 @@ impl<'o> Ongoing<'o> {
             Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
             Ok(Outcome::Exception(exception)) => self.fall_back(binding, exception),
             Ok(Outcome::Forward(ior)) => self.forward(ior),
-            Ok(Outcome::Addressing(mode)) if binding.addressing.get() != mode => {
+            Ok(Outcome::Addressing(mode))
+                if binding.addressing.get() != mode && self.repeats < MAX_REPEATS =>
+            {
+                self.repeats += 1;
                 binding.addressing.set(mode);
                 ControlFlow::Continue(())
             }

@@ -5,3 +5,8 @@ mod connection;
 mod invocation;
 
 pub(crate) use invocation::{invoke, invoke_oneway};
+
+/// Forgets what the calling thread knows of an ORB; at its end.
+pub(crate) fn forget_orb(core: &crate::core::Core) {
+    binding::forget_orb(core.number);
+}

@@ -100,11 +100,14 @@ impl PoaManager {
     }
 
     fn change(&self, to: u32) -> Result<(), AdapterInactive> {
-        if self.gate.get() == INACTIVE {
-            return Err(AdapterInactive);
+        let mut state = self.gate.get();
+        while state != INACTIVE {
+            match self.gate.compare_set(state, to) {
+                Ok(()) => return Ok(()),
+                Err(present) => state = present,
+            }
         }
-        self.gate.set(to);
-        Ok(())
+        Err(AdapterInactive)
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Key, PiMutex, SlotRef, Slots};
@@ -133,6 +134,8 @@ impl Poa {
     pub(crate) fn root(core: &Arc<Core>) -> Result<Self, SystemException> {
         core.check_running()?;
         core.poas.root(|| {
+            // Under the lock by which the end of the ORB takes the root away.
+            core.check_running()?;
             let manager = PoaManager::new();
             Self::make(core, "RootPOA", None, manager, Policies::default(), None)
         })
@@ -199,6 +202,9 @@ impl Poa {
         let pool = self.pool_for(policies, &effective)?;
         let manager = manager.cloned().unwrap_or_else(PoaManager::new);
         let mut children = self.inner.children.lock();
+        // Under the lock that `destroy` takes after it has marked the POA.
+        self.check_alive()?;
+        core.check_running()?;
         if children.contains_key(name) {
             return Err(CreatePoaError::AdapterAlreadyExists);
         }
@@ -299,6 +305,8 @@ impl Poa {
         // Both tables are held over the whole change, so that they always agree.
         let mut by_servant = inner.by_servant.lock();
         let mut by_id = inner.by_id.lock();
+        // Under the lock that `destroy` takes after it has marked the POA.
+        self.check_alive()?;
         let address = Arc::as_ptr(&servant).cast::<()>() as usize;
         let unique = inner.policies.id_uniqueness == IdUniqueness::Unique;
         if unique && by_servant.contains_key(&address) {
@@ -345,11 +353,17 @@ impl Poa {
         };
         let key = key.ok_or(ObjectError::ObjectNotActive)?;
         let active = inner.objects.get(key).ok_or(ObjectError::ObjectNotActive)?;
-        by_servant.remove(&(Arc::as_ptr(&active.servant).cast::<()>() as usize));
+        let address = Arc::as_ptr(&active.servant).cast::<()>() as usize;
+        if by_servant.get(&address) == Some(&key) {
+            by_servant.remove(&address);
+        }
         // The tables are let go first: dropping the servant runs the application's code.
         drop((by_servant, by_id));
-        inner.objects.remove(key);
-        Ok(())
+        if inner.objects.remove(key) {
+            Ok(())
+        } else {
+            Err(ObjectError::ObjectNotActive)
+        }
     }
 
     /// The servant of an active object.
@@ -420,9 +434,6 @@ impl Poa {
         for child in children {
             child.destroy();
         }
-        if let Some(parent) = &self.inner.parent {
-            parent.inner.children.lock().remove(&self.inner.name);
-        }
         if let Some(place) = self.inner.place.get() {
             self.inner.core.poas.remove(*place, self.persistent_path());
         }
@@ -431,6 +442,19 @@ impl Poa {
         for key in self.inner.objects.keys() {
             self.inner.objects.remove(key);
         }
+        // The name is free when nothing of this POA is left that a successor could meet.
+        if let Some(parent) = &self.inner.parent {
+            let mut children = parent.inner.children.lock();
+            if children.get(&self.inner.name) == Some(self) {
+                children.remove(&self.inner.name);
+            }
+        }
+    }
+
+    /// Lets one request through: after waiting, if the manager holds it.
+    pub(crate) fn admit(&self, hold: Duration) -> Result<(), SystemException> {
+        self.manager().admit(hold)?;
+        self.check_alive()
     }
 
     /// The child of this name.

@@ -22,6 +22,7 @@ impl Poa {
             id,
         };
         let core = &self.inner.core;
+        self.check_alive()?;
         let pool = self.pool()?;
         let lane = self.published_lane(pool);
         let mut addresses = lane.published();

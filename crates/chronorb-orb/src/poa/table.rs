@@ -58,13 +58,18 @@ impl PoaTable {
 
     pub(super) fn remove(&self, key: Key, persistent_path: Option<&str>) {
         if let Some(path) = persistent_path {
-            self.by_path.lock().remove(path);
+            let mut by_path = self.by_path.lock();
+            // A successor of the same name may be there already.
+            if by_path.get(path) == Some(&key) {
+                by_path.remove(path);
+            }
         }
         self.live.remove(key);
     }
 
     /// Runs `f` with the POA and the active object that a key stands for. Both stay alive
-    /// until it returns, even if they are destroyed meanwhile.
+    /// until it returns, even if they are destroyed meanwhile. `admit` is asked before the object
+    /// is looked for, since it may wait for it to be activated.
     ///
     /// # Errors
     /// `OBJECT_NOT_EXIST`: OMG minor 2 where the POA does not exist (any more), a minor of our own
@@ -73,6 +78,7 @@ impl PoaTable {
         &self,
         incarnation: u64,
         key: &[u8],
+        admit: impl FnOnce(&Poa) -> Result<(), SystemException>,
         f: impl FnOnce(&Poa, &Active) -> R,
     ) -> Result<R, SystemException> {
         let no_adapter =
@@ -87,6 +93,7 @@ impl PoaTable {
             PoaKey::Persistent { path } => *self.by_path.lock().get(path).ok_or(no_adapter)?,
         };
         let poa = self.live.get(place).ok_or(no_adapter)?;
+        admit(&poa)?;
         let object = poa.find(key.id).ok_or(SystemException::no(
             SystemExceptionKind::ObjectNotExist,
             minor::NO_SUCH_OBJECT,

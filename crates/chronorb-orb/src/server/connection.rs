@@ -3,14 +3,17 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use chronorb_cdr::{CharSet, Frame, TextForm};
+use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::Version;
-use chronorb_giop::fragments::{Limits, Reassembly};
-use chronorb_rt::{Baton, BatonGuard, Monotonic, PiMutex, Released};
-use chronorb_transport::{Connection, IoError};
+use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
+use chronorb_transport::Connection;
+
+use super::input::Input;
+use super::load::Load;
+use super::output::Output;
 
 /// A connection. Its input and its output are with one thread at a time, for which no thread
 /// ever waits.
@@ -20,7 +23,7 @@ pub(super) struct ServerConnection {
     output: Baton<Output>,
     /// Messages of threads that found the output taken.
     posted: PiMutex<Vec<u8>>,
-    /// Whether anything is posted, to be asked without the lock.
+    /// Whether `posted` holds anything, to be asked without its lock.
     has_posted: AtomicBool,
     /// What may be posted at a time.
     max_posted: usize,
@@ -29,13 +32,37 @@ pub(super) struct ServerConnection {
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
     /// an end that came with the last octets is told by no further event.
     hung_up: AtomicBool,
+    /// Everything that the peer sent has been read.
+    ended: AtomicBool,
+    /// Messages that are being handled.
+    at_work: AtomicU32,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
+    /// Whether the first request, which may announce it, has been seen.
+    text_known: AtomicBool,
 }
 
 /// The connection cannot be used any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Gone;
+
+/// What a look at the age of a connection's input and output came to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Timeliness {
+    Fine,
+    Late,
+    /// It is fine, and must be looked at again: the look may have turned a thread away.
+    Disturbed,
+}
+
+/// A message that is being handled; dropped when it has been answered.
+pub(super) struct AtWork<'c>(&'c ServerConnection);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.at_work.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 impl ServerConnection {
     pub(super) fn new(transport: Box<dyn Connection>, load: Arc<Load>) -> Self {
@@ -45,13 +72,13 @@ impl ServerConnection {
             posted: PiMutex::new(Vec::new()),
             has_posted: AtomicBool::new(false),
             max_posted: 2 * load.max_message,
-            output: Baton::new(Output {
-                pending: Vec::new(),
-                load,
-            }),
+            output: Baton::new(Output::new(load)),
             output_waits: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            at_work: AtomicU32::new(0),
             utf8: AtomicBool::new(false),
+            text_known: AtomicBool::new(false),
         }
     }
 
@@ -59,10 +86,30 @@ impl ServerConnection {
         &*self.transport
     }
 
+    /// Notes that a message is being handled, so that the end of the input does not cut off its
+    /// answer.
+    pub(super) fn begin_work(&self) -> AtWork<'_> {
+        self.at_work.fetch_add(1, Ordering::SeqCst);
+        AtWork(self)
+    }
+
+    pub(super) fn set_ended(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the peer has ended its side, and has everything that is due to it.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+            && self.at_work.load(Ordering::SeqCst) == 0
+            && !self.output_waits.load(Ordering::SeqCst)
+            && !self.has_posted.load(Ordering::SeqCst)
+    }
+
     /// Sends a message, or keeps what the transport does not take for [`flush`](Self::flush).
     ///
-    /// Returns whether something is kept. Waits neither for the peer nor for another thread: a
-    /// thread that is sending already takes this message along.
+    /// Returns whether something is kept, so that the connection must be armed for room to send.
+    /// Waits neither for the peer nor for another thread: a thread that is sending already takes
+    /// this message along.
     pub(super) fn send(&self, message: &[u8]) -> Result<bool, Gone> {
         if let Some(output) = self.output.claim() {
             return self.send_by(output, message);
@@ -74,18 +121,18 @@ impl ServerConnection {
         }
     }
 
-    /// Sends what was kept, as far as the transport takes it.
-    pub(super) fn flush(&self) -> Result<(), Gone> {
+    /// Sends what was kept, as far as the transport takes it; returns as [`send`](Self::send).
+    pub(super) fn flush(&self) -> Result<bool, Gone> {
         if !self.output_waits.load(Ordering::Acquire) {
-            return Ok(());
+            return Ok(false);
         }
         match self.output.claim() {
-            Some(output) => self.send_by(output, &[]).map(drop),
-            None => Ok(()),
+            Some(output) => self.send_by(output, &[]),
+            None => Ok(false),
         }
     }
 
-    /// Sends as the one thread that does, until nobody has posted anything more.
+    /// Sends as the one thread that does, until nobody has asked for anything more.
     fn send_by(&self, mut output: BatonGuard<'_, Output>, message: &[u8]) -> Result<bool, Gone> {
         self.write(&mut output, message)?;
         loop {
@@ -94,31 +141,20 @@ impl ServerConnection {
                 let posted = self.take_posted();
                 self.write(&mut output, &posted)?;
             }
-            let waits = !output.pending.is_empty();
+            let waits = output.waits();
             output = match output.release() {
                 Released::Done => return Ok(waits),
                 Released::Again(output) => output,
             };
+            // Who was turned away may have been told of room to send, which is told once.
+            self.write(&mut output, &[])?;
         }
     }
 
-    /// Sends what waits and then a message, and keeps the rest.
     fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), Gone> {
-        if !output.pending.is_empty() {
-            let sent = self.try_send(&output.pending)?;
-            output.forget(sent);
-        }
-        let sent = if output.pending.is_empty() && !message.is_empty() {
-            self.try_send(message)?
-        } else {
-            0
-        };
-        if sent < message.len() {
-            output.keep(&message[sent..])?;
-        }
-        let waits = !output.pending.is_empty();
-        if waits || self.output_waits.load(Ordering::Relaxed) {
-            self.output_waits.store(waits, Ordering::Release);
+        output.write(&*self.transport, message)?;
+        if output.waits() || self.output_waits.load(Ordering::Relaxed) {
+            self.output_waits.store(output.waits(), Ordering::SeqCst);
         }
         Ok(())
     }
@@ -130,13 +166,13 @@ impl ServerConnection {
             return Err(Gone);
         }
         posted.extend_from_slice(message);
-        self.has_posted.store(true, Ordering::Release);
+        self.has_posted.store(true, Ordering::SeqCst);
         Ok(())
     }
 
     fn take_posted(&self) -> Vec<u8> {
         let mut posted = self.posted.lock();
-        self.has_posted.store(false, Ordering::Release);
+        self.has_posted.store(false, Ordering::SeqCst);
         std::mem::take(&mut *posted)
     }
 
@@ -144,25 +180,43 @@ impl ServerConnection {
     pub(super) fn say_goodbye(&self, message: &[u8]) {
         // A message in the middle of another one would be rubbish.
         if let Some(output) = self.output.claim()
-            && output.pending.is_empty()
+            && !output.waits()
         {
             let _ = self.transport.try_send(message);
         }
         self.transport.shutdown();
     }
 
-    /// Whether a message was begun longer ago than `limit`, and nobody is reading it now.
-    pub(super) fn timeliness(&self, limit: Duration) -> Timeliness {
-        let Some(input) = self.input.claim() else {
-            return Timeliness::Fine;
-        };
-        let begun = input.begun;
-        if begun.is_some_and(|begun| Monotonic::now() - begun > limit) {
-            return Timeliness::Late;
+    /// Sends what is still due to the peer, until the deadline; at the end of the lane.
+    pub(super) fn drain(&self, deadline: Deadline) {
+        if let Some(mut output) = self.output.claim() {
+            output.drain(&*self.transport, deadline);
         }
-        match input.release() {
-            Released::Done => Timeliness::Fine,
-            Released::Again(_) => Timeliness::Disturbed,
+    }
+
+    /// Whether the peer began a message, or left a reply, longer ago than `limit`, and nobody is
+    /// reading or sending now.
+    pub(super) fn timeliness(&self, limit: Duration) -> Timeliness {
+        let mut disturbed = false;
+        if let Some(input) = self.input.claim() {
+            if input.is_late(limit) {
+                return Timeliness::Late;
+            }
+            disturbed |= matches!(input.release(), Released::Again(_));
+        }
+        if let Some(output) = self.output.claim() {
+            if output.is_late(limit) {
+                return Timeliness::Late;
+            }
+            match self.send_by(output, &[]) {
+                Ok(waits) => disturbed |= waits,
+                Err(Gone) => return Timeliness::Late,
+            }
+        }
+        if disturbed {
+            Timeliness::Disturbed
+        } else {
+            Timeliness::Fine
         }
     }
 
@@ -187,216 +241,8 @@ impl ServerConnection {
         self.utf8.store(narrow == CharSet::Utf8, Ordering::Relaxed);
     }
 
-    fn try_send(&self, octets: &[u8]) -> Result<usize, Gone> {
-        match self.transport.try_send(octets) {
-            Ok(n) => Ok(n),
-            Err(IoError::WouldBlock) => Ok(0),
-            Err(_) => Err(Gone),
-        }
-    }
-}
-
-/// What a look at the age of a connection's input came to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Timeliness {
-    Fine,
-    Late,
-    /// It is fine, and a thread that wanted to read was turned away by the look.
-    Disturbed,
-}
-
-/// What was received and is not a whole message yet, or not the first of several.
-pub(super) struct Input {
-    /// Its bound is the lane's, see [`account`](Self::account).
-    pending: Frame,
-    /// Where the next message begins in `pending`.
-    start: usize,
-    /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
-    pub(super) unread: bool,
-    /// The peer has ended its side, so that every read must be followed by another to the end.
-    pub(super) hung_up: bool,
-    /// Since when an incomplete message waits for its rest.
-    begun: Option<Monotonic>,
-    pub(super) fragments: Reassembly,
-    accounted: usize,
-    load: Arc<Load>,
-}
-
-impl Input {
-    fn new(load: Arc<Load>) -> Self {
-        Self {
-            pending: Frame::new(0, usize::MAX),
-            start: 0,
-            unread: true,
-            hung_up: false,
-            begun: None,
-            fragments: Reassembly::new(Limits {
-                messages: MAX_FRAGMENTED,
-                bytes: load.max_message,
-            }),
-            accounted: 0,
-            load,
-        }
-    }
-
-    /// The octets that wait.
-    pub(super) fn pending(&self) -> &[u8] {
-        &self.pending.as_slice()[self.start..]
-    }
-
-    /// Room for at least `least` more octets behind those that wait.
-    pub(super) fn room(&mut self, least: usize) -> Result<&mut [u8], Gone> {
-        if self.start > 0 {
-            let len = self.pending.len();
-            self.pending.as_mut_slice().copy_within(self.start..len, 0);
-            self.pending.truncate(len - self.start);
-            self.start = 0;
-        }
-        self.pending.spare_mut(least).map_err(|_| Gone)
-    }
-
-    /// `n` octets of the room were filled.
-    pub(super) fn received(&mut self, n: usize) {
-        self.pending.commit(n);
-    }
-
-    /// Adds octets that were received elsewhere.
-    pub(super) fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
-        self.pending.extend_from_slice(octets).map_err(|_| Gone)
-    }
-
-    /// Moves the first `len` octets that wait into `frame`.
-    pub(super) fn take(&mut self, len: usize, frame: &mut Frame) -> Result<(), Gone> {
-        frame.clear();
-        if self.start == 0 && len == self.pending.len() && len > SWAP_FROM {
-            std::mem::swap(frame, &mut self.pending);
-            return Ok(());
-        }
-        frame
-            .extend_from_slice(&self.pending()[..len])
-            .map_err(|_| Gone)?;
-        self.start += len;
-        if self.start == self.pending.len() {
-            self.pending.clear();
-            self.start = 0;
-        }
-        Ok(())
-    }
-
-    /// Brings the lane's books up to date, before the input is let go.
-    pub(super) fn settle(&mut self) -> Result<(), Gone> {
-        let waiting = !self.pending().is_empty() || self.fragments.octets() > 0;
-        match (waiting, self.begun) {
-            (true, None) => {
-                self.begun = Some(Monotonic::now());
-                self.load.incomplete.fetch_add(1, Ordering::Relaxed);
-            }
-            (false, Some(_)) => {
-                self.begun = None;
-                self.load.incomplete.fetch_sub(1, Ordering::Relaxed);
-            }
-            _ => {}
-        }
-        if !waiting {
-            self.pending.shrink_to(0);
-        }
-        self.account()
-    }
-
-    /// Tells the lane how much is kept here; more than the lane may keep ends the connection.
-    pub(super) fn account(&mut self) -> Result<(), Gone> {
-        let octets = self.pending.capacity() + self.fragments.octets();
-        self.load.account(&mut self.accounted, octets)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        if self.begun.is_some() {
-            self.load.incomplete.fetch_sub(1, Ordering::Relaxed);
-        }
-        // Giving back cannot go over the bound.
-        let _ = self.load.account(&mut self.accounted, 0);
-    }
-}
-
-/// Messages of one connection that may be in fragments at a time.
-const MAX_FRAGMENTED: usize = 16;
-/// Above this a whole message changes hands by exchanging frames, not by copying.
-const SWAP_FROM: usize = 64 << 10;
-
-/// Replies that the peer has not taken yet.
-struct Output {
-    pending: Vec<u8>,
-    load: Arc<Load>,
-}
-
-impl Output {
-    fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
-        let mut accounted = self.pending.len();
-        self.load
-            .account(&mut accounted, self.pending.len() + octets.len())?;
-        self.pending.extend_from_slice(octets);
-        Ok(())
-    }
-
-    fn forget(&mut self, sent: usize) {
-        let mut accounted = self.pending.len();
-        self.pending.drain(..sent);
-        if self.pending.is_empty() {
-            self.pending = Vec::new();
-        }
-        // Giving back cannot go over the bound.
-        let _ = self.load.account(&mut accounted, self.pending.len());
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        let waiting = self.pending.len();
-        self.forget(waiting);
-    }
-}
-
-/// What the connections of a lane keep for slow peers, together.
-pub(super) struct Load {
-    octets: AtomicUsize,
-    max_octets: usize,
-    /// The greatest message of one connection.
-    max_message: usize,
-    incomplete: AtomicUsize,
-}
-
-impl Load {
-    pub(super) fn new(max_octets: usize, max_message: usize) -> Self {
-        Self {
-            octets: AtomicUsize::new(0),
-            max_octets,
-            max_message,
-            incomplete: AtomicUsize::new(0),
-        }
-    }
-
-    /// Connections whose input waits for the rest of a message.
-    pub(super) fn incomplete(&self) -> usize {
-        self.incomplete.load(Ordering::Relaxed)
-    }
-
-    /// Changes what one connection keeps; more than the lane may keep ends the connection.
-    fn account(&self, accounted: &mut usize, octets: usize) -> Result<(), Gone> {
-        if octets > *accounted {
-            let more = octets - *accounted;
-            let before = self.octets.fetch_add(more, Ordering::Relaxed);
-            if before + more > self.max_octets {
-                self.octets.fetch_sub(more, Ordering::Relaxed);
-                return Err(Gone);
-            }
-            *accounted = octets;
-        } else {
-            self.octets
-                .fetch_sub(*accounted - octets, Ordering::Relaxed);
-            *accounted = octets;
-        }
-        Ok(())
+    /// Whether this is the first to ask, with the first request of the connection.
+    pub(super) fn is_text_unknown(&self) -> bool {
+        !self.text_known.load(Ordering::Relaxed) && !self.text_known.swap(true, Ordering::Relaxed)
     }
 }

@@ -42,18 +42,14 @@ impl Context<'_> {
         let mut body = body.with_host(Some(self.core));
         let header =
             RequestHeader::decode(&mut body, message.version).map_err(|_| End::Malformed)?;
-        if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
-            // A context that cannot be read changes nothing; strings then fail one by one.
-            let announced = CodeSetContext::decode(data).map_err(SystemException::from);
-            if let Ok(text) = announced.and_then(|context| context.text(message.version)) {
-                self.connection.set_narrow(text.narrow);
-            }
-        }
+        let announced = learn_announced(self.connection, &header, message);
         body.set_text(self.connection.text(message.version));
 
         let request = Request {
             core: self.core,
             lane: self.lane,
+            connection: self.connection,
+            key: self.key,
             arena: self.arena,
             header: &header,
         };
@@ -78,23 +74,19 @@ impl Context<'_> {
         )
         .map_err(|_| End::Gone)?;
 
-        // A client that waits for the server and not for the servant has its answer first.
-        let early = header.response == ResponseFlags::SyncWithServer;
-        if early {
-            reply.normal().map_err(|_| End::Gone)?;
-            reply.finish();
-            self.lane
-                .send(self.connection, self.key, self.reply.as_slice())?;
-            reply = ReplyWriter::new(self.reply, message.version, 0, Default::default(), &[])
-                .map_err(|_| End::Gone)?;
-        }
-
-        let served = priority.and_then(|p| request.serve(p, body, &mut reply));
+        let served = announced
+            .and(priority)
+            .and_then(|p| request.serve(p, body, &mut reply));
         if let Err(exception) = served {
             reply.system_exception(exception).map_err(|_| End::Gone)?;
         }
+        let answered = match header.response {
+            ResponseFlags::None => false,
+            ResponseFlags::SyncWithServer => !reply.is_sent(),
+            ResponseFlags::SyncWithTarget => true,
+        };
         reply.finish();
-        Ok(header.response == ResponseFlags::SyncWithTarget)
+        Ok(answered)
     }
 
     /// Answers where an object is.
@@ -102,11 +94,12 @@ impl Context<'_> {
         let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
         let header =
             LocateRequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
-        let key = header.target.key().ok_or(End::Malformed)?;
+        // A target that is named by a profile of another protocol is not here.
+        let key = header.target.key().unwrap_or_default();
         let known = self
             .core
             .poas
-            .with_object(self.core.incarnation, key, |_, _| ());
+            .with_object(self.core.incarnation, key, |_| Ok(()), |_, _| ());
         let registered = self.core.resolver.registered(key);
         let status = match (&known, &registered) {
             (Ok(()), _) => LocateStatus::ObjectHere,
@@ -135,6 +128,8 @@ impl Context<'_> {
 struct Request<'a> {
     core: &'a Arc<Core>,
     lane: &'a Lane,
+    connection: &'a ServerConnection,
+    key: Key,
     arena: &'a Arena,
     header: &'a RequestHeader<'a>,
 }
@@ -151,12 +146,12 @@ impl<'a> Request<'a> {
             SystemExceptionKind::ObjectNotExist,
             minor::NO_SUCH_ADAPTER,
         ))?;
-        let found = self
-            .core
-            .poas
-            .with_object(self.core.incarnation, key, |poa, object| {
-                self.upcall(propagated, poa, object, body, reply)
-            });
+        let found = self.core.poas.with_object(
+            self.core.incarnation,
+            key,
+            |poa| poa.admit(self.core.config.hold_timeout),
+            |poa, object| self.upcall(propagated, poa, object, body, reply),
+        );
         match found {
             Ok(served) => served,
             Err(unknown) => match self.core.resolver.registered(key) {
@@ -178,7 +173,6 @@ impl<'a> Request<'a> {
     where
         'a: 'c,
     {
-        poa.manager().admit(self.core.config.hold_timeout)?;
         if let Some(result) = self.implicit(object, &mut body, reply) {
             return result;
         }
@@ -189,6 +183,13 @@ impl<'a> Request<'a> {
         };
         let own = (self.lane.priority(), self.lane.setup().scheduling);
         let _guard = PriorityGuard::enter(self.core, own, wanted)?;
+        if self.header.response == ResponseFlags::SyncWithServer {
+            // The client waits for the server and not for the servant: it has its answer now that
+            // nothing can be forwarded or refused any more. What the servant says goes nowhere.
+            reply.normal()?;
+            let sent = self.lane.send(self.connection, self.key, reply.take_sent());
+            sent.map_err(|_| COMM_FAILURE)?;
+        }
         let call = Call {
             core: self.core,
             arena: self.arena,
@@ -269,6 +270,35 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Reads the code set that a connection's first request announces, before any other is read.
+pub(super) fn learn_text(
+    connection: &ServerConnection,
+    request: &mut Frame,
+    arena: &Arena,
+    message: MessageHeader,
+) {
+    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
+    // One that cannot be read is told as such when it is served.
+    if let Ok(header) = RequestHeader::decode(&mut d, message.version) {
+        let _ = learn_announced(connection, &header, message);
+    }
+}
+
+fn learn_announced(
+    connection: &ServerConnection,
+    header: &RequestHeader<'_>,
+    message: MessageHeader,
+) -> Result<(), SystemException> {
+    if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
+        let text = CodeSetContext::decode(data)?.text(message.version)?;
+        connection.set_narrow(text.narrow);
+    }
+    Ok(())
+}
+
+/// The client left before its early answer.
+const COMM_FAILURE: SystemException =
+    SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
 /// The servant panicked; how far it got is not known.
 const SERVANT_PANICKED: SystemException = SystemException::new(
     SystemExceptionKind::Unknown,

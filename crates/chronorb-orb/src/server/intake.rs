@@ -7,7 +7,8 @@ use chronorb_giop::MessageHeader;
 use chronorb_giop::framing::{Framed, next_message};
 use chronorb_transport::{Connection, IoError};
 
-use super::connection::{Gone, Input};
+use super::connection::Gone;
+use super::input::Input;
 
 /// What an attempt to receive came to.
 #[derive(Debug)]
@@ -22,8 +23,10 @@ pub(super) enum Intake {
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum End {
-    /// The peer left, or went over a bound: no answer is due.
+    /// The connection broke, or went over a bound.
     Gone,
+    /// The peer will send no more; what is due to it is still sent.
+    Ended,
     /// The peer does not speak GIOP: it is told by `MessageError`.
     Malformed,
 }
@@ -94,6 +97,7 @@ pub(super) fn receive(
                 }
             }
             Err(IoError::WouldBlock) => input.unread = false,
+            Err(IoError::Ended) => return Err(End::Ended),
             Err(_) => return Err(End::Gone),
         }
     }

@@ -2,19 +2,20 @@
 //! shared with no other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::Endian;
 use chronorb_giop::{
     HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
 };
-use chronorb_rt::{Key, PiMutex, Scheduling, Slots, Wake};
+use chronorb_rt::{Deadline, Key, Monotonic, PiMutex, Scheduling, Slots, Wake};
 use chronorb_transport::{
     AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor,
 };
 
-use super::connection::{Gone, Load, ServerConnection, Timeliness};
+use super::connection::{Gone, ServerConnection, Timeliness};
+use super::load::Load;
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
@@ -26,9 +27,12 @@ pub(crate) struct Lane {
     acceptors: PiMutex<Vec<Box<dyn Acceptor>>>,
     published: Vec<Published>,
     pub(super) connections: Slots<ServerConnection>,
+    max_connections: u32,
     pub(super) load: Arc<Load>,
     /// No descriptor was left for a connection: it still waits at the acceptor.
     accept_again: AtomicBool,
+    /// When slow peers are looked at next, in nanoseconds.
+    next_upkeep: AtomicU64,
     stop: Wake,
     /// Threads that have not ended.
     pub(super) running: AtomicUsize,
@@ -105,7 +109,10 @@ impl Lane {
             stop,
             published,
             acceptors: PiMutex::new(acceptors),
-            connections: Slots::new(core.config.max_connections),
+            // Those that are ending hold their slots for a moment longer.
+            connections: Slots::new(core.config.max_connections.saturating_mul(2)),
+            max_connections: core.config.max_connections,
+            next_upkeep: AtomicU64::new(0),
             load: Arc::new(Load::new(
                 core.config.max_buffered_octets,
                 core.config.max_message_size,
@@ -137,15 +144,15 @@ impl Lane {
 
     /// Waits for something to do; connections that only need to be taken in are.
     pub(super) fn next_work(&self, input_timeout: Duration) -> Work {
-        let pause = if self.accept_again.load(Ordering::Relaxed) {
-            Some(ACCEPT_PAUSE)
-        } else if self.load.incomplete() > 0 {
-            Some(SWEEP_PAUSE)
-        } else {
-            None
+        let watched = self.load.has_slow() || self.accept_again.load(Ordering::Relaxed);
+        let Ok(event) = self.reactor.wait(watched.then_some(UPKEEP_PAUSE)) else {
+            // The set itself is broken: nothing can be served any more.
+            return Work::Stop;
         };
-        match self.reactor.wait(pause) {
-            Ok(Some(event)) => match event.token {
+        self.upkeep(input_timeout);
+        match event {
+            None => Work::Nothing,
+            Some(event) => match event.token {
                 STOP => Work::Stop,
                 token if token >= ACCEPTORS => {
                     self.accept((token - ACCEPTORS) as usize);
@@ -156,17 +163,31 @@ impl Lane {
                     event,
                 },
             },
-            Ok(None) => {
-                if self.accept_again.swap(false, Ordering::Relaxed) {
-                    (0..self.published.len()).for_each(|index| self.accept(index));
-                }
-                if self.load.incomplete() > 0 {
-                    self.sweep(input_timeout);
-                }
-                Work::Nothing
-            }
-            // The set itself is broken: nothing can be served any more.
-            Err(_) => Work::Stop,
+        }
+    }
+
+    /// Watches the time of slow peers, and takes in connections for which no descriptor was
+    /// left: now and then, and on a busy lane too, whose waits never time out.
+    fn upkeep(&self, input_timeout: Duration) {
+        if !self.load.has_slow() && !self.accept_again.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = Monotonic::now();
+        let due = self.next_upkeep.load(Ordering::Relaxed);
+        let next = (now + UPKEEP_PAUSE).as_nanos();
+        let turn = now.as_nanos() >= due
+            && self
+                .next_upkeep
+                .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if !turn {
+            return;
+        }
+        if self.accept_again.swap(false, Ordering::Relaxed) {
+            (0..self.published.len()).for_each(|index| self.accept(index));
+        }
+        if self.load.has_slow() {
+            self.sweep(input_timeout);
         }
     }
 
@@ -210,10 +231,13 @@ impl Lane {
     }
 
     fn admit(&self, transport: Box<dyn Connection>) {
+        if self.connections.len() as u64 >= u64::from(self.max_connections) {
+            // In order, so that the peer knows that nothing was processed.
+            let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
+            return;
+        }
         let connection = ServerConnection::new(transport, self.load.clone());
         let Ok(key) = self.connections.insert(connection) else {
-            // No room: the connection was dropped with the refusal, which the peer sees as
-            // closed before it sent anything.
             return;
         };
         if let Some(connection) = self.connections.get(key) {
@@ -226,7 +250,7 @@ impl Lane {
         }
     }
 
-    /// Closes connections whose peers began a message and did not go on with it.
+    /// Closes connections whose peers began a message or were sent one, and did not go on with it.
     fn sweep(&self, input_timeout: Duration) {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else {
@@ -246,8 +270,10 @@ impl Lane {
     pub(super) fn close(&self) {
         self.acceptors.lock().clear();
         let goodbye = empty_message(MessageType::CloseConnection);
+        let deadline = Deadline::after(LINGER);
         for key in self.connections.keys() {
             if let Some(connection) = self.connections.get(key) {
+                connection.drain(deadline);
                 connection.say_goodbye(&goodbye);
             }
             self.connections.remove(key);
@@ -281,7 +307,7 @@ fn key_of(token: u64) -> Key {
 /// Tokens above those of connections, whose indices are small.
 const STOP: u64 = u64::MAX;
 const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
-/// How long an acceptor waits for a free descriptor.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How often incomplete messages are looked at.
-const SWEEP_PAUSE: Duration = Duration::from_millis(500);
+/// How often slow peers, and acceptors without a descriptor, are looked at.
+const UPKEEP_PAUSE: Duration = Duration::from_millis(100);
+/// How long all peers of a lane together have to take their last replies at its end.
+const LINGER: Duration = Duration::from_secs(2);

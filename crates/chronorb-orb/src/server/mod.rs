@@ -3,8 +3,11 @@
 
 mod connection;
 mod dispatch;
+mod input;
 mod intake;
 mod lane;
+mod load;
+mod output;
 mod pool;
 mod worker;
 

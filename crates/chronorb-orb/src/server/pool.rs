@@ -49,6 +49,8 @@ impl Threadpool {
     /// The pool of POAs that name none; the first call makes it.
     pub(crate) fn default_of(core: &Arc<Core>) -> Result<Arc<Self>, SystemException> {
         let mut pools = core.pools.lock();
+        // Under the lock, so that no pool is opened once the ORB stops them all.
+        core.check_running()?;
         if let Some(pool) = &pools.default {
             return Ok(pool.clone());
         }
@@ -72,8 +74,8 @@ impl Threadpool {
         stack_size: usize,
         laned: bool,
     ) -> Result<ThreadpoolId, SystemException> {
-        core.check_running()?;
         let mut pools = core.pools.lock();
+        core.check_running()?;
         let number = pools.named.len() as u32 + 1;
         let lanes = lanes
             .iter()
@@ -167,6 +169,7 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
             }
         }
     }
+    crate::client::forget_orb(core);
     while wait && core.state.get() != STOPPED {
         core.state
             .wait_while(STOPPING, Deadline::after(core.config.request_timeout));
@@ -184,8 +187,15 @@ pub(super) fn lane_ended(core: &Core) {
 
 /// May run twice where the last lane ends as the ORB is shut down, which does no harm.
 fn finish(core: &Core) {
+    /// Servants are dropped, which may panic; who waits for the end must see it all the same.
+    struct Stopped<'c>(&'c Core);
+    impl Drop for Stopped<'_> {
+        fn drop(&mut self) {
+            self.0.state.set(STOPPED);
+        }
+    }
+    let _stopped = Stopped(core);
     core.poas.clear();
-    core.state.set(STOPPED);
 }
 
 /// Where a lane listens: where the configuration says, else at any port of the default host.

@@ -3,6 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -54,6 +55,15 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     started
 }
 
+/// Takes a thread out of its lane, however it ends.
+struct Leaving<'w>(&'w Arc<Core>, &'w Lane);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        leave(self.0, self.1);
+    }
+}
+
 /// A thread leaves the lane; the last one closes it.
 fn leave(core: &Core, lane: &Lane) {
     if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -92,6 +102,7 @@ impl Worker {
     fn run(mut self) {
         SERVES.set(self.core.number);
         let lane = self.lane.clone();
+        let _leaving = Leaving(&self.core.clone(), &lane);
         loop {
             match lane.next_work(self.core.config.input_timeout) {
                 Work::Serve { key, event } => self.serve(&lane, key, event),
@@ -99,20 +110,32 @@ impl Worker {
                 Work::Stop => break,
             }
         }
-        leave(&self.core, &lane);
     }
 
     /// Receives one message and handles it; what comes after it is left to the next thread.
     fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
-        let Some(connection) = lane.connections.get(key) else {
-            return;
-        };
-        let outcome = self.serve_connection(lane, &connection, key, event);
-        if let Err(end) = outcome {
-            if end == End::Malformed {
-                let error = empty_message(MessageType::MessageError);
-                connection.say_goodbye(&error);
+        // Application code runs not only in operations: servants and kept values are dropped, and
+        // skeletons asked for their types. If that panics, one connection ends and not the lane.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let Some(connection) = lane.connections.get(key) else {
+                return;
+            };
+            match self.serve_connection(lane, &connection, key, event) {
+                Ok(()) => {}
+                Err(End::Ended) => connection.set_ended(),
+                Err(End::Gone) => {
+                    lane.connections.remove(key);
+                }
+                Err(End::Malformed) => {
+                    connection.say_goodbye(&empty_message(MessageType::MessageError));
+                    lane.connections.remove(key);
+                }
             }
+            if connection.is_over() {
+                lane.connections.remove(key);
+            }
+        }));
+        if outcome.is_err() {
             lane.connections.remove(key);
         }
     }
@@ -124,8 +147,8 @@ impl Worker {
         key: Key,
         event: Event,
     ) -> Result<(), End> {
-        if event.writable {
-            connection.flush()?;
+        if event.writable && connection.flush()? {
+            lane.rearm(connection, key);
         }
         if event.hang_up {
             connection.set_hung_up();
@@ -136,6 +159,7 @@ impl Worker {
         };
         input.unread = true;
         input.hung_up = connection.is_hung_up();
+        let mut parts = 0;
         loop {
             let intake = intake::receive(
                 connection.transport(),
@@ -144,7 +168,7 @@ impl Worker {
                 self.core.config.max_message_size,
             )?;
             let Intake::Message { header, more } = intake else {
-                input.settle()?;
+                input.settle(parts > 0)?;
                 match input.release() {
                     Released::Done => return Ok(()),
                     Released::Again(again) => {
@@ -156,16 +180,31 @@ impl Worker {
                 }
             };
             let Some(header) = self.whole(header, &mut input.fragments)? else {
-                continue;
+                parts += 1;
+                if parts < MAX_PARTS {
+                    continue;
+                }
+                // Others have a right to this thread too.
+                input.settle(true)?;
+                drop(input);
+                lane.rearm(connection, key);
+                return Ok(());
             };
-            input.settle()?;
+            if header.kind == MessageType::Request && connection.is_text_unknown() {
+                // Before the next request can be read by another thread.
+                dispatch::learn_text(connection, &mut self.request, &self.arena, header);
+            }
+            let at_work = connection.begin_work();
+            input.settle(true)?;
             // The input is let go before the upcall, whatever it is told: the next thread looks.
             let again = matches!(input.release(), Released::Again(_));
             if more || again {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }
-            return self.handle(lane, connection, key, header);
+            let handled = self.handle(lane, connection, key, header);
+            drop(at_work);
+            return handled;
         }
     }
 
@@ -214,7 +253,8 @@ impl Worker {
             MessageType::LocateRequest => context.locate(header)?,
             // A request that has begun cannot be taken back; its reply is ignored by the client.
             MessageType::CancelRequest => false,
-            MessageType::CloseConnection | MessageType::MessageError => return Err(End::Gone),
+            MessageType::CloseConnection => return Err(End::Ended),
+            MessageType::MessageError => return Err(End::Gone),
             MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
                 return Err(End::Malformed);
             }
@@ -228,6 +268,8 @@ impl Worker {
     }
 }
 
+/// Fragments and cancellations that a thread takes from one connection in one go.
+const MAX_PARTS: u32 = 64;
 /// What a thread's frames hold without growing.
 const FRAME_CAPACITY: usize = 64 << 10;
 /// What a frame that once held a great message keeps.

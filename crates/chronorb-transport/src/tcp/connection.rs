@@ -92,6 +92,15 @@ impl Connection for TcpConnection {
         Ok(())
     }
 
+    fn is_stale(&self) -> bool {
+        let looked = receive(
+            &self.socket,
+            &mut [0],
+            RecvFlags::PEEK | RecvFlags::DONTWAIT,
+        );
+        looked != Err(IoError::WouldBlock)
+    }
+
     fn shutdown(&self) {
         // A connection that is gone already needs no end.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
@@ -116,7 +125,7 @@ impl AsFd for TcpConnection {
 fn receive(socket: &OwnedFd, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
     loop {
         match net::recv(socket, &mut *room, flags) {
-            Ok((0, _)) if !room.is_empty() => return Err(IoError::Closed),
+            Ok((0, _)) if !room.is_empty() => return Err(IoError::Ended),
             Ok((n, _)) => return Ok(n),
             Err(Errno::INTR) => {}
             Err(error) => return Err(IoError::from_errno(error)),

@@ -1,0 +1,151 @@
+//! The input of a connection: what was received beyond whole messages.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chronorb_cdr::Frame;
+use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_rt::Monotonic;
+
+use super::connection::Gone;
+use super::load::Load;
+
+/// What was received and is not a whole message yet, or not the first of several.
+pub(super) struct Input {
+    /// Its bound is the lane's, see [`account`](Self::account).
+    pending: Frame,
+    /// Where the next message begins in `pending`.
+    start: usize,
+    /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
+    pub(super) unread: bool,
+    /// The peer has ended its side, so that every read must be followed by another to the end.
+    pub(super) hung_up: bool,
+    /// Since when an incomplete message waits for its rest.
+    begun: Option<Monotonic>,
+    /// Since when a message in fragments waits for its rest.
+    fragmented: Option<Monotonic>,
+    /// Counted among the lane's slow ones.
+    slow: bool,
+    pub(super) fragments: Reassembly,
+    accounted: usize,
+    load: Arc<Load>,
+}
+
+impl Input {
+    pub(super) fn new(load: Arc<Load>) -> Self {
+        Self {
+            pending: Frame::new(0, usize::MAX),
+            start: 0,
+            unread: true,
+            hung_up: false,
+            begun: None,
+            fragmented: None,
+            slow: false,
+            fragments: Reassembly::new(Limits {
+                messages: MAX_FRAGMENTED,
+                bytes: load.max_message,
+            }),
+            accounted: 0,
+            load,
+        }
+    }
+
+    /// The octets that wait.
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.pending.as_slice()[self.start..]
+    }
+
+    /// Room for at least `least` more octets behind those that wait.
+    pub(super) fn room(&mut self, least: usize) -> Result<&mut [u8], Gone> {
+        if self.start > 0 {
+            let len = self.pending.len();
+            self.pending.as_mut_slice().copy_within(self.start..len, 0);
+            self.pending.truncate(len - self.start);
+            self.start = 0;
+        }
+        self.pending.spare_mut(least).map_err(|_| Gone)
+    }
+
+    /// `n` octets of the room were filled.
+    pub(super) fn received(&mut self, n: usize) {
+        self.pending.commit(n);
+    }
+
+    /// Adds octets that were received elsewhere.
+    pub(super) fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
+        self.pending.extend_from_slice(octets).map_err(|_| Gone)
+    }
+
+    /// Moves the first `len` octets that wait into `frame`.
+    pub(super) fn take(&mut self, len: usize, frame: &mut Frame) -> Result<(), Gone> {
+        frame.clear();
+        if self.start == 0 && len == self.pending.len() && len > SWAP_FROM {
+            std::mem::swap(frame, &mut self.pending);
+            return Ok(());
+        }
+        frame
+            .extend_from_slice(&self.pending()[..len])
+            .map_err(|_| Gone)?;
+        self.start += len;
+        if self.start == self.pending.len() {
+            self.pending.clear();
+            self.start = 0;
+        }
+        Ok(())
+    }
+
+    /// Brings the lane's books up to date, before the input is let go. `took` says that a whole
+    /// message was taken out, so that what waits now began after it.
+    pub(super) fn settle(&mut self, took: bool) -> Result<(), Gone> {
+        let waiting = !self.pending().is_empty();
+        self.begun = match self.begun {
+            Some(begun) if waiting && !took => Some(begun),
+            _ => waiting.then(Monotonic::now),
+        };
+        self.fragmented = match self.fragmented {
+            Some(since) if self.fragments.octets() > 0 => Some(since),
+            _ => (self.fragments.octets() > 0).then(Monotonic::now),
+        };
+        self.set_slow(self.begun.or(self.fragmented).is_some());
+        if !waiting {
+            self.pending.shrink_to(0);
+        }
+        self.account()
+    }
+
+    /// Whether a message was begun longer ago than `limit`.
+    pub(super) fn is_late(&self, limit: Duration) -> bool {
+        let since = [self.begun, self.fragmented];
+        let mut since = since.into_iter().flatten();
+        since.any(|since| Monotonic::now() - since > limit)
+    }
+
+    fn set_slow(&mut self, slow: bool) {
+        match (self.slow, slow) {
+            (false, true) => self.load.slow.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.load.slow.fetch_sub(1, Ordering::Relaxed),
+            _ => return,
+        };
+        self.slow = slow;
+    }
+
+    /// Tells the lane how much is kept here; more than the lane may keep ends the connection.
+    pub(super) fn account(&mut self) -> Result<(), Gone> {
+        let octets = self.pending.capacity() + self.fragments.octets();
+        self.load.account(&mut self.accounted, octets)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.set_slow(false);
+        // Giving back cannot go over the bound.
+        let _ = self.load.account(&mut self.accounted, 0);
+    }
+}
+
+/// Messages of one connection that may be in fragments at a time.
+const MAX_FRAGMENTED: usize = 16;
+/// Above this a whole message changes hands by exchanging frames, not by copying.
+const SWAP_FROM: usize = 64 << 10;

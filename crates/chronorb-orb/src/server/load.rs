@@ -1,0 +1,49 @@
+//! What a lane keeps for slow peers: its books and its bound.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::connection::Gone;
+
+/// What the connections of a lane keep for slow peers, together.
+pub(super) struct Load {
+    octets: AtomicUsize,
+    max_octets: usize,
+    /// The greatest message of one connection.
+    pub(super) max_message: usize,
+    /// Connections whose peer is slow: it has not completed a message, or not taken a reply.
+    pub(super) slow: AtomicUsize,
+}
+
+impl Load {
+    pub(super) fn new(max_octets: usize, max_message: usize) -> Self {
+        Self {
+            octets: AtomicUsize::new(0),
+            max_octets,
+            max_message,
+            slow: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether any peer is slow, so that its time must be watched.
+    pub(super) fn has_slow(&self) -> bool {
+        self.slow.load(Ordering::Relaxed) > 0
+    }
+
+    /// Changes what one connection keeps; more than the lane may keep ends the connection.
+    pub(super) fn account(&self, accounted: &mut usize, octets: usize) -> Result<(), Gone> {
+        if octets > *accounted {
+            let more = octets - *accounted;
+            let before = self.octets.fetch_add(more, Ordering::Relaxed);
+            if before + more > self.max_octets {
+                self.octets.fetch_sub(more, Ordering::Relaxed);
+                return Err(Gone);
+            }
+            *accounted = octets;
+        } else {
+            self.octets
+                .fetch_sub(*accounted - octets, Ordering::Relaxed);
+            *accounted = octets;
+        }
+        Ok(())
+    }
+}
