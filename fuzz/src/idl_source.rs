@@ -8,9 +8,9 @@ pub fn idl_source(data: &[u8]) {
         Ok(compilation) => {
             compilation.warnings.render(false);
             real_time_annotations(&compilation.model);
-            match generate(&compilation.model, &GenerateOptions::default()) {
-                Err(error @ GenerateError::Internal(_)) => panic!("{error}"),
-                Ok(_) | Err(_) => {}
+            let rust = generate(&compilation.model, &GenerateOptions::default());
+            if let Err(error @ GenerateError::Internal(_)) = rust {
+                panic!("{error}");
             }
         }
         Err(failure) => {

@@ -13,7 +13,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test    run all tests: units, properties, documentation, programs, the models of the lock-free
-          parts, and calls to and from other ORBs. Installs what these need beyond Rust (apt-get,
+          parts, the corpora of the fuzzer, and calls to and from other ORBs. Installs what these need beyond Rust (apt-get,
           as root) and says what it leaves out where it cannot. With CHRONORB_PEERS=required a
           missing peer is a failure.
   check   formatting, clippy, documentation and tidiness, as the project's CI does
@@ -52,11 +52,25 @@ fn main() -> ExitCode {
 fn test() -> Result<(), Failure> {
     let left_out = peers::provide()?;
     models()?;
+    corpora()?;
     run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
     for what in &left_out {
         println!("left out: {what}");
     }
     Ok(())
+}
+
+/// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own.
+fn corpora() -> Result<(), Failure> {
+    let target = run::target_dir().join("fuzz");
+    let environment = [("CARGO_TARGET_DIR", target.display().to_string())];
+    let args = [
+        "test",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--no-default-features",
+    ];
+    run::cargo(&args, &environment)
 }
 
 /// The lock-free parts under every schedule that loom finds. They are built with another `cfg`,

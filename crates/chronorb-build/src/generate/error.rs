@@ -43,6 +43,13 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// A type has more than 200 levels, or more than 65536 parts.
+    #[error("{place} is nested too deeply or has too many parts")]
+    TooLarge {
+        /// The type.
+        place: Place,
+    },
+
     /// The generated text is not Rust: an error of the generator.
     #[error("the generated code is not valid Rust ({0}); this is an error in chronorb-build")]
     Internal(String),

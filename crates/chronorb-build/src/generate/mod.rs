@@ -9,6 +9,7 @@ mod enums;
 mod error;
 mod handle;
 mod interface;
+mod limits;
 mod raises;
 mod servant;
 mod skeleton;
@@ -41,9 +42,11 @@ pub struct GenerateOptions {
 /// # Errors
 ///
 /// Two IDL names may become one Rust name; `@rust::name("x")` then gives one of
-/// them another. Local and abstract interfaces are refused.
+/// them another. Local and abstract interfaces are refused, and types of more
+/// than 200 levels or 65536 parts.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     error::refuse_unsupported(model)?;
+    limits::refuse_too_large(model)?;
     let names = Names::new(model)?;
     let context = Context::new(model, &names, options, &[]);
     let items = items(context, &model.roots);

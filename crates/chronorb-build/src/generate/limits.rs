@@ -1,0 +1,108 @@
+//! How large a type may be when all that it is made of is counted.
+
+use std::collections::HashMap;
+
+use chronorb_idl::model::{DefId, DefKind, Model, Type};
+
+use super::GenerateError;
+use crate::names::Place;
+use crate::shape;
+
+/// Refuses types that are nested too deeply or hold too many others: a few
+/// lines of IDL can double a type again and again through its own parts.
+pub(super) fn refuse_too_large(model: &Model) -> Result<(), GenerateError> {
+    let mut measure = Measure {
+        model,
+        known: HashMap::new(),
+    };
+    for (id, definition) in model.iter() {
+        let (what, extent) = match &definition.kind {
+            DefKind::Typedef { ty } => ("typedef", measure.of_type(ty, 0)),
+            DefKind::Struct { .. } => ("struct", measure.of_struct(id, 0)),
+            DefKind::Exception { .. } => ("exception", measure.of_struct(id, 0)),
+            _ => continue,
+        };
+        if extent.is_none() {
+            return Err(GenerateError::TooLarge {
+                place: Place::of(model, what, &definition.name, &definition.location),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// How large a type is.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// How many types are within one another.
+    depth: u32,
+    /// How many types there are in all.
+    types: u32,
+}
+
+struct Measure<'m> {
+    model: &'m Model,
+    known: HashMap<DefId, Extent>,
+}
+
+impl Measure<'_> {
+    /// The extent of a type that is within `level` others; `None` if it is too large.
+    fn of_type(&mut self, ty: &Type, level: u32) -> Option<Extent> {
+        if level > MAX_DEPTH {
+            return None;
+        }
+        match shape::resolve(self.model, ty) {
+            Type::Array { element, .. } => self.of_type(element, level + 1)?.around(),
+            Type::Sequence { element, .. } => self.of_element(element, level + 1)?.around(),
+            Type::Named(id) => self.of_struct(*id, level),
+            _ => Some(Extent::ONE),
+        }
+    }
+
+    /// As [`of_type`](Self::of_type), for what stands in a sequence: a struct
+    /// there is no part of what holds the sequence.
+    fn of_element(&self, ty: &Type, level: u32) -> Option<Extent> {
+        if level > MAX_DEPTH {
+            return None;
+        }
+        match shape::resolve(self.model, ty) {
+            Type::Array { element, .. } | Type::Sequence { element, .. } => {
+                self.of_element(element, level + 1)?.around()
+            }
+            _ => Some(Extent::ONE),
+        }
+    }
+
+    fn of_struct(&mut self, id: DefId, level: u32) -> Option<Extent> {
+        if let Some(known) = self.known.get(&id) {
+            return Some(*known);
+        }
+        let mut inner = Extent::ONE;
+        for member in shape::members(self.model, id).unwrap_or_default() {
+            let extent = self.of_type(&member.ty, level + 1)?;
+            inner.depth = inner.depth.max(extent.depth);
+            inner.types = inner.types.saturating_add(extent.types);
+        }
+        let extent = inner.around()?;
+        self.known.insert(id, extent);
+        Some(extent)
+    }
+}
+
+impl Extent {
+    const ONE: Self = Self { depth: 1, types: 1 };
+
+    /// The extent of a type that holds this one.
+    fn around(self) -> Option<Self> {
+        let extent = Self {
+            depth: self.depth + 1,
+            types: self.types.saturating_add(1),
+        };
+        (extent.depth <= MAX_DEPTH && extent.types <= MAX_TYPES).then_some(extent)
+    }
+}
+
+/// The parser has the same for what stands directly within one another.
+const MAX_DEPTH: u32 = 200;
+
+const MAX_TYPES: u32 = 1 << 16;

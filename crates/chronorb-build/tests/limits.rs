@@ -1,0 +1,51 @@
+//! Types that a few lines of IDL make very large.
+
+use std::fmt::Write;
+
+use chronorb_build::{GenerateError, GenerateOptions, generate};
+
+fn rust(idl: &str) -> Result<String, GenerateError> {
+    let compilation =
+        chronorb_idl::compile_text("x.idl", idl, &chronorb_idl::Options::default()).unwrap();
+    generate(&compilation.model, &GenerateOptions::default())
+}
+
+/// `first`, and definitions of `t1`, `t2` and so on, each with `N` its own number and `P` the one
+/// before.
+fn chain(first: &str, next: &str, len: usize) -> String {
+    let mut idl = first.to_owned();
+    for n in 1..len {
+        let next = next.replace('N', &n.to_string());
+        let _ = writeln!(idl, "{}", next.replace('P', &(n - 1).to_string()));
+    }
+    idl
+}
+
+#[track_caller]
+fn assert_refused(idl: &str, message: &str) {
+    let error = rust(idl).expect_err("a type that is too large");
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn structs_that_double_each_other_are_refused() {
+    let twice = |len| chain("struct t0 { long a; };\n", "struct tN { tP x, y; };", len);
+    assert!(rust(&twice(10)).is_ok());
+    assert_refused(
+        &twice(60),
+        "struct `t14` (x.idl:15:8) is nested too deeply or has too many parts",
+    );
+}
+
+#[test]
+fn types_that_are_nested_by_their_names_are_refused() {
+    let sequences = |len| chain("typedef string t0;\n", "typedef sequence<tP> tN;", len);
+    let arrays = |len| chain("typedef string t0;\n", "typedef tP tN[2];", len);
+    let structs = |len| chain("struct t0 { long a; };\n", "struct tN { tP a; };", len);
+    for idl in [sequences(100), arrays(100), structs(100)] {
+        assert!(rust(&idl).is_ok());
+    }
+    for idl in [sequences(3000), arrays(3000), structs(3000)] {
+        assert!(matches!(rust(&idl), Err(GenerateError::TooLarge { .. })));
+    }
+}
