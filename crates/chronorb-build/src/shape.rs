@@ -123,3 +123,17 @@ pub(crate) fn members(model: &Model, id: DefId) -> Option<&[Member]> {
         _ => None,
     }
 }
+
+/// What people call a definition of this kind.
+pub(crate) fn kind_name(kind: &DefKind) -> &'static str {
+    match kind {
+        DefKind::Module { .. } => "module",
+        DefKind::Interface(_) => "interface",
+        DefKind::Struct { .. } => "struct",
+        DefKind::Exception { .. } => "exception",
+        DefKind::Enum { .. } => "enum",
+        DefKind::Typedef { .. } => "typedef",
+        DefKind::Const { .. } => "constant",
+        _ => "definition",
+    }
+}

@@ -57,7 +57,8 @@ pub struct OrbConfig {
     pub request_timeout: Duration,
     /// `-ORBConnectTimeout` (milliseconds): how long one attempt to connect may take.
     pub connect_timeout: Duration,
-    /// `-ORBInputTimeout` (milliseconds): how long a peer may take to complete a message that it began.
+    /// `-ORBInputTimeout` (milliseconds): how long a peer may take to complete a message that it
+    /// began, and how long it may take nothing of a reply.
     pub input_timeout: Duration,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,

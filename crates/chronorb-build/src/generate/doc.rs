@@ -1,25 +1,17 @@
 //! Documentation comments of the IDL as those of Rust.
 
-use chronorb_idl::model::{DefId, DefKind};
+use chronorb_idl::model::DefId;
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::context::Context;
+use crate::shape;
 
 impl Context<'_> {
     /// The comment of a definition, or a line that says what it is.
     pub(super) fn doc_of(self, id: DefId) -> TokenStream {
         let definition = self.model.get(id);
-        let what = match definition.kind {
-            DefKind::Module { .. } => "module",
-            DefKind::Interface(_) => "interface",
-            DefKind::Struct { .. } => "struct",
-            DefKind::Exception { .. } => "exception",
-            DefKind::Enum { .. } => "enum",
-            DefKind::Typedef { .. } => "typedef",
-            DefKind::Const { .. } => "constant",
-            _ => "definition",
-        };
+        let what = shape::kind_name(&definition.kind);
         let fallback = format!("IDL {what} `{}`.", definition.name);
         self.doc(definition.doc.as_deref(), &fallback)
     }

@@ -367,16 +367,7 @@ impl<'m> Builder<'m> {
     }
 
     fn place_of(&self, definition: &Definition) -> Place {
-        let what = match definition.kind {
-            DefKind::Module { .. } => "module",
-            DefKind::Interface(_) => "interface",
-            DefKind::Struct { .. } => "struct",
-            DefKind::Exception { .. } => "exception",
-            DefKind::Enum { .. } => "enum",
-            DefKind::Typedef { .. } => "typedef",
-            DefKind::Const { .. } => "constant",
-            _ => "definition",
-        };
+        let what = shape::kind_name(&definition.kind);
         self.place(what, &definition.name, &definition.location)
     }
 

@@ -105,12 +105,13 @@ fn establish(
         addressing: Cell::new(AddressingDisposition::Key),
         target,
     });
-    BINDINGS.with_borrow_mut(|all| {
-        if all.bindings.len() >= MAX_BINDINGS {
-            all.bindings.clear();
-        }
-        all.bindings.insert(key, binding.clone());
+    let forgotten = BINDINGS.with_borrow_mut(|all| {
+        let full = all.bindings.len() >= MAX_BINDINGS;
+        let forgotten = full.then(|| std::mem::take(&mut all.bindings));
+        (forgotten, all.bindings.insert(key, binding.clone()))
     });
+    // As in `forget_where`: nothing is dropped while the tables are borrowed.
+    drop(forgotten);
     Ok(binding)
 }
 
