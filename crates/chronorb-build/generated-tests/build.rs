@@ -1,9 +1,28 @@
 //! Compiles the IDL.
 
-fn main() -> Result<(), chronorb_build::BuildError> {
-    chronorb_build::configure().include("idl").compile(&[
-        "idl/types.idl",
-        "idl/names.idl",
-        "idl/shapes.idl",
-    ])
+use std::path::Path;
+use std::{env, fs};
+
+use chronorb_build::{BuildError, OperationDemux, configure};
+
+fn main() -> Result<(), BuildError> {
+    configure()
+        .include("idl")
+        .compile(&["idl/types.idl", "idl/names.idl", "idl/shapes.idl"])?;
+
+    let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
+    for (name, strategy) in [
+        ("binary_search", OperationDemux::BinarySearch),
+        ("dynamic_hash", OperationDemux::DynamicHash),
+        ("linear_search", OperationDemux::LinearSearch),
+    ] {
+        let dir = Path::new(&out_dir).join(name);
+        // If that fails, the file cannot be written, which is told with its path.
+        let _ = fs::create_dir_all(&dir);
+        configure()
+            .out_dir(dir)
+            .operation_demux(strategy)
+            .compile(&["idl/shapes.idl"])?;
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ use chronorb_idl::{Failure, Options};
 
 use crate::files::Staged;
 use crate::generate::{GenerateError, GenerateOptions, generate};
+use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
 
 /// Compiles one IDL file into `OUT_DIR`, from a build script:
@@ -84,6 +85,13 @@ impl Builder {
     /// Leaves out the documentation comments of the IDL.
     pub fn disable_comments(mut self, on: bool) -> Self {
         self.options.disable_comments = on;
+        self
+    }
+
+    /// How skeletons find operations: by a perfect hash, if nothing else is said. The default is
+    /// right for every program that does not compare them.
+    pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {
+        self.options.operation_demux = strategy;
         self
     }
 

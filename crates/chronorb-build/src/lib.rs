@@ -26,16 +26,18 @@
 //! Names take the case that Rust expects. Where two become the same, or for a
 //! better one, there is `@rust::name("x")`.
 
-pub mod perfect_hash;
-
 mod builder;
 mod files;
 mod generate;
 mod names;
+mod operation_demux;
+mod perfect_hash;
 mod realtime;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
 pub use generate::{GenerateError, GenerateOptions, generate};
 pub use names::Place;
+pub use operation_demux::OperationDemux;
+pub use perfect_hash::{PerfectHash, perfect_hash};
 pub use realtime::real_time_annotations;

@@ -1,138 +1,145 @@
 //! The perfect hash by which a skeleton finds an operation from its name.
 //!
-//! The seed is searched here, at generation time; the lookup stands in the
-//! runtime (`OperationTable`), which holds the same [`hash`].
+//! It is searched here, at generation time; the lookup stands in the runtime (`OperationTable`),
+//! which holds the same [`hash`] and [`displaced`].
 
-/// The value in a slot that no name has.
-pub const EMPTY: u16 = u16::MAX;
+use std::cmp::Reverse;
 
-/// A hash without collisions over a set of names.
+/// A hash without collisions over a set of names: the parts of the runtime's `OperationTable`.
+///
+/// It has two levels ("hash and displace"). A name's hash says its bucket, and the bucket's
+/// displacement where the names of the bucket go in the slots. So the table has at most two and a
+/// half slots for each name, and a lookup takes the same steps for few names and for many.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct PerfectHash {
-    /// The multiplier; odd.
+    /// What the hash begins with.
     pub seed: u64,
-    /// For each hash value the position of its name, or [`EMPTY`]; the length
-    /// is a power of two.
+    /// By bucket; the length is a power of two.
+    pub displacements: Vec<u16>,
+    /// The position of the name that has the slot, or [`PerfectHash::EMPTY`]; the length is a power
+    /// of two.
     pub slots: Vec<u16>,
 }
 
-/// Searches a perfect hash over the names.
+impl PerfectHash {
+    /// The value in a slot that no name has.
+    pub const EMPTY: u16 = u16::MAX;
+}
+
+/// Searches a perfect hash over the names, for the runtime's `OperationTable`. The same names give
+/// the same one.
 ///
-/// There is none, and the result is `None`, for fewer than two names, for
-/// 65,535 or more, and where two names have the same length, beginning and
-/// end; the caller then compares the names one by one.
-pub fn find<S: AsRef<[u8]>>(names: &[S]) -> Option<PerfectHash> {
-    if names.len() < 2 || names.len() >= usize::from(EMPTY) {
+/// There is none, and the result is `None`, where a name occurs twice, and for 65,535 names or more.
+///
+/// ```
+/// let names = ["bind", "rebind", "resolve", "unbind"];
+/// let hash = chronorb_build::perfect_hash(&names).expect("no name occurs twice");
+/// assert!(hash.slots.len() <= 10);
+/// ```
+pub fn perfect_hash<S: AsRef<[u8]>>(names: &[S]) -> Option<PerfectHash> {
+    if names.len() >= usize::from(PerfectHash::EMPTY) {
         return None;
     }
-    let mut keys: Vec<u64> = names.iter().map(|name| hash(1, name.as_ref())).collect();
-    keys.sort_unstable();
-    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+    let mut sorted: Vec<&[u8]> = names.iter().map(AsRef::as_ref).collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         return None;
     }
-
-    let smallest = (names.len() * 2).next_power_of_two();
-    let mut slots = vec![EMPTY; smallest];
-    while slots.len() <= smallest.saturating_mul(LARGEST_FACTOR) {
-        let mut random = FIRST_SEED;
-        for _ in 0..SEEDS_PER_SIZE {
-            random = next_random(random);
-            let seed = random | 1;
-            if fill(&mut slots, seed, names) {
-                return Some(PerfectHash { seed, slots });
-            }
-        }
-        let doubled = slots.len() * 2;
-        slots.resize(doubled, EMPTY);
-    }
-    None
+    let mut seed = FIRST_SEED;
+    (0..SEEDS).find_map(|_| {
+        seed = next_random(seed);
+        with_seed(seed, names)
+    })
 }
 
-/// The length, the first eight and the last eight octets of the name, times
-/// the seed; its highest bits are the slot.
-pub const fn hash(seed: u64, name: &[u8]) -> u64 {
-    let (head, tail) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
-        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => {
-            let mut head = 0;
-            let mut at = name.len();
-            while at > 0 {
-                at -= 1;
-                head = (head << 8) | name[at] as u64;
-            }
-            (head, 0)
-        }
-    };
-    head.wrapping_add(tail.rotate_left(25))
-        .wrapping_add(name.len() as u64)
-        .wrapping_mul(seed)
-}
-
-/// Puts each name into its slot; false if two want the same.
-fn fill<S: AsRef<[u8]>>(slots: &mut [u16], seed: u64, names: &[S]) -> bool {
-    slots.fill(EMPTY);
-    let shift = u64::BITS - slots.len().trailing_zeros();
+/// Finds a displacement for each bucket, for those with the most names first, while there is room.
+fn with_seed<S: AsRef<[u8]>>(seed: u64, names: &[S]) -> Option<PerfectHash> {
+    let mut buckets = vec![Vec::new(); (names.len() / NAMES_PER_BUCKET).next_power_of_two()];
     for (number, name) in names.iter().enumerate() {
-        let slot = &mut slots[(hash(seed, name.as_ref()) >> shift) as usize];
-        if *slot != EMPTY {
+        let hash = hash(seed, name.as_ref());
+        let bucket = hash as usize & (buckets.len() - 1);
+        buckets[bucket].push((hash, number as u16));
+    }
+    let mut order: Vec<usize> = (0..buckets.len()).collect();
+    order.sort_by_key(|&bucket| Reverse(buckets[bucket].len()));
+
+    let mut displacements = vec![0; buckets.len()];
+    let mut slots = vec![PerfectHash::EMPTY; (names.len() + names.len() / 4).next_power_of_two()];
+    for bucket in order {
+        let names = &buckets[bucket];
+        displacements[bucket] = (0..=u16::MAX).find(|&d| place(names, d, &mut slots))?;
+    }
+    Some(PerfectHash {
+        seed,
+        displacements,
+        slots,
+    })
+}
+
+/// Puts the names of a bucket into the slots; where one is taken, it puts none and is false.
+fn place(names: &[(u64, u16)], displacement: u16, slots: &mut [u16]) -> bool {
+    let mask = slots.len() - 1;
+    let slot = |hash| displaced(hash, displacement) as usize & mask;
+    for (placed, &(hash, number)) in names.iter().enumerate() {
+        if slots[slot(hash)] != PerfectHash::EMPTY {
+            for &(hash, _) in &names[..placed] {
+                slots[slot(hash)] = PerfectHash::EMPTY;
+            }
             return false;
         }
-        *slot = number as u16;
+        slots[slot(hash)] = number;
     }
     true
 }
 
-/// One step of SplitMix64: the seeds are always the same, so that the
-/// generated code is.
+/// A hash of all octets and of the length. The runtime holds the same function.
+fn hash(seed: u64, name: &[u8]) -> u64 {
+    let (mut head, tail) = ends(name);
+    if name.len() > 16 {
+        for word in name[8..].as_chunks().0 {
+            head = (head.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);
+        }
+    }
+    // The length changes the seed, so that names that agree here differ with another seed.
+    let tail = tail ^ seed.wrapping_mul(2 * name.len() as u64 + 3);
+    let product = u128::from(head ^ seed) * u128::from(tail);
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// The first and the last octets, which of a name of up to 16 are all.
+fn ends(name: &[u8]) -> (u64, u64) {
+    if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
+        return (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+    }
+    if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
+        let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
+        return (head.into(), tail.into());
+    }
+    let head = name
+        .iter()
+        .fold(0, |head, &octet| head << 8 | u64::from(octet));
+    (head, 0)
+}
+
+/// The slot of a hash in a bucket with this displacement, in the lowest bits.
+const fn displaced(hash: u64, displacement: u16) -> u64 {
+    hash.wrapping_mul(MULTIPLIER.wrapping_add(2 * displacement as u64)) >> 32
+}
+
+/// An odd number whose ones are well spread (the golden ratio).
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// One step of SplitMix64.
 const fn next_random(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let state = state.wrapping_add(MULTIPLIER);
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
 
 const FIRST_SEED: u64 = 0x6368_726f_6e6f_7262;
-const SEEDS_PER_SIZE: u32 = 4096;
-const LARGEST_FACTOR: usize = 1 << 12;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_has_its_own_slot() {
-        let names = [
-            "bind",
-            "rebind",
-            "bind_context",
-            "resolve",
-            "unbind",
-            "list",
-        ];
-        let table = find(&names).expect("distinct names");
-        let shift = u64::BITS - table.slots.len().trailing_zeros();
-        for (number, name) in names.iter().enumerate() {
-            let slot = (hash(table.seed, name.as_bytes()) >> shift) as usize;
-            assert_eq!(usize::from(table.slots[slot]), number);
-        }
-    }
-
-    #[test]
-    fn names_that_differ_only_in_the_middle_have_no_perfect_hash() {
-        let names = ["get_quote_of_A_by_symbol", "get_quote_of_B_by_symbol"];
-        assert_eq!(find(&names), None);
-    }
-
-    #[test]
-    fn a_table_of_a_thousand_operations_is_found() {
-        let names: Vec<String> = (0..1000).map(|n| format!("operation_{n}")).collect();
-        let table = find(&names).expect("distinct names");
-        assert!(table.slots.len() <= 1 << 17);
-    }
-
-    #[test]
-    fn the_same_names_give_the_same_table() {
-        let names = ["a", "b", "c", "d", "e"];
-        assert_eq!(find(&names), find(&names));
-    }
-}
+/// Nearly always the first will do.
+const SEEDS: u32 = 64;
+/// With more of them the displacements take less room, and longer to find.
+const NAMES_PER_BUCKET: usize = 3;

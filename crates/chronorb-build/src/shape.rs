@@ -60,6 +60,27 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
     }
 }
 
+/// Whether there are values of its Rust type that cannot be marshalled: text with characters that
+/// CORBA or the wire has not, and what is longer than its bound.
+pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
+    fn within<'m>(model: &'m Model, ty: &'m Type, seen: &mut Vec<DefId>) -> bool {
+        match resolve(model, ty) {
+            Type::Char | Type::WChar | Type::String { .. } | Type::WString { .. } => true,
+            Type::Sequence { bound: Some(_), .. } => true,
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                within(model, element, seen)
+            }
+            Type::Named(id) if !seen.contains(id) => {
+                seen.push(*id);
+                let mut members = members(model, *id).unwrap_or_default().iter();
+                members.any(|member| within(model, &member.ty, seen))
+            }
+            _ => false,
+        }
+    }
+    within(model, ty, &mut Vec::new())
+}
+
 /// Whether a view of the owned twin needs room in an arena, for a sequence
 /// whose elements are themselves views.
 pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {

@@ -78,9 +78,10 @@ minors! {
     Transient: REQUEST_CANCELED = OMG | 3, "the request was canceled";
     Transient: ADAPTER_DESTROYED = OMG | 4, "the object adapter is destroyed";
     ObjAdapter: ADAPTER_ACTIVATOR_FAILED = OMG | 1, "the adapter activator failed";
-    ObjAdapter: WRONG_SERVANT_MANAGER = OMG | 2, "the servant manager is of the wrong kind";
+    ObjAdapter: WRONG_SERVANT_TYPE = OMG | 2, "the servant manager returned a servant of the wrong type";
     ObjAdapter: NO_DEFAULT_SERVANT = OMG | 3, "there is no default servant";
     ObjAdapter: NO_SERVANT_MANAGER = OMG | 4, "there is no servant manager";
+    ObjAdapter: SERVANT_VIOLATES_POLICY = OMG | 5, "the servant of the servant manager is another object already";
     ObjAdapter: NULL_SERVANT = OMG | 7, "the servant manager returned no servant";
     DataConversion: CHAR_NOT_MAPPED = OMG | 1, "a character does not exist in the other code set";
     DataConversion: PRIORITY_MAPPING_FAILED = OMG | 2, "the priority cannot be mapped";

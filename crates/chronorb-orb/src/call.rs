@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -60,6 +61,19 @@ pub trait Skeleton: Send + Sync + 'static {
 
     /// Whether it is of this interface, or of one derived from it.
     fn is_a(&self, repository_id: &str) -> bool;
+
+    /// Names the servant: skeletons of one and the same servant give the same number. By
+    /// default a skeleton is taken for a servant of its own.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// The servant as one of an interface, for calls within the process that are not marshalled:
+    /// an `Arc<dyn …Servant>`, where `servant` is the type of exactly that. By default none.
+    fn servant_as(&self, servant: TypeId) -> Option<&dyn Any> {
+        let _ = servant;
+        None
+    }
 
     /// Demarshals the arguments, calls the servant, and marshals what it gives back.
     ///

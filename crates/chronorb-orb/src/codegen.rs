@@ -13,6 +13,8 @@ pub mod v1 {
         unknown_user_exception,
     };
     pub use crate::object::{Interface, Object, narrow};
-    pub use crate::operation_table::OperationTable;
+    pub use crate::operation_table::{
+        BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable,
+    };
     pub use crate::scope::Scope;
 }

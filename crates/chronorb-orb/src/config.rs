@@ -14,6 +14,7 @@ use chronorb_giop::Version;
 use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
 use thiserror::Error;
 
+use crate::demux::Demultiplexing;
 use crate::rtcorba::MappingKind;
 
 /// The settings of an ORB.
@@ -64,6 +65,14 @@ pub struct OrbConfig {
     pub hold_timeout: Duration,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
     pub max_giop_version: Version,
+    /// `-ORBPOADemultiplexing`: how requests find their POA.
+    pub poa_demultiplexing: Demultiplexing,
+    /// `-ORBServantDemultiplexing`: how requests find their servant within a POA.
+    pub servant_demultiplexing: Demultiplexing,
+    /// `-ORBCollocation`: how objects of this ORB are called from within it.
+    pub collocation: Collocation,
+    /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
+    pub max_main_thread_requests: usize,
 }
 
 impl Default for OrbConfig {
@@ -87,8 +96,32 @@ impl Default for OrbConfig {
             input_timeout: Duration::from_secs(30),
             hold_timeout: Duration::from_secs(30),
             max_giop_version: Version::V1_2,
+            poa_demultiplexing: Demultiplexing::Active,
+            servant_demultiplexing: Demultiplexing::Active,
+            collocation: Collocation::ThroughPoa,
+            max_main_thread_requests: 256,
         }
     }
+}
+
+/// How objects of an ORB are called from within it.
+///
+/// A call within the process means the same as one from outside: it waits at a holding POA
+/// manager, is served at the priority that the POA's model says, gets copies of what it passes and
+/// the same exceptions. The calling thread serves it, so that it ends only when the servant does.
+/// Objects of a thread pool of their own are called through the transport, unless the caller is a
+/// thread of the pool and of the priority, since such a pool's threads are what serves them; and so are
+/// oneway operations, since their callers do not wait for the servant.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Collocation {
+    /// Through the transport, as from outside.
+    Off,
+    /// By the calling thread: arguments and results are marshalled.
+    #[default]
+    ThroughPoa,
+    /// By the calling thread: generated stubs call the servant without marshalling, where that
+    /// makes no difference.
+    Direct,
 }
 
 /// Whether real-time scheduling is wanted.
@@ -368,6 +401,36 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    Setting {
+        key: "poa_demultiplexing",
+        options: &["-ORBPOADemultiplexing"],
+        apply: |config, text| demultiplexing(text).map(|d| config.poa_demultiplexing = d),
+    },
+    Setting {
+        key: "servant_demultiplexing",
+        options: &["-ORBServantDemultiplexing"],
+        apply: |config, text| demultiplexing(text).map(|d| config.servant_demultiplexing = d),
+    },
+    Setting {
+        key: "collocation",
+        options: &["-ORBCollocation"],
+        apply: |config, text| {
+            config.collocation = match text {
+                "off" => Collocation::Off,
+                "poa" => Collocation::ThroughPoa,
+                "direct" => Collocation::Direct,
+                other => return Err(format!("{other:?} is not off, poa or direct")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "max_main_thread_requests",
+        options: &["-ORBMaxMainThreadRequests"],
+        apply: |config, text| {
+            number(text, 1, 1 << 20).map(|n| config.max_main_thread_requests = n as usize)
+        },
+    },
 ];
 
 /// Parts a command line into `-ORB…` options and the rest.
@@ -491,6 +554,15 @@ fn number(text: &str, least: u64, greatest: u64) -> Result<u64, String> {
         .ok()
         .filter(|n| (least..=greatest).contains(n))
         .ok_or_else(|| format!("{text:?} is not a number from {least} to {greatest}"))
+}
+
+fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
+    match text {
+        "active" => Ok(Demultiplexing::Active),
+        "hash" => Ok(Demultiplexing::DynamicHash),
+        "linear" => Ok(Demultiplexing::LinearSearch),
+        other => Err(format!("{other:?} is not active, hash or linear")),
+    }
 }
 
 fn milliseconds(text: &str) -> Result<Duration, String> {

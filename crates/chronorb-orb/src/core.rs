@@ -10,10 +10,10 @@ use chronorb_rt::{Gate, PiMutex, Rights, Scheduling};
 use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
 use crate::config::{OrbConfig, RealTimeMode};
-use crate::poa::PoaTable;
+use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
 use crate::rtcorba::{Priority, PriorityMapping};
-use crate::server::Pools;
+use crate::server::{MainThread, Pools};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
 pub(crate) struct Core {
@@ -28,6 +28,10 @@ pub(crate) struct Core {
     /// Lanes whose threads have not all ended.
     pub(crate) live_lanes: AtomicUsize,
     pub(crate) poas: PoaTable,
+    pub(crate) managers: Managers,
+    /// The number of the next object whose id is not a slot.
+    pub(crate) next_object: AtomicU64,
+    pub(crate) main: MainThread,
     pub(crate) resolver: Resolver,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
@@ -53,7 +57,10 @@ impl Core {
             transport: Box::new(Tcp),
             pools: PiMutex::new(Pools::default()),
             live_lanes: AtomicUsize::new(0),
-            poas: PoaTable::new(),
+            poas: PoaTable::new(config.poa_demultiplexing),
+            managers: Managers::default(),
+            next_object: AtomicU64::new(0),
+            main: MainThread::new(config.max_main_thread_requests),
             resolver: Resolver::new(&config),
             state: Gate::new(RUNNING),
             config,
@@ -71,6 +78,16 @@ impl Core {
                 minor::ORB_SHUT_DOWN,
             ))
         }
+    }
+
+    /// Whether an object id is an incarnation and a number that this ORB has given out.
+    pub(crate) fn is_own_number(&self, id: &[u8]) -> bool {
+        let Some((incarnation, rest)) = id.split_first_chunk() else {
+            return false;
+        };
+        let number = rest.try_into().map(u64::from_be_bytes);
+        u64::from_be_bytes(*incarnation) == self.incarnation
+            && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
     }
 
     pub(crate) fn socket_options(&self) -> SocketOptions {

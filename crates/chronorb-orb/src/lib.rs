@@ -3,13 +3,15 @@
 //! Applications use the crate `chronorb`, which hands this one on. The way of a request is
 //! described in the workspace's `ARCHITECTURE.md`; in this crate it goes
 //! `object` → `client::{invocation, binding, connection}` → wire →
-//! `server::{lane, worker, intake, dispatch}` → `poa::table` → the servant's skeleton.
+//! `server::{lane, worker, intake, dispatch}` → `upcall` → `poa::{table, servants}` → the
+//! servant's skeleton.
 
 mod call;
 mod client;
 pub mod codegen;
 mod config;
 mod core;
+mod demux;
 mod object;
 mod operation_table;
 mod orb;
@@ -19,6 +21,7 @@ mod resolver;
 pub mod rtcorba;
 mod scope;
 mod server;
+mod upcall;
 
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
 pub use chronorb_cdr::{Arena, CdrError, Char, LongDouble};
@@ -26,7 +29,8 @@ pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 pub use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
-pub use config::{ConfigError, OrbConfig, RealTimeMode};
+pub use config::{Collocation, ConfigError, OrbConfig, RealTimeMode};
+pub use demux::Demultiplexing;
 pub use object::{Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use scope::Scope;

@@ -1,8 +1,8 @@
 //! Object references.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
@@ -10,9 +10,12 @@ use chronorb_giop::{Ior, SystemException};
 
 use crate::call::{Operation, Reply};
 use crate::client;
+use crate::config::Collocation;
 use crate::core::Core;
+use crate::poa::ObjectKey;
 use crate::profile::Profile;
 use crate::scope::Scope;
+use crate::server;
 
 /// A reference to an object of any interface (`CORBA::Object`). Never nil: nil is `Option`.
 ///
@@ -30,6 +33,9 @@ struct Inner {
     /// How to reach it; `None` where no profile can be used here.
     profile: Option<Profile>,
     time_out: Option<Duration>,
+    collocation: Collocation,
+    /// Whether it is an object of this ORB; found out when that is first asked.
+    within: OnceLock<bool>,
 }
 
 /// A typed reference, as generated for each IDL interface.
@@ -67,10 +73,16 @@ impl Object {
         if ior.is_nil() {
             return None;
         }
-        Some(Self::new(core.clone(), ior, None))
+        let collocation = core.config.collocation;
+        Some(Self::new(core.clone(), ior, None, collocation))
     }
 
-    fn new(core: Arc<Core>, ior: Ior, time_out: Option<Duration>) -> Self {
+    fn new(
+        core: Arc<Core>,
+        ior: Ior,
+        time_out: Option<Duration>,
+        collocation: Collocation,
+    ) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
             inner: Arc::new(Inner {
@@ -79,6 +91,8 @@ impl Object {
                 core,
                 ior,
                 time_out,
+                collocation,
+                within: OnceLock::new(),
             }),
         }
     }
@@ -121,7 +135,16 @@ impl Object {
     #[must_use]
     pub fn with_timeout(&self, time_out: Duration) -> Self {
         let inner = &self.inner;
-        Self::new(inner.core.clone(), inner.ior.clone(), Some(time_out))
+        let (core, ior) = (inner.core.clone(), inner.ior.clone());
+        Self::new(core, ior, Some(time_out), inner.collocation)
+    }
+
+    /// The same object, called in this way where it is one of this ORB.
+    #[must_use]
+    pub fn with_collocation(&self, collocation: Collocation) -> Self {
+        let inner = &self.inner;
+        let (core, ior) = (inner.core.clone(), inner.ior.clone());
+        Self::new(core, ior, inner.time_out, collocation)
     }
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.
@@ -143,6 +166,26 @@ impl Object {
     ) -> Result<Reply<'s>, SystemException> {
         let answer = client::invoke(self, scope, operation, arguments)?;
         scope.open(&self.inner.core, answer)
+    }
+
+    /// Calls the servant itself, where it is in this process and calls within it are direct;
+    /// `None` otherwise, and where the servant is none of `S`: then the call is to be made by
+    /// [`invoke`](Self::invoke).
+    ///
+    /// Generated stubs call this. `S` is an `Arc<dyn …Servant>`; the last parameter of `upcall`
+    /// only says that `'x`, the life of the arguments, is longer than the call's.
+    #[doc(hidden)]
+    pub fn direct<'x, S: 'static, R>(
+        &self,
+        scope: &mut Scope,
+        operation: &Operation,
+        upcall: impl for<'a> FnOnce(&S, &crate::call::Call<'a>, [&'a &'x (); 0]) -> R,
+    ) -> Option<Result<R, SystemException>> {
+        if self.inner.collocation != Collocation::Direct {
+            return None;
+        }
+        let key = self.key_within()?;
+        client::direct(&self.inner.core, key, scope, operation, upcall)
     }
 
     /// Calls a oneway operation; returns when the transport has taken the request.
@@ -200,6 +243,27 @@ impl Object {
 
     pub(crate) fn profile(&self) -> Option<&Profile> {
         self.inner.profile.as_ref()
+    }
+
+    /// The object key, where this is an object of this ORB that is to be called within it.
+    #[inline]
+    pub(crate) fn key_within(&self) -> Option<&[u8]> {
+        if self.inner.collocation == Collocation::Off {
+            return None;
+        }
+        let profile = self.profile()?;
+        let within = self.inner.within.get_or_init(|| {
+            let core = &self.inner.core;
+            match ObjectKey::parse(&profile.key) {
+                // No other ORB has this number, wherever the reference says it is.
+                Some(key) => key.poa.run().map_or_else(
+                    || server::is_published(core, &profile.addresses),
+                    |run| run == core.incarnation,
+                ),
+                None => false,
+            }
+        });
+        within.then_some(&*profile.key)
     }
 
     pub(crate) fn time_out(&self) -> Duration {

@@ -1,12 +1,19 @@
 //! From the name of an operation on the wire to its number in a skeleton.
+//!
+//! [`OperationTable`] is what skeletons use. The others are the alternatives that the literature
+//! compares it with; all of them answer the same.
+
+use std::collections::HashMap;
 
 /// A perfect hash over the operations of one interface, inherited ones
-/// included. The code generator searches the seed, so that no two names share
-/// a slot; a lookup is one multiplication, one load and one comparison.
+/// included. The code generator searches it, so that no two names share a
+/// slot. A lookup takes the same few steps whatever the number of operations:
+/// the hash names a bucket, the bucket's displacement says where in the slots
+/// its names went, and one comparison tells whether it is the name.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationTable {
     seed: u64,
-    shift: u32,
+    displacements: &'static [u16],
     slots: &'static [u16],
     names: &'static [&'static str],
 }
@@ -17,13 +24,21 @@ impl OperationTable {
 
     /// A table of the names, whose numbers are their positions.
     ///
-    /// `slots` has a power of two as length, at least 2, and holds for each
-    /// hash value the number of the name that has it, or [`Self::EMPTY`].
-    pub const fn new(seed: u64, slots: &'static [u16], names: &'static [&'static str]) -> Self {
-        assert!(slots.len() >= 2 && slots.len().is_power_of_two());
+    /// The other parts are what `chronorb_build::perfect_hash` finds for these names; with others
+    /// there is no danger, but names are not found.
+    ///
+    /// # Panics
+    /// Where the lengths of `displacements` and `slots` are not powers of two.
+    pub const fn new(
+        seed: u64,
+        displacements: &'static [u16],
+        slots: &'static [u16],
+        names: &'static [&'static str],
+    ) -> Self {
+        assert!(displacements.len().is_power_of_two() && slots.len().is_power_of_two());
         Self {
             seed,
-            shift: u64::BITS - slots.len().trailing_zeros(),
+            displacements,
             slots,
             names,
         }
@@ -32,30 +47,121 @@ impl OperationTable {
     /// The number of the operation with this name.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<usize> {
-        let slot = (hash(self.seed, name) >> self.shift) as usize;
+        let hash = hash(self.seed, name);
+        let bucket = hash as usize & (self.displacements.len() - 1);
+        let displacement = *self.displacements.get(bucket)?;
+        let slot = displaced(hash, displacement) as usize & (self.slots.len() - 1);
         let number = usize::from(*self.slots.get(slot)?);
         let found = self.names.get(number)?;
         (found.as_bytes() == name).then_some(number)
     }
 }
 
-/// The length, the first eight and the last eight octets, times the seed; its
-/// highest bits are the slot. The code generator holds the same function.
-#[inline]
-const fn hash(seed: u64, name: &[u8]) -> u64 {
-    let (head, tail) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
-        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => {
-            let mut head = 0;
-            let mut at = name.len();
-            while at > 0 {
-                at -= 1;
-                head = (head << 8) | name[at] as u64;
-            }
-            (head, 0)
-        }
-    };
-    head.wrapping_add(tail.rotate_left(25))
-        .wrapping_add(name.len() as u64)
-        .wrapping_mul(seed)
+/// Operations in the order of their names, found by halving: the time grows with the logarithm of
+/// their number.
+#[derive(Clone, Copy, Debug)]
+pub struct BinarySearchTable {
+    operations: &'static [(&'static str, usize)],
 }
+
+impl BinarySearchTable {
+    /// A table of names with their numbers, in the order of the names' octets. What stands out of
+    /// order may not be found.
+    pub const fn new(operations: &'static [(&'static str, usize)]) -> Self {
+        Self { operations }
+    }
+
+    /// The number of the operation with this name.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        self.operations
+            .binary_search_by(|(other, _)| other.as_bytes().cmp(name))
+            .ok()
+            .and_then(|at| self.operations.get(at))
+            .map(|&(_, number)| number)
+    }
+}
+
+/// Operations in a hash table that is made when the program runs: its hash knows nothing of the
+/// names, so that names may share a place in it.
+#[derive(Clone, Debug)]
+pub struct DynamicHashTable {
+    numbers: HashMap<&'static [u8], usize>,
+}
+
+impl DynamicHashTable {
+    /// A table of the names, whose numbers are their positions. This allocates.
+    pub fn new(names: &[&'static str]) -> Self {
+        let numbers = names.iter().zip(0..);
+        Self {
+            numbers: numbers
+                .map(|(name, number)| (name.as_bytes(), number))
+                .collect(),
+        }
+    }
+
+    /// The number of the operation with this name.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+}
+
+/// Operations one after the other: the time grows with their number.
+#[derive(Clone, Copy, Debug)]
+pub struct LinearSearchTable {
+    names: &'static [&'static str],
+}
+
+impl LinearSearchTable {
+    /// A table of the names, whose numbers are their positions.
+    pub const fn new(names: &'static [&'static str]) -> Self {
+        Self { names }
+    }
+
+    /// The number of the operation with this name.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        self.names.iter().position(|other| other.as_bytes() == name)
+    }
+}
+
+/// A hash of all octets and of the length. The code generator holds the same function.
+#[inline]
+fn hash(seed: u64, name: &[u8]) -> u64 {
+    let (mut head, tail) = ends(name);
+    if name.len() > 16 {
+        for word in name[8..].as_chunks().0 {
+            head = (head.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);
+        }
+    }
+    // The length changes the seed, so that names that agree here differ with another seed.
+    let tail = tail ^ seed.wrapping_mul(2 * name.len() as u64 + 3);
+    let product = u128::from(head ^ seed) * u128::from(tail);
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// The first and the last octets, which of a name of up to 16 are all.
+#[inline]
+fn ends(name: &[u8]) -> (u64, u64) {
+    if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
+        return (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+    }
+    if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
+        let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
+        return (head.into(), tail.into());
+    }
+    let head = name
+        .iter()
+        .fold(0, |head, &octet| head << 8 | u64::from(octet));
+    (head, 0)
+}
+
+/// The slot of a hash in a bucket with this displacement, in the lowest bits.
+#[inline]
+const fn displaced(hash: u64, displacement: u16) -> u64 {
+    hash.wrapping_mul(MULTIPLIER.wrapping_add(2 * displacement as u64)) >> 32
+}
+
+/// An odd number whose ones are well spread (the golden ratio).
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, STOPPED, STOPPING};
 use crate::object::Object;
-use crate::poa::Poa;
+use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 use crate::resolver;
 use crate::rtcorba::{RtCurrent, RtOrb};
 use crate::server;
@@ -89,6 +89,16 @@ impl Orb {
         Poa::root(&self.core)
     }
 
+    /// What the request is for that the calling thread is serving.
+    pub fn poa_current(&self) -> PoaCurrent {
+        PoaCurrent::new(self.core.clone())
+    }
+
+    /// What makes POA managers, and finds them.
+    pub fn poa_manager_factory(&self) -> PoaManagerFactory {
+        PoaManagerFactory::new(self.core.clone())
+    }
+
     /// The RT ORB, which makes thread pools with lanes.
     pub fn rt(&self) -> RtOrb {
         RtOrb::new(self.core.clone())
@@ -144,13 +154,39 @@ impl Orb {
         self.core.resolver.register(name, object.ior().clone())
     }
 
-    /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case.
+    /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; POAs of the
+    /// [main-thread model](crate::poa::ThreadModel::MainThread) are served by the thread that calls this.
     pub fn run(&self) {
         while self.core.state.get() != STOPPED {
-            let state = self.core.state.get();
-            self.core
-                .state
-                .wait_while(state, Deadline::after(LOOK_AGAIN));
+            self.run_for(LOOK_AGAIN);
+        }
+    }
+
+    /// Whether there is a request for the main thread (`ORB::work_pending`).
+    pub fn work_pending(&self) -> bool {
+        self.core.main.has_work()
+    }
+
+    /// Serves one request for the main thread, if there is any (`ORB::perform_work`): the calling
+    /// thread becomes the main one, unless another is running the ORB.
+    pub fn perform_work(&self) {
+        if let Some(main) = self.core.main.claim() {
+            main.run_one();
+        }
+    }
+
+    fn run_for(&self, time: Duration) {
+        let is_over = || self.core.state.get() == STOPPED;
+        match self.core.main.claim() {
+            Some(main) => main.run(time, is_over),
+            // Another thread serves as the main one.
+            None => {
+                let state = self.core.state.get();
+                if !is_over() {
+                    let soon = Deadline::after(time.min(SIGNAL_POLL));
+                    self.core.state.wait_while(state, soon);
+                }
+            }
         }
     }
 
@@ -173,9 +209,10 @@ impl Orb {
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
         let termination = termination()?;
         while self.core.state.get() != STOPPED {
-            if termination.wait(Some(Deadline::after(SIGNAL_POLL))) {
+            if termination.requested() {
                 return self.shutdown(true);
             }
+            self.run_for(SIGNAL_POLL);
         }
         Ok(())
     }
@@ -227,5 +264,5 @@ pub enum ResolveError {
 }
 
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
-/// How soon a shutdown by another thread is noticed by one that waits for signals.
+/// How soon a signal is noticed by a thread that serves.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);

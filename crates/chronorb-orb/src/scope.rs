@@ -3,11 +3,11 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, Endian, Frame, TextForm};
-use chronorb_giop::SystemException;
+use chronorb_cdr::{Arena, CdrError, CharSet, Encoder, Endian, Frame, TextForm};
+use chronorb_giop::{SystemException, Version};
 
 use crate::call::Reply;
 use crate::core::Core;
@@ -59,12 +59,14 @@ impl Scope {
     }
 
     /// Lends the calling thread's own scope, whose arena is as large as the ORB's `arena_size`. A
-    /// call from within gets another one.
+    /// call from within gets another one, which is kept too.
     pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         thread_local! {
-            static SCOPE: Cell<Option<Scope>> = const { Cell::new(None) };
+            /// Those that are not in use.
+            static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
         }
-        let mut scope = SCOPE.take().unwrap_or_else(|| Self {
+        let spare = SCOPES.with_borrow_mut(Vec::pop);
+        let mut scope = spare.unwrap_or_else(|| Self {
             of_thread: true,
             ..Self::new(0)
         });
@@ -72,8 +74,20 @@ impl Scope {
         scope.arena.reset();
         // A thread that is not calling holds no ORB.
         scope.core = None;
-        SCOPE.set(Some(scope));
+        SCOPES.with_borrow_mut(|scopes| scopes.push(scope));
         result
+    }
+
+    /// Marshals values for the sake of the exceptions that this may raise: a call that is not
+    /// marshalled has the same ones.
+    #[doc(hidden)]
+    pub fn check(
+        &mut self,
+        write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<(), CdrError> {
+        self.request.clear();
+        let mut e = Encoder::new(&mut self.request, Endian::NATIVE).with_text(text_within());
+        write(&mut e)
     }
 
     /// The arena that values of replies are made in.
@@ -96,6 +110,15 @@ impl Scope {
     /// The reply's frame, to be read with values made in the arena.
     pub(crate) fn reply_parts(&mut self) -> (&mut Frame, &Arena) {
         (&mut self.reply, &self.arena)
+    }
+
+    /// Both frames and the arena.
+    pub(crate) fn parts(&mut self) -> (&mut Frame, &mut Frame, &Arena) {
+        (&mut self.request, &mut self.reply, &self.arena)
+    }
+
+    pub(crate) fn reset_arena(&mut self) {
+        self.arena.reset();
     }
 
     /// Lends out the reply's body.
@@ -122,6 +145,11 @@ impl Scope {
             Ok(Reply::Normal(body))
         }
     }
+}
+
+/// How text is marshalled in calls within the process.
+pub(crate) fn text_within() -> TextForm {
+    Version::V1_2.text(CharSet::Utf8)
 }
 
 const FRAME_CAPACITY: usize = 8 << 10;

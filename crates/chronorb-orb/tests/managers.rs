@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::poa::{
-    CreatePoaError, IdAssignment, Lifespan, ObjectId, PoaManagerState, Policy, PriorityModel,
+    CreatePoaError, FindPoaError, IdAssignment, Lifespan, ObjectId, PoaManagerState, Policy,
+    PriorityModel,
 };
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
 use chronorb_orb::{
-    Call, CompletionStatus, ReplyWriter, Skeleton, SystemException, SystemExceptionKind,
+    Call, CompletionStatus, ReplyWriter, Skeleton, SystemException, SystemExceptionKind, minor,
 };
 use support::{ProbeSkeleton, add, kind_and_completion, orb, orb_with, served, served_by};
 
@@ -20,7 +21,9 @@ use support::{ProbeSkeleton, add, kind_and_completion, orb, orb_with, served, se
 fn a_discarding_manager_is_transient() {
     let s = served();
     let root = s.server.root_poa().expect("it exists");
-    root.manager().discard_requests().expect("it is active");
+    root.manager()
+        .discard_requests(false)
+        .expect("it is active");
     assert_eq!(root.manager().state(), PoaManagerState::Discarding);
     assert_eq!(
         kind_and_completion(add(&s.object, 1, 1)),
@@ -34,7 +37,9 @@ fn a_discarding_manager_is_transient() {
 fn an_inactive_manager_is_obj_adapter_for_good() {
     let s = served();
     let root = s.server.root_poa().expect("it exists");
-    root.manager().deactivate().expect("it is active");
+    root.manager()
+        .deactivate(false, false)
+        .expect("it is active");
     assert_eq!(
         kind_and_completion(add(&s.object, 1, 1)),
         (SystemExceptionKind::ObjAdapter, CompletionStatus::No)
@@ -46,7 +51,7 @@ fn an_inactive_manager_is_obj_adapter_for_good() {
 fn a_holding_manager_lets_requests_wait() {
     let s = served();
     let root = s.server.root_poa().expect("it exists");
-    root.manager().hold_requests().expect("it is active");
+    root.manager().hold_requests(false).expect("it is active");
     std::thread::scope(|threads| {
         let waiting = threads.spawn(|| add(&s.object, 1, 1));
         root.manager().activate().expect("it is not inactive");
@@ -60,7 +65,7 @@ fn who_is_held_too_long_is_turned_away() {
         config.hold_timeout = Duration::from_millis(1)
     }));
     let root = s.server.root_poa().expect("it exists");
-    root.manager().hold_requests().expect("it is active");
+    root.manager().hold_requests(false).expect("it is active");
     let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::Transient);
 }
@@ -99,7 +104,9 @@ fn a_discarding_manager_says_nothing_of_objects() {
         .reference_to_id(&s.object)
         .expect("it is of the root POA");
     root.deactivate_object(&id).expect("it was active");
-    root.manager().discard_requests().expect("it is active");
+    root.manager()
+        .discard_requests(false)
+        .expect("it is active");
     let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::Transient);
 }
@@ -115,7 +122,13 @@ fn a_poa_of_the_name_of_a_destroyed_one_is_reached() {
     let make = || loop {
         match root.create_poa("again", Some(root.manager()), &policies) {
             Ok(poa) => return poa,
+            // It is there, or its destruction is not complete.
             Err(CreatePoaError::AdapterAlreadyExists) => std::thread::yield_now(),
+            Err(CreatePoaError::System(exception))
+                if exception.minor == minor::ADAPTER_BEING_DESTROYED =>
+            {
+                std::thread::yield_now();
+            }
             Err(other) => panic!("{other}"),
         }
     };
@@ -123,7 +136,7 @@ fn a_poa_of_the_name_of_a_destroyed_one_is_reached() {
     for _ in 0..200 {
         // The successor is made while the predecessor is still being destroyed.
         poa = std::thread::scope(|threads| {
-            threads.spawn(|| poa.destroy());
+            threads.spawn(|| poa.destroy(false, false));
             make()
         });
         let servant = ProbeSkeleton(Arc::default());
@@ -218,7 +231,7 @@ fn shutdown_lets_nobody_wait() {
         config.hold_timeout = Duration::from_secs(3600)
     }));
     let root = s.server.root_poa().expect("it exists");
-    root.manager().hold_requests().expect("it is active");
+    root.manager().hold_requests(false).expect("it is active");
     std::thread::scope(|threads| {
         let waiting = threads.spawn(|| add(&s.object, 1, 1));
         s.server
@@ -239,9 +252,13 @@ fn a_child_has_its_own_manager_unless_it_shares_one() {
         .expect("it is free");
     assert_eq!(own.manager().state(), PoaManagerState::Holding);
     assert_eq!(shared.manager().state(), PoaManagerState::Active);
-    assert_eq!(root.find_poa("own"), Some(own.clone()));
-    own.destroy();
-    assert_eq!(root.find_poa("own"), None);
+    assert_eq!(root.find_poa("own", false), Ok(own.clone()));
+    own.destroy(false, true)
+        .expect("it is not called by a servant");
+    assert_eq!(
+        root.find_poa("own", false),
+        Err(FindPoaError::AdapterNonExistent)
+    );
     assert!(own.serve(ProbeSkeleton(Arc::default())).is_err());
 }
 

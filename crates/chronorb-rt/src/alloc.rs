@@ -4,9 +4,11 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::hint::black_box;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::System;
 
-/// The system's allocator, which also counts the allocations of each thread.
+/// The system's allocator, which also counts the allocations of each thread, and the memory that
+/// the process has.
 ///
 /// A test installs it for its program:
 ///
@@ -29,6 +31,13 @@ pub struct CountingAllocator;
 #[must_use]
 pub fn allocations() -> u64 {
     ALLOCATIONS.get()
+}
+
+/// How many octets the process has allocated and not freed, as they were asked for; always zero
+/// unless [`CountingAllocator`] is the program's global allocator.
+#[must_use]
+pub fn live_octets() -> usize {
+    LIVE_OCTETS.load(Ordering::Relaxed)
 }
 
 /// Runs `f`, which must not allocate on the calling thread.
@@ -55,32 +64,44 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
+static LIVE_OCTETS: AtomicUsize = AtomicUsize::new(0);
+
 fn count() {
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
 }
 
-// SAFETY: every method hands its arguments on to `System`, whose contract is the same. The counter
-// is constant-initialised and has no destructor, so reading it neither allocates nor fails.
+/// Counts a block, unless it is null.
+fn resized(block: *mut u8, before: usize, after: usize) -> *mut u8 {
+    if !block.is_null() {
+        LIVE_OCTETS.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+    block
+}
+
+// SAFETY: every method hands its arguments on to `System`, whose contract is the same. The counters
+// are constant-initialised and have no destructor, so using them neither allocates nor fails.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
         // SAFETY: the caller's contract.
-        unsafe { System.alloc(layout) }
+        resized(unsafe { System.alloc(layout) }, 0, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
         // SAFETY: the caller's contract.
-        unsafe { System.alloc_zeroed(layout) }
+        resized(unsafe { System.alloc_zeroed(layout) }, 0, layout.size())
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
         // SAFETY: the caller's contract.
-        unsafe { System.realloc(block, layout, size) }
+        let moved = unsafe { System.realloc(block, layout, size) };
+        resized(moved, layout.size(), size)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE_OCTETS.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's contract.
         unsafe { System.dealloc(block, layout) }
     }

@@ -13,12 +13,14 @@
 //! | time | [`Monotonic`], [`Deadline`] |
 //! | mutual exclusion without unbounded priority inversion | [`PiMutex`] |
 //! | a table that readers enter without waiting | [`Slots`] |
+//! | the same for names, by hash | [`HashIndex`] |
+//! | several look-ups at the price of one | [`epoch::enter`] |
 //! | one owner at a time, nobody waits, no wake-up is lost | [`Baton`] |
 //! | a state that threads wait on | [`Gate`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
-//! | proof that a path does not allocate | [`CountingAllocator`] |
+//! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
 //!
@@ -28,11 +30,14 @@
 mod alloc;
 mod baton;
 mod clock;
+pub mod epoch;
 mod gate;
+mod hash_index;
 mod interfaces;
 mod memory;
 mod pi_mutex;
 mod rights;
+mod row;
 mod scheduling;
 mod signal;
 mod slots;
@@ -41,16 +46,17 @@ mod sys;
 mod thread;
 mod wake;
 
-pub use alloc::{CountingAllocator, allocations, forbid};
+pub use alloc::{CountingAllocator, allocations, forbid, live_octets};
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
 pub use gate::Gate;
+pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use memory::{MemoryLockError, lock_all, page_faults};
 pub use pi_mutex::{PiMutex, PiMutexGuard, lock_operations};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use scheduling::{Policy, Scheduling, SchedulingError, current, set_current};
 pub use signal::Termination;
-pub use slots::{Full, Key, SlotRef, Slots};
+pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, list};
 pub use wake::Wake;

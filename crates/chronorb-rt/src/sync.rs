@@ -2,9 +2,9 @@
 //! standard library and of this crate, or loom's under `cfg(loom)`.
 
 #[cfg(loom)]
-pub(crate) use loom::{cell::UnsafeCell, sync::atomic};
+pub(crate) use loom::{cell::UnsafeCell, sync::atomic, thread_local};
 #[cfg(not(loom))]
-pub(crate) use {crate::pi_mutex::PiMutex as Mutex, core::sync::atomic};
+pub(crate) use {crate::pi_mutex::PiMutex as Mutex, core::sync::atomic, std::thread_local};
 
 /// `core::cell::UnsafeCell` with the interface of loom's.
 #[cfg(not(loom))]
@@ -41,3 +41,18 @@ impl<T> Mutex<T> {
         self.0.lock().expect("a panic ends the model")
     }
 }
+
+/// A function that is `const`, but for the model checker, whose primitives are made at run time.
+macro_rules! const_but_for_loom {
+    ($(#[$meta:meta])* $visibility:vis fn $name:ident() -> $result:ty $body:block) => {
+        #[cfg(not(loom))]
+        $(#[$meta])*
+        $visibility const fn $name() -> $result $body
+
+        #[cfg(loom)]
+        $(#[$meta])*
+        $visibility fn $name() -> $result $body
+    };
+}
+
+pub(crate) use const_but_for_loom;

@@ -1,10 +1,11 @@
 //! What the counting allocator sees, and the operations of this crate that must not allocate.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use chronorb_rt::{
-    Baton, CountingAllocator, Deadline, Gate, Monotonic, PiMutex, Released, Slots, Wake,
-    allocations, forbid, page_faults,
+    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, Released, Slots, Wake,
+    allocations, epoch, forbid, lock_operations, page_faults,
 };
 
 #[global_allocator]
@@ -66,12 +67,45 @@ fn the_request_path_does_not_allocate() {
 }
 
 #[test]
+fn looking_up_takes_no_lock_and_does_not_allocate() {
+    let table = Slots::new(100);
+    let index = HashIndex::new();
+    let keys: Vec<_> = (0..50).map(|value| table.insert(value).unwrap()).collect();
+    for key in &keys {
+        index.insert(key.index % 10, key.index);
+    }
+    let last = keys[49];
+    assert!(table.remove(keys[0]).was_there());
+    let before = lock_operations();
+    forbid(|| {
+        let _reading = epoch::enter();
+        let found = index.find(last.index % 10, |slot| {
+            let (key, value) = table.get_at(slot)?;
+            (*value == 49).then_some(key)
+        });
+        assert_eq!(found, Some(last));
+        assert!(table.get(keys[0]).is_none());
+        let held = table.get_held(last).unwrap();
+        assert_eq!(table.readers(last), 1);
+        assert_eq!(held.release(), None);
+        assert!(table.was_issued(keys[0]));
+        let visited = table.for_each_live(|_, value| match *value {
+            49 => ControlFlow::Break(*value),
+            _ => ControlFlow::Continue(()),
+        });
+        assert_eq!(visited, Some(49));
+        assert_eq!(index.len(), 50);
+    });
+    assert_eq!(lock_operations(), before);
+}
+
+#[test]
 fn removing_and_reinserting_does_not_allocate() {
     let table = Slots::new(8);
     let mut key = table.insert(0).unwrap();
     forbid(|| {
         for value in 1..100 {
-            assert!(table.remove(key));
+            assert!(table.remove(key).was_there());
             key = table.insert(value).unwrap();
         }
     });

@@ -86,16 +86,18 @@
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
-    Arena, Call, CdrError, Char, CompletionStatus, ConfigError, Endpoint, EndpointError, InitError,
-    Interface, Ior, LongDouble, Object, Operation, Orb, OrbConfig, RealTimeMode, Reply,
-    ReplyWriter, ResolveError, Scope, Servant, Skeleton, SystemException, SystemExceptionKind,
-    UserException, Version, minor, narrow, parse_endpoints,
+    Arena, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError, Demultiplexing,
+    Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, Object, Operation, Orb,
+    OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
+    SystemException, SystemExceptionKind, UserException, Version, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.
 pub mod prelude {
     pub use chronorb_orb::poa::{
-        IdAssignment, IdUniqueness, Lifespan, ObjectId, Poa, PoaManager, Policy, PriorityModel,
+        AdapterActivator, IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId, Poa,
+        PoaManager, Policy, PriorityModel, Refusal, RequestProcessing, ServantActivator,
+        ServantLocator, ServantRetention, ThreadModel,
     };
     pub use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
     pub use chronorb_orb::{

@@ -24,3 +24,21 @@ pub mod names {
 pub mod shapes {
     chronorb::include_idl!("shapes");
 }
+
+/// The same shapes, whose skeletons find operations in other ways.
+pub mod shapes_by {
+    /// By a search among sorted names.
+    pub mod binary_search {
+        chronorb::include_idl!("binary_search/shapes");
+    }
+
+    /// By a hash table that is made when the program runs.
+    pub mod dynamic_hash {
+        chronorb::include_idl!("dynamic_hash/shapes");
+    }
+
+    /// By a search among all names.
+    pub mod linear_search {
+        chronorb::include_idl!("linear_search/shapes");
+    }
+}

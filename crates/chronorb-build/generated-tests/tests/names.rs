@@ -1,7 +1,7 @@
 //! Names that Rust uses itself can be implemented and called.
 
-use chronorb::Skeleton;
 use chronorb::prelude::*;
+use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_generated_tests::names::lib;
 
 struct Converter;
@@ -59,6 +59,24 @@ impl lib::FromServant for Converter {
         Ok((encode, "result"))
     }
 
+    fn same<'a>(
+        &self,
+        call: &Call<'a>,
+        arena: &mut &'a [&'a str],
+        owned: &mut &'a [&'a str],
+        servant: &'a str,
+        answer: &'a str,
+        value: &mut &'a str,
+        error: &'a str,
+    ) -> Result<&'a str, lib::SameError<'a>> {
+        if arena.len() != owned.len() {
+            return Err(lib::Err_ { text: error }.into());
+        }
+        std::mem::swap(arena, owned);
+        *owned = call.slice(&[servant, answer])?;
+        Ok(std::mem::replace(value, answer))
+    }
+
     fn renamed(&self, _: &Call<'_>) -> Result<(), SystemException> {
         Ok(())
     }
@@ -72,4 +90,34 @@ fn types_named_like_those_of_the_library_are_told_from_them() {
     assert_eq!(lib::Err_ { text: "why" }.to_string(), "err (text: \"why\")");
     let error: lib::ConvertError<'_> = lib::System { n: 4 }.into();
     assert_eq!(error.to_string(), "system (n: 4)");
+}
+
+#[test]
+fn parameters_named_like_what_the_generated_code_uses_are_passed() {
+    for collocation in [Collocation::Off, Collocation::Direct] {
+        let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
+            .map(str::to_owned)
+            .to_vec();
+        let mut config = OrbConfig::read(&mut args).expect("the options are correct");
+        config.collocation = collocation;
+        let orb = Orb::with_config(config).expect("an ORB");
+        let root = orb.root_poa().expect("a root POA");
+        let skeleton = lib::FromSkeleton::new(Converter);
+        let from = lib::From::unchecked_narrow(&root.serve(skeleton).expect("served"));
+        root.manager().activate().expect("active");
+
+        let strings = |items: &[&str]| items.iter().map(|&s| s.into()).collect::<Vec<String>>();
+        let (mut arena, mut owned) = (strings(&["a"]), strings(&["o"]));
+        let mut value = "value".to_owned();
+        let result = from.same(&mut arena, &mut owned, "servant", "answer", &mut value, "");
+        assert_eq!(result.expect("called"), "value");
+        assert_eq!((arena, value.as_str()), (strings(&["o"]), "answer"));
+        assert_eq!(owned, ["servant", "answer"]);
+
+        let error = from.same(&mut vec![], &mut owned, "", "", &mut value, "lengths");
+        let error = error.expect_err("an exception");
+        assert_eq!(error.to_string(), "err (text: \"lengths\")");
+        assert_eq!(from.clone(lib::Default::Clone), Ok(lib::Default::Clone));
+        orb.shutdown(true).expect("shut down");
+    }
 }

@@ -1,10 +1,14 @@
 //! What the skeletons of unusual interfaces answer to.
 
+use std::any::TypeId;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, Skeleton};
+use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_generated_tests::shapes::{
     Bottom, BottomServant, BottomSkeleton, Empty, EmptyServant, EmptySkeleton, Left, LeftServant,
-    Outer, OuterBuf, Right, RightServant, Top, TopServant, outer,
+    Outer, OuterBuf, Right, RightServant, Top, TopServant, TopSkeleton, outer,
 };
 
 struct Servant;
@@ -59,12 +63,60 @@ fn a_skeleton_is_of_its_interface_and_of_every_base() {
 }
 
 #[test]
+fn skeletons_of_one_servant_have_one_identity() {
+    let servant = Arc::new(Servant);
+    let skeleton = BottomSkeleton::from_arc(servant.clone());
+    let same = BottomSkeleton::from_arc(servant.clone());
+    let as_another = EmptySkeleton::from_arc(servant);
+    assert_eq!(skeleton.identity(), same.identity());
+    assert_eq!(skeleton.identity(), as_another.identity());
+    assert_ne!(skeleton.identity(), BottomSkeleton::new(Servant).identity());
+}
+
+#[test]
+fn a_skeleton_gives_its_servant_as_one_of_its_interface_and_of_every_base() {
+    fn servant_as<S: 'static>(skeleton: &dyn Skeleton) -> Option<&S> {
+        let servant = skeleton.servant_as(TypeId::of::<S>())?;
+        Some(servant.downcast_ref().expect("of the type"))
+    }
+    let skeleton = BottomSkeleton::new(Servant);
+    assert!(servant_as::<Arc<dyn BottomServant>>(&skeleton).is_some());
+    assert!(servant_as::<Arc<dyn LeftServant>>(&skeleton).is_some());
+    assert!(servant_as::<Arc<dyn RightServant>>(&skeleton).is_some());
+    assert!(servant_as::<Arc<dyn TopServant>>(&skeleton).is_some());
+    assert!(servant_as::<Arc<dyn EmptyServant>>(&skeleton).is_none());
+    assert!(servant_as::<Arc<Servant>>(&skeleton).is_none());
+}
+
+/// Tells whether it is called by the thread that made it.
+struct Witness(ThreadId);
+
+impl TopServant for Witness {
+    fn on_top(&self, call: &Call<'_>, n: i32) -> Result<i32, SystemException> {
+        assert_eq!(call.operation(), b"on_top");
+        let is_same = thread::current().id() == self.0;
+        Ok(if is_same { n } else { -n })
+    }
+}
+
+#[test]
+fn a_direct_call_is_made_by_the_thread_of_the_client() {
+    for (collocation, expected) in [(Collocation::Off, -1), (Collocation::Direct, 1)] {
+        let mut config = config();
+        config.collocation = collocation;
+        let orb = Orb::with_config(config).expect("an ORB");
+        let root = orb.root_poa().expect("a root POA");
+        let witness = Witness(thread::current().id());
+        let object = root.serve(TopSkeleton::new(witness)).expect("served");
+        root.manager().activate().expect("active");
+        assert_eq!(Top::unchecked_narrow(&object).on_top(1), Ok(expected));
+        orb.shutdown(true).expect("shut down");
+    }
+}
+
+#[test]
 fn a_base_that_is_reached_by_two_ways_is_called_once() {
-    let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
-        .map(str::to_owned)
-        .to_vec();
-    let config = OrbConfig::read(&mut args).expect("the options are correct");
-    let orb = Orb::with_config(config).expect("an ORB");
+    let orb = Orb::with_config(config()).expect("an ORB");
     let root = orb.root_poa().expect("a root POA");
     let object = root.serve(BottomSkeleton::new(Servant)).expect("served");
     root.manager().activate().expect("active");
@@ -96,4 +148,11 @@ fn types_inside_types_stand_in_modules_of_their_name() {
     };
     let owned: OuterBuf = view.to_owned();
     assert_eq!(owned.as_view(), view);
+}
+
+fn config() -> OrbConfig {
+    let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
+        .map(str::to_owned)
+        .to_vec();
+    OrbConfig::read(&mut args).expect("the options are correct")
 }

@@ -1,13 +1,15 @@
 //! The typed object reference: what clients call.
 
-use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
-use proc_macro2::TokenStream;
+use chronorb_idl::model::{DefId, DefKind, Interface, ParamMode, Type};
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::codec::{Form, Place};
-use super::context::{Context, ident, rt, suffixed};
+use super::context::{Context, ident, rt};
+use super::direct::{direct, new_name};
+use super::signature::Signature;
 use super::types::Lifetime;
-use crate::names::Method;
+use crate::names::{Method, MethodParam};
 use crate::shape;
 
 pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
@@ -16,7 +18,9 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
     let name = context.ident(id);
     let repository_id = &context.model.get(id).repository_id;
     let methods = context.names.all_methods(id, interface);
-    let methods = methods.iter().map(|method| self::methods(context, method));
+    let methods = methods
+        .iter()
+        .map(|method| self::methods(context, id, method));
     let bases = interface.all_bases.iter().map(|&base| {
         let base = context.path(base, "");
         quote! {
@@ -96,92 +100,107 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
 }
 
 /// The plain method, and where a result borrows its twin `_in`.
-fn methods(context: Context<'_>, method: &Method<'_>) -> TokenStream {
-    let doc = context.doc(method.doc, &format!("IDL {}.", method.what));
+///
+/// The code for what a base declares stands in the base alone, in functions that take the object:
+/// the derived handles call those too.
+fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
+    let plain = Signature::plain(context, method);
+    let twin = (!method.oneway && method.has_twin(context.model))
+        .then(|| Signature::twin(context, method));
+    let home = if context.has_derived(method.interface) {
+        Home::Function
+    } else {
+        Home::Handle
+    };
+    let plain_body = plain_body(context, method, home);
+    let twin_body = invocation(context, method, home, Form::View);
+    if home == Home::Handle {
+        let plain = plain.method(&plain_body);
+        let twin = twin.map(|twin| twin.method(&twin_body));
+        return quote! { #plain #twin };
+    }
+
+    let base = context.path(method.interface, "");
+    let methods = [Some(&plain), twin.as_ref()].into_iter().flatten();
+    let methods = methods.map(|signature| signature.method(&signature.call(&base)));
+    let functions = (method.interface == id).then(|| {
+        let object = method.fresh("object");
+        let plain = plain.function(&object, &plain_body);
+        let twin = twin.as_ref().map(|twin| twin.function(&object, &twin_body));
+        quote! { #plain #twin }
+    });
+    quote! { #(#methods)* #functions }
+}
+
+/// Where the code of a method stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Home {
+    /// In a method of the handle.
+    Handle,
+    /// In a function of the handle, whose first parameter is the object.
+    Function,
+}
+
+impl Home {
+    fn object(self, method: &Method<'_>) -> TokenStream {
+        match self {
+            Self::Handle => quote! { self.object },
+            Self::Function => {
+                let object = method.fresh("object");
+                quote! { #object }
+            }
+        }
+    }
+}
+
+/// The plain method's body.
+fn plain_body(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
+    if method.oneway {
+        return oneway(context, method, home);
+    }
     let rt = rt();
-    let name = method.ident();
-    let params = params(context, method, Form::Owned);
-    let output = context.output_type(method, Form::Owned, Lifetime::Elided);
-    let error = context.error_type(method, Form::Owned, Lifetime::Elided);
     let scope = method.fresh("scope");
     let takes_owned = method
-        .params
-        .iter()
-        .any(|param| param.mode == ParamMode::InOut && shape::has_twin(context.model, param.ty));
-    let body = if method.oneway {
-        oneway(context, method)
-    } else if method.has_twin(context.model) && !takes_owned {
-        let body = through_twin(context, method);
-        quote! { #rt::Scope::with(|#scope| #body) }
+        .inouts()
+        .any(|param| shape::has_twin(context.model, param.ty));
+    let direct = direct(context, method, &home.object(method));
+    let marshalled = if method.has_twin(context.model) && !takes_owned {
+        through_twin(context, method, home)
     } else {
-        let body = invocation(context, method, Form::Owned);
-        quote! { #rt::Scope::with(|#scope| #body) }
+        invocation(context, method, home, Form::Owned)
     };
-    let twin = (!method.oneway && method.has_twin(context.model)).then(|| twin(context, method));
     quote! {
-        #doc
-        pub fn #name(&self, #(#params),*) -> ::core::result::Result<#output, #error> {
-            #body
-        }
-
-        #twin
+        #rt::Scope::with(|#scope| {
+            #direct
+            #marshalled
+        })
     }
 }
 
-/// The method whose results borrow from the scope.
-fn twin(context: Context<'_>, method: &Method<'_>) -> TokenStream {
+fn oneway(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
     let rt = rt();
-    let plain = &method.rust_name;
-    let doc = format!(
-        " As [`{plain}`](Self::{plain}), with results that borrow from the scope: \
-         nothing is allocated."
-    );
-    let name = suffixed(&method.ident(), "_in");
-    let scope = method.fresh("scope");
-    let params = params(context, method, Form::View);
-    let output = context.output_type(method, Form::View, Lifetime::S);
-    let error = context.error_type(method, Form::View, Lifetime::S);
-    let body = invocation(context, method, Form::View);
-    quote! {
-        #[doc = #doc]
-        pub fn #name<'s>(
-            &self,
-            #scope: &'s mut #rt::Scope,
-            #(#params),*
-        ) -> ::core::result::Result<#output, #error> {
-            #body
-        }
-    }
-}
-
-fn params(context: Context<'_>, method: &Method<'_>, form: Form) -> Vec<TokenStream> {
-    let params = method.inputs().map(|param| {
-        let name = ident(&param.rust_name);
-        let ty = if param.mode == ParamMode::In {
-            context.parameter(param.ty, Lifetime::Elided)
-        } else {
-            let ty = context.output(param.ty, form, Lifetime::S);
-            quote! { &mut #ty }
-        };
-        quote! { #name: #ty }
-    });
-    params.collect()
-}
-
-fn oneway(context: Context<'_>, method: &Method<'_>) -> TokenStream {
-    let rt = rt();
+    let object = home.object(method);
     let wire_name = &method.wire_name;
     let arguments = arguments(context, method, Form::Owned);
     quote! {
-        self.object.invoke_oneway(&#rt::Operation::oneway(#wire_name), #arguments)
+        #object.invoke_oneway(&#rt::Operation::oneway(#wire_name), #arguments)
     }
 }
 
 /// Calls the twin, and copies what comes back.
-fn through_twin(context: Context<'_>, method: &Method<'_>) -> TokenStream {
-    let twin = suffixed(&method.ident(), "_in");
-    let scope = method.fresh("scope");
-    let arguments = method.inputs().map(|param| ident(&param.rust_name));
+fn through_twin(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
+    let twin = Signature::twin(context, method);
+    let arguments = &twin.names;
+    let call = match home {
+        Home::Handle => {
+            let name = &twin.name;
+            quote! { self.#name(#(#arguments),*) }
+        }
+        Home::Function => {
+            let (name, object) = (twin.function_name(), home.object(method));
+            quote! { Self::#name(#object, #(#arguments),*) }
+        }
+    };
     let map_error = context
         .has_variable_error(method)
         .then(|| quote! { .map_err(|error| error.to_owned()) });
@@ -196,18 +215,17 @@ fn through_twin(context: Context<'_>, method: &Method<'_>) -> TokenStream {
         .collect();
     let owned = context.output_expression(method, Form::Owned, &owned);
     quote! {
-        {
-            let #pattern = self.#twin(#scope, #(#arguments),*)#map_error?;
-            Ok(#owned)
-        }
+        let #pattern = #call #map_error?;
+        Ok(#owned)
     }
 }
 
 /// Sends the request, and decodes the reply into results of the form.
-fn invocation(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
+fn invocation(context: Context<'_>, method: &Method<'_>, home: Home, form: Form) -> TokenStream {
     let rt = rt();
     let d = method.fresh("d");
     let scope = method.fresh("scope");
+    let object = home.object(method);
     let wire_name = &method.wire_name;
     let arguments = arguments(context, method, form);
     let lifetime = match form {
@@ -215,38 +233,22 @@ fn invocation(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStr
         Form::Owned => Lifetime::Elided,
     };
 
-    let result = method.values();
-    let result = result.first().filter(|_| method.result.is_some());
-    let outputs = method.params.iter().filter(|p| p.mode != ParamMode::In);
-    let outputs: Vec<(&str, &Type)> = result
-        .copied()
-        .into_iter()
-        .chain(outputs.map(|p| (p.rust_name.as_str(), p.ty)))
-        .collect();
     // An inout has the name of the place that it goes to, so it waits in a
     // variable of another: all is decoded before any of them changes.
-    let inouts: Vec<_> = method
-        .params
-        .iter()
-        .filter(|param| param.mode == ParamMode::InOut)
-        .collect();
-    let is_inout = |name: &str| inouts.iter().any(|param| param.rust_name == name);
     let local = |name: &str| {
-        if is_inout(name) {
-            method.fresh(&format!("new_{name}"))
-        } else {
-            ident(name)
-        }
+        let inout = method.inouts().find(|param| param.rust_name == name);
+        inout.map_or_else(|| ident(name), |param| new_name(method, param))
     };
+    let outputs = method.outputs();
     let decoded = outputs.iter().map(|(name, ty)| {
         let name = local(name);
         let decode = context.decode_value(ty, &d);
         let ty = context.value(ty, lifetime);
         quote! { let #name: #ty = #decode.map_err(#rt::reply_error)?; }
     });
-    let assigned = inouts.iter().map(|param| {
+    let assigned = method.inouts().map(|param| {
         let place = ident(&param.rust_name);
-        let new = local(&param.rust_name);
+        let new = new_name(method, param);
         let value = context.result(param.ty, &quote! { #new }, form);
         quote! { *#place = #value; }
     });
@@ -261,7 +263,7 @@ fn invocation(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStr
     let value = context.output_expression(method, form, &values);
     let exceptions = exceptions(context, method, form);
     quote! {
-        match self.object.invoke(#scope, &#rt::Operation::twoway(#wire_name), #arguments)? {
+        match #object.invoke(#scope, &#rt::Operation::twoway(#wire_name), #arguments)? {
             #rt::Reply::Normal(mut #d) => {
                 let #d = &mut #d;
                 #(#decoded)*
@@ -308,22 +310,9 @@ fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStr
 fn arguments(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
     let rt = rt();
     let e = method.fresh("e");
-    let arguments = method.inputs().map(|param| {
-        let name = ident(&param.rust_name);
-        if param.mode == ParamMode::InOut {
-            let is_reference = shape::is_reference(context.model, param.ty);
-            let form = if is_reference { Form::Owned } else { form };
-            let place = Place::reference(quote! { #name });
-            let encode = context.encode(param.ty, &place, form, &e);
-            return quote! { let #name = &*#name; #encode };
-        }
-        let place = if context.is_by_reference(param.ty) {
-            Place::reference(quote! { #name })
-        } else {
-            Place::value(quote! { #name })
-        };
-        context.encode(param.ty, &place, Form::View, &e)
-    });
+    let arguments = method
+        .inputs()
+        .map(|param| encode_input(context, param, form, &e));
     quote! {
         &|#e: &mut #rt::Encoder<'_>| {
             #(#arguments)*
@@ -332,10 +321,43 @@ fn arguments(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStre
     }
 }
 
+/// A statement that encodes an argument into `e`; an inout is a place of the form.
+pub(super) fn encode_input(
+    context: Context<'_>,
+    param: &MethodParam<'_>,
+    form: Form,
+    e: &Ident,
+) -> TokenStream {
+    let name = ident(&param.rust_name);
+    if param.mode == ParamMode::InOut {
+        let is_reference = shape::is_reference(context.model, param.ty);
+        let form = if is_reference { Form::Owned } else { form };
+        let place = Place::reference(quote! { #name });
+        let encode = context.encode(param.ty, &place, form, e);
+        return quote! { let #name = &*#name; #encode };
+    }
+    let place = if context.is_by_reference(param.ty) {
+        Place::reference(quote! { #name })
+    } else {
+        Place::value(quote! { #name })
+    };
+    context.encode(param.ty, &place, Form::View, e)
+}
+
 impl Context<'_> {
-    /// A decoded value in the form that a method returns it in; a reference is
-    /// owned as decoded.
-    fn result(self, ty: &Type, value: &TokenStream, form: Form) -> TokenStream {
+    /// Whether another interface is derived from this one.
+    fn has_derived(self, id: DefId) -> bool {
+        self.model
+            .iter()
+            .any(|(_, definition)| match &definition.kind {
+                DefKind::Interface(interface) => interface.all_bases.contains(&id),
+                _ => false,
+            })
+    }
+
+    /// A view in the form that a method returns it in; a reference is owned
+    /// already.
+    pub(super) fn result(self, ty: &Type, value: &TokenStream, form: Form) -> TokenStream {
         if form == Form::Owned && shape::has_twin(self.model, ty) {
             self.to_owned(ty, &Place::value(value.clone()))
         } else {

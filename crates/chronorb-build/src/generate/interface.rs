@@ -155,25 +155,17 @@ impl Method<'_> {
 
     /// A name for something generated that no parameter has.
     pub(super) fn fresh(&self, name: &str) -> Ident {
-        fresh(name, &[self])
+        let is_taken = |name: &str| self.params.iter().any(|p| p.rust_name == name);
+        let mut name = name.to_owned();
+        while is_taken(&name) {
+            name.push('_');
+        }
+        format_ident!("{name}")
     }
 
     pub(super) fn inputs(&self) -> impl Iterator<Item = &MethodParam<'_>> {
         self.params.iter().filter(|p| p.mode != ParamMode::Out)
     }
-}
-
-/// A name for something generated that no parameter of the methods has.
-pub(super) fn fresh(name: &str, methods: &[&Method<'_>]) -> Ident {
-    let mut name = name.to_owned();
-    let is_taken = |name: &str| {
-        let mut params = methods.iter().flat_map(|method| &method.params);
-        params.any(|param| param.rust_name == name)
-    };
-    while is_taken(&name) {
-        name.push('_');
-    }
-    format_ident!("{name}")
 }
 
 /// The struct for more than three results and outs, and its owned twin.

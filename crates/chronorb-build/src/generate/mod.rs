@@ -4,6 +4,8 @@ mod codec;
 mod consts;
 mod context;
 mod convert;
+mod demux;
+mod direct;
 mod doc;
 mod enums;
 mod error;
@@ -12,6 +14,7 @@ mod interface;
 mod limits;
 mod raises;
 mod servant;
+mod signature;
 mod skeleton;
 mod structs;
 mod types;
@@ -23,6 +26,7 @@ use quote::{format_ident, quote};
 pub use error::GenerateError;
 
 use crate::names::{self, Names};
+use crate::operation_demux::OperationDemux;
 use context::Context;
 
 /// What [`generate`] can be told.
@@ -31,6 +35,8 @@ use context::Context;
 pub struct GenerateOptions {
     /// Leaves out the documentation comments of the IDL.
     pub disable_comments: bool,
+    /// How skeletons find operations.
+    pub operation_demux: OperationDemux,
 }
 
 /// The Rust text for all definitions of a model, those of included files too.
@@ -169,7 +175,7 @@ fn spaced(text: &str) -> String {
         spaced.push('\n');
         let next = lines.peek().map_or("", |next| next.trim_start());
         let ends_item = line.trim_start() == "}" || line.ends_with("{}") || line.ends_with(';');
-        let begins_item = ["#[", "///", "fn ", "impl", "pub "]
+        let begins_item = ["#[", "///", "fn ", "impl", "pub ", "pub("]
             .iter()
             .any(|start| next.starts_with(start));
         if ends_item && begins_item {

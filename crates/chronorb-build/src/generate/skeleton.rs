@@ -1,58 +1,75 @@
 //! The skeleton: from a request on the wire to a method of the servant.
 
-use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
+use chronorb_idl::model::{DefId, Interface, ParamMode};
 use proc_macro2::{Ident, Literal, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::codec::{Form, Place};
 use super::context::{Context, ident, rt, suffixed};
-use super::interface::fresh;
+use super::demux::demux;
 use super::types::Lifetime;
 use crate::names::Method;
-use crate::perfect_hash;
 use crate::shape;
-
-/// Up to so many operations are told apart by comparing their names.
-const FEW: usize = 4;
 
 pub(super) fn skeleton(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let rt = rt();
     let handle = context.ident(id);
     let name = suffixed(&handle, "Skeleton");
     let servant = suffixed(&handle, "Servant");
+    let debug_name = name.to_string();
     let doc = format!(" Dispatches requests for the interface [`{handle}`] to its servant.");
     let repository_id = &context.model.get(id).repository_id;
     let ids = interface.all_bases.iter().chain([&id]);
     let ids = ids.map(|&id| &context.model.get(id).repository_id);
     let methods = context.names.all_methods(id, interface);
-    let locals = Locals::new(context, &methods);
-    let Locals {
-        s,
-        call,
-        operation,
-        d,
-        reply,
-    } = &locals;
-    let body = body(context, &methods, &locals);
+    let s = context.type_parameter("S");
+    let arms = methods.iter().map(|method| {
+        let base = context.path(method.interface, "Skeleton");
+        let function = function_name(method);
+        quote! { #base::<#s>::#function(&self.0, call, d, reply), }
+    });
+    let arms: Vec<_> = arms.collect();
+    let body = demux(context, &methods, &arms);
+    let own = context.names.own_methods(id);
+    let functions = own.iter().map(|method| function(context, method, &s));
+    // An operation that a base declares is called directly as one of the base.
+    let servants = [id].into_iter().chain(interface.all_bases.iter().copied());
+    let servants: Vec<_> = servants
+        .map(|id| {
+            let path = context.path(id, "Servant");
+            quote! { ::std::sync::Arc<dyn #path> }
+        })
+        .collect();
+    let clones = servants.iter().map(|_| quote! { servant.clone() });
+    let places: Vec<_> = (1..=servants.len())
+        .map(Literal::usize_unsuffixed)
+        .collect();
     quote! {
         #[doc = #doc]
-        #[derive(Debug)]
-        pub struct #name<#s>(::std::sync::Arc<#s>);
+        pub struct #name<#s>(::std::sync::Arc<#s>, #(#servants),*);
 
         impl<#s: #servant> #name<#s> {
             #[doc = " A skeleton for this servant."]
             pub fn new(servant: #s) -> Self {
-                Self(::std::sync::Arc::new(servant))
+                Self::from_arc(::std::sync::Arc::new(servant))
             }
 
             #[doc = " A skeleton for a servant that is shared with others."]
             pub fn from_arc(servant: ::std::sync::Arc<#s>) -> Self {
-                Self(servant)
+                Self(#(#clones,)* servant)
             }
 
             #[doc = " The servant."]
             pub fn servant(&self) -> &#s {
                 &self.0
+            }
+
+            #(#functions)*
+        }
+
+        impl<#s: ::core::fmt::Debug> ::core::fmt::Debug for #name<#s> {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_tuple(#debug_name).field(&self.0).finish()
             }
         }
 
@@ -65,12 +82,28 @@ pub(super) fn skeleton(context: Context<'_>, id: DefId, interface: &Interface) -
                 ::core::matches!(id, #(#ids)|*)
             }
 
+            fn identity(&self) -> usize {
+                ::std::sync::Arc::as_ptr(&self.0).addr()
+            }
+
+            fn servant_as(
+                &self,
+                servant: ::core::any::TypeId,
+            ) -> ::core::option::Option<&dyn ::core::any::Any> {
+                #(
+                    if servant == ::core::any::TypeId::of::<#servants>() {
+                        return Some(&self.#places);
+                    }
+                )*
+                None
+            }
+
             fn dispatch<'a>(
                 &self,
-                #call: &#rt::Call<'a>,
-                #operation: &[u8],
-                #d: &mut #rt::Decoder<'a>,
-                #reply: &mut #rt::ReplyWriter<'_>,
+                call: &#rt::Call<'a>,
+                operation: &[u8],
+                d: &mut #rt::Decoder<'a>,
+                reply: &mut #rt::ReplyWriter<'_>,
             ) -> ::core::result::Result<(), #rt::SystemException> {
                 #body
             }
@@ -78,81 +111,25 @@ pub(super) fn skeleton(context: Context<'_>, id: DefId, interface: &Interface) -
     }
 }
 
-/// The servant's type, and the names of the parameters of `dispatch`; no
-/// parameter of an operation, which becomes a variable in it, has one of them.
-struct Locals {
-    s: Ident,
-    call: Ident,
-    operation: Ident,
-    d: Ident,
-    reply: Ident,
-}
-
-impl Locals {
-    fn new(context: Context<'_>, methods: &[&Method<'_>]) -> Self {
-        Self {
-            s: context.type_parameter("S"),
-            call: fresh("call", methods),
-            operation: fresh("operation", methods),
-            d: fresh("d", methods),
-            reply: fresh("reply", methods),
-        }
-    }
-}
-
-/// Finds the operation, by a perfect hash where there are more than a few.
-fn body(context: Context<'_>, methods: &[&Method<'_>], locals: &Locals) -> TokenStream {
-    let rt = rt();
-    let operation = &locals.operation;
-    let arms = methods.iter().map(|method| arm(context, method, locals));
-    let names: Vec<_> = methods.iter().map(|method| &method.wire_name).collect();
-    let hash = if methods.len() > FEW {
-        perfect_hash::find(&names)
-    } else {
-        None
-    };
-    let Some(hash) = hash else {
-        let names = names
-            .iter()
-            .map(|name| Literal::byte_string(name.as_bytes()));
-        return quote! {
-            match #operation {
-                #(#names => #arms)*
-                _ => Err(#rt::bad_operation()),
-            }
-        };
-    };
-    let seed = Literal::u64_unsuffixed(hash.seed);
-    let slots = hash.slots.iter().map(|slot| {
-        if *slot == perfect_hash::EMPTY {
-            quote! { #rt::OperationTable::EMPTY }
-        } else {
-            let slot = Literal::u16_unsuffixed(*slot);
-            quote! { #slot }
-        }
-    });
-    let numbers = (0..methods.len()).map(Literal::usize_unsuffixed);
-    quote! {
-        static OPERATIONS: #rt::OperationTable =
-            #rt::OperationTable::new(#seed, &[#(#slots),*], &[#(#names),*]);
-        match OPERATIONS.find(#operation) {
-            #(Some(#numbers) => #arms)*
-            _ => Err(#rt::bad_operation()),
-        }
-    }
+/// Where the code of a method stands: once, for the skeletons of derived interfaces too.
+fn function_name(method: &Method<'_>) -> Ident {
+    format_ident!("__{}", method.rust_name)
 }
 
 /// Decodes the arguments, calls the servant, encodes the reply.
-fn arm(context: Context<'_>, method: &Method<'_>, locals: &Locals) -> TokenStream {
-    let Locals {
-        s, call, d, reply, ..
-    } = locals;
+fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream {
+    let rt = rt();
+    let function = function_name(method);
+    let object = method.fresh("servant");
+    let call = method.fresh("call");
+    let d = method.fresh("d");
+    let reply = method.fresh("reply");
     let servant = context.path(method.interface, "Servant");
     let name = method.ident();
     let decoded = method.inputs().map(|param| {
         let name = ident(&param.rust_name);
         let mutable = (param.mode == ParamMode::InOut).then(|| quote! { mut });
-        let decode = context.decode_value(param.ty, d);
+        let decode = context.decode_value(param.ty, &d);
         let ty = context.value(param.ty, Lifetime::A);
         quote! { let #mutable #name: #ty = #decode?; }
     });
@@ -174,12 +151,17 @@ fn arm(context: Context<'_>, method: &Method<'_>, locals: &Locals) -> TokenStrea
         .map(|name| quote! { #name })
         .collect();
     let pattern = context.output_expression(method, Form::View, &values);
-    let encode = encode(context, method, reply);
-    let errors = errors(context, method, reply);
+    let encode = encode(context, method, &reply);
+    let errors = errors(context, method, &reply);
     quote! {
-        {
+        pub(crate) fn #function<'a>(
+            #object: &#s,
+            #call: &#rt::Call<'a>,
+            #d: &mut #rt::Decoder<'a>,
+            #reply: &mut #rt::ReplyWriter<'_>,
+        ) -> ::core::result::Result<(), #rt::SystemException> {
             #(#decoded)*
-            match <#s as #servant>::#name(&self.0, #call, #(#arguments),*) {
+            match <#s as #servant>::#name(#object, #call, #(#arguments),*) {
                 Ok(#pattern) => { #encode }
                 #errors
             }
@@ -191,14 +173,7 @@ fn arm(context: Context<'_>, method: &Method<'_>, locals: &Locals) -> TokenStrea
 fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStream {
     let rt = rt();
     let e = method.fresh("e");
-    let values = method.values();
-    let result = values.first().filter(|_| method.result.is_some());
-    let outputs = method.params.iter().filter(|p| p.mode != ParamMode::In);
-    let outputs: Vec<(&str, &Type)> = result
-        .copied()
-        .into_iter()
-        .chain(outputs.map(|p| (p.rust_name.as_str(), p.ty)))
-        .collect();
+    let outputs = method.outputs();
     if outputs.is_empty() {
         return quote! { #reply.normal()?; Ok(()) };
     }

@@ -40,16 +40,25 @@ impl<'m> Method<'m> {
         result.into_iter().chain(outs).collect()
     }
 
-    /// The types of all that comes back: result, outs and inouts.
-    fn returned(&self) -> impl Iterator<Item = &'m Type> {
+    /// All that comes back, with the names: result, outs and inouts, as they stand in the reply.
+    pub(crate) fn outputs(&self) -> Vec<(&str, &'m Type)> {
+        let values = self.values();
+        let result = values.first().filter(|_| self.result.is_some());
         let params = self.params.iter().filter(|p| p.mode != ParamMode::In);
-        self.result.into_iter().chain(params.map(|p| p.ty))
+        let params = params.map(|p| (p.rust_name.as_str(), p.ty));
+        result.copied().into_iter().chain(params).collect()
+    }
+
+    pub(crate) fn inouts(&self) -> impl Iterator<Item = &MethodParam<'m>> {
+        self.params.iter().filter(|p| p.mode == ParamMode::InOut)
     }
 
     /// Whether a result borrows from the reply, so that the handle has the
     /// method twice: owned, and borrowed with the suffix `_in`.
     pub(crate) fn has_twin(&self, model: &Model) -> bool {
-        self.returned().any(|ty| shape::has_twin(model, ty))
+        self.outputs()
+            .iter()
+            .any(|(_, ty)| shape::has_twin(model, ty))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use chronorb_cdr::{CdrError, Encoder};
+use chronorb_cdr::{CdrError, Decoder, Encoder, Endian, TextForm};
 use chronorb_giop::contexts;
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
@@ -15,12 +15,13 @@ use chronorb_giop::{
 use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
+use super::collocated;
 use super::connection::Failure;
 use crate::call::Operation;
 use crate::object::Object;
 use crate::scope::{Answer, Scope};
 
-type Arguments<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
+pub(super) type Arguments<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
 
 /// Calls an operation; the answer's octets stay in the scope's reply frame.
 pub(crate) fn invoke(
@@ -29,14 +30,7 @@ pub(crate) fn invoke(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
-    let mut call = Ongoing::begin(object)?;
-    loop {
-        let binding = binding::bind(object, call.deadline)?;
-        let outcome = exchange(&binding, scope, operation, arguments, call.deadline);
-        if let ControlFlow::Break(result) = call.follow(&binding, outcome) {
-            return result;
-        }
-    }
+    Ongoing::begin(object)?.run(scope, operation, arguments)
 }
 
 /// Calls a oneway operation.
@@ -62,7 +56,7 @@ pub(crate) fn invoke_oneway(
 }
 
 /// What a server's reply asks for.
-enum Outcome {
+pub(super) enum Outcome {
     Answer(Answer),
     Exception(SystemException),
     Forward(Ior),
@@ -86,6 +80,40 @@ impl<'o> Ongoing<'o> {
             forwards: 0,
             repeats: 0,
         })
+    }
+
+    /// Tries until there is an answer.
+    fn run(
+        mut self,
+        scope: &mut Scope,
+        operation: &Operation,
+        arguments: Arguments<'_>,
+    ) -> Result<Answer, SystemException> {
+        if let Some(key) = self.object.key_within()
+            && let Some(outcome) =
+                collocated::exchange(self.object, key, scope, operation, arguments, self.deadline)
+        {
+            return match outcome? {
+                Outcome::Answer(answer) => Ok(answer),
+                Outcome::Exception(exception) => Err(exception),
+                Outcome::Addressing(_) => Err(inv_objref()),
+                Outcome::Forward(ior) => {
+                    let target = self.forwarded(ior)?;
+                    let onward = Ongoing {
+                        object: &target,
+                        ..self
+                    };
+                    onward.run(scope, operation, arguments)
+                }
+            };
+        }
+        loop {
+            let binding = binding::bind(self.object, self.deadline)?;
+            let outcome = exchange(&binding, scope, operation, arguments, self.deadline);
+            if let ControlFlow::Break(result) = self.follow(&binding, outcome) {
+                return result;
+            }
+        }
     }
 
     /// Ends the call, or prepares the next attempt.
@@ -119,19 +147,23 @@ impl<'o> Ongoing<'o> {
     }
 
     fn forward(&mut self, ior: Ior) -> ControlFlow<Result<Answer, SystemException>> {
-        self.forwards += 1;
-        if self.forwards > MAX_FORWARDS {
-            let kind = SystemExceptionKind::Transient;
-            return ControlFlow::Break(Err(SystemException::no(kind, minor::FORWARD_LOOP)));
-        }
-        let core = self.object.core();
-        let forwarded = Object::from_ior(core, ior)
-            .ok_or_else(inv_objref)
+        let forwarded = self
+            .forwarded(ior)
             .and_then(|target| binding::forward(self.object, target, self.deadline));
         match forwarded {
             Ok(()) => ControlFlow::Continue(()),
             Err(exception) => ControlFlow::Break(Err(exception)),
         }
+    }
+
+    /// The object that a server named instead.
+    fn forwarded(&mut self, ior: Ior) -> Result<Object, SystemException> {
+        self.forwards += 1;
+        if self.forwards > MAX_FORWARDS {
+            let kind = SystemExceptionKind::Transient;
+            return Err(SystemException::no(kind, minor::FORWARD_LOOP));
+        }
+        Object::from_ior(self.object.core(), ior).ok_or_else(inv_objref)
     }
 
     /// Where a forwarded target fails before it began, the original one is asked again.
@@ -277,23 +309,31 @@ fn read_reply(
     if header.request_id != request_id {
         return Ok(None);
     }
+    read_status(header.status, &mut d, text, message.endian).map(Some)
+}
+
+/// Reads what follows the header of a reply.
+pub(super) fn read_status(
+    status: ReplyStatus,
+    d: &mut Decoder<'_>,
+    text: TextForm,
+    endian: Endian,
+) -> Result<Outcome, CdrError> {
     let answer = |exception| Answer {
         exception,
         body: d.position(),
-        endian: message.endian,
+        endian,
         text,
     };
-    Ok(Some(match header.status {
+    Ok(match status {
         ReplyStatus::NoException => Outcome::Answer(answer(false)),
         ReplyStatus::UserException => Outcome::Answer(answer(true)),
-        ReplyStatus::SystemException => Outcome::Exception(SystemException::decode(&mut d)?),
+        ReplyStatus::SystemException => Outcome::Exception(SystemException::decode(d)?),
         ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
-            Outcome::Forward(Ior::decode(&mut d)?)
+            Outcome::Forward(Ior::decode(d)?)
         }
-        ReplyStatus::NeedsAddressingMode => {
-            Outcome::Addressing(AddressingDisposition::decode(&mut d)?)
-        }
-    }))
+        ReplyStatus::NeedsAddressingMode => Outcome::Addressing(AddressingDisposition::decode(d)?),
+    })
 }
 
 fn inv_objref() -> SystemException {

@@ -1,9 +1,11 @@
 //! The client's half of the way of a request: binding, connection, exchange.
 
 mod binding;
+mod collocated;
 mod connection;
 mod invocation;
 
+pub(crate) use collocated::direct;
 pub(crate) use invocation::{invoke, invoke_oneway};
 
 /// Forgets what the calling thread knows of an ORB; at its end.

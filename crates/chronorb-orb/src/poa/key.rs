@@ -1,14 +1,20 @@
 //! Object keys: what a reference carries, and a request brings back.
 //!
 //! ```text
-//! 0        4              12          16           20
-//! | C7 52 01 flags | incarnation | POA index | generation | id …        transient
-//! | C7 52 01 flags | length | path …         | id …                     persistent
+//! 0        4              12                 20
+//! | C7 52 01 00 | incarnation | POA's slot  | id …                                     by place
+//! | C7 52 01 01 | incarnation | POA's slot  | object's slot | id …             with a hint
+//! | C7 52 01 02 | incarnation | POA's slot  | hash of path, hash of id  | length | path | id …   by path
+//! | C7 52 01 03 | hash of path, hash of id  | length | path | id …               persistent
 //! ```
-//! All numbers are big-endian, so that a key reads the same everywhere. The id of a transient
-//! POA's own making is the object's index and generation, 4 octets each: the way to it is two
-//! array look-ups, and a stale key is told by its generation. `incarnation` tells keys of this
-//! run of the ORB from those of any other.
+//! All numbers are big-endian, so that a key reads the same everywhere; a slot is an index and a
+//! generation, 4 octets each. The id that a transient POA makes is the object's slot: the way to
+//! it is two array look-ups, and a stale key is told by a generation. `incarnation` tells keys of
+//! this run of the ORB from those of any other.
+//!
+//! A persistent key has nothing in it that a restart would change. Its hints are the hashes that
+//! the tables are searched with; they follow from path and id alone, so that a reference is the
+//! same octet for octet whatever else was activated before it.
 
 use chronorb_rt::Key;
 
@@ -16,52 +22,118 @@ use chronorb_rt::Key;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ObjectKey<'k> {
     pub(crate) poa: PoaKey<'k>,
+    /// Where the object was when the key was made; a guess.
+    pub(crate) hint: Hint,
     pub(crate) id: &'k [u8],
 }
 
 /// Which POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PoaKey<'k> {
-    Transient { incarnation: u64, key: Key },
-    Persistent { path: &'k str },
+    /// The one in this slot, in this run.
+    Place { incarnation: u64, key: Key },
+    /// The one of this path; a transient one only as long as it has this place in this run.
+    Path {
+        place: Option<(u64, Key)>,
+        hash: u32,
+        path: &'k [u8],
+    },
+}
+
+/// Where to look for an object first.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Hint {
+    /// Its slot.
+    Slot(Key),
+    /// The hash of its id.
+    Hash(u32),
+    /// The id says it itself, or nothing does.
+    #[default]
+    None,
+}
+
+impl PoaKey<'_> {
+    /// The run of the ORB that it belongs to; `None` for any.
+    pub(crate) fn run(&self) -> Option<u64> {
+        match self {
+            Self::Place { incarnation, .. } => Some(*incarnation),
+            Self::Path { place, .. } => place.map(|(incarnation, _)| incarnation),
+        }
+    }
 }
 
 impl<'k> ObjectKey<'k> {
     /// Reads a key; `None` where it is not one of ours.
+    #[inline]
     pub(crate) fn parse(octets: &'k [u8]) -> Option<Self> {
         let (magic, rest) = octets.split_first_chunk::<4>()?;
         match *magic {
-            TRANSIENT => {
-                let (incarnation, rest) = rest.split_first_chunk()?;
-                let (key, id) = split_slot_key(rest)?;
-                let incarnation = u64::from_be_bytes(*incarnation);
-                let poa = PoaKey::Transient { incarnation, key };
-                Some(Self { poa, id })
+            PLACE | PLACE_WITH_HINT => {
+                let (incarnation, rest) = split_u64(rest)?;
+                let (key, mut id) = split_slot(rest)?;
+                let mut hint = Hint::None;
+                if *magic == PLACE_WITH_HINT {
+                    let (slot, rest) = split_slot(id)?;
+                    (hint, id) = (Hint::Slot(slot), rest);
+                }
+                let poa = PoaKey::Place { incarnation, key };
+                Some(Self { poa, hint, id })
             }
-            PERSISTENT => {
-                let (length, rest) = rest.split_first_chunk()?;
-                let length = usize::from(u16::from_be_bytes(*length));
-                let (path, id) = rest.split_at_checked(length)?;
-                let path = std::str::from_utf8(path).ok()?;
-                let poa = PoaKey::Persistent { path };
-                Some(Self { poa, id })
+            PATH => {
+                let (incarnation, rest) = split_u64(rest)?;
+                let (key, rest) = split_slot(rest)?;
+                Self::by_path(Some((incarnation, key)), rest)
             }
+            PERSISTENT => Self::by_path(None, rest),
             _ => None,
         }
     }
 
-    /// Writes the key.
+    fn by_path(place: Option<(u64, Key)>, rest: &'k [u8]) -> Option<Self> {
+        let (hash, rest) = split_u32(rest)?;
+        let (id_hash, rest) = split_u32(rest)?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        let (path, id) = rest.split_at_checked(length)?;
+        let poa = PoaKey::Path { place, hash, path };
+        let hint = Hint::Hash(id_hash);
+        Some(Self { poa, hint, id })
+    }
+
+    /// Writes the key. A path has [`MAX_PATH`] octets at most.
     pub(crate) fn to_vec(self) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(32 + self.id.len());
+        let mut octets = Vec::with_capacity(40 + self.id.len());
         match self.poa {
-            PoaKey::Transient { incarnation, key } => {
-                octets.extend_from_slice(&TRANSIENT);
+            PoaKey::Place { incarnation, key } => {
+                let hint = match self.hint {
+                    Hint::Slot(slot) => Some(slot),
+                    Hint::Hash(_) | Hint::None => None,
+                };
+                octets.extend_from_slice(if hint.is_some() {
+                    &PLACE_WITH_HINT
+                } else {
+                    &PLACE
+                });
                 octets.extend_from_slice(&incarnation.to_be_bytes());
-                octets.extend_from_slice(&slot_key_octets(key));
+                octets.extend_from_slice(&slot_octets(key));
+                octets.extend(hint.map(slot_octets).into_iter().flatten());
             }
-            PoaKey::Persistent { path } => {
-                let path = &path.as_bytes()[..path.len().min(MAX_PATH)];
-                octets.extend_from_slice(&PERSISTENT);
+            PoaKey::Path { place, hash, path } => {
+                match place {
+                    Some((incarnation, key)) => {
+                        octets.extend_from_slice(&PATH);
+                        octets.extend_from_slice(&incarnation.to_be_bytes());
+                        octets.extend_from_slice(&slot_octets(key));
+                    }
+                    None => octets.extend_from_slice(&PERSISTENT),
+                }
+                let id_hash = match self.hint {
+                    Hint::Hash(hash) => hash,
+                    Hint::Slot(_) | Hint::None => 0,
+                };
+                octets.extend_from_slice(&hash.to_be_bytes());
+                octets.extend_from_slice(&id_hash.to_be_bytes());
+                let path = &path[..path.len().min(MAX_PATH)];
                 octets.extend_from_slice(&(path.len() as u16).to_be_bytes());
                 octets.extend_from_slice(path);
             }
@@ -72,61 +144,86 @@ impl<'k> ObjectKey<'k> {
 }
 
 /// The octets of a slot's index and generation.
-pub(crate) fn slot_key_octets(key: Key) -> [u8; 8] {
+pub(crate) fn slot_octets(key: Key) -> [u8; 8] {
     let packed = (u64::from(key.index) << 32) | u64::from(key.generation);
     packed.to_be_bytes()
 }
 
-/// Reads what [`slot_key_octets`] wrote; `None` where it is anything else.
-pub(crate) fn slot_key(octets: &[u8]) -> Option<Key> {
-    match split_slot_key(octets)? {
+/// Reads what [`slot_octets`] wrote; `None` where it is anything else.
+#[inline]
+pub(crate) fn slot(octets: &[u8]) -> Option<Key> {
+    match split_slot(octets)? {
         (key, []) => Some(key),
         _ => None,
     }
 }
 
-fn split_slot_key(octets: &[u8]) -> Option<(Key, &[u8])> {
-    let (index, rest) = octets.split_first_chunk()?;
-    let (generation, rest) = rest.split_first_chunk()?;
+fn split_slot(octets: &[u8]) -> Option<(Key, &[u8])> {
+    let (packed, rest) = split_u64(octets)?;
     let key = Key {
-        index: u32::from_be_bytes(*index),
-        generation: u32::from_be_bytes(*generation),
+        index: (packed >> 32) as u32,
+        generation: packed as u32,
     };
     Some((key, rest))
 }
 
-/// The longest path of a persistent POA, in octets.
+fn split_u64(octets: &[u8]) -> Option<(u64, &[u8])> {
+    let (first, rest) = octets.split_first_chunk()?;
+    Some((u64::from_be_bytes(*first), rest))
+}
+
+fn split_u32(octets: &[u8]) -> Option<(u32, &[u8])> {
+    let (first, rest) = octets.split_first_chunk()?;
+    Some((u32::from_be_bytes(*first), rest))
+}
+
+/// The longest path of a POA, in octets.
 pub(crate) const MAX_PATH: usize = u16::MAX as usize;
 
-const TRANSIENT: [u8; 4] = [0xc7, b'R', 1, 0];
-const PERSISTENT: [u8; 4] = [0xc7, b'R', 1, 1];
+const PLACE: [u8; 4] = [0xc7, b'R', 1, 0];
+const PLACE_WITH_HINT: [u8; 4] = [0xc7, b'R', 1, 1];
+const PATH: [u8; 4] = [0xc7, b'R', 1, 2];
+const PERSISTENT: [u8; 4] = [0xc7, b'R', 1, 3];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn slots() -> impl Strategy<Value = Key> {
+        let slot = (any::<u32>(), any::<u32>());
+        slot.prop_map(|(index, generation)| Key { index, generation })
+    }
+
     proptest! {
         #[test]
-        fn transient_keys_survive_the_way_there_and_back(
-            incarnation: u64, index: u32, generation: u32, id: Vec<u8>,
+        fn keys_by_place_survive_the_way_there_and_back(
+            incarnation: u64, key in slots(), hint in proptest::option::of(slots()), id: Vec<u8>,
         ) {
-            let poa = PoaKey::Transient { incarnation, key: Key { index, generation } };
-            let key = ObjectKey { poa, id: &id };
+            let poa = PoaKey::Place { incarnation, key };
+            let hint = hint.map_or(Hint::None, Hint::Slot);
+            let key = ObjectKey { poa, hint, id: &id };
             let octets = key.to_vec();
             prop_assert_eq!(ObjectKey::parse(&octets), Some(key));
         }
 
         #[test]
-        fn persistent_keys_survive_the_way_there_and_back(path in ".{0,40}", id: Vec<u8>) {
-            let key = ObjectKey { poa: PoaKey::Persistent { path: &path }, id: &id };
+        fn keys_by_path_survive_the_way_there_and_back(
+            incarnation: u64, key in slots(), persistent: bool,
+            hash: u32, path in ".{0,40}", hint: u32, id: Vec<u8>,
+        ) {
+            let place = (!persistent).then_some((incarnation, key));
+            let poa = PoaKey::Path { place, hash, path: path.as_bytes() };
+            let key = ObjectKey { poa, hint: Hint::Hash(hint), id: &id };
             let octets = key.to_vec();
             prop_assert_eq!(ObjectKey::parse(&octets), Some(key));
         }
 
         #[test]
-        fn no_octets_make_it_panic(octets: Vec<u8>) {
+        fn no_octets_make_it_panic(octets: Vec<u8>, magic in 0..4_u8) {
             let _ = ObjectKey::parse(&octets);
+            let ours = [&[0xc7, b'R', 1, magic], &octets[..]].concat();
+            let _ = ObjectKey::parse(&ours);
         }
     }
 

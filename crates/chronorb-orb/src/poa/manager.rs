@@ -1,16 +1,28 @@
 //! POA managers: whether requests are let through.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Gate};
+use chronorb_rt::{Deadline, Gate, Key, PiMutex};
 use thiserror::Error;
+
+use super::{Poa, WaitError, is_in_upcall};
+use crate::core::Core;
 
 /// Lets the requests of its POAs through, or not (CORBA 3.3, 15.3.4). A handle.
 #[derive(Clone, Debug)]
 pub struct PoaManager {
-    gate: Arc<Gate>,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: String,
+    core: Weak<Core>,
+    gate: Gate,
+    /// The places of its POAs.
+    poas: PiMutex<Vec<Key>>,
 }
 
 /// What a manager does with requests.
@@ -31,11 +43,20 @@ pub enum PoaManagerState {
 #[error("the POA manager is inactive")]
 pub struct AdapterInactive;
 
+/// A manager's state could not be changed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum DeactivateError {
+    /// The manager is inactive, and stays so.
+    #[error(transparent)]
+    Inactive(#[from] AdapterInactive),
+    /// The caller is a servant of the same ORB, and would wait for itself. Nothing was changed.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+}
+
 impl PoaManager {
-    pub(crate) fn new() -> Self {
-        Self {
-            gate: Arc::new(Gate::new(HOLDING)),
-        }
+    pub(super) fn new(core: &Arc<Core>, id: Option<&str>) -> Result<Self, ManagerAlreadyExists> {
+        core.managers.add(core, id)
     }
 
     /// Lets requests through.
@@ -46,33 +67,52 @@ impl PoaManager {
         self.change(ACTIVE)
     }
 
-    /// Lets requests wait. Each keeps a thread of its lane while it waits.
+    /// Lets requests wait. Each keeps a thread of its lane while it waits. With
+    /// `wait_for_completion` this returns when no request is in progress, or the state has been
+    /// changed again.
     ///
     /// # Errors
-    /// [`AdapterInactive`] after [`deactivate`](Self::deactivate).
-    pub fn hold_requests(&self) -> Result<(), AdapterInactive> {
-        self.change(HOLDING)
+    /// [`DeactivateError::Inactive`] after [`deactivate`](Self::deactivate);
+    /// [`DeactivateError::Wait`] where a servant of the same ORB waits.
+    pub fn hold_requests(&self, wait_for_completion: bool) -> Result<(), DeactivateError> {
+        self.end_requests(HOLDING, wait_for_completion)
     }
 
-    /// Answers requests with `TRANSIENT`.
+    /// Answers requests with `TRANSIENT`. With `wait_for_completion` this returns when no request
+    /// is in progress, or the state has been changed again.
     ///
     /// # Errors
-    /// [`AdapterInactive`] after [`deactivate`](Self::deactivate).
-    pub fn discard_requests(&self) -> Result<(), AdapterInactive> {
-        self.change(DISCARDING)
+    /// As [`hold_requests`](Self::hold_requests).
+    pub fn discard_requests(&self, wait_for_completion: bool) -> Result<(), DeactivateError> {
+        self.end_requests(DISCARDING, wait_for_completion)
     }
 
-    /// Answers requests with `OBJ_ADAPTER` from now on.
+    /// Answers requests with `OBJ_ADAPTER` from now on. With `etherealize_objects` the objects of
+    /// its POAs that have a [`ServantActivator`](super::ServantActivator) are deactivated, and
+    /// their servants given back to it. With `wait_for_completion` this returns when no request is
+    /// in progress, and this is done.
     ///
     /// # Errors
-    /// [`AdapterInactive`] where it is so already.
-    pub fn deactivate(&self) -> Result<(), AdapterInactive> {
-        self.change(INACTIVE)
+    /// As [`hold_requests`](Self::hold_requests).
+    pub fn deactivate(
+        &self,
+        etherealize_objects: bool,
+        wait_for_completion: bool,
+    ) -> Result<(), DeactivateError> {
+        self.check_wait(wait_for_completion)?;
+        self.change(INACTIVE)?;
+        if etherealize_objects {
+            self.poas().iter().for_each(Poa::give_servants_back);
+        }
+        if wait_for_completion {
+            self.wait(INACTIVE);
+        }
+        Ok(())
     }
 
     /// What it does at present.
     pub fn state(&self) -> PoaManagerState {
-        match self.gate.get() {
+        match self.inner.gate.get() {
             HOLDING => PoaManagerState::Holding,
             ACTIVE => PoaManagerState::Active,
             DISCARDING => PoaManagerState::Discarding,
@@ -80,11 +120,22 @@ impl PoaManager {
         }
     }
 
+    /// Its name, which no other manager of the ORB has.
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// Whether requests pass without waiting.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        self.inner.gate.get() == ACTIVE
+    }
+
     /// Lets one request through, after waiting if need be.
     pub(crate) fn admit(&self, hold: Duration) -> Result<(), SystemException> {
-        let mut state = self.gate.get();
+        let mut state = self.inner.gate.get();
         if state == HOLDING {
-            state = self.gate.wait_while(HOLDING, Deadline::after(hold));
+            state = self.inner.gate.wait_while(HOLDING, Deadline::after(hold));
         }
         match state {
             ACTIVE => Ok(()),
@@ -99,10 +150,64 @@ impl PoaManager {
         }
     }
 
+    pub(super) fn add(&self, place: Key) {
+        self.inner.poas.lock().push(place);
+    }
+
+    pub(super) fn remove(&self, place: Key) {
+        self.inner.poas.lock().retain(|of| *of != place);
+    }
+
+    /// For the end of the ORB.
+    pub(crate) fn make_inactive(&self) {
+        // It may be inactive already, which is what is wanted.
+        let _ = self.change(INACTIVE);
+    }
+
+    fn end_requests(&self, state: u32, wait: bool) -> Result<(), DeactivateError> {
+        self.check_wait(wait)?;
+        self.change(state)?;
+        if wait {
+            self.wait(state);
+        }
+        Ok(())
+    }
+
+    fn check_wait(&self, wait: bool) -> Result<(), WaitError> {
+        let core = self.inner.core.upgrade();
+        if wait && core.is_some_and(|core| is_in_upcall(&core)) {
+            let kind = SystemExceptionKind::BadInvOrder;
+            return Err(SystemException::no(kind, minor::WOULD_DEADLOCK).into());
+        }
+        Ok(())
+    }
+
+    /// Waits until no request is in progress in any of its POAs, while the state is `state`. Requests
+    /// do not announce their end, which would cost each of them: they are looked for now and then.
+    fn wait(&self, state: u32) {
+        while self.inner.gate.get() == state && self.poas().iter().any(Poa::is_busy) {
+            self.inner
+                .gate
+                .wait_while(state, Deadline::after(LOOK_AGAIN));
+        }
+    }
+
+    fn poas(&self) -> Vec<Poa> {
+        let Some(core) = self.inner.core.upgrade() else {
+            return Vec::new();
+        };
+        let places = self.inner.poas.lock().clone();
+        let poas = places
+            .into_iter()
+            .filter_map(|place| core.poas.held_at(place));
+        poas.collect()
+    }
+
     fn change(&self, to: u32) -> Result<(), AdapterInactive> {
-        let mut state = self.gate.get();
+        let gate = &self.inner.gate;
+        let mut state = gate.get();
         while state != INACTIVE {
-            match self.gate.compare_set(state, to) {
+            match gate.compare_set(state, to) {
                 Ok(()) => return Ok(()),
                 Err(present) => state = present,
             }
@@ -111,7 +216,99 @@ impl PoaManager {
     }
 }
 
+impl PartialEq for PoaManager {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for PoaManager {}
+
+/// Makes and finds POA managers (`PortableServer::POAManagerFactory`; CORBA 3.3, 15.3.4.7).
+#[derive(Clone, Debug)]
+pub struct PoaManagerFactory {
+    core: Arc<Core>,
+}
+
+/// There is a manager of this name.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("there is a POA manager of this name already")]
+pub struct ManagerAlreadyExists;
+
+impl PoaManagerFactory {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Makes a manager, which holds requests until it is activated.
+    ///
+    /// # Errors
+    /// [`ManagerAlreadyExists`].
+    pub fn create(&self, id: &str) -> Result<PoaManager, ManagerAlreadyExists> {
+        PoaManager::new(&self.core, Some(id))
+    }
+
+    /// All managers of the ORB that somebody still has.
+    pub fn list(&self) -> Vec<PoaManager> {
+        self.core.managers.list()
+    }
+
+    /// The manager of this name.
+    pub fn find(&self, id: &str) -> Option<PoaManager> {
+        self.list().into_iter().find(|manager| manager.id() == id)
+    }
+}
+
+/// The managers of an ORB.
+#[derive(Debug, Default)]
+pub(crate) struct Managers {
+    all: PiMutex<(Vec<Weak<Inner>>, u64)>,
+}
+
+impl Managers {
+    fn add(&self, core: &Arc<Core>, id: Option<&str>) -> Result<PoaManager, ManagerAlreadyExists> {
+        let mut all = self.all.lock();
+        let (managers, made) = &mut *all;
+        if managers.len() == managers.capacity() {
+            managers.retain(|manager| manager.strong_count() > 0);
+        }
+        let id = match id {
+            Some(id) => {
+                let mut present = managers.iter().filter_map(Weak::upgrade);
+                if present.any(|manager| manager.id == id) {
+                    return Err(ManagerAlreadyExists);
+                }
+                id.to_owned()
+            }
+            None => {
+                *made += 1;
+                format!("{OWN_ID}{made}")
+            }
+        };
+        let inner = Arc::new(Inner {
+            id,
+            core: Arc::downgrade(core),
+            gate: Gate::new(HOLDING),
+            poas: PiMutex::default(),
+        });
+        managers.push(Arc::downgrade(&inner));
+        Ok(PoaManager { inner })
+    }
+
+    fn list(&self) -> Vec<PoaManager> {
+        let all = self.all.lock();
+        let present = all.0.iter().filter_map(Weak::upgrade);
+        present.map(|inner| PoaManager { inner }).collect()
+    }
+}
+
 const HOLDING: u32 = 0;
 const ACTIVE: u32 = 1;
 const DISCARDING: u32 = 2;
 const INACTIVE: u32 = 3;
+
+/// The beginning of the names of managers that were made without one. Applications that use it
+/// too may meet [`ManagerAlreadyExists`].
+const OWN_ID: &str = "chronorb.";
+/// How soon the end of the last request is noticed.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);

@@ -1,26 +1,48 @@
-//! Policies of a POA.
+//! Policies of a POA, and which of them go together.
 
-use thiserror::Error;
-
-use chronorb_giop::SystemException;
-
+use super::CreatePoaError;
 use crate::rtcorba::{Priority, ThreadpoolId};
 
 /// A policy given to [`create_poa`](super::Poa::create_poa).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
+    /// Which threads call servants. Default [`ThreadModel::OrbControl`].
+    Thread(ThreadModel),
     /// Whether references outlive the POA. Default [`Lifespan::Transient`].
     Lifespan(Lifespan),
-    /// Who names objects. Default [`IdAssignment::System`].
-    IdAssignment(IdAssignment),
     /// Whether a servant may be several objects. Default [`IdUniqueness::Unique`].
     IdUniqueness(IdUniqueness),
+    /// Who names objects. Default [`IdAssignment::System`].
+    IdAssignment(IdAssignment),
+    /// Whether servants become objects by being asked for their reference. Default
+    /// [`ImplicitActivation::NoImplicit`], and [`ImplicitActivation::Implicit`] for the root POA.
+    ImplicitActivation(ImplicitActivation),
+    /// Whether the POA remembers which servant is which object. Default
+    /// [`ServantRetention::Retain`].
+    ServantRetention(ServantRetention),
+    /// Where the servant of a request comes from. Default
+    /// [`RequestProcessing::ActiveObjectMapOnly`].
+    RequestProcessing(RequestProcessing),
     /// The thread pool that serves its objects. Default: the ORB's own.
     Threadpool(ThreadpoolId),
     /// Where the priority of requests comes from (RT-CORBA 1.2, 5.7), and the priority of
     /// objects for which nothing else says one. Default: priorities play no part.
     PriorityModel(PriorityModel, Priority),
+}
+
+/// Which threads call servants and servant managers (CORBA 3.3, 15.3.8.1).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ThreadModel {
+    /// Those of its thread pool, several at a time.
+    #[default]
+    OrbControl,
+    /// Those of its thread pool, one at a time; a servant that calls an object of the same POA
+    /// within the process is not held up.
+    SingleThread,
+    /// The thread that runs the ORB ([`Orb::run`](crate::Orb::run),
+    /// [`Orb::perform_work`](crate::Orb::perform_work)) and no other.
+    MainThread,
 }
 
 /// How long references mean the same object (CORBA 3.3, 15.3.8.2).
@@ -33,6 +55,16 @@ pub enum Lifespan {
     Persistent,
 }
 
+/// Whether a servant may be several objects (CORBA 3.3, 15.3.8.3).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum IdUniqueness {
+    /// It may not. Servants are told apart by [`Skeleton::identity`](crate::Skeleton::identity).
+    #[default]
+    Unique,
+    /// It may.
+    Multiple,
+}
+
 /// Who names objects (CORBA 3.3, 15.3.8.4).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IdAssignment {
@@ -43,14 +75,37 @@ pub enum IdAssignment {
     User,
 }
 
-/// Whether a servant may be several objects (CORBA 3.3, 15.3.8.3).
+/// Whether a servant becomes an object by being asked for its reference or id (CORBA 3.3, 15.3.8.7).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum IdUniqueness {
-    /// It may not. Servants are told apart by the skeleton that they were activated with.
+pub enum ImplicitActivation {
+    /// It does.
+    Implicit,
+    /// It does not.
     #[default]
-    Unique,
-    /// It may.
-    Multiple,
+    NoImplicit,
+}
+
+/// Whether the POA remembers which servant is which object (CORBA 3.3, 15.3.8.5).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ServantRetention {
+    /// It does, in its active object map.
+    #[default]
+    Retain,
+    /// It does not.
+    NonRetain,
+}
+
+/// Where the servant of a request comes from (CORBA 3.3, 15.3.8.6).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RequestProcessing {
+    /// From the active object map; an object that is not in it does not exist.
+    #[default]
+    ActiveObjectMapOnly,
+    /// What is not in the active object map is served by one default servant.
+    DefaultServant,
+    /// What is not in the active object map is asked of a [`ServantActivator`](super::ServantActivator), or
+    /// without a map everything of a [`ServantLocator`](super::ServantLocator).
+    ServantManager,
 }
 
 /// Where the priority of a request comes from (RT-CORBA 1.2, 5.7).
@@ -65,87 +120,109 @@ pub enum PriorityModel {
 /// The effective policies of a POA.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Policies {
+    pub(crate) thread: ThreadModel,
     pub(crate) lifespan: Lifespan,
-    pub(crate) id_assignment: IdAssignment,
     pub(crate) id_uniqueness: IdUniqueness,
+    pub(crate) id_assignment: IdAssignment,
+    pub(crate) implicit_activation: ImplicitActivation,
+    pub(crate) servant_retention: ServantRetention,
+    pub(crate) request_processing: RequestProcessing,
     pub(crate) threadpool: Option<ThreadpoolId>,
     pub(crate) priority_model: Option<(PriorityModel, Priority)>,
 }
 
 impl Policies {
-    /// Takes a list in; an error is the index of a policy that was given twice.
-    pub(crate) fn new(list: &[Policy]) -> Result<Self, u16> {
+    /// Those of the root POA (CORBA 3.3, 15.3.9.1).
+    pub(crate) fn of_root() -> Self {
+        Self {
+            implicit_activation: ImplicitActivation::Implicit,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a list in.
+    ///
+    /// # Errors
+    /// [`CreatePoaError::InvalidPolicy`] with the index of a policy that was given twice, or that
+    /// does not go with the others; where the fault is what was not given, that of the policy
+    /// which asks for it.
+    pub(crate) fn new(list: &[Policy]) -> Result<Self, CreatePoaError> {
         let mut this = Self::default();
         for (i, policy) in list.iter().enumerate() {
             let kind = std::mem::discriminant(policy);
             if list[..i].iter().any(|p| std::mem::discriminant(p) == kind) {
-                return Err(i as u16);
+                return Err(CreatePoaError::InvalidPolicy { index: i as u16 });
             }
             match *policy {
+                Policy::Thread(value) => this.thread = value,
                 Policy::Lifespan(value) => this.lifespan = value,
-                Policy::IdAssignment(value) => this.id_assignment = value,
                 Policy::IdUniqueness(value) => this.id_uniqueness = value,
+                Policy::IdAssignment(value) => this.id_assignment = value,
+                Policy::ImplicitActivation(value) => this.implicit_activation = value,
+                Policy::ServantRetention(value) => this.servant_retention = value,
+                Policy::RequestProcessing(value) => this.request_processing = value,
                 Policy::Threadpool(id) => this.threadpool = Some(id),
                 Policy::PriorityModel(model, priority) => {
                     this.priority_model = Some((model, priority));
                 }
             }
         }
+        this.check(list)?;
         Ok(this)
+    }
+
+    /// The rules of CORBA 3.3, 15.3.8. The policy that asks for another is the one at fault.
+    fn check(&self, list: &[Policy]) -> Result<(), CreatePoaError> {
+        use RequestProcessing::{ActiveObjectMapOnly, DefaultServant};
+        let retains = self.retains();
+        let is_retention = |p: &Policy| matches!(p, Policy::ServantRetention(_));
+        let is_processing = |p: &Policy| matches!(p, Policy::RequestProcessing(_));
+        let is_implicit = |p: &Policy| matches!(p, Policy::ImplicitActivation(_));
+        if !retains && self.request_processing == ActiveObjectMapOnly {
+            return Err(invalid(list, is_retention));
+        }
+        if self.request_processing == DefaultServant && self.is_unique() {
+            return Err(invalid(list, is_processing));
+        }
+        let implicit = self.implicit_activation == ImplicitActivation::Implicit;
+        if implicit && (!retains || self.id_assignment != IdAssignment::System) {
+            return Err(invalid(list, is_implicit));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn retains(&self) -> bool {
+        self.servant_retention == ServantRetention::Retain
+    }
+
+    pub(crate) fn is_unique(&self) -> bool {
+        self.id_uniqueness == IdUniqueness::Unique
+    }
+
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.implicit_activation == ImplicitActivation::Implicit
+    }
+
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.lifespan == Lifespan::Persistent
+    }
+
+    pub(crate) fn has_system_ids(&self) -> bool {
+        self.id_assignment == IdAssignment::System
+    }
+
+    pub(crate) fn uses_default_servant(&self) -> bool {
+        self.request_processing == RequestProcessing::DefaultServant
+    }
+
+    pub(crate) fn uses_servant_manager(&self) -> bool {
+        self.request_processing == RequestProcessing::ServantManager
     }
 }
 
-/// A POA could not be made.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum CreatePoaError {
-    /// The parent has a child of this name.
-    #[error("there is a POA of this name already")]
-    AdapterAlreadyExists,
-    /// A policy contradicts another or names something that does not exist.
-    #[error("policy number {index} (from 0) cannot be used here")]
-    InvalidPolicy {
-        /// Its index in the list.
-        index: u16,
-    },
-    /// The ORB or the POA is shut down, or has no room.
-    #[error(transparent)]
-    System(#[from] SystemException),
-}
-
-/// An object could not be activated.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum ActivateError {
-    /// The servant is an object already, and the POA wants each to be one.
-    #[error("the servant is active already")]
-    ServantAlreadyActive,
-    /// There is an object of this id.
-    #[error("there is an object of this id already")]
-    ObjectAlreadyActive,
-    /// The POA's policies do not allow it: ids come from the other side.
-    #[error("the POA's policies do not allow this")]
-    WrongPolicy,
-    /// The ORB or the POA is shut down, or has no room; `BAD_PARAM` (OMG minor 14) for an id that
-    /// is not one of this POA.
-    #[error(transparent)]
-    System(#[from] SystemException),
-}
-
-/// An object was not found.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum ObjectError {
-    /// There is no such object.
-    #[error("there is no object of this id")]
-    ObjectNotActive,
-    /// The reference is not one of this POA.
-    #[error("the reference is not one of this POA")]
-    WrongAdapter,
-    /// The POA's policies do not allow it.
-    #[error("the POA's policies do not allow this")]
-    WrongPolicy,
-    /// Anything else.
-    #[error(transparent)]
-    System(#[from] SystemException),
+/// The error that names the first policy of a kind.
+pub(super) fn invalid(list: &[Policy], kind: impl Fn(&Policy) -> bool) -> CreatePoaError {
+    CreatePoaError::InvalidPolicy {
+        index: list.iter().position(kind).unwrap_or_default() as u16,
+    }
 }

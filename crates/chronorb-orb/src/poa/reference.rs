@@ -6,21 +6,128 @@ use chronorb_giop::{
     TaggedProfile, TaoEndpoint, Version,
 };
 
-use super::key::{ObjectKey, PoaKey};
-use super::{Key, Lifespan, Object, Poa, PriorityModel};
+use chronorb_rt::Key;
+
+use super::key::{Hint, ObjectKey, PoaKey, slot};
+use super::{ObjectError, ObjectId, Poa, PriorityModel};
+use crate::call::Servant;
+use crate::demux::{Demultiplexing, hash_of};
+use crate::object::Object;
 use crate::server::{Lane, Published, Threadpool};
 
 impl Poa {
-    /// The reference of the object with this id.
+    /// A reference to an object that is not active (yet), under a new id.
+    ///
+    /// # Errors
+    /// [`ObjectError::WrongPolicy`] where ids come from the application.
+    pub fn create_reference(&self, repository_id: &str) -> Result<Object, ObjectError> {
+        if !self.policies().has_system_ids() {
+            return Err(ObjectError::WrongPolicy);
+        }
+        let id = self.numbered_id();
+        Ok(self.reference(None, id.as_bytes(), repository_id)?)
+    }
+
+    /// A reference to an object that need not be active (yet).
+    ///
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    pub fn create_reference_with_id(
+        &self,
+        id: &ObjectId,
+        repository_id: &str,
+    ) -> Result<Object, ObjectError> {
+        self.check_id(id)?;
+        self.reference_to(id, repository_id)
+    }
+
+    /// The id within a reference that this POA made.
+    ///
+    /// # Errors
+    /// [`ObjectError::WrongAdapter`] for any other.
+    pub fn reference_to_id(&self, reference: &Object) -> Result<ObjectId, ObjectError> {
+        let profile = reference.profile().ok_or(ObjectError::WrongAdapter)?;
+        let key = ObjectKey::parse(&profile.key).ok_or(ObjectError::WrongAdapter)?;
+        if key.poa != self.poa_key() {
+            return Err(ObjectError::WrongAdapter);
+        }
+        Ok(ObjectId::new(key.id))
+    }
+
+    /// The servant of the object that a reference of this POA stands for: the active one, or the
+    /// default servant.
+    ///
+    /// # Errors
+    /// [`ObjectError::WrongPolicy`] where the POA neither retains servants nor has a default
+    /// servant; [`ObjectError::WrongAdapter`] for a reference of another POA;
+    /// [`ObjectError::ObjectNotActive`].
+    pub fn reference_to_servant(&self, reference: &Object) -> Result<Servant, ObjectError> {
+        if !self.policies().retains() && !self.policies().uses_default_servant() {
+            return Err(ObjectError::WrongPolicy);
+        }
+        self.id_to_servant(&self.reference_to_id(reference)?)
+    }
+
+    /// The servant of an object: the active one, or the default servant.
+    ///
+    /// # Errors
+    /// [`ObjectError::WrongPolicy`] where the POA neither retains servants nor has a default
+    /// servant; [`ObjectError::ObjectNotActive`].
+    pub fn id_to_servant(&self, id: &ObjectId) -> Result<Servant, ObjectError> {
+        let policies = self.policies();
+        if !policies.retains() && !policies.uses_default_servant() {
+            return Err(ObjectError::WrongPolicy);
+        }
+        match self.find(self.hint(id), id.as_bytes()) {
+            Some(active) => Ok(active.servant.clone()),
+            None if policies.uses_default_servant() => {
+                self.servant().map_err(|_| ObjectError::ObjectNotActive)
+            }
+            None => Err(ObjectError::ObjectNotActive),
+        }
+    }
+
+    /// The reference of an active object.
+    ///
+    /// # Errors
+    /// [`ObjectError::WrongPolicy`] where servants are not retained;
+    /// [`ObjectError::ObjectNotActive`].
+    pub fn id_to_reference(&self, id: &ObjectId) -> Result<Object, ObjectError> {
+        if !self.policies().retains() {
+            return Err(ObjectError::WrongPolicy);
+        }
+        let active = self.find(self.hint(id), id.as_bytes());
+        let active = active.ok_or(ObjectError::ObjectNotActive)?;
+        let repository_id = active.servant.repository_id();
+        Ok(self.reference(Some(active.key()), id.as_bytes(), repository_id)?)
+    }
+
+    /// The reference of an object that may be active.
+    pub(super) fn reference_to(
+        &self,
+        id: &ObjectId,
+        repository_id: &str,
+    ) -> Result<Object, ObjectError> {
+        let active = self.find(self.hint(id), id.as_bytes());
+        let place = active.map(|active| active.key());
+        Ok(self.reference(place, id.as_bytes(), repository_id)?)
+    }
+
+    /// The reference of the object with this id; `place` is its slot where it is active.
     pub(super) fn reference(
         &self,
+        place: Option<Key>,
         id: &[u8],
         repository_id: &str,
     ) -> Result<Object, SystemException> {
-        let key = ObjectKey {
-            poa: self.poa_key(),
-            id,
+        let poa = self.poa_key();
+        let hint = match (poa, place) {
+            (PoaKey::Path { .. }, _) => Hint::Hash(hash_of(id)),
+            // An id of the POA's making says it itself.
+            (PoaKey::Place { .. }, Some(place)) if slot(id) != Some(place) => Hint::Slot(place),
+            (PoaKey::Place { .. }, _) => Hint::None,
         };
+        let key = ObjectKey { poa, hint, id };
         let core = &self.inner.core;
         self.check_alive()?;
         let pool = self.pool()?;
@@ -76,20 +183,26 @@ impl Poa {
         ))
     }
 
-    pub(super) fn poa_key(&self) -> PoaKey<'_> {
-        match self.inner.policies.lifespan {
-            Lifespan::Persistent => PoaKey::Persistent {
-                path: &self.inner.path,
-            },
-            Lifespan::Transient => PoaKey::Transient {
-                incarnation: self.inner.core.incarnation,
-                // A POA without a place has not been given out yet.
-                key: self.inner.place.get().copied().unwrap_or(Key {
-                    index: 0,
-                    generation: 0,
-                }),
-            },
+    fn poa_key(&self) -> PoaKey<'_> {
+        let core = self.core();
+        let place = (core.incarnation, self.place());
+        let by_path = |place| PoaKey::Path {
+            place,
+            hash: hash_of(self.inner.path.as_bytes()),
+            path: self.inner.path.as_bytes(),
+        };
+        if self.is_persistent() {
+            by_path(None)
+        } else if core.poas.strategy() == Demultiplexing::Active {
+            let (incarnation, key) = place;
+            PoaKey::Place { incarnation, key }
+        } else {
+            by_path(Some(place))
         }
+    }
+
+    pub(super) fn is_persistent(&self) -> bool {
+        self.policies().is_persistent()
     }
 
     /// The lane whose endpoint clients use that know nothing of lanes: that of the server's

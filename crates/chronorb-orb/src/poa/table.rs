@@ -1,29 +1,54 @@
-//! From an object key to a servant: active demultiplexing.
+//! All POAs of an ORB, and the way from a key to one of them.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::collections::HashMap;
+use std::ops::Deref;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Key, PiMutex, Slots};
+use chronorb_rt::{Full, Key, PiMutex, Removed, SlotRef};
 
 use super::key::{ObjectKey, PoaKey};
-use super::{Active, Poa};
+use super::{Poa, ThreadModel};
+use crate::demux::{Demultiplexing, Directory};
 
 /// All POAs of an ORB.
 pub(crate) struct PoaTable {
-    live: Slots<Poa>,
-    /// Persistent POAs by path: their keys outlive the table.
-    by_path: PiMutex<HashMap<Box<str>, Key>>,
+    live: Directory<Poa>,
     root: PiMutex<Option<Poa>>,
+    /// Held by who changes `live`.
+    writing: PiMutex<()>,
+}
+
+/// A POA that a request is in. Its destruction is complete when the last one is dropped.
+pub(crate) struct PoaRef<'t> {
+    slot: Option<SlotRef<'t, Poa>>,
+}
+
+impl Deref for PoaRef<'_> {
+    type Target = Poa;
+
+    #[inline]
+    fn deref(&self) -> &Poa {
+        // It is taken out only when this is dropped.
+        self.slot.as_deref().expect("a POA in use is there")
+    }
+}
+
+impl Drop for PoaRef<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(poa) = self.slot.take().and_then(SlotRef::release) {
+            poa.release_hold();
+        }
+    }
 }
 
 impl PoaTable {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(strategy: Demultiplexing) -> Self {
         Self {
-            live: Slots::new(MAX_POAS),
-            by_path: PiMutex::new(HashMap::new()),
+            live: Directory::new(MAX_POAS, strategy),
             root: PiMutex::new(None),
+            writing: PiMutex::new(()),
         }
     }
 
@@ -41,83 +66,127 @@ impl PoaTable {
         Ok(poa)
     }
 
-    /// Gives a POA its place, which its references will carry.
-    pub(super) fn insert(
-        &self,
-        poa: &Poa,
-        persistent_path: Option<&str>,
-    ) -> Result<Key, SystemException> {
-        let key = self.live.insert(poa.clone()).map_err(|_| {
-            SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_POAS)
-        })?;
-        if let Some(path) = persistent_path {
-            self.by_path.lock().insert(path.into(), key);
-        }
-        Ok(key)
+    /// The root POA, if it was made.
+    pub(super) fn present_root(&self) -> Option<Poa> {
+        self.root.lock().clone()
     }
 
-    pub(super) fn remove(&self, key: Key, persistent_path: Option<&str>) {
-        if let Some(path) = persistent_path {
-            let mut by_path = self.by_path.lock();
-            // A successor of the same name may be there already.
-            if by_path.get(path) == Some(&key) {
-                by_path.remove(path);
-            }
-        }
-        self.live.remove(key);
+    pub(super) fn strategy(&self) -> Demultiplexing {
+        self.live.strategy()
     }
 
-    /// Runs `f` with the POA and the active object that a key stands for. Both stay alive
-    /// until it returns, even if they are destroyed meanwhile. `admit` is asked before the object
-    /// is looked for, since it may wait for it to be activated.
-    ///
-    /// # Errors
-    /// `OBJECT_NOT_EXIST`: OMG minor 2 where the POA does not exist (any more), a minor of our own
-    /// where the object does not.
-    pub(crate) fn with_object<R>(
-        &self,
-        incarnation: u64,
-        key: &[u8],
-        admit: impl FnOnce(&Poa) -> Result<(), SystemException>,
-        f: impl FnOnce(&Poa, &Active) -> R,
-    ) -> Result<R, SystemException> {
-        let no_adapter =
-            SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
-        let key = ObjectKey::parse(key).ok_or(no_adapter)?;
-        let place = match key.poa {
-            PoaKey::Transient {
+    /// Gives a POA its place, which its references will carry; `named` where they carry its path.
+    pub(super) fn insert(&self, named: bool, make: impl FnOnce(Key) -> Poa) -> Result<(), Full> {
+        let _writing = self.writing.lock();
+        self.live.insert(named, make).map(drop)
+    }
+
+    /// Lets no request find it any more. The last one to be in it, or this, releases its hold.
+    pub(super) fn remove(&self, key: Key) {
+        let removed = {
+            let _writing = self.writing.lock();
+            self.live.remove(key)
+        };
+        if let Removed::Last(poa) = removed {
+            poa.release_hold();
+        }
+    }
+
+    /// The POA that a key names. Wait-free.
+    #[inline]
+    pub(crate) fn find(&self, incarnation: u64, key: &ObjectKey<'_>) -> Option<PoaRef<'_>> {
+        let slot = match key.poa {
+            PoaKey::Place {
                 incarnation: of,
                 key,
-            } if of == incarnation => key,
-            PoaKey::Transient { .. } => return Err(no_adapter),
-            PoaKey::Persistent { path } => *self.by_path.lock().get(path).ok_or(no_adapter)?,
+            } => (of == incarnation).then(|| self.live.at(key))?,
+            PoaKey::Path { place, hash, path } => {
+                let found = self.live.find(None, Some(hash), path);
+                found.filter(|poa| match place {
+                    None => poa.is_persistent(),
+                    Some(place) => place == (incarnation, poa.place()) && !poa.is_persistent(),
+                })
+            }
         };
-        let poa = self.live.get(place).ok_or(no_adapter)?;
-        admit(&poa)?;
-        let object = poa.find(key.id).ok_or(SystemException::no(
-            SystemExceptionKind::ObjectNotExist,
-            minor::NO_SUCH_OBJECT,
-        ))?;
-        Ok(f(&poa, &object))
+        Some(PoaRef { slot: Some(slot?) })
+    }
+
+    /// The POA that a key names, made by adapter activators where it is not there.
+    ///
+    /// # Errors
+    /// `OBJECT_NOT_EXIST` (OMG minor 2) where there is none and nobody makes it; `TRANSIENT` (OMG
+    /// minor 4) while it is being destroyed; `OBJ_ADAPTER` (OMG minor 1) where an activator failed;
+    /// what the manager of an ancestor says.
+    #[cold]
+    pub(crate) fn obtain(
+        &self,
+        incarnation: u64,
+        key: &ObjectKey<'_>,
+    ) -> Result<PoaRef<'_>, SystemException> {
+        match key.poa {
+            PoaKey::Place {
+                incarnation: of,
+                key,
+            } if of == incarnation => {
+                // Somebody may still be in it.
+                let dying = self.held_at(key).is_some();
+                return Err(if dying {
+                    BEING_DESTROYED
+                } else {
+                    NO_SUCH_ADAPTER
+                });
+            }
+            PoaKey::Path {
+                place: None, path, ..
+            } => {
+                let path = std::str::from_utf8(path).map_err(|_| NO_SUCH_ADAPTER)?;
+                let root = self.present_root().ok_or(NO_SUCH_ADAPTER)?;
+                root.descendant(path)?;
+            }
+            PoaKey::Place { .. } | PoaKey::Path { .. } => {}
+        }
+        self.find(incarnation, key).ok_or(NO_SUCH_ADAPTER)
+    }
+
+    /// Whether requests for this object are for the main thread.
+    pub(crate) fn is_for_main_thread(&self, incarnation: u64, key: &[u8]) -> bool {
+        let poa = ObjectKey::parse(key).and_then(|key| self.find(incarnation, &key));
+        poa.is_some_and(|poa| poa.thread_model() == ThreadModel::MainThread)
+    }
+
+    /// The POA in a slot, even where its destruction has begun.
+    pub(crate) fn held_at(&self, key: Key) -> Option<Poa> {
+        let slot = self.live.held_at(key)?;
+        let held = PoaRef { slot: Some(slot) };
+        Some(Poa::clone(&held))
+    }
+
+    /// How many requests are in it.
+    pub(super) fn users(&self, key: Key) -> u32 {
+        self.live.users(key)
     }
 
     /// Lets no request through any more, and none wait: at the beginning of the end.
     pub(crate) fn deactivate(&self) {
         for key in self.live.keys() {
-            if let Some(poa) = self.live.get(key) {
-                // It may be inactive already, which is what is wanted.
-                let _ = poa.manager().deactivate();
+            if let Some(poa) = self.held_at(key) {
+                poa.manager().make_inactive();
             }
         }
     }
 
-    /// Forgets all POAs and servants; at the end of the ORB.
+    /// Destroys all POAs; at the end of the ORB.
     pub(crate) fn clear(&self) {
         let root = self.root.lock().take();
         if let Some(root) = root {
-            root.destroy();
+            root.begin_destruction(true);
         }
     }
 }
+
+const NO_SUCH_ADAPTER: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
+const BEING_DESTROYED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::ADAPTER_DESTROYED);
 
 const MAX_POAS: u32 = 1 << 20;

@@ -11,6 +11,8 @@ use crate::core::Core;
 
 thread_local! {
     static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
+    /// What the thread had before an upcall in it set another priority.
+    static BEFORE: Cell<Option<Scheduling>> = const { Cell::new(None) };
 }
 
 /// `RTCORBA::Current`: the CORBA priority of the calling thread (RT-CORBA 1.2, 5.5).
@@ -45,6 +47,9 @@ impl RtCurrent {
     pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
         let scheduling = self.core.real_time.scheduling(priority)?;
         if request_priority() != Some(priority) {
+            if crate::poa::is_in_upcall(&self.core) && BEFORE.get().is_none() {
+                BEFORE.set(chronorb_rt::current().ok());
+            }
             apply(scheduling)?;
             PRIORITY.set(Some(priority));
         }
@@ -57,27 +62,50 @@ pub(crate) fn request_priority() -> Option<Priority> {
     PRIORITY.get()
 }
 
-/// Gives a pool's thread the priority of one request, and takes it back when dropped, with
-/// whatever the servant has set meanwhile.
+/// The priority of a thread while it serves no request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnPriority {
+    pub(crate) priority: Option<Priority>,
+    /// What it was made with; `None` for a thread of the application, which may be asked.
+    pub(crate) scheduling: Option<Scheduling>,
+}
+
+impl OwnPriority {
+    /// That of the calling thread, which is one of the application.
+    pub(crate) fn of_caller() -> Self {
+        Self {
+            priority: request_priority(),
+            scheduling: None,
+        }
+    }
+}
+
+/// Gives a thread the priority of one request, and takes it back when dropped, with whatever the
+/// servant has set meanwhile.
 pub(crate) struct PriorityGuard {
-    own: (Option<Priority>, Scheduling),
+    own: OwnPriority,
     during: Option<Priority>,
     /// The native priority of the request differs from the thread's own.
     native: bool,
+    /// [`BEFORE`] of the upcall that this one is within.
+    outer: Option<Scheduling>,
 }
 
 impl PriorityGuard {
-    /// `own` is what the thread was made with, `wanted` what the request demands, if anything.
+    /// `wanted` is what the request demands, if anything.
+    #[inline]
     pub(crate) fn enter(
         core: &Core,
-        own: (Option<Priority>, Scheduling),
+        mut own: OwnPriority,
         wanted: Option<Priority>,
     ) -> Result<Self, SystemException> {
-        let during = wanted.or(own.0);
+        let during = wanted.or(own.priority);
         let mut native = false;
-        if let Some(priority) = wanted.filter(|_| wanted != own.0) {
+        if let Some(priority) = wanted.filter(|_| wanted != own.priority) {
             let scheduling = core.real_time.scheduling(priority)?;
-            if scheduling != own.1 {
+            let present = own.scheduling.or_else(|| chronorb_rt::current().ok());
+            own.scheduling = present;
+            if Some(scheduling) != present {
                 apply(scheduling)?;
                 native = true;
             }
@@ -87,16 +115,20 @@ impl PriorityGuard {
             own,
             during,
             native,
+            outer: BEFORE.take(),
         })
     }
 }
 
 impl Drop for PriorityGuard {
     fn drop(&mut self) {
-        let changed = PRIORITY.replace(self.own.0) != self.during;
-        if changed || self.native {
-            // The thread had this scheduling when it was made, so that it is permitted.
-            let _ = set_current(self.own.1);
+        let changed = PRIORITY.replace(self.own.priority) != self.during;
+        let before = BEFORE.replace(self.outer);
+        if (changed || self.native)
+            && let Some(scheduling) = self.own.scheduling.or(before)
+        {
+            // The thread had this scheduling before, so that it is permitted.
+            let _ = set_current(scheduling);
         }
     }
 }

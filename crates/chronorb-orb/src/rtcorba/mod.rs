@@ -7,7 +7,7 @@ mod priority;
 mod rt_orb;
 
 pub use current::RtCurrent;
-pub(crate) use current::{PriorityGuard, request_priority};
+pub(crate) use current::{OwnPriority, PriorityGuard, request_priority};
 pub use priority::{
     DirectMapping, LinearMapping, MappingKind, NativePriority, Priority, PriorityMapping,
 };

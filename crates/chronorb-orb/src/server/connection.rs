@@ -58,6 +58,13 @@ pub(super) enum Timeliness {
 /// A message that is being handled; dropped when it has been answered.
 pub(super) struct AtWork<'c>(&'c ServerConnection);
 
+impl AtWork<'_> {
+    /// It is handed on, and ends with [`ServerConnection::resume_work`].
+    pub(super) fn goes_on(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for AtWork<'_> {
     fn drop(&mut self) {
         self.0.at_work.fetch_sub(1, Ordering::SeqCst);
@@ -90,6 +97,11 @@ impl ServerConnection {
     /// answer.
     pub(super) fn begin_work(&self) -> AtWork<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
+        AtWork(self)
+    }
+
+    /// Takes up the work on a message that was handed on.
+    pub(super) fn resume_work(&self) -> AtWork<'_> {
         AtWork(self)
     }
 

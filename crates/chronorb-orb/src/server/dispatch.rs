@@ -2,27 +2,27 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, Decoder, Encoder, Frame};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus,
-    MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, encode_locate_reply, finish_message, minor, start_message,
+    HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
+    RequestHeader, ResponseFlags, ServiceContext, SystemException, SystemExceptionKind,
+    encode_locate_reply, finish_message, minor, start_message,
 };
 use chronorb_rt::Key;
 
 use super::connection::ServerConnection;
 use super::intake::End;
 use super::lane::Lane;
-use crate::call::{Call, ReplyWriter, reply_error};
+use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::object::OBJECT_ID;
-use crate::poa::{Active, Poa, PriorityModel};
-use crate::rtcorba::{Priority, PriorityGuard};
+use crate::poa::ObjectKey;
+use crate::rtcorba::Priority;
+use crate::upcall::{Body, Thread, Unserved, Upcall};
 
 /// What one message is handled with.
 pub(super) struct Context<'w> {
@@ -33,11 +33,23 @@ pub(super) struct Context<'w> {
     pub(super) arena: &'w Arena,
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
+    pub(super) thread: Thread,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Handled {
+    /// The reply frame holds the answer, which is to be sent.
+    Answered,
+    /// There is nothing to be sent.
+    Silently,
+    /// The main thread has to serve it, and this is another. Nothing was done.
+    ForMainThread,
 }
 
 impl Context<'_> {
-    /// Serves a request. Returns whether the reply frame holds an answer to be sent.
-    pub(super) fn request(&mut self, message: MessageHeader) -> Result<bool, End> {
+    /// Serves a request.
+    pub(super) fn request(&mut self, message: MessageHeader) -> Result<Handled, End> {
         let body = self.request.decoder(HEADER_LEN, message.endian, self.arena);
         let mut body = body.with_host(Some(self.core));
         let header =
@@ -45,15 +57,7 @@ impl Context<'_> {
         let announced = learn_announced(self.connection, &header, message);
         body.set_text(self.connection.text(message.version));
 
-        let request = Request {
-            core: self.core,
-            lane: self.lane,
-            connection: self.connection,
-            key: self.key,
-            arena: self.arena,
-            header: &header,
-        };
-        let priority = request.propagated_priority();
+        let priority = propagated_priority(&header);
         let echo = priority
             .ok()
             .flatten()
@@ -74,11 +78,31 @@ impl Context<'_> {
         )
         .map_err(|_| End::Gone)?;
 
-        let served = announced
-            .and(priority)
-            .and_then(|p| request.serve(p, body, &mut reply));
-        if let Err(exception) = served {
-            reply.system_exception(exception).map_err(|_| End::Gone)?;
+        let request = Request {
+            core: self.core,
+            lane: self.lane,
+            connection: self.connection,
+            key: self.key,
+            header: &header,
+        };
+        let served = match announced.and(priority) {
+            Ok(propagated) => request.serve(self.arena, self.thread, propagated, body, &mut reply),
+            Err(exception) => Err(exception.into()),
+        };
+        match served {
+            Ok(()) => {}
+            Err(Unserved::ByAnotherThread) if self.core.main.is_full() => {
+                reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
+            }
+            Err(Unserved::ByAnotherThread) => return Ok(Handled::ForMainThread),
+            Err(Unserved::Exception(exception)) => {
+                reply.system_exception(exception).map_err(|_| End::Gone)?;
+            }
+            Err(Unserved::Forward(target)) => {
+                reply
+                    .location_forward(target.ior())
+                    .map_err(|_| End::Gone)?;
+            }
         }
         let answered = match header.response {
             ResponseFlags::None => false,
@@ -86,25 +110,25 @@ impl Context<'_> {
             ResponseFlags::SyncWithTarget => true,
         };
         reply.finish();
-        Ok(answered)
+        Ok(if answered {
+            Handled::Answered
+        } else {
+            Handled::Silently
+        })
     }
 
     /// Answers where an object is.
-    pub(super) fn locate(&mut self, message: MessageHeader) -> Result<bool, End> {
+    pub(super) fn locate(&mut self, message: MessageHeader) -> Result<Handled, End> {
         let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
         let header =
             LocateRequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
-        let known = self
-            .core
-            .poas
-            .with_object(self.core.incarnation, key, |_| Ok(()), |_, _| ());
         let registered = self.core.resolver.registered(key);
-        let status = match (&known, &registered) {
-            (Ok(()), _) => LocateStatus::ObjectHere,
-            (Err(_), Some(_)) => LocateStatus::ObjectForward,
-            (Err(_), None) => LocateStatus::UnknownObject,
+        let status = match &registered {
+            _ if is_here(self.core, key) => LocateStatus::ObjectHere,
+            Some(_) => LocateStatus::ObjectForward,
+            None => LocateStatus::UnknownObject,
         };
         let mut write = || {
             let mut e = start_message(self.reply, message.version, MessageType::LocateReply)?;
@@ -120,8 +144,18 @@ impl Context<'_> {
             Ok::<(), chronorb_cdr::CdrError>(())
         };
         write().map_err(|_| End::Gone)?;
-        Ok(true)
+        Ok(Handled::Answered)
     }
+}
+
+/// Whether a request for the object would find a servant; adapters are activated for it.
+fn is_here(core: &Core, key: &[u8]) -> bool {
+    let Some(key) = ObjectKey::parse(key) else {
+        return false;
+    };
+    let found = core.poas.find(core.incarnation, &key);
+    let poa = found.map_or_else(|| core.poas.obtain(core.incarnation, &key), Ok);
+    poa.is_ok_and(|poa| poa.has_servant(key.hint, key.id))
 }
 
 /// One request, once its header is read.
@@ -130,7 +164,6 @@ struct Request<'a> {
     lane: &'a Lane,
     connection: &'a ServerConnection,
     key: Key,
-    arena: &'a Arena,
     header: &'a RequestHeader<'a>,
 }
 
@@ -138,136 +171,142 @@ impl<'a> Request<'a> {
     /// Finds the target and calls it, or forwards.
     fn serve(
         &self,
+        arena: &'a Arena,
+        thread: Thread,
         propagated: Option<Priority>,
-        body: Decoder<'a>,
+        arguments: Decoder<'a>,
         reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), SystemException> {
-        let key = self.header.target.key().ok_or(SystemException::no(
-            SystemExceptionKind::ObjectNotExist,
-            minor::NO_SUCH_ADAPTER,
-        ))?;
-        let found = self.core.poas.with_object(
-            self.core.incarnation,
+    ) -> Result<(), Unserved> {
+        let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
+        let upcall = Upcall {
+            core: self.core,
+            arena,
             key,
-            |poa| poa.admit(self.core.config.hold_timeout),
-            |poa, object| self.upcall(propagated, poa, object, body, reply),
-        );
-        match found {
-            Ok(served) => served,
-            Err(unknown) => match self.core.resolver.registered(key) {
-                Some(ior) => reply.location_forward(&ior),
-                None => Err(unknown),
-            },
+            operation: self.header.operation,
+            response_expected: self.header.response != ResponseFlags::None,
+            contexts: self.header.contexts,
+            propagated,
+            thread,
+        };
+        let served = upcall.serve(Dispatch {
+            request: Some(self),
+            arguments,
+            reply,
+        });
+        match served {
+            Ok(outcome) => Ok(outcome?),
+            Err(Unserved::Exception(unknown)) if ObjectKey::parse(key).is_none() => {
+                // The key may be a plain name.
+                let registered = self.core.resolver.registered(key).ok_or(unknown)?;
+                Ok(reply.location_forward(&registered)?)
+            }
+            Err(unserved) => Err(unserved),
         }
     }
+}
 
-    /// The POA and the object live as long as the call, `'c`; the request's octets live longer.
-    fn upcall<'c>(
-        &self,
-        propagated: Option<Priority>,
-        poa: &'c Poa,
-        object: &'c Active,
-        mut body: Decoder<'c>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), SystemException>
+/// Calls a servant by its skeleton.
+pub(crate) struct Dispatch<'a, 'r, 'f> {
+    /// Where it came from, if not from this process.
+    request: Option<&'r Request<'a>>,
+    arguments: Decoder<'a>,
+    reply: &'r mut ReplyWriter<'f>,
+}
+
+impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
+    /// For a call within the process.
+    pub(crate) fn of_caller(arguments: Decoder<'a>, reply: &'r mut ReplyWriter<'f>) -> Self {
+        Self {
+            request: None,
+            arguments,
+            reply,
+        }
+    }
+}
+
+impl Body for Dispatch<'_, '_, '_> {
+    type Output = Result<(), SystemException>;
+
+    fn run<'c>(self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
-        'a: 'c,
+        Self: 'c,
     {
-        if let Some(result) = self.implicit(object, &mut body, reply) {
+        let mut arguments: Decoder<'c> = self.arguments;
+        let reply = self.reply;
+        if let Some(result) = implicit(servant, call.operation, &mut arguments, reply) {
             return result;
         }
-        let wanted = match poa.priority_model() {
-            Some((PriorityModel::ClientPropagated, default)) => Some(propagated.unwrap_or(default)),
-            Some((PriorityModel::ServerDeclared, priority)) => Some(priority),
-            None => None,
-        };
-        let own = (self.lane.priority(), self.lane.setup().scheduling);
-        let _guard = PriorityGuard::enter(self.core, own, wanted)?;
-        if self.header.response == ResponseFlags::SyncWithServer {
+        if let Some(request) = self.request
+            && request.header.response == ResponseFlags::SyncWithServer
+        {
             // The client waits for the server and not for the servant: it has its answer now that
             // nothing can be forwarded or refused any more. What the servant says goes nowhere.
             reply.normal()?;
-            let sent = self.lane.send(self.connection, self.key, reply.take_sent());
+            let sent = request
+                .lane
+                .send(request.connection, request.key, reply.take_sent());
             sent.map_err(|_| COMM_FAILURE)?;
         }
-        let call = Call {
-            core: self.core,
-            arena: self.arena,
-            poa,
-            object_id: object.id(),
-            operation: self.header.operation,
-            priority: wanted.or(own.0),
-            response_expected: self.header.response != ResponseFlags::None,
-            contexts: self.header.contexts,
-        };
-        // A servant that panics has failed one request, not the lane.
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            object
-                .servant
-                .dispatch(&call, self.header.operation, &mut body, reply)
-        }));
-        outcome.unwrap_or(Err(SERVANT_PANICKED))?;
+        servant.dispatch(call, call.operation, &mut arguments, reply)?;
         if !reply.is_begun() {
             reply.normal()?;
         }
         Ok(())
     }
+}
 
-    /// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`,
-    /// as those of attributes do.
-    fn implicit(
-        &self,
-        object: &Active,
-        body: &mut Decoder<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Option<Result<(), SystemException>> {
-        if self.header.operation.first() != Some(&b'_') {
-            return None;
-        }
-        let mut answer =
-            |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), chronorb_cdr::CdrError>| {
-                write(reply.normal()?).map_err(reply_error)
-            };
-        match self.header.operation {
-            b"_is_a" => Some(
-                body.read_str()
-                    .map_err(SystemException::from)
-                    .and_then(|id| {
-                        let is = id == OBJECT_ID || object.servant.is_a(id);
-                        answer(&|e| e.write_bool(is))
-                    }),
-            ),
-            b"_non_existent" | b"_not_existent" => Some(answer(&|e| e.write_bool(false))),
-            b"_repository_id" => {
-                let id = object.servant.repository_id();
-                Some(answer(&|e| e.write_str(id)))
-            }
-            // The object is no component.
-            b"_component" => Some(answer(&|e| chronorb_giop::Ior::nil().encode(e))),
-            // There is no interface repository.
-            b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
-                SystemExceptionKind::IntfRepos,
-                minor::NO_INTERFACE_REPOSITORY,
-            ))),
-            _ => None,
-        }
+/// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`,
+/// as those of attributes do.
+fn implicit(
+    servant: &dyn Skeleton,
+    operation: &[u8],
+    body: &mut Decoder<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Option<Result<(), SystemException>> {
+    if operation.first() != Some(&b'_') {
+        return None;
     }
+    let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), chronorb_cdr::CdrError>| {
+        write(reply.normal()?).map_err(reply_error)
+    };
+    match operation {
+        b"_is_a" => Some(
+            body.read_str()
+                .map_err(SystemException::from)
+                .and_then(|id| {
+                    let is = id == OBJECT_ID || servant.is_a(id);
+                    answer(&|e| e.write_bool(is))
+                }),
+        ),
+        b"_non_existent" | b"_not_existent" => Some(answer(&|e| e.write_bool(false))),
+        b"_repository_id" => {
+            let id = servant.repository_id();
+            Some(answer(&|e| e.write_str(id)))
+        }
+        // The object is no component.
+        b"_component" => Some(answer(&|e| chronorb_giop::Ior::nil().encode(e))),
+        // There is no interface repository.
+        b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
+            SystemExceptionKind::IntfRepos,
+            minor::NO_INTERFACE_REPOSITORY,
+        ))),
+        _ => None,
+    }
+}
 
-    /// The priority that travelled with the request.
-    fn propagated_priority(&self) -> Result<Option<Priority>, SystemException> {
-        let Some(context) = contexts::find(self.header.contexts, contexts::RT_CORBA_PRIORITY)
-        else {
-            return Ok(None);
-        };
-        contexts::decode_priority(context)
-            .ok()
-            .and_then(Priority::new)
-            .map(Some)
-            .ok_or(SystemException::no(
-                SystemExceptionKind::DataConversion,
-                minor::PRIORITY_MAPPING_FAILED,
-            ))
-    }
+/// The priority that travelled with the request.
+fn propagated_priority(header: &RequestHeader<'_>) -> Result<Option<Priority>, SystemException> {
+    let Some(context) = contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY) else {
+        return Ok(None);
+    };
+    contexts::decode_priority(context)
+        .ok()
+        .and_then(Priority::new)
+        .map(Some)
+        .ok_or(SystemException::no(
+            SystemExceptionKind::DataConversion,
+            minor::PRIORITY_MAPPING_FAILED,
+        ))
 }
 
 /// Reads the code set that a connection's first request announces, before any other is read.
@@ -299,9 +338,8 @@ fn learn_announced(
 /// The client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
-/// The servant panicked; how far it got is not known.
-const SERVANT_PANICKED: SystemException = SystemException::new(
-    SystemExceptionKind::Unknown,
-    minor::SERVANT_PANICKED,
-    CompletionStatus::Maybe,
-);
+/// More requests than may wait for the main thread.
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+const NO_SUCH_ADAPTER: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);

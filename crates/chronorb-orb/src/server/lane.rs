@@ -45,9 +45,13 @@ pub(crate) struct Published {
     pub(crate) version: Option<Version>,
 }
 
+/// The number of a lane's pool, and its own there.
+pub(super) type LaneId = (u32, u32);
+
 /// What a lane is made with.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSetup {
+    pub(super) id: LaneId,
     /// `pool:lane`, part of its threads' names.
     pub(super) name: String,
     pub(super) priority: Option<Priority>,
@@ -197,7 +201,7 @@ impl Lane {
             .reactor
             .rearm(connection.transport(), token_of(key), Interest::ReadWrite);
         if armed.is_err() {
-            self.connections.remove(key);
+            self.end(key);
         }
     }
 
@@ -212,6 +216,11 @@ impl Lane {
             self.rearm(connection, key);
         }
         Ok(())
+    }
+
+    /// Ends a connection, after what is in progress.
+    pub(super) fn end(&self, key: Key) {
+        drop(self.connections.remove(key));
     }
 
     /// Takes in all connections that wait at an acceptor.
@@ -245,7 +254,7 @@ impl Lane {
                 .reactor
                 .add(connection.transport(), token_of(key), Interest::Read);
             if added.is_err() {
-                self.connections.remove(key);
+                self.end(key);
             }
         }
     }
@@ -259,7 +268,7 @@ impl Lane {
             match connection.timeliness(input_timeout) {
                 Timeliness::Fine => {}
                 Timeliness::Late => {
-                    self.connections.remove(key);
+                    self.end(key);
                 }
                 Timeliness::Disturbed => self.rearm(&connection, key),
             }
@@ -276,7 +285,7 @@ impl Lane {
                 connection.drain(deadline);
                 connection.say_goodbye(&goodbye);
             }
-            self.connections.remove(key);
+            self.end(key);
         }
     }
 }

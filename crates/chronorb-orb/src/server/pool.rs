@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
-use chronorb_transport::{Endpoint, parse_endpoints};
+use chronorb_transport::{Address, Endpoint, parse_endpoints};
 
 use super::lane::{Lane, LaneSetup};
 use super::worker;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::poa::is_in_upcall;
 use crate::rtcorba::{Priority, ThreadpoolId};
 
 /// The thread pools of an ORB.
@@ -33,6 +34,8 @@ impl Pools {
 
 /// A thread pool. Without lanes it is a pool of one lane that takes requests of any priority.
 pub(crate) struct Threadpool {
+    /// 0 for the ORB's own.
+    number: u32,
     lanes: Vec<Arc<Lane>>,
     laned: bool,
 }
@@ -104,6 +107,7 @@ impl Threadpool {
                     None => chronorb_rt::Scheduling::OTHER,
                 };
                 let setup = LaneSetup {
+                    id: (number, index as u32),
                     name: format!("{number}:{index}"),
                     priority: spec.priority,
                     scheduling,
@@ -123,7 +127,23 @@ impl Threadpool {
                 return Err(exception);
             }
         }
-        Ok(Arc::new(Self { lanes, laned }))
+        Ok(Arc::new(Self {
+            number,
+            lanes,
+            laned,
+        }))
+    }
+
+    /// Whether it is the pool of POAs that name none.
+    pub(crate) fn is_default(&self) -> bool {
+        self.number == 0
+    }
+
+    /// The lane that the calling thread serves, if it is one of this pool.
+    pub(crate) fn lane_of_thread(&self, core: &Core) -> Option<&Lane> {
+        let (pool, lane) = worker::lane_of_thread(core)?;
+        let lane = self.lanes.get(lane as usize)?;
+        (pool == self.number).then_some(lane)
     }
 
     pub(crate) fn has_lanes(&self) -> bool {
@@ -147,9 +167,19 @@ impl Threadpool {
     }
 }
 
+/// Whether one of the addresses is an endpoint of this ORB.
+pub(crate) fn is_published(core: &Core, addresses: &[Address]) -> bool {
+    let pools = core.pools.lock();
+    let mut published = pools
+        .all()
+        .flat_map(|pool| pool.lanes())
+        .flat_map(|lane| lane.published());
+    published.any(|published| addresses.contains(&published.address))
+}
+
 /// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).
 pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemException> {
-    if wait && worker::is_thread_of(core) {
+    if wait && (worker::lane_of_thread(core).is_some() || is_in_upcall(core)) {
         return Err(SystemException::no(
             SystemExceptionKind::BadInvOrder,
             minor::WOULD_DEADLOCK,
@@ -160,6 +190,7 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         if core.state.get() == RUNNING {
             core.state.set(STOPPING);
             core.poas.deactivate();
+            core.main.clear();
             pools
                 .all()
                 .flat_map(|pool| pool.lanes())
@@ -192,6 +223,7 @@ fn finish(core: &Core) {
     impl Drop for Stopped<'_> {
         fn drop(&mut self) {
             self.0.state.set(STOPPED);
+            self.0.main.ring();
         }
     }
     let _stopped = Stopped(core);

@@ -14,15 +14,18 @@ use chronorb_rt::{Key, Released, ThreadBuilder};
 use chronorb_transport::Event;
 
 use super::connection::ServerConnection;
-use super::dispatch;
+use super::dispatch::{self, Handled};
 use super::intake::{self, End, Intake};
-use super::lane::{Lane, Work, empty_message};
+use super::lane::{Lane, LaneId, Work, empty_message};
+use super::main_thread::Handed;
 use super::pool;
 use crate::core::Core;
+use crate::rtcorba::OwnPriority;
+use crate::upcall::{Role, Thread};
 
 thread_local! {
-    /// The number of the ORB that this thread serves; 0 for a thread of the application.
-    static SERVES: Cell<u64> = const { Cell::new(0) };
+    /// The ORB, pool and lane that this thread serves; none for a thread of the application.
+    static SERVES: Cell<Option<(u64, LaneId)>> = const { Cell::new(None) };
 }
 
 /// Starts the threads of a lane. Those that were started before one could not be are to be
@@ -55,6 +58,36 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     started
 }
 
+/// Ends a connection where it is over.
+pub(super) fn conclude(
+    lane: &Lane,
+    connection: &ServerConnection,
+    key: Key,
+    outcome: Result<(), End>,
+) {
+    match outcome {
+        Ok(()) => {}
+        Err(End::Ended) => connection.set_ended(),
+        Err(End::Gone) => {
+            lane.end(key);
+        }
+        Err(End::Malformed) => {
+            connection.say_goodbye(&empty_message(MessageType::MessageError));
+            lane.end(key);
+        }
+    }
+    if connection.is_over() {
+        lane.end(key);
+    }
+}
+
+/// The frame and the arena of replies.
+pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
+    let config = &core.config;
+    let reply = Frame::new(FRAME_CAPACITY, config.max_message_size);
+    (reply, Arena::new(config.arena_size))
+}
+
 /// Takes a thread out of its lane, however it ends.
 struct Leaving<'w>(&'w Arc<Core>, &'w Lane);
 
@@ -64,43 +97,72 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// A thread leaves the lane; the last one closes it.
-fn leave(core: &Core, lane: &Lane) {
+/// A thread, or a request that it handed on, leaves the lane; the last one closes it.
+pub(super) fn leave(core: &Core, lane: &Lane) {
     if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
         lane.close();
         pool::lane_ended(core);
     }
 }
 
-/// Whether the calling thread serves this ORB.
-pub(super) fn is_thread_of(core: &Core) -> bool {
-    SERVES.get() == core.number
+/// The lane of this ORB that the calling thread serves.
+pub(super) fn lane_of_thread(core: &Core) -> Option<LaneId> {
+    let (orb, lane) = SERVES.get()?;
+    (orb == core.number).then_some(lane)
 }
 
-/// A thread of a lane with what it needs for one request: frames and an arena of its own.
-struct Worker {
+/// A thread with what it needs for one request: frames and an arena of its own.
+pub(super) struct Worker {
     core: Arc<Core>,
     lane: Arc<Lane>,
+    thread: Thread,
     request: Frame,
     reply: Frame,
     arena: Arena,
 }
 
 impl Worker {
+    /// For a thread of a lane.
     fn new(core: &Arc<Core>, lane: &Arc<Lane>) -> Self {
-        let config = &core.config;
+        let thread = Thread {
+            own: OwnPriority {
+                priority: lane.priority(),
+                scheduling: Some(lane.setup().scheduling),
+            },
+            patience: core.config.hold_timeout,
+            role: Role::Lane,
+        };
+        // What a request may be is checked as it arrives, and what is received with it may be more.
+        let request = Frame::new(FRAME_CAPACITY, usize::MAX);
+        let (reply, arena) = reply_parts(core);
+        Self::with_parts(core, lane, thread, request, reply, arena)
+    }
+
+    /// For a thread that serves requests of a lane.
+    pub(super) fn with_parts(
+        core: &Arc<Core>,
+        lane: &Arc<Lane>,
+        thread: Thread,
+        request: Frame,
+        reply: Frame,
+        arena: Arena,
+    ) -> Self {
         Self {
-            // What a request may be is checked as it arrives, and what is received with it may be more.
-            request: Frame::new(FRAME_CAPACITY, usize::MAX),
-            reply: Frame::new(FRAME_CAPACITY, config.max_message_size),
-            arena: Arena::new(config.arena_size),
             core: core.clone(),
             lane: lane.clone(),
+            thread,
+            request,
+            reply,
+            arena,
         }
     }
 
+    pub(super) fn into_reply_parts(self) -> (Frame, Arena) {
+        (self.reply, self.arena)
+    }
+
     fn run(mut self) {
-        SERVES.set(self.core.number);
+        SERVES.set(Some((self.core.number, self.lane.setup().id)));
         let lane = self.lane.clone();
         let _leaving = Leaving(&self.core.clone(), &lane);
         loop {
@@ -120,23 +182,11 @@ impl Worker {
             let Some(connection) = lane.connections.get(key) else {
                 return;
             };
-            match self.serve_connection(lane, &connection, key, event) {
-                Ok(()) => {}
-                Err(End::Ended) => connection.set_ended(),
-                Err(End::Gone) => {
-                    lane.connections.remove(key);
-                }
-                Err(End::Malformed) => {
-                    connection.say_goodbye(&empty_message(MessageType::MessageError));
-                    lane.connections.remove(key);
-                }
-            }
-            if connection.is_over() {
-                lane.connections.remove(key);
-            }
+            let served = self.serve_connection(lane, &connection, key, event);
+            conclude(lane, &connection, key, served);
         }));
         if outcome.is_err() {
-            lane.connections.remove(key);
+            lane.end(key);
         }
     }
 
@@ -202,9 +252,12 @@ impl Worker {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }
-            let handled = self.handle(lane, connection, key, header);
-            drop(at_work);
-            return handled;
+            let handled = self.handle(connection, key, header)?;
+            if handled == Handled::ForMainThread {
+                at_work.goes_on();
+                self.hand_over(key, header);
+            }
+            return Ok(());
         }
     }
 
@@ -231,40 +284,54 @@ impl Worker {
         }
     }
 
-    fn handle(
+    /// Gives the request in the frame to the main thread.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the main thread's requests are queued"
+    )]
+    fn hand_over(&mut self, key: Key, header: MessageHeader) {
+        let fresh = Frame::new(FRAME_CAPACITY, usize::MAX);
+        let message = std::mem::replace(&mut self.request, fresh);
+        let handed = Handed::new(&self.core, &self.lane, key, header, message);
+        let priority = self.thread.own.priority;
+        self.core.main.post(priority, Box::new(|| handed.serve()));
+    }
+
+    /// Handles the message in the frame, and sends the answer.
+    pub(super) fn handle(
         &mut self,
-        lane: &Lane,
         connection: &ServerConnection,
         key: Key,
         header: MessageHeader,
-    ) -> Result<(), End> {
+    ) -> Result<Handled, End> {
         self.arena.reset();
         let mut context = dispatch::Context {
             core: &self.core,
-            lane,
+            lane: &self.lane,
             connection,
             key,
             arena: &self.arena,
             request: &mut self.request,
             reply: &mut self.reply,
+            thread: self.thread,
         };
-        let answered = match header.kind {
+        let handled = match header.kind {
             MessageType::Request => context.request(header)?,
             MessageType::LocateRequest => context.locate(header)?,
             // A request that has begun cannot be taken back; its reply is ignored by the client.
-            MessageType::CancelRequest => false,
+            MessageType::CancelRequest => Handled::Silently,
             MessageType::CloseConnection => return Err(End::Ended),
             MessageType::MessageError => return Err(End::Gone),
             MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
                 return Err(End::Malformed);
             }
         };
-        if answered {
-            lane.send(connection, key, self.reply.as_slice())?;
+        if handled == Handled::Answered {
+            self.lane.send(connection, key, self.reply.as_slice())?;
         }
         self.request.shrink_to(KEPT_CAPACITY);
         self.reply.shrink_to(KEPT_CAPACITY);
-        Ok(())
+        Ok(handled)
     }
 }
 

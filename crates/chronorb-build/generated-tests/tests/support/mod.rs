@@ -1,10 +1,10 @@
-//! A servant of everything, and its reference as another ORB has it.
+//! A servant of everything, and its reference as clients have it.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use chronorb::prelude::*;
-use chronorb::{Char, LongDouble, OrbConfig};
+use chronorb::{Char, Collocation, LongDouble, OrbConfig};
 use chronorb_generated_tests::types::house::{
     BaseServant, Blob, Busy, CheckedError, Codes, Color, Curves, FailingObjectError,
     FailingServant, FirstError, FourOut, Kitchen, KitchenServant, KitchenSkeleton, Level, Listener,
@@ -13,16 +13,35 @@ use chronorb_generated_tests::types::house::{
     WIDE_PI, Wides, base,
 };
 
-/// An ORB that serves a kitchen, and the kitchen as the client of another ORB has it.
+/// An ORB that serves a kitchen, and the kitchen as its client has it.
 pub(crate) struct Served {
-    server: Orb,
-    client: Orb,
+    orbs: Vec<Orb>,
     kitchen: Kitchen,
 }
 
 impl Served {
-    pub(crate) fn new() -> Self {
-        let (server, client) = (orb(), orb());
+    /// One after the other: a kitchen of another ORB, and one of the client's own ORB for each of
+    /// the ways in which that calls its own objects.
+    pub(crate) fn in_each_way() -> impl Iterator<Item = Self> {
+        let own = [
+            Collocation::Off,
+            Collocation::ThroughPoa,
+            Collocation::Direct,
+        ];
+        let own = own.into_iter().map(|collocation| {
+            eprintln!("calls within one ORB: {collocation:?}");
+            Self::by(vec![orb(collocation)])
+        });
+        let other = [Collocation::Off].into_iter().map(|collocation| {
+            eprintln!("calls from one ORB to another");
+            Self::by(vec![orb(collocation), orb(collocation)])
+        });
+        other.chain(own)
+    }
+
+    /// The first ORB serves, the last calls.
+    fn by(orbs: Vec<Orb>) -> Self {
+        let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
         let skeleton = KitchenSkeleton::new(Chef::default());
         let object = root.serve(skeleton).expect("served");
@@ -31,11 +50,7 @@ impl Served {
             .string_to_object(&server.object_to_string(&object))
             .expect("a reference");
         let kitchen = Kitchen::narrow(&object).expect("asked").expect("a kitchen");
-        Self {
-            server,
-            client,
-            kitchen,
-        }
+        Self { orbs, kitchen }
     }
 }
 
@@ -49,14 +64,14 @@ impl Deref for Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        for orb in [&self.client, &self.server] {
+        for orb in self.orbs.iter().rev() {
             orb.shutdown(true).expect("shut down");
         }
     }
 }
 
 /// It serves with one thread, and so in the order of the requests.
-fn orb() -> Orb {
+fn orb(collocation: Collocation) -> Orb {
     let mut args = [
         "-ORBListenEndpoints",
         "iiop://127.0.0.1:0",
@@ -65,7 +80,8 @@ fn orb() -> Orb {
     ]
     .map(str::to_owned)
     .to_vec();
-    let config = OrbConfig::read(&mut args).expect("the options are correct");
+    let mut config = OrbConfig::read(&mut args).expect("the options are correct");
+    config.collocation = collocation;
     Orb::with_config(config).expect("an ORB")
 }
 
@@ -143,7 +159,7 @@ impl FailingServant for Chef {
     fn third<'a>(&self, _: &Call<'a>, what: &'a str) -> Result<(), ThirdError<'a>> {
         let place = Level { px: 1.0, qty: 2 };
         Err(NotFound {
-            what,
+            what: if what == "nul" { "\0" } else { what },
             r#where: place,
         }
         .into())

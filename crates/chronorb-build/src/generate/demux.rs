@@ -1,0 +1,84 @@
+//! The expression by which a skeleton comes from an operation's name to its code.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::context::{Context, rt};
+use crate::names::Method;
+use crate::operation_demux::OperationDemux;
+use crate::perfect_hash::{PerfectHash, perfect_hash};
+
+/// Up to so many operations are told apart by comparing their names.
+const FEW: usize = 4;
+
+/// Goes to the arm, an expression with its comma, of the method whose name is in the variable
+/// `operation`.
+pub(super) fn demux(
+    context: Context<'_>,
+    methods: &[&Method<'_>],
+    arms: &[TokenStream],
+) -> TokenStream {
+    let rt = rt();
+    let names: Vec<&str> = methods.iter().map(|m| m.wire_name.as_str()).collect();
+    let table = match context.options.operation_demux {
+        OperationDemux::PerfectHash if names.len() <= FEW => None,
+        OperationDemux::PerfectHash => perfect_hash(&names).map(|hash| perfect(&hash, &names)),
+        OperationDemux::BinarySearch => Some(sorted(&names)),
+        OperationDemux::DynamicHash => Some(quote! {
+            ::std::sync::LazyLock<#rt::DynamicHashTable> =
+                ::std::sync::LazyLock::new(|| #rt::DynamicHashTable::new(&[#(#names),*]))
+        }),
+        OperationDemux::LinearSearch => Some(quote! {
+            #rt::LinearSearchTable = #rt::LinearSearchTable::new(&[#(#names),*])
+        }),
+    };
+    let Some(table) = table else {
+        let names = names
+            .iter()
+            .map(|name| Literal::byte_string(name.as_bytes()));
+        return quote! {
+            match operation {
+                #(#names => #arms)*
+                _ => Err(#rt::bad_operation()),
+            }
+        };
+    };
+    let numbers = (0..methods.len()).map(Literal::usize_unsuffixed);
+    quote! {
+        static OPERATIONS: #table;
+        match OPERATIONS.find(operation) {
+            #(Some(#numbers) => #arms)*
+            _ => Err(#rt::bad_operation()),
+        }
+    }
+}
+
+/// Type and value of a table, as of those below.
+fn perfect(hash: &PerfectHash, names: &[&str]) -> TokenStream {
+    let rt = rt();
+    let seed = Literal::u64_unsuffixed(hash.seed);
+    let displacements = hash.displacements.iter().copied();
+    let displacements = displacements.map(Literal::u16_unsuffixed);
+    let slots = hash.slots.iter().map(|&slot| match slot {
+        PerfectHash::EMPTY => quote! { #rt::OperationTable::EMPTY },
+        number => {
+            let number = Literal::u16_unsuffixed(number);
+            quote! { #number }
+        }
+    });
+    quote! {
+        #rt::OperationTable =
+            #rt::OperationTable::new(#seed, &[#(#displacements),*], &[#(#slots),*], &[#(#names),*])
+    }
+}
+
+fn sorted(names: &[&str]) -> TokenStream {
+    let rt = rt();
+    let mut operations: Vec<(&str, usize)> = names.iter().copied().zip(0..).collect();
+    operations.sort_unstable();
+    let operations = operations.iter().map(|&(name, number)| {
+        let number = Literal::usize_unsuffixed(number);
+        quote! { (#name, #number) }
+    });
+    quote! { #rt::BinarySearchTable = #rt::BinarySearchTable::new(&[#(#operations),*]) }
+}

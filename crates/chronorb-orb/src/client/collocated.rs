@@ -1,0 +1,234 @@
+//! Calls of objects of the same ORB, served by the calling thread.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use chronorb_cdr::{Encoder, Endian, Frame};
+use chronorb_giop::{
+    CompletionStatus, HEADER_LEN, MessageHeader, MessageType, ReplyHeader, SystemException,
+    SystemExceptionKind, Version, minor, start_message,
+};
+use chronorb_rt::{Deadline, Gate, PiMutex};
+
+use super::invocation::{Arguments, Outcome, read_status};
+use crate::call::{Call, Operation, ReplyWriter, Skeleton};
+use crate::core::Core;
+use crate::object::Object;
+use crate::rtcorba::{OwnPriority, request_priority};
+use crate::scope::{Scope, text_within};
+use crate::server::Dispatch;
+use crate::upcall::{Body, Role, Thread, Unserved, Upcall};
+
+/// Calls an operation as one of this process; `None` where it has to go by the transport.
+pub(super) fn exchange(
+    target: &Object,
+    key: &[u8],
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    deadline: Deadline,
+) -> Option<Result<Outcome, SystemException>> {
+    let core = target.core();
+    scope.begin(core);
+    if let Err(exception) = marshal(core, &mut scope.request, arguments) {
+        return Some(Err(exception));
+    }
+    let served = match serve(core, key, operation.name, scope, caller(core)) {
+        Err(Unserved::ByAnotherThread) => by_main_thread(core, key, operation, scope, deadline)?,
+        served => served,
+    };
+    Some(match served {
+        Ok(()) => outcome(scope),
+        Err(Unserved::Exception(exception)) => Ok(Outcome::Exception(exception)),
+        Err(Unserved::Forward(target)) => Ok(Outcome::Forward(target.ior().clone())),
+        Err(Unserved::ByAnotherThread) => return None,
+    })
+}
+
+/// Calls the servant itself; `None` where the call has to be marshalled.
+pub(crate) fn direct<'x, S: 'static, R>(
+    core: &Arc<Core>,
+    key: &[u8],
+    scope: &mut Scope,
+    operation: &Operation,
+    call: impl for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
+) -> Option<Result<R, SystemException>> {
+    scope.begin(core);
+    let upcall = Upcall {
+        core,
+        arena: scope.arena(),
+        key,
+        operation: operation.name.as_bytes(),
+        response_expected: true,
+        contexts: &[],
+        propagated: request_priority(),
+        thread: caller(core),
+    };
+    let call = Direct {
+        call,
+        arguments: PhantomData,
+        servant: PhantomData,
+    };
+    match upcall.serve(call) {
+        Ok(result) => result.map(Ok),
+        Err(Unserved::Exception(exception)) => Some(Err(exception)),
+        Err(Unserved::Forward(_) | Unserved::ByAnotherThread) => None,
+    }
+}
+
+/// A call of the servant itself.
+struct Direct<'x, S, F> {
+    call: F,
+    arguments: PhantomData<&'x ()>,
+    servant: PhantomData<fn(&S)>,
+}
+
+impl<'x, S, R, F> Body for Direct<'x, S, F>
+where
+    S: 'static,
+    F: for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
+{
+    type Output = Option<R>;
+
+    fn run<'c>(self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    where
+        Self: 'c,
+    {
+        let servant = servant.servant_as(TypeId::of::<S>())?;
+        Some((self.call)(servant.downcast_ref::<S>()?, call, []))
+    }
+}
+
+/// The calling thread as the one that serves.
+fn caller(core: &Core) -> Thread {
+    Thread {
+        own: OwnPriority::of_caller(),
+        patience: core.config.hold_timeout,
+        role: Role::Caller,
+    }
+}
+
+/// Serves the request in the scope's frame, and writes the reply into its other one.
+fn serve(
+    core: &Arc<Core>,
+    key: &[u8],
+    operation: &str,
+    scope: &mut Scope,
+    thread: Thread,
+) -> Result<(), Unserved> {
+    let text = text_within();
+    let (request, reply, arena) = scope.parts();
+    let arguments = request.decoder(BODY, Endian::NATIVE, arena);
+    let arguments = arguments.with_text(text).with_host(Some(core));
+    let upcall = Upcall {
+        core,
+        arena,
+        key,
+        operation: operation.as_bytes(),
+        response_expected: true,
+        contexts: &[],
+        propagated: request_priority(),
+        thread,
+    };
+    let mut reply = ReplyWriter::new(reply, VERSION, 0, text, &[])?;
+    match upcall.serve(Dispatch::of_caller(arguments, &mut reply))? {
+        Ok(()) => {}
+        Err(exception) => reply.system_exception(exception)?,
+    }
+    reply.finish();
+    // The values of the arguments make room for those of the results.
+    scope.reset_arena();
+    Ok(())
+}
+
+/// Lets the main thread serve the request, and waits; `None` where it is none for it.
+#[cold]
+#[allow(clippy::disallowed_methods, reason = "the request is queued")]
+fn by_main_thread(
+    core: &Arc<Core>,
+    key: &[u8],
+    operation: &Operation,
+    scope: &mut Scope,
+    deadline: Deadline,
+) -> Option<Result<(), Unserved>> {
+    if !core.poas.is_for_main_thread(core.incarnation, key) || core.main.is_here() {
+        return None;
+    }
+    if core.main.is_full() {
+        return Some(Err(DISCARDED.into()));
+    }
+    let shared = Arc::new(Rendezvous {
+        done: Gate::new(0),
+        result: PiMutex::new(None),
+    });
+    let priority = request_priority();
+    let mut there = Scope::new(core.config.arena_size);
+    std::mem::swap(&mut there.request, &mut scope.request);
+    let (key, name) = (key.to_vec(), operation.name);
+    let task = {
+        let (core, shared) = (core.clone(), shared.clone());
+        move || {
+            let thread = Thread {
+                role: Role::Main,
+                ..caller(&core)
+            };
+            let served = serve(&core, &key, name, &mut there, thread);
+            *shared.result.lock() = Some((served, there.reply));
+            shared.done.set(1);
+        }
+    };
+    core.main.post(priority, Box::new(task));
+    if shared.done.wait_while(0, deadline) == 0 {
+        let kind = SystemExceptionKind::Timeout;
+        let late = SystemException::new(kind, minor::TIMEOUT_REPLY_END, CompletionStatus::Maybe);
+        return Some(Err(late.into()));
+    }
+    let (served, reply) = shared.result.lock().take()?;
+    scope.reply = reply;
+    Some(served)
+}
+
+/// Where the main thread leaves the reply.
+struct Rendezvous {
+    done: Gate,
+    result: PiMutex<Option<(Result<(), Unserved>, Frame)>>,
+}
+
+fn marshal(
+    core: &Core,
+    request: &mut Frame,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    let mut e: Encoder<'_> =
+        start_message(request, VERSION, MessageType::Request)?.with_text(text_within());
+    e.align(8)?;
+    arguments(&mut e)?;
+    if request.len() > core.config.max_message_size {
+        return Err(chronorb_cdr::CdrError::FrameFull.into());
+    }
+    Ok(())
+}
+
+/// What the reply in the scope's frame says.
+fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
+    let text = text_within();
+    let (frame, arena) = scope.reply_parts();
+    let message = MessageHeader::parse(frame.as_slice()).map_err(|_| MALFORMED)?;
+    let mut d = frame
+        .decoder(HEADER_LEN, message.endian, arena)
+        .with_text(text);
+    let header = ReplyHeader::decode(&mut d, message.version)?;
+    read_status(header.status, &mut d, text, message.endian)
+        .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))
+}
+
+const MALFORMED: SystemException =
+    SystemException::no(SystemExceptionKind::Marshal, minor::MALFORMED_MESSAGE);
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+const VERSION: Version = Version::V1_2;
+/// Where the arguments begin, after a message's header and padding.
+const BODY: usize = 16;

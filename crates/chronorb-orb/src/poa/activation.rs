@@ -1,0 +1,365 @@
+//! Making servants objects, and ending that.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Deadline, Key, Removed};
+
+use super::in_progress::Begun;
+use super::key::{Hint, slot, slot_octets};
+use super::objects::{Active, ActiveRef};
+use super::{
+    ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, ServantError,
+    ServantManager,
+};
+use crate::call::Servant;
+use crate::demux::hash_of;
+use crate::object::Object;
+
+impl Poa {
+    /// Activates a servant under an id of the POA's making.
+    ///
+    /// # Errors
+    /// [`ActivateError::WrongPolicy`] where ids come from the application, or servants are not
+    /// retained; [`ActivateError::ServantAlreadyActive`] where the servant is an object already
+    /// and the POA has [`IdUniqueness::Unique`](super::IdUniqueness::Unique).
+    pub fn activate_object(&self, servant: impl IntoServant) -> Result<ObjectId, ActivateError> {
+        if !self.policies().has_system_ids() || !self.policies().retains() {
+            return Err(ActivateError::WrongPolicy);
+        }
+        self.activate(self.new_id(), servant.into_servant())
+    }
+
+    /// Activates a servant under an id of the application's making, or under one that the POA
+    /// made: for a reference, for an object that was deactivated, or, where it is persistent, in
+    /// an earlier run.
+    ///
+    /// # Errors
+    /// [`ActivateError::WrongPolicy`] where servants are not retained;
+    /// [`ActivateError::ObjectAlreadyActive`]; [`ActivateError::ServantAlreadyActive`];
+    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    pub fn activate_object_with_id(
+        &self,
+        id: impl Into<ObjectId>,
+        servant: impl IntoServant,
+    ) -> Result<(), ActivateError> {
+        let id = id.into();
+        if !self.policies().retains() {
+            return Err(ActivateError::WrongPolicy);
+        }
+        self.check_id(&id)?;
+        if self.activator_of_servants().is_none() {
+            return self.activate(Some(id), servant.into_servant()).map(drop);
+        }
+        // After the activator has taken back the servant that had the id.
+        let deadline = Deadline::after(self.core().config.hold_timeout);
+        let begun = self.inner.changing.begin(&id, deadline);
+        if begun == Begun::TimedOut {
+            return Err(DISCARDED.into());
+        }
+        let activated = self.activate(Some(id.clone()), servant.into_servant());
+        if begun == Begun::Now {
+            self.inner.changing.end(&id);
+        }
+        activated.map(drop)
+    }
+
+    /// Ends an object: no request comes in any more. Requests in progress are finished; after the
+    /// last, the servant is given back to the [`ServantActivator`](super::ServantActivator), or dropped.
+    ///
+    /// # Errors
+    /// [`ObjectError::ObjectNotActive`]; [`ObjectError::WrongPolicy`] where servants are not
+    /// retained.
+    pub fn deactivate_object(&self, id: &ObjectId) -> Result<(), ObjectError> {
+        if !self.policies().retains() {
+            return Err(ObjectError::WrongPolicy);
+        }
+        self.deactivate(id).ok_or(ObjectError::ObjectNotActive)
+    }
+
+    /// Activates a servant under an id of the POA's making, and gives its reference.
+    ///
+    /// # Errors
+    /// As [`activate_object`](Self::activate_object).
+    pub fn serve(&self, servant: impl IntoServant) -> Result<Object, ActivateError> {
+        let servant = servant.into_servant();
+        let repository_id = servant.repository_id();
+        let id = self.activate_object(servant)?;
+        let hint = slot(id.as_bytes());
+        Ok(self.reference(hint, id.as_bytes(), repository_id)?)
+    }
+
+    /// The id of a servant: the one that it is active under, a new one where the POA activates
+    /// servants by itself, or that of the request in progress where it is the default servant.
+    ///
+    /// # Errors
+    /// [`ServantError::ServantNotActive`]; [`ServantError::WrongPolicy`] where nothing of this is
+    /// in the POA's policies; what activation fails with.
+    pub fn servant_to_id(&self, servant: &Servant) -> Result<ObjectId, ServantError> {
+        let policies = self.policies();
+        let by_map = policies.retains() && (policies.is_unique() || policies.is_implicit());
+        if !by_map && !policies.uses_default_servant() {
+            return Err(ServantError::WrongPolicy);
+        }
+        if let Some(id) = self.id_of_servant(servant) {
+            return Ok(id);
+        }
+        self.current_id(servant)
+            .filter(|_| policies.uses_default_servant())
+            .ok_or(ServantError::ServantNotActive)
+    }
+
+    /// The reference of a servant: that of the request in progress where it serves it, else that
+    /// of its id as [`servant_to_id`](Self::servant_to_id) finds it.
+    ///
+    /// # Errors
+    /// As [`servant_to_id`](Self::servant_to_id); a default servant has a reference only while it
+    /// serves a request.
+    pub fn servant_to_reference(&self, servant: &Servant) -> Result<Object, ServantError> {
+        let policies = self.policies();
+        let repository_id = servant.repository_id();
+        let id = match self.current_id(servant) {
+            Some(id) => id,
+            None => {
+                let by_map = policies.is_unique() || policies.is_implicit();
+                if !policies.retains() || !by_map {
+                    return Err(ServantError::WrongPolicy);
+                }
+                self.id_of_servant(servant)
+                    .ok_or(ServantError::ServantNotActive)?
+            }
+        };
+        let found = self.find(self.hint(&id), id.as_bytes());
+        let place = found.map(|found| found.key());
+        Ok(self.reference(place, id.as_bytes(), repository_id)?)
+    }
+
+    /// The id that a servant has or gets by the active object map.
+    fn id_of_servant(&self, servant: &Servant) -> Option<ObjectId> {
+        let policies = self.policies();
+        if !policies.retains() {
+            return None;
+        }
+        if policies.is_unique()
+            && let Some(active) = self.find_servant(servant.identity())
+        {
+            return Some(active.id.clone());
+        }
+        if !policies.is_implicit() {
+            return None;
+        }
+        match self.activate(self.new_id(), servant.clone()) {
+            Ok(id) => Some(id),
+            // By another thread, in between.
+            Err(ActivateError::ServantAlreadyActive) => {
+                Some(self.find_servant(servant.identity())?.id.clone())
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// The id of the request in progress here that this servant serves.
+    fn current_id(&self, servant: &Servant) -> Option<ObjectId> {
+        let current = PoaCurrent::new(self.core().clone());
+        let here = current.poa().ok()? == *self;
+        let its = current.servant().ok()?.identity() == servant.identity();
+        current.object_id().ok().filter(|_| here && its)
+    }
+
+    /// Where an object of this id may be in the active object map.
+    pub(super) fn hint(&self, id: &ObjectId) -> Hint {
+        if self.policies().has_system_ids() && !self.policies().is_persistent() {
+            Hint::None
+        } else {
+            Hint::Hash(hash_of(id.as_bytes()))
+        }
+    }
+
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    pub(super) fn check_id(&self, id: &ObjectId) -> Result<(), SystemException> {
+        let policies = self.policies();
+        let octets = id.as_bytes();
+        let ours = if !policies.has_system_ids() {
+            true
+        } else if policies.is_persistent() {
+            // Those of an earlier run cannot be told from any others.
+            octets.len() == NUMBERED
+        } else {
+            match slot(octets) {
+                Some(key) => self.inner.objects.was_issued(key),
+                None => self.core().is_own_number(octets),
+            }
+        };
+        let kind = SystemExceptionKind::BadParam;
+        let foreign = SystemException::no(kind, minor::INVALID_OBJECT_ID);
+        ours.then_some(()).ok_or(foreign)
+    }
+
+    /// An id that does not come again, where it is not a slot: after a restart, or because there
+    /// is no object yet.
+    pub(super) fn numbered_id(&self) -> ObjectId {
+        let number = self.core().next_object.fetch_add(1, Ordering::Relaxed);
+        let incarnation = self.core().incarnation;
+        ObjectId::new([incarnation.to_be_bytes(), number.to_be_bytes()].concat())
+    }
+
+    /// The id of a new object; `None` where it is its slot.
+    fn new_id(&self) -> Option<ObjectId> {
+        self.policies().is_persistent().then(|| self.numbered_id())
+    }
+
+    /// Puts an object into the active object map.
+    pub(super) fn activate(
+        &self,
+        id: Option<ObjectId>,
+        servant: Servant,
+    ) -> Result<ObjectId, ActivateError> {
+        self.check_alive()?;
+        self.pool()?;
+        let objects = &self.inner.objects;
+        let identity = self.knows_servants().then(|| servant.identity());
+        let _writing = self.inner.writing.lock();
+        // Under the lock that the destruction takes after it has marked the POA.
+        self.check_alive()?;
+        if let Some(identity) = identity
+            && self.policies().is_unique()
+            && self.find_servant(identity).is_some()
+        {
+            return Err(ActivateError::ServantAlreadyActive);
+        }
+        if let Some(id) = &id
+            && (objects.has_name(id.as_bytes()) || self.find(Hint::None, id.as_bytes()).is_some())
+        {
+            return Err(ActivateError::ObjectAlreadyActive);
+        }
+        let named = id.is_some();
+        let make = |key| {
+            let id = id.unwrap_or_else(|| ObjectId::new(slot_octets(key)));
+            Active { servant, id }
+        };
+        let key = objects.insert(named, make).map_err(|_| {
+            SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_OBJECTS)
+        })?;
+        if let Some(identity) = identity {
+            self.inner
+                .servants
+                .insert(hash_of_identity(identity), key.index);
+        }
+        let active = objects.held_at(key).map(|active| active.id.clone());
+        // It cannot be removed while the lock is held.
+        Ok(active.unwrap_or_else(|| ObjectId::new(slot_octets(key))))
+    }
+
+    /// Takes an object out of the active object map.
+    fn deactivate(&self, id: &ObjectId) -> Option<()> {
+        let removed = {
+            let _writing = self.inner.writing.lock();
+            let key = self.find(self.hint(id), id.as_bytes())?.key();
+            self.take_out(key)
+        };
+        // Application code runs without the lock.
+        if let Removed::Last(active) = removed {
+            self.give_back(active);
+        }
+        Some(())
+    }
+
+    /// Takes an object out; the caller holds the lock.
+    fn take_out(&self, key: Key) -> Removed<Active> {
+        if let Some(active) = self.inner.objects.at(key) {
+            let active = self.in_use(active);
+            if self.knows_servants() {
+                let hash = hash_of_identity(active.servant.identity());
+                self.inner.servants.remove(hash, key.index);
+            }
+            if self.activator_of_servants().is_some() {
+                self.inner.changing.mark(&active.id);
+            }
+        }
+        self.inner.objects.remove(key)
+    }
+
+    /// Takes all objects out.
+    pub(super) fn deactivate_all(&self) {
+        for key in self.inner.objects.keys() {
+            let removed = {
+                let _writing = self.inner.writing.lock();
+                self.take_out(key)
+            };
+            if let Removed::Last(active) = removed {
+                self.give_back(active);
+            }
+        }
+    }
+
+    /// Deactivates all objects whose activator wants their servants back.
+    pub(super) fn give_servants_back(&self) {
+        if self.activator_of_servants().is_some() {
+            self.deactivate_all();
+        }
+    }
+
+    /// Gives the servant of an object, which nobody uses any more, back to its activator, or drops it.
+    #[cold]
+    pub(super) fn give_back(&self, active: Active) {
+        let Some(activator) = self.activator_of_servants() else {
+            drop(active);
+            return;
+        };
+        let Active { servant, id } = active;
+        let remaining = self.find_servant(servant.identity()).is_some();
+        let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);
+        // Who panics has had its servant back.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            if etherealizes {
+                let _serial = self.enter_however_long();
+                activator.etherealize(&id, self, servant, self.is_ending(), remaining);
+            } else {
+                drop(servant);
+            }
+        }));
+        self.inner.changing.unmark(&id);
+    }
+
+    fn enter_however_long(&self) -> Option<super::SerialGuard<'_>> {
+        loop {
+            if let Ok(entered) = self.enter(Duration::from_secs(1)) {
+                return entered;
+            }
+        }
+    }
+
+    /// Whether the map can be asked for servants.
+    fn knows_servants(&self) -> bool {
+        self.policies().is_unique() || self.policies().uses_servant_manager()
+    }
+
+    /// An object that this servant is.
+    fn find_servant(&self, identity: usize) -> Option<ActiveRef<'_>> {
+        self.inner
+            .servants
+            .find(hash_of_identity(identity), |index| {
+                let active = self.in_use(self.inner.objects.at_index(index)?);
+                (active.servant.identity() == identity).then_some(active)
+            })
+    }
+
+    fn activator_of_servants(&self) -> Option<&dyn super::ServantActivator> {
+        match self.inner.manager_of_servants.get() {
+            Some(ServantManager::Activator(activator)) => Some(&**activator),
+            _ => None,
+        }
+    }
+}
+
+fn hash_of_identity(identity: usize) -> u32 {
+    hash_of(&identity.to_ne_bytes())
+}
+
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+/// The length of an id of an incarnation and a number.
+pub(crate) const NUMBERED: usize = 16;

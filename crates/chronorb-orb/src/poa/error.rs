@@ -1,0 +1,136 @@
+//! What operations of a POA fail with: the standard's user exceptions, and system exceptions.
+
+use chronorb_giop::SystemException;
+use thiserror::Error;
+
+use crate::object::Object;
+
+/// A POA could not be made.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CreatePoaError {
+    /// The parent has a child of this name.
+    #[error("there is a POA of this name already")]
+    AdapterAlreadyExists,
+    /// A policy contradicts another or names something that does not exist.
+    #[error("policy number {index} (from 0) cannot be used here")]
+    InvalidPolicy {
+        /// Its index in the list.
+        index: u16,
+    },
+    /// The ORB or the POA is shut down, or has no room; `BAD_INV_ORDER` (OMG minor 17) while a
+    /// POA of this name is being destroyed.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// A child POA could not be found.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum FindPoaError {
+    /// There is none of this name, and no adapter activator made one.
+    #[error("there is no POA of this name")]
+    AdapterNonExistent,
+    /// `OBJ_ADAPTER` (OMG minor 1) where the adapter activator failed; the ORB is shut down.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// An object could not be activated.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ActivateError {
+    /// The servant is an object already, and the POA wants each to be one.
+    #[error("the servant is active already")]
+    ServantAlreadyActive,
+    /// There is an object of this id.
+    #[error("there is an object of this id already")]
+    ObjectAlreadyActive,
+    /// The POA's policies do not allow it: it does not retain servants, or ids come from the
+    /// other side.
+    #[error("the POA's policies do not allow this")]
+    WrongPolicy,
+    /// The ORB or the POA is shut down, or has no room; `BAD_PARAM` (OMG minor 14) for an id that
+    /// is not one of this POA; `TRANSIENT` (OMG minor 1) where the object of this id is still
+    /// being deactivated and the ORB's hold time-out is over.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// An object was not found.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ObjectError {
+    /// There is no such object.
+    #[error("there is no object of this id")]
+    ObjectNotActive,
+    /// The reference is not one of this POA.
+    #[error("the reference is not one of this POA")]
+    WrongAdapter,
+    /// The POA's policies do not allow it.
+    #[error("the POA's policies do not allow this")]
+    WrongPolicy,
+    /// Anything else.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// A servant was not found.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ServantError {
+    /// The servant is no object of this POA.
+    #[error("the servant is not active")]
+    ServantNotActive,
+    /// No default servant was set.
+    #[error("there is no default servant")]
+    NoServant,
+    /// The POA's policies do not allow it.
+    #[error("the POA's policies do not allow this")]
+    WrongPolicy,
+    /// Anything else.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// A servant manager was not set or found.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ServantManagerError {
+    /// The POA does not use a servant manager.
+    #[error("the POA's policies do not allow this")]
+    WrongPolicy,
+    /// `OBJ_ADAPTER` (OMG minor 4) where the manager is not of the kind that the POA uses;
+    /// `BAD_INV_ORDER` (OMG minor 6) where there is one already.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// A POA could not be destroyed, or a manager's requests not be waited for: `BAD_INV_ORDER` (OMG
+/// minor 3), since the caller is a servant of the same ORB and would wait for itself.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error(transparent)]
+pub struct WaitError(#[from] pub(crate) SystemException);
+
+impl WaitError {
+    /// The system exception.
+    pub fn exception(&self) -> SystemException {
+        self.0
+    }
+}
+
+/// What a servant manager answers instead of a servant.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The client is sent to another object (`PortableServer::ForwardRequest`).
+    Forward(Object),
+    /// The client gets this exception.
+    Exception(SystemException),
+}
+
+impl From<SystemException> for Refusal {
+    fn from(exception: SystemException) -> Self {
+        Self::Exception(exception)
+    }
+}

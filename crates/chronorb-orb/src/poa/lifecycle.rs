@@ -1,0 +1,116 @@
+//! Letting requests in, and the end of a POA.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Deadline, Removed};
+
+use super::{ALIVE, DESTROYED, DESTROYING, INITIALISING, Poa, WaitError, is_in_upcall};
+
+impl Poa {
+    /// Ends the POA, its children and their objects. Requests in progress are finished, and no
+    /// others come in: they are answered with `TRANSIENT` (OMG minor 4) until the end is complete,
+    /// and with `OBJECT_NOT_EXIST` after it. With `etherealize_objects` servants are given back to
+    /// the [`ServantActivator`](super::ServantActivator), if there is one; else they are dropped.
+    /// With `wait_for_completion` all this has happened when this returns.
+    ///
+    /// # Errors
+    /// [`WaitError`] where a servant of the same ORB waits. Nothing was done then.
+    pub fn destroy(
+        &self,
+        etherealize_objects: bool,
+        wait_for_completion: bool,
+    ) -> Result<(), WaitError> {
+        if wait_for_completion && is_in_upcall(self.core()) {
+            let kind = SystemExceptionKind::BadInvOrder;
+            return Err(SystemException::no(kind, minor::WOULD_DEADLOCK).into());
+        }
+        self.begin_destruction(etherealize_objects);
+        while wait_for_completion && self.inner.state.get() == DESTROYING {
+            let patience = Deadline::after(self.core().config.hold_timeout);
+            self.inner.state.wait_while(DESTROYING, patience);
+        }
+        Ok(())
+    }
+
+    /// Whether a request may go on at once: neither manager nor POA make it wait.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.manager().is_active() && self.inner.state.get() == ALIVE
+    }
+
+    /// Waits until a request may go on. The caller is not counted as being in the POA meanwhile.
+    #[cold]
+    pub(crate) fn wait_until_open(&self, hold: Duration) -> Result<(), SystemException> {
+        let deadline = Deadline::after(hold);
+        self.manager().admit(hold)?;
+        match self.inner.state.wait_while(INITIALISING, deadline) {
+            // Whoever activates an adapter may call its objects.
+            ALIVE => Ok(()),
+            INITIALISING => Err(DISCARDED),
+            _ => Err(BEING_DESTROYED),
+        }
+    }
+
+    /// Whether requests are in it.
+    pub(super) fn is_busy(&self) -> bool {
+        self.core().poas.users(self.place()) > 0
+    }
+
+    /// Ends it and its children, as far as no request is in them.
+    pub(super) fn begin_destruction(&self, etherealize_objects: bool) {
+        let state = &self.inner.state;
+        let mut before = state.get();
+        loop {
+            if before >= DESTROYING {
+                return;
+            }
+            match state.compare_set(before, DESTROYING) {
+                Ok(()) => break,
+                Err(now) => before = now,
+            }
+        }
+        if !etherealize_objects {
+            self.inner.etherealizes.store(false, Ordering::Release);
+        }
+        for child in self.children() {
+            child.begin_destruction(etherealize_objects);
+        }
+        self.core().poas.remove(self.place());
+    }
+
+    /// The last request has left it, or a child has ended. The last of all ends it.
+    pub(super) fn release_hold(&self) {
+        if self.inner.holds.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.complete_destruction();
+        }
+    }
+
+    fn complete_destruction(&self) {
+        self.deactivate_all();
+        if let Ok(Removed::Last(servant)) = self.set_default_servant(None) {
+            drop(servant);
+        }
+        self.set_activator(None);
+        self.manager().remove(self.place());
+        // The name is free when nothing of this POA is left that a successor could meet.
+        if let Some(parent) = self.parent() {
+            {
+                let mut children = parent.inner.children.lock();
+                if children.get(self.name()) == Some(self) {
+                    children.remove(self.name());
+                }
+            }
+            self.inner.state.set(DESTROYED);
+            parent.release_hold();
+        } else {
+            self.inner.state.set(DESTROYED);
+        }
+    }
+}
+
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+const BEING_DESTROYED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::ADAPTER_DESTROYED);

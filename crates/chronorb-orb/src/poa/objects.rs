@@ -1,0 +1,96 @@
+//! The active object map: which servant is which object.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::ops::Deref;
+
+use chronorb_rt::{Key, SlotRef};
+
+use super::key::{Hint, slot};
+use super::{ObjectId, Poa};
+use crate::call::Servant;
+use crate::demux::Named;
+
+/// An object of a POA.
+pub(crate) struct Active {
+    pub(crate) servant: Servant,
+    pub(crate) id: ObjectId,
+}
+
+impl Named for Active {
+    #[inline]
+    fn name(&self) -> &[u8] {
+        self.id.as_bytes()
+    }
+}
+
+/// An active object in use. Where it was deactivated, its servant is given back when the last one
+/// is dropped.
+pub(crate) struct ActiveRef<'p> {
+    poa: &'p Poa,
+    slot: Option<SlotRef<'p, Active>>,
+}
+
+impl ActiveRef<'_> {
+    pub(crate) fn key(&self) -> Key {
+        self.slot().key()
+    }
+
+    #[inline]
+    fn slot(&self) -> &SlotRef<'_, Active> {
+        // It is taken out only when this is dropped.
+        self.slot.as_ref().expect("an object in use is there")
+    }
+}
+
+impl Deref for ActiveRef<'_> {
+    type Target = Active;
+
+    #[inline]
+    fn deref(&self) -> &Active {
+        self.slot()
+    }
+}
+
+impl Drop for ActiveRef<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(active) = self.slot.take().and_then(SlotRef::release) {
+            self.poa.give_back(active);
+        }
+    }
+}
+
+impl Poa {
+    /// The active object of an id. Wait-free.
+    #[inline]
+    pub(crate) fn find(&self, hint: Hint, id: &[u8]) -> Option<ActiveRef<'_>> {
+        let (place, hash) = match hint {
+            Hint::Slot(key) => (Some(key), None),
+            Hint::Hash(hash) => (None, Some(hash)),
+            // Ids of the POA's own making are slots.
+            Hint::None => (slot(id), None),
+        };
+        let found = self.inner.objects.find(place, hash, id)?;
+        Some(self.in_use(found))
+    }
+
+    /// The id of an object that the caller is using.
+    pub(super) fn held_id(&self, key: Key) -> Option<ObjectId> {
+        let held = self.inner.objects.held_at(key)?;
+        Some(self.in_use(held).id.clone())
+    }
+
+    /// The servant of an object that the caller is using.
+    pub(super) fn held_servant(&self, key: Key) -> Option<Servant> {
+        let held = self.inner.objects.held_at(key)?;
+        Some(self.in_use(held).servant.clone())
+    }
+
+    pub(super) fn in_use<'p>(&'p self, slot: SlotRef<'p, Active>) -> ActiveRef<'p> {
+        ActiveRef {
+            poa: self,
+            slot: Some(slot),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What an application implements to make adapters and servants when they are asked for.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use chronorb_giop::SystemException;
+
+use super::{ObjectId, Poa, Refusal};
+use crate::call::Servant;
+
+/// Makes POAs when they are asked for (`PortableServer::AdapterActivator`; CORBA 3.3, 15.3.5).
+pub trait AdapterActivator: Send + Sync + 'static {
+    /// Makes the child of `parent` that has this name, by [`Poa::create_poa`], and returns whether
+    /// it did. Requests for objects of the child wait until this returns.
+    ///
+    /// # Errors
+    /// The client gets `OBJ_ADAPTER` (OMG minor 1).
+    fn unknown_adapter(&self, parent: &Poa, name: &str) -> Result<bool, SystemException>;
+}
+
+/// Makes servants for objects that are not active, which stay active from then on
+/// (`PortableServer::ServantActivator`; CORBA 3.3, 15.3.6.2): for POAs that
+/// [retain](super::ServantRetention::Retain) servants.
+///
+/// Calls for one and the same object come one after another.
+pub trait ServantActivator: Send + Sync + 'static {
+    /// Makes the servant of an object.
+    ///
+    /// # Errors
+    /// [`Refusal`] sends the client elsewhere, or tells it an exception.
+    fn incarnate(&self, id: &ObjectId, adapter: &Poa) -> Result<Servant, Refusal>;
+
+    /// Takes the servant of an object back that was deactivated, whether `incarnate` made it or
+    /// not. No request uses the object any more. `cleanup_in_progress` says that the POA or its
+    /// manager ends, `remaining_activations` that the servant is other objects of this POA too.
+    fn etherealize(
+        &self,
+        id: &ObjectId,
+        adapter: &Poa,
+        servant: Servant,
+        cleanup_in_progress: bool,
+        remaining_activations: bool,
+    ) {
+        let _ = (id, adapter, cleanup_in_progress, remaining_activations);
+        drop(servant);
+    }
+}
+
+/// Gives each request its servant (`PortableServer::ServantLocator`; CORBA 3.3, 15.3.6.3): for
+/// POAs that do [not retain](super::ServantRetention::NonRetain) servants.
+pub trait ServantLocator: Send + Sync + 'static {
+    /// Gives the servant of one request, and what [`postinvoke`](Self::postinvoke) shall get back.
+    ///
+    /// # Errors
+    /// [`Refusal`] sends the client elsewhere, or tells it an exception.
+    fn preinvoke(
+        &self,
+        id: &ObjectId,
+        adapter: &Poa,
+        operation: &str,
+    ) -> Result<(Servant, Cookie), Refusal>;
+
+    /// Is called after the request, on the same thread.
+    fn postinvoke(
+        &self,
+        id: &ObjectId,
+        adapter: &Poa,
+        operation: &str,
+        cookie: Cookie,
+        servant: Servant,
+    ) {
+        let _ = (id, adapter, operation, cookie);
+        drop(servant);
+    }
+}
+
+/// What a [`ServantLocator`] remembers from `preinvoke` to `postinvoke`.
+pub type Cookie = Option<Box<dyn Any + Send>>;
+
+/// The servant manager of a POA.
+#[derive(Clone)]
+pub enum ServantManager {
+    /// That of a POA that retains servants.
+    Activator(Arc<dyn ServantActivator>),
+    /// That of a POA that does not.
+    Locator(Arc<dyn ServantLocator>),
+}
+
+impl fmt::Debug for ServantManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Activator(_) => "Activator",
+            Self::Locator(_) => "Locator",
+        })
+    }
+}

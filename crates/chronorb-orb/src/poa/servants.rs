@@ -1,0 +1,356 @@
+//! Where the servant of a request comes from, and what an application says about it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Deadline, Full, Removed, SlotRef};
+
+use super::in_progress::Begun;
+use super::key::Hint;
+use super::objects::ActiveRef;
+use super::{
+    ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, ServantActivator, ServantError,
+    ServantLocator, ServantManager, ServantManagerError,
+};
+use crate::call::{Servant, Skeleton};
+
+/// What can be activated: a skeleton, or one that is shared already.
+pub trait IntoServant {
+    /// The shared form.
+    fn into_servant(self) -> Servant;
+}
+
+impl<S: Skeleton> IntoServant for S {
+    fn into_servant(self) -> Servant {
+        Arc::new(self)
+    }
+}
+
+impl IntoServant for Servant {
+    fn into_servant(self) -> Servant {
+        self
+    }
+}
+
+impl IntoServant for &Servant {
+    fn into_servant(self) -> Servant {
+        self.clone()
+    }
+}
+
+/// The servant of one request, until it is dropped.
+pub(crate) enum Found<'p> {
+    /// One of the active object map.
+    Active(ActiveRef<'p>),
+    /// One that the POA does not remember.
+    Passing(Passing<'p>),
+}
+
+/// A default servant, or one that a locator has given.
+pub(crate) struct Passing<'p> {
+    id: ObjectId,
+    kind: Kind<'p>,
+}
+
+enum Kind<'p> {
+    Default(SlotRef<'p, Servant>),
+    Located(Located<'p>),
+}
+
+struct Located<'p> {
+    poa: &'p Poa,
+    locator: &'p dyn ServantLocator,
+    id: ObjectId,
+    operation: String,
+    /// Until it is given back.
+    servant: Option<(Servant, Cookie)>,
+}
+
+impl Found<'_> {
+    #[inline]
+    pub(crate) fn servant(&self) -> &dyn Skeleton {
+        match self {
+            Self::Active(active) => &*active.servant,
+            Self::Passing(passing) => &**passing.shared(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> &ObjectId {
+        match self {
+            Self::Active(active) => &active.id,
+            Self::Passing(passing) => &passing.id,
+        }
+    }
+
+    /// What [`PoaCurrent`](super::PoaCurrent) tells of it.
+    #[inline]
+    pub(crate) fn as_current(&self) -> CurrentObject {
+        match self {
+            Self::Active(active) => CurrentObject::Active(active.key()),
+            Self::Passing(passing) => CurrentObject::Other {
+                id: passing.id.clone(),
+                servant: passing.shared().clone(),
+            },
+        }
+    }
+}
+
+impl Passing<'_> {
+    fn shared(&self) -> &Servant {
+        match &self.kind {
+            Kind::Default(servant) => servant,
+            Kind::Located(located) => match &located.servant {
+                Some((servant, _)) => servant,
+                // It is given back only when this is dropped.
+                None => unreachable!("the servant of a request in progress is there"),
+            },
+        }
+    }
+}
+
+impl Drop for Located<'_> {
+    fn drop(&mut self) {
+        let Some((servant, cookie)) = self.servant.take() else {
+            return;
+        };
+        // The answer is made already; a panic here must not take it back.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            let (id, operation) = (&self.id, &self.operation);
+            self.locator
+                .postinvoke(id, self.poa, operation, cookie, servant);
+        }));
+    }
+}
+
+impl Poa {
+    /// Sets the servant of all objects that are not in the active object map.
+    ///
+    /// # Errors
+    /// [`ServantError::WrongPolicy`] where the POA uses no default servant; `NO_RESOURCES` where
+    /// very many former ones are still in use.
+    pub fn set_servant(&self, servant: impl IntoServant) -> Result<(), ServantError> {
+        if !self.policies().uses_default_servant() {
+            return Err(ServantError::WrongPolicy);
+        }
+        let before = self.set_default_servant(Some(servant.into_servant()));
+        drop(before.map_err(|Full| SystemException::no(SystemExceptionKind::NoResources, 0))?);
+        Ok(())
+    }
+
+    /// The servant of all objects that are not in the active object map.
+    ///
+    /// # Errors
+    /// [`ServantError::WrongPolicy`] where the POA uses none; [`ServantError::NoServant`] where
+    /// none was set.
+    pub fn servant(&self) -> Result<Servant, ServantError> {
+        if !self.policies().uses_default_servant() {
+            return Err(ServantError::WrongPolicy);
+        }
+        let servant = self.inner.default_servant.get();
+        servant
+            .map(|servant| servant.clone())
+            .ok_or(ServantError::NoServant)
+    }
+
+    /// Sets what makes the servants of objects that are not in the active object map.
+    ///
+    /// # Errors
+    /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
+    /// (OMG minor 4) where it does not retain servants, and so needs a locator; `BAD_INV_ORDER`
+    /// (OMG minor 6) where there is one already.
+    pub fn set_servant_activator(
+        &self,
+        activator: impl ServantActivator,
+    ) -> Result<(), ServantManagerError> {
+        self.set_servant_manager(ServantManager::Activator(Arc::new(activator)))
+    }
+
+    /// Sets what gives each request its servant.
+    ///
+    /// # Errors
+    /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
+    /// (OMG minor 4) where it retains servants, and so needs an activator; `BAD_INV_ORDER` (OMG
+    /// minor 6) where there is one already.
+    pub fn set_servant_locator(
+        &self,
+        locator: impl ServantLocator,
+    ) -> Result<(), ServantManagerError> {
+        self.set_servant_manager(ServantManager::Locator(Arc::new(locator)))
+    }
+
+    /// Sets a servant manager that others may share.
+    ///
+    /// # Errors
+    /// As [`set_servant_activator`](Self::set_servant_activator) and
+    /// [`set_servant_locator`](Self::set_servant_locator).
+    pub fn set_servant_manager(&self, manager: ServantManager) -> Result<(), ServantManagerError> {
+        if !self.policies().uses_servant_manager() {
+            return Err(ServantManagerError::WrongPolicy);
+        }
+        let is_activator = matches!(manager, ServantManager::Activator(_));
+        if is_activator != self.policies().retains() {
+            return Err(NO_SERVANT_MANAGER.into());
+        }
+        // Under the lock of those who look whether there is one while they change the map.
+        let _writing = self.inner.writing.lock();
+        let set = self.inner.manager_of_servants.set(manager);
+        set.map_err(|_| {
+            let kind = SystemExceptionKind::BadInvOrder;
+            SystemException::no(kind, minor::SERVANT_MANAGER_ALREADY_SET).into()
+        })
+    }
+
+    /// The servant manager; `None` before it is set.
+    ///
+    /// # Errors
+    /// [`ServantManagerError::WrongPolicy`] where the POA uses none.
+    pub fn servant_manager(&self) -> Result<Option<ServantManager>, ServantManagerError> {
+        if !self.policies().uses_servant_manager() {
+            return Err(ServantManagerError::WrongPolicy);
+        }
+        Ok(self.inner.manager_of_servants.get().cloned())
+    }
+
+    /// The servant of a request. For an active object this is wait-free.
+    ///
+    /// # Errors
+    /// What a servant manager answers; `OBJECT_NOT_EXIST` where nothing else serves an object
+    /// that is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant
+    /// manager) or 5 (the servant is another object already).
+    #[inline]
+    pub(crate) fn servant_of(
+        &self,
+        hint: Hint,
+        id: &[u8],
+        operation: &[u8],
+    ) -> Result<Found<'_>, Refusal> {
+        match self.find(hint, id) {
+            Some(active) => Ok(Found::Active(active)),
+            None => self.make_servant(id, operation),
+        }
+    }
+
+    /// Whether a request for an object would find a servant, as far as can be told without
+    /// asking a servant manager.
+    pub(crate) fn has_servant(&self, hint: Hint, id: &[u8]) -> bool {
+        self.find(hint, id).is_some()
+            || self.inner.default_servant.get().is_some()
+            || self.inner.manager_of_servants.get().is_some()
+    }
+
+    pub(super) fn set_default_servant(
+        &self,
+        servant: Option<Servant>,
+    ) -> Result<Removed<Servant>, Full> {
+        let _writing = self.inner.writing.lock();
+        self.inner.default_servant.set(servant)
+    }
+
+    /// The servant of a request for an object that is not active.
+    fn make_servant(&self, id: &[u8], operation: &[u8]) -> Result<Found<'_>, Refusal> {
+        let policies = self.policies();
+        if policies.uses_default_servant() {
+            let servant = self.inner.default_servant.get();
+            return Ok(Found::Passing(Passing {
+                id: ObjectId::new(id),
+                kind: Kind::Default(servant.ok_or(NO_DEFAULT_SERVANT)?),
+            }));
+        }
+        if !policies.uses_servant_manager() {
+            return Err(NO_SUCH_OBJECT.into());
+        }
+        match self.inner.manager_of_servants.get() {
+            None => Err(NO_SERVANT_MANAGER.into()),
+            Some(ServantManager::Activator(activator)) => {
+                self.incarnate(&**activator, &ObjectId::new(id))
+            }
+            Some(ServantManager::Locator(locator)) => {
+                self.locate(&**locator, ObjectId::new(id), operation)
+            }
+        }
+    }
+
+    /// Lets the activator make the servant of an object; one thread does, others wait for it.
+    fn incarnate(
+        &self,
+        activator: &dyn ServantActivator,
+        id: &ObjectId,
+    ) -> Result<Found<'_>, Refusal> {
+        let deadline = Deadline::after(self.core().config.hold_timeout);
+        match self.inner.changing.begin(id, deadline) {
+            Begun::Now => {}
+            // The activator calls the object that it is to make.
+            Begun::Already => return Err(NO_SUCH_OBJECT.into()),
+            Begun::TimedOut => return Err(DISCARDED.into()),
+        }
+        let made = match self.find(self.hint(id), id.as_bytes()) {
+            // By another thread, which was first.
+            Some(active) => Ok(active),
+            None => self.incarnate_now(activator, id),
+        };
+        self.inner.changing.end(id);
+        made.map(Found::Active)
+    }
+
+    fn incarnate_now(
+        &self,
+        activator: &dyn ServantActivator,
+        id: &ObjectId,
+    ) -> Result<ActiveRef<'_>, Refusal> {
+        let ask = || activator.incarnate(id, self);
+        let asked = catch_unwind(AssertUnwindSafe(ask));
+        let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
+        let activated = self.activate(Some(id.clone()), servant);
+        match activated {
+            // It may have activated the object itself.
+            Ok(_) | Err(ActivateError::ObjectAlreadyActive) => {}
+            Err(ActivateError::ServantAlreadyActive) => return Err(POLICY_VIOLATED.into()),
+            Err(ActivateError::System(exception)) => return Err(exception.into()),
+            Err(ActivateError::WrongPolicy) => return Err(NO_SUCH_OBJECT.into()),
+        }
+        // It may have been deactivated at once.
+        let active = self.find(self.hint(id), id.as_bytes());
+        active.ok_or_else(|| NO_SUCH_OBJECT.into())
+    }
+
+    fn locate<'p>(
+        &'p self,
+        locator: &'p dyn ServantLocator,
+        id: ObjectId,
+        operation: &[u8],
+    ) -> Result<Found<'p>, Refusal> {
+        let operation = String::from_utf8_lossy(operation).into_owned();
+        let ask = || locator.preinvoke(&id, self, &operation);
+        let asked = catch_unwind(AssertUnwindSafe(ask));
+        let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
+        let located = Located {
+            poa: self,
+            locator,
+            id: id.clone(),
+            operation,
+            servant: Some(servant),
+        };
+        let kind = Kind::Located(located);
+        Ok(Found::Passing(Passing { id, kind }))
+    }
+}
+
+const NO_SUCH_OBJECT: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_OBJECT);
+const NO_DEFAULT_SERVANT: SystemException =
+    SystemException::no(SystemExceptionKind::ObjAdapter, minor::NO_DEFAULT_SERVANT);
+const NO_SERVANT_MANAGER: SystemException =
+    SystemException::no(SystemExceptionKind::ObjAdapter, minor::NO_SERVANT_MANAGER);
+const POLICY_VIOLATED: SystemException = SystemException::no(
+    SystemExceptionKind::ObjAdapter,
+    minor::SERVANT_VIOLATES_POLICY,
+);
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+const MANAGER_PANICKED: SystemException = SystemException::new(
+    SystemExceptionKind::Unknown,
+    minor::SERVANT_PANICKED,
+    CompletionStatus::No,
+);

@@ -1,0 +1,305 @@
+//! The hierarchy of POAs: making children, and finding them.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Deadline, Gate, HashIndex, PiMutex};
+
+use super::in_progress::Begun;
+use super::policy::invalid;
+use super::{
+    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, DefaultServant, FindPoaError,
+    INITIALISING, InProgress, Inner, Poa, PoaManager, Policies, Policy, Serial, key,
+};
+use crate::core::Core;
+use crate::demux::{Demultiplexing, Directory};
+use crate::server::Threadpool;
+
+impl Poa {
+    /// The root POA of an ORB; the first call makes it.
+    pub(crate) fn root(core: &Arc<Core>) -> Result<Self, SystemException> {
+        core.check_running()?;
+        core.poas.root(|| {
+            // Under the lock by which the end of the ORB takes the root away.
+            core.check_running()?;
+            let manager = PoaManager::new(core, Some(ROOT_MANAGER)).or_else(|_| {
+                // The application has made one of this name.
+                PoaManager::new(core, None)
+            });
+            let manager =
+                manager.map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))?;
+            Self::make(core, "RootPOA", None, manager, Policies::of_root(), None)
+        })
+    }
+
+    /// Makes a child POA. Without a manager it gets one of its own, which holds requests until
+    /// it is activated.
+    ///
+    /// # Errors
+    /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy
+    /// given twice, one that does not go with the others, a thread pool that does not exist, a
+    /// thread pool with lanes without a priority model, and a priority in the model that no lane
+    /// has; `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed.
+    pub fn create_poa(
+        &self,
+        name: &str,
+        manager: Option<&PoaManager>,
+        policies: &[Policy],
+    ) -> Result<Self, CreatePoaError> {
+        let core = self.core();
+        core.check_running()?;
+        let effective = Policies::new(policies)?;
+        let pool = self.pool_for(policies, &effective)?;
+        let mut children = self.inner.children.lock();
+        // Under the lock that the destruction takes after it has marked the POA.
+        core.check_running()?;
+        let ending = self.inner.state.get() >= DESTROYING;
+        let present = children.get(name).map(|child| child.inner.state.get());
+        match present {
+            _ if ending => return Err(BEING_DESTROYED.into()),
+            Some(state) if state >= DESTROYING => return Err(BEING_DESTROYED.into()),
+            Some(_) => return Err(CreatePoaError::AdapterAlreadyExists),
+            None => {}
+        }
+        let manager = match manager {
+            Some(manager) => manager.clone(),
+            None => PoaManager::new(core, None)
+                .map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))?,
+        };
+        let child = Self::make(core, name, Some(self), manager, effective, pool)?;
+        self.inner.holds.fetch_add(1, Ordering::AcqRel);
+        children.insert(name.to_owned(), child.clone());
+        Ok(child)
+    }
+
+    /// The child of this name; with `activate_it` made by the adapter activator, where it is not there.
+    ///
+    /// # Errors
+    /// [`FindPoaError::AdapterNonExistent`]; `OBJ_ADAPTER` (OMG minor 1) where the adapter
+    /// activator failed; `TRANSIENT` (OMG minor 1) where another thread's did not return in time.
+    pub fn find_poa(&self, name: &str, activate_it: bool) -> Result<Self, FindPoaError> {
+        self.core().check_running()?;
+        if let Some(child) = self.child(name) {
+            return Ok(child);
+        }
+        if !activate_it {
+            return Err(FindPoaError::AdapterNonExistent);
+        }
+        self.activate_child(name)
+    }
+
+    /// Sets what makes children when they are asked for; `None` for nothing.
+    pub fn set_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
+        let before = std::mem::replace(&mut *self.inner.activator.lock(), activator);
+        // What is dropped is application code, and must not meet the lock.
+        drop(before);
+    }
+
+    /// What makes children when they are asked for.
+    pub fn activator(&self) -> Option<Arc<dyn AdapterActivator>> {
+        self.inner.activator.lock().clone()
+    }
+
+    /// Makes the POAs on the way down a path.
+    pub(super) fn descendant(&self, path: &str) -> Result<Self, SystemException> {
+        let mut poa = self.clone();
+        for name in names(path) {
+            poa = match poa.child(&name) {
+                Some(child) => child,
+                None => {
+                    // The request is one for the parent's activator, and waits as such.
+                    poa.manager().admit(self.core().config.hold_timeout)?;
+                    poa.activate_child(&name).map_err(|error| match error {
+                        FindPoaError::AdapterNonExistent => NO_SUCH_ADAPTER,
+                        FindPoaError::System(exception) => exception,
+                    })?
+                }
+            };
+        }
+        Ok(poa)
+    }
+
+    fn child(&self, name: &str) -> Option<Self> {
+        let children = self.inner.children.lock();
+        let child = children.get(name)?;
+        (child.inner.state.get() < DESTROYING).then(|| child.clone())
+    }
+
+    fn activate_child(&self, name: &str) -> Result<Self, FindPoaError> {
+        let Some(activator) = self.activator() else {
+            return Err(FindPoaError::AdapterNonExistent);
+        };
+        let time_out = self.core().config.hold_timeout;
+        let adapting = &self.inner.adapting;
+        match adapting.begin(&name.to_owned(), Deadline::after(time_out)) {
+            Begun::Now => {}
+            // The activator asks for what it was asked for.
+            Begun::Already => return Err(FindPoaError::AdapterNonExistent),
+            Begun::TimedOut => return Err(DISCARDED.into()),
+        }
+        let made = if self.child(name).is_some() {
+            // By another thread, which was first.
+            Ok(true)
+        } else {
+            self.enter(time_out).and_then(|_serial| {
+                let asked = || activator.unknown_adapter(self, name);
+                let made = catch_unwind(AssertUnwindSafe(asked));
+                made.unwrap_or(Err(ACTIVATOR_FAILED))
+                    .map_err(|_| ACTIVATOR_FAILED)
+            })
+        };
+        let child = self.child(name);
+        if let Some(child) = &child {
+            // Its requests may come in now.
+            let _ = child.inner.state.compare_set(INITIALISING, ALIVE);
+        }
+        adapting.end(&name.to_owned());
+        match made? {
+            true => child.ok_or(FindPoaError::AdapterNonExistent),
+            false => Err(FindPoaError::AdapterNonExistent),
+        }
+    }
+
+    fn make(
+        core: &Arc<Core>,
+        name: &str,
+        parent: Option<&Self>,
+        manager: PoaManager,
+        policies: Policies,
+        pool: Option<Arc<Threadpool>>,
+    ) -> Result<Self, SystemException> {
+        let path = match parent {
+            None => String::new(),
+            Some(parent) if parent.inner.path.is_empty() => escaped(name),
+            Some(parent) => format!("{}/{}", parent.inner.path, escaped(name)),
+        };
+        if path.len() > key::MAX_PATH {
+            let kind = SystemExceptionKind::ImpLimit;
+            return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
+        }
+        let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_mine(name));
+        let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
+        let mut made = None;
+        let inserted = core.poas.insert(named, |place| {
+            let poa = Self {
+                inner: Arc::new(Inner {
+                    core: core.clone(),
+                    name: name.to_owned(),
+                    path,
+                    parent: parent.cloned(),
+                    manager,
+                    policies,
+                    pool: pool.map_or_else(OnceLock::new, OnceLock::from),
+                    place,
+                    state: Gate::new(if adapting { INITIALISING } else { ALIVE }),
+                    children: PiMutex::new(HashMap::new()),
+                    adapting: InProgress::new(),
+                    activator: PiMutex::new(None),
+                    holds: AtomicUsize::new(1),
+                    etherealizes: AtomicBool::new(true),
+                    objects: Directory::new(MAX_OBJECTS, core.config.servant_demultiplexing),
+                    servants: HashIndex::new(),
+                    writing: PiMutex::new(()),
+                    changing: InProgress::new(),
+                    manager_of_servants: OnceLock::new(),
+                    default_servant: DefaultServant::new(),
+                    serial: Serial::of(policies.thread),
+                }),
+            };
+            made = Some(poa.clone());
+            poa
+        });
+        let poa = made.filter(|_| inserted.is_ok());
+        let poa = poa.ok_or(TOO_MANY_POAS)?;
+        poa.manager().add(poa.place());
+        Ok(poa)
+    }
+
+    /// The pool that the policies name, if it can serve what they say.
+    fn pool_for(
+        &self,
+        list: &[Policy],
+        policies: &Policies,
+    ) -> Result<Option<Arc<Threadpool>>, CreatePoaError> {
+        let is_pool = |p: &Policy| matches!(p, Policy::Threadpool(_));
+        let is_model = |p: &Policy| matches!(p, Policy::PriorityModel(..));
+        let Some(id) = policies.threadpool else {
+            return Ok(None);
+        };
+        let pool = self.core().pools.lock().get(id);
+        let pool = pool.ok_or_else(|| invalid(list, is_pool))?;
+        if pool.has_lanes() {
+            match policies.priority_model {
+                None => return Err(invalid(list, is_pool)),
+                Some((_, priority)) if pool.lane_of(priority).is_none() => {
+                    return Err(invalid(list, is_model));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(Some(pool))
+    }
+}
+
+/// A name as part of a path.
+fn escaped(name: &str) -> String {
+    name.replace('\\', r"\\").replace('/', r"\/")
+}
+
+/// The names that a path is made of.
+fn names(path: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut characters = path.chars();
+    while let Some(c) = characters.next() {
+        let c = match c {
+            '/' => {
+                names.push(String::new());
+                continue;
+            }
+            '\\' => characters.next().unwrap_or(c),
+            c => c,
+        };
+        if let Some(name) = names.last_mut() {
+            name.push(c);
+        }
+    }
+    names
+}
+
+const TOO_MANY_POAS: SystemException =
+    SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_POAS);
+const NO_SUCH_ADAPTER: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
+const BEING_DESTROYED: SystemException = SystemException::no(
+    SystemExceptionKind::BadInvOrder,
+    minor::ADAPTER_BEING_DESTROYED,
+);
+const ACTIVATOR_FAILED: SystemException = SystemException::no(
+    SystemExceptionKind::ObjAdapter,
+    minor::ADAPTER_ACTIVATOR_FAILED,
+);
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+
+const ROOT_MANAGER: &str = "RootPOAManager";
+const MAX_OBJECTS: u32 = 1 << 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn names_come_back_out_of_a_path(
+            given in proptest::collection::vec(r"[a/\\]{0,6}", 1..5),
+        ) {
+            let escaped: Vec<String> = given.iter().map(|name| escaped(name)).collect();
+            prop_assert_eq!(names(&escaped.join("/")), given);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The main thread: what POAs of the main-thread model have to be served by.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use chronorb_cdr::{Arena, Frame};
+use chronorb_giop::MessageHeader;
+use chronorb_rt::{Deadline, Gate, Key, PiMutex};
+
+use super::dispatch::Handled;
+use super::lane::Lane;
+use super::worker::{self, Worker};
+use crate::core::Core;
+use crate::poa::this_thread;
+use crate::rtcorba::{OwnPriority, Priority};
+use crate::upcall::{Role, Thread};
+
+/// The requests for the main thread, the most urgent first, and who that is: the thread that
+/// runs the ORB.
+pub(crate) struct MainThread {
+    tasks: PiMutex<BinaryHeap<Task>>,
+    /// How many they are, to be asked without the lock.
+    waiting: AtomicUsize,
+    max: usize,
+    /// Counts what there may be to look at.
+    bell: Gate,
+    /// The thread that runs the ORB, or was the last to do so.
+    owner: AtomicU64,
+    /// How often that thread is running it, one run within the other.
+    runs: PiMutex<u32>,
+    numbers: AtomicU64,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+struct Task {
+    /// Later ones have greater numbers.
+    rank: (Option<Priority>, Reverse<u64>),
+    work: Work,
+}
+
+impl MainThread {
+    /// One that lets `max` requests wait.
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            tasks: PiMutex::new(BinaryHeap::new()),
+            waiting: AtomicUsize::new(0),
+            max,
+            bell: Gate::new(0),
+            owner: AtomicU64::new(0),
+            runs: PiMutex::new(0),
+            numbers: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes the calling thread the main one until the result is dropped, unless another is.
+    pub(crate) fn claim(&self) -> Option<Claim<'_>> {
+        let mut runs = self.runs.lock();
+        if *runs > 0 && !self.is_here() {
+            return None;
+        }
+        self.owner.store(this_thread(), Ordering::Relaxed);
+        *runs += 1;
+        Some(Claim(self))
+    }
+
+    /// Whether the calling thread is the main one.
+    pub(crate) fn is_here(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == this_thread()
+    }
+
+    /// Whether no more requests can wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) >= self.max
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Leaves work for the main thread.
+    pub(crate) fn post(&self, priority: Option<Priority>, work: Work) {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let rank = (priority, Reverse(number));
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        self.tasks.lock().push(Task { rank, work });
+        self.ring();
+    }
+
+    /// Lets the main thread look again.
+    pub(crate) fn ring(&self) {
+        let bell = self.bell.get();
+        // Whoever was faster has rung it.
+        let _ = self.bell.compare_set(bell, bell.wrapping_add(1));
+    }
+
+    /// Drops what waits; what is in progress goes on.
+    pub(crate) fn clear(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
+        drop(tasks);
+    }
+}
+
+/// The calling thread is the main one.
+pub(crate) struct Claim<'m>(&'m MainThread);
+
+impl Claim<'_> {
+    /// Does what is most urgent; returns whether there was anything.
+    pub(crate) fn run_one(&self) -> bool {
+        let Some(task) = self.0.tasks.lock().pop() else {
+            return false;
+        };
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        // Application code runs here, which may panic when it is dropped.
+        let _ = catch_unwind(AssertUnwindSafe(task.work));
+        true
+    }
+
+    /// Does what there is until `is_over`, at most for `time`.
+    pub(crate) fn run(&self, time: Duration, is_over: impl Fn() -> bool) {
+        let deadline = Deadline::after(time);
+        loop {
+            let bell = self.0.bell.get();
+            if is_over() || deadline.has_passed() {
+                return;
+            }
+            if !self.run_one() {
+                self.0.bell.wait_while(bell, deadline);
+            }
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        *self.0.runs.lock() -= 1;
+    }
+}
+
+/// A request that a lane's thread has read for the main thread.
+pub(super) struct Handed {
+    core: Arc<Core>,
+    lane: Arc<Lane>,
+    connection: Key,
+    header: MessageHeader,
+    message: Frame,
+}
+
+impl Handed {
+    /// Keeps the lane from ending. The caller has begun the work on the connection.
+    pub(super) fn new(
+        core: &Arc<Core>,
+        lane: &Arc<Lane>,
+        connection: Key,
+        header: MessageHeader,
+        message: Frame,
+    ) -> Self {
+        lane.running.fetch_add(1, Ordering::AcqRel);
+        Self {
+            core: core.clone(),
+            lane: lane.clone(),
+            connection,
+            header,
+            message,
+        }
+    }
+
+    /// Serves it, on the main thread.
+    pub(super) fn serve(mut self) {
+        let lane = self.lane.clone();
+        let Some(connection) = lane.connections.get(self.connection) else {
+            return;
+        };
+        let (reply, arena) = SPARE
+            .take()
+            .unwrap_or_else(|| worker::reply_parts(&self.core));
+        let message = std::mem::replace(&mut self.message, Frame::new(0, 0));
+        let thread = Thread {
+            own: OwnPriority::of_caller(),
+            // A POA that holds requests again must not hold up the others.
+            patience: Duration::ZERO,
+            role: Role::Main,
+        };
+        let mut worker = Worker::with_parts(&self.core, &lane, thread, message, reply, arena);
+        let handled = worker.handle(&connection, self.connection, self.header);
+        let outcome = handled.map(|handled| debug_assert_ne!(handled, Handled::ForMainThread));
+        // The work ends before it is asked whether the connection is over.
+        let key = self.connection;
+        drop(self);
+        worker::conclude(&lane, &connection, key, outcome);
+        SPARE.set(Some(worker.into_reply_parts()));
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        if let Some(connection) = self.lane.connections.get(self.connection) {
+            drop(connection.resume_work());
+        }
+        worker::leave(&self.core, &self.lane);
+    }
+}
+
+thread_local! {
+    /// The frame and the arena of the last request.
+    static SPARE: Cell<Option<(Frame, Arena)>> = const { Cell::new(None) };
+}
+
+impl PartialEq for Task {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Task {}
+
+impl PartialOrd for Task {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Task {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_urgent_is_done_first_and_equals_in_order() {
+        let main = MainThread::new(8);
+        let done = Arc::new(PiMutex::new(Vec::new()));
+        for (priority, name) in [
+            (None, 'a'),
+            (Priority::new(7), 'b'),
+            (Priority::new(7), 'c'),
+        ] {
+            let done = done.clone();
+            main.post(priority, Box::new(move || done.lock().push(name)));
+        }
+        let claim = main.claim().expect("nobody else runs it");
+        while claim.run_one() {}
+        assert_eq!(*done.lock(), ['b', 'c', 'a']);
+        assert!(!main.has_work());
+    }
+
+    #[test]
+    fn only_one_thread_is_the_main_one() {
+        let main = MainThread::new(8);
+        let claim = main.claim();
+        assert!(claim.is_some() && main.is_here());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| main.claim().is_some() || main.is_here());
+            assert!(!other.join().expect("no panic"));
+            drop(claim);
+            let other = scope.spawn(|| main.claim().is_some());
+            assert!(other.join().expect("no panic"));
+        });
+        assert!(!main.is_here());
+    }
+}

@@ -1,0 +1,176 @@
+//! From an object key to a servant, and into it: what requests from the network and those of
+//! this process have in common.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb_cdr::Arena;
+use chronorb_giop::{
+    CompletionStatus, ServiceContext, SystemException, SystemExceptionKind, minor,
+};
+
+use crate::call::{Call, Skeleton};
+use crate::core::Core;
+use crate::object::Object;
+use crate::poa::{ObjectKey, Poa, PoaRef, PriorityModel, Refusal, Running, ThreadModel};
+use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
+
+/// A request, as far as it does not matter where it comes from.
+pub(crate) struct Upcall<'u> {
+    pub(crate) core: &'u Arc<Core>,
+    /// Where the values of the call live.
+    pub(crate) arena: &'u Arena,
+    /// The object key.
+    pub(crate) key: &'u [u8],
+    pub(crate) operation: &'u [u8],
+    pub(crate) response_expected: bool,
+    pub(crate) contexts: &'u [ServiceContext<'u>],
+    /// The priority that came with it.
+    pub(crate) propagated: Option<Priority>,
+    pub(crate) thread: Thread,
+}
+
+/// The thread that serves a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thread {
+    /// Its priority when it serves none.
+    pub(crate) own: OwnPriority,
+    /// How long it may wait for a POA to let the request in.
+    pub(crate) patience: Duration,
+    pub(crate) role: Role,
+}
+
+/// Which requests a thread may serve.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Role {
+    /// A thread of the lane that the request came in by: all but those for the main thread.
+    Lane,
+    /// The main thread, for requests that were handed to it: all.
+    Main,
+    /// Any thread that calls an object in its own process: those that no other thread has to
+    /// serve.
+    Caller,
+}
+
+/// What is done with the servant.
+pub(crate) trait Body {
+    /// What it comes to.
+    type Output;
+
+    /// Does it. All that it borrows is alive for longer than the call.
+    fn run<'c>(self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    where
+        Self: 'c;
+}
+
+/// Why a request was not served.
+pub(crate) enum Unserved {
+    /// The client gets this.
+    Exception(SystemException),
+    /// The client is sent there.
+    Forward(Object),
+    /// Another thread has to serve it: the main one, where this is none, or one of a lane.
+    ByAnotherThread,
+}
+
+impl<E: Into<Refusal>> From<E> for Unserved {
+    fn from(refusal: E) -> Self {
+        match refusal.into() {
+            Refusal::Exception(exception) => Self::Exception(exception),
+            Refusal::Forward(target) => Self::Forward(target),
+        }
+    }
+}
+
+impl Upcall<'_> {
+    /// Finds the servant and runs `body` with it, at the request's priority.
+    pub(crate) fn serve<B: Body>(&self, body: B) -> Result<B::Output, Unserved> {
+        let key = ObjectKey::parse(self.key).ok_or(NO_SUCH_ADAPTER)?;
+        let poa = self.poa(&key)?;
+        let priority = match poa.priority_model() {
+            Some((PriorityModel::ClientPropagated, default)) => {
+                Some(self.propagated.unwrap_or(default))
+            }
+            Some((PriorityModel::ServerDeclared, priority)) => Some(priority),
+            None => None,
+        };
+        if !self.may_serve(&poa, priority) {
+            return Err(Unserved::ByAnotherThread);
+        }
+        let _priority = PriorityGuard::enter(self.core, self.thread.own, priority)?;
+        let _serial = poa.enter(self.thread.patience)?;
+        let found = poa.servant_of(key.hint, key.id, self.operation)?;
+        let _running = Running::begin(self.core, &poa, found.as_current());
+        let call = Call {
+            core: self.core,
+            arena: self.arena,
+            poa: &poa,
+            object_id: found.id(),
+            operation: self.operation,
+            priority: priority.or(self.thread.own.priority),
+            response_expected: self.response_expected,
+            contexts: self.contexts,
+        };
+        // A servant that panics has failed one request, not the thread.
+        let run = || body.run(found.servant(), &call);
+        catch_unwind(AssertUnwindSafe(run)).map_err(|_| Unserved::Exception(SERVANT_PANICKED))
+    }
+
+    /// The POA, once it lets the request in.
+    #[inline]
+    fn poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, SystemException> {
+        let poas = &self.core.poas;
+        loop {
+            let poa = match poas.find(self.core.incarnation, key) {
+                Some(poa) => poa,
+                None => poas.obtain(self.core.incarnation, key)?,
+            };
+            if poa.is_open() {
+                return Ok(poa);
+            }
+            // A request that waits is not in the POA, which may be destroyed meanwhile.
+            let waiting = Poa::clone(&poa);
+            drop(poa);
+            waiting.wait_until_open(self.thread.patience)?;
+        }
+    }
+
+    fn may_serve(&self, poa: &Poa, priority: Option<Priority>) -> bool {
+        match self.thread.role {
+            Role::Main => true,
+            Role::Lane => poa.thread_model() != ThreadModel::MainThread || self.core.main.is_here(),
+            Role::Caller => {
+                let by_main = poa.thread_model() == ThreadModel::MainThread;
+                (!by_main || self.core.main.is_here()) && is_lane_of(self.core, poa, priority)
+            }
+        }
+    }
+}
+
+/// Whether the calling thread is one that a request of this process may be served by: any where
+/// the POA is served by the ORB's own pool, else one of the pool's lane of the priority. Pools
+/// are made to keep their threads and priorities to themselves.
+fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
+    let Ok(pool) = poa.pool() else {
+        return false;
+    };
+    if pool.is_default() {
+        return true;
+    }
+    let Some(lane) = pool.lane_of_thread(core) else {
+        return false;
+    };
+    !pool.has_lanes() || lane.priority() == priority
+}
+
+const NO_SUCH_ADAPTER: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
+/// The servant panicked; how far it got is not known.
+const SERVANT_PANICKED: SystemException = SystemException::new(
+    SystemExceptionKind::Unknown,
+    minor::SERVANT_PANICKED,
+    CompletionStatus::Maybe,
+);

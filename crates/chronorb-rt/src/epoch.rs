@@ -1,0 +1,233 @@
+//! Memory that readers may still look at is freed later.
+//!
+//! Readers of [`Slots`](crate::Slots) and [`HashIndex`](crate::HashIndex) take no lock, so that a
+//! writer who takes memory out of a table does not know who has just found it there. Each thread
+//! therefore shows in a record of its own since when it has been reading. Memory is freed when all
+//! records say that their threads began later, or do not read now. A writer never waits for that:
+//! what cannot be freed when it leaves is freed by a later writer, of any table.
+//!
+//! Why nobody meets freed memory: a writer first takes the memory out of the table (1), then
+//! stamps it with the epoch and advances that (2), then looks at each record, by an exchange (3).
+//! A reader first loads the epoch (a), then exchanges it into its record (b), then looks into the
+//! table (c). Since (3) and (b) are exchanges of the same word, one of them sees the other:
+//! * (b) comes after (3). Then (1) happens before (c), and the reader does not find the memory.
+//! * (3) sees (b), and an epoch after the stamp. Then (a) has seen (2), and again (1) happens
+//!   before (c).
+//! * (3) sees (b), and an epoch up to the stamp. The memory is kept.
+//! * (3) sees that the reader has left. Then all that it did happens before the memory is freed.
+#![allow(unsafe_code)]
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::{fmt, mem};
+
+use crate::row::Memory;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Mutex, const_but_for_loom, thread_local};
+
+/// While it lives, memory that this thread finds in shared tables is not freed; see [`enter`].
+///
+/// Memory of all tables waits for it: it is for look-ups, not for the work that follows.
+#[must_use = "it protects what is read as long as it lives"]
+pub struct Reading {
+    record: &'static Record,
+    of_this_thread: PhantomData<*mut ()>,
+}
+
+/// Lets the calling thread look into shared tables, until the result is dropped.
+///
+/// The tables do so themselves. Who looks into several, one after the other, enters around all of
+/// that: to enter again costs an addition, whereas the outermost entry is an atomic exchange on a
+/// cache line of the thread. It is wait-free but for the first of a thread, which takes a lock and
+/// may allocate.
+pub fn enter() -> Reading {
+    // A thread that is about to end has given its record back already.
+    let record = OWN
+        .try_with(|own| own.0)
+        .unwrap_or_else(|_| Record::take(true));
+    if record.depth.get() == 0 {
+        let now = DOMAIN.epoch.load(Ordering::Acquire);
+        record.entered.swap(now, Ordering::AcqRel);
+    }
+    record.depth.set(record.depth.get() + 1);
+    Reading {
+        record,
+        of_this_thread: PhantomData,
+    }
+}
+
+impl Reading {
+    /// For writers: has what was retired before, and could not be freed then, freed as soon as the
+    /// thread leaves.
+    pub(crate) fn collect_on_leave(&self) {
+        if DOMAIN.waiting.load(Ordering::Relaxed) != 0 {
+            self.record.collects.set(true);
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let record = self.record;
+        let depth = record.depth.get() - 1;
+        record.depth.set(depth);
+        if depth > 0 {
+            return;
+        }
+        let collects = record.collects.take();
+        let left = match record.abandoned.get() {
+            true => UNOWNED,
+            false => IDLE,
+        };
+        // From here on the record may be another thread's.
+        record.entered.store(left, Ordering::Release);
+        if collects {
+            collect();
+        }
+    }
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").finish_non_exhaustive()
+    }
+}
+
+/// Frees `memory`, which no table leads to any more, as soon as nobody can be looking at it: in
+/// the best case when the calling thread leaves.
+pub(crate) fn retire(memory: Memory) {
+    let reading = enter();
+    let mut shared = DOMAIN.shared.lock();
+    let stamp = DOMAIN.epoch.fetch_add(1, Ordering::AcqRel);
+    shared.garbage.push((stamp, memory));
+    DOMAIN
+        .waiting
+        .store(shared.garbage.len(), Ordering::Relaxed);
+    drop(shared);
+    reading.collect_on_leave();
+}
+
+/// Frees what was retired and can be freed now.
+fn collect() {
+    let mut shared = DOMAIN.shared.lock();
+    let oldest = shared.oldest();
+    let free = shared.garbage.partition_point(|(stamp, _)| *stamp < oldest);
+    if free == 0 {
+        return;
+    }
+    let kept = shared.garbage.split_off(free);
+    DOMAIN.waiting.store(kept.len(), Ordering::Relaxed);
+    let garbage = mem::replace(&mut shared.garbage, kept);
+    // To free much memory may take a while.
+    drop(shared);
+    drop(garbage);
+}
+
+struct Domain {
+    epoch: AtomicU64,
+    /// How much garbage waits.
+    waiting: AtomicUsize,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    /// As many as there have been threads at one time.
+    records: Vec<&'static Record>,
+    /// By stamp.
+    garbage: Vec<(u64, Memory)>,
+}
+
+/// What a thread shows of its reading.
+///
+/// The cells belong to the thread that owns the record.
+#[repr(align(64))]
+struct Record {
+    /// The epoch when the thread began to read, or [`IDLE`], or [`UNOWNED`].
+    entered: AtomicU64,
+    /// How many [`Reading`]s the thread has.
+    depth: Cell<u64>,
+    /// Whether the thread frees memory when it leaves.
+    collects: Cell<bool>,
+    /// Whether the record is to be given back when the thread leaves.
+    abandoned: Cell<bool>,
+}
+
+// SAFETY: the cells are used by the owner alone. A new owner gets the record under the lock, after
+// it has seen there that the last one has given it back.
+unsafe impl Sync for Record {}
+
+/// The record of a thread.
+struct Own(&'static Record);
+
+/// The owner does not read. Both are later than any epoch.
+const IDLE: u64 = u64::MAX;
+/// The record has no owner.
+const UNOWNED: u64 = u64::MAX - 1;
+
+#[cfg(not(loom))]
+static DOMAIN: Domain = Domain::new();
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref DOMAIN: Domain = Domain::new();
+}
+
+thread_local! {
+    static OWN: Own = Own(Record::take(false));
+}
+
+impl Domain {
+    const_but_for_loom! {
+        fn new() -> Self {
+            Self {
+                epoch: AtomicU64::new(0),
+                waiting: AtomicUsize::new(0),
+                shared: Mutex::new(Shared {
+                    records: Vec::new(),
+                    garbage: Vec::new(),
+                }),
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// The epoch since which somebody may have been reading.
+    fn oldest(&self) -> u64 {
+        // An exchange and not a load, as said at the top.
+        let entered = |record: &&Record| record.entered.fetch_or(0, Ordering::AcqRel);
+        self.records.iter().map(entered).min().unwrap_or(IDLE)
+    }
+}
+
+impl Record {
+    /// A record for the calling thread: one that was given back, or a new one.
+    fn take(abandoned: bool) -> &'static Self {
+        let mut shared = DOMAIN.shared.lock();
+        let unowned = |record: &&&Self| record.entered.load(Ordering::Acquire) == UNOWNED;
+        let found = shared.records.iter().find(unowned).copied();
+        let record = found.unwrap_or_else(|| {
+            let record: &Self = Box::leak(Box::new(Self {
+                entered: AtomicU64::new(UNOWNED),
+                depth: Cell::new(0),
+                collects: Cell::new(false),
+                abandoned: Cell::new(false),
+            }));
+            shared.records.push(record);
+            record
+        });
+        record.entered.store(IDLE, Ordering::Release);
+        record.abandoned.set(abandoned);
+        record
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if self.0.depth.get() > 0 {
+            // Another thread-local value is still reading.
+            self.0.abandoned.set(true);
+        } else {
+            self.0.entered.store(UNOWNED, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! A table of generation-checked slots, the base of active demultiplexing.
+#![allow(unsafe_code)]
+
+use core::mem::ManuallyDrop;
+use core::ops::{ControlFlow, Deref};
+use core::ptr::NonNull;
+use core::{array, fmt};
+
+use crate::epoch::{self, Reading};
+use crate::row::{OwnedRow, Row, SharedRow};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, Ordering};
+
+use chunk::{CHUNKS, Counts, FIRST_CHUNK, Writers, bit, first_index, place};
+use slot::{DYING, LIVE, MANY, NONE, READER, READERS, Slot, generation, live_state, vacant_state};
+
+mod chunk;
+mod slot;
+
+/// A table whose readers never wait, and whose keys never find a newer value.
+///
+/// A key names a slot by index and generation. [`get`](Self::get) is wait-free: it takes no lock
+/// and allocates nothing. Several look-ups are cheaper within one [`epoch::enter`]. Inserting and
+/// removing take a lock among themselves.
+///
+/// A removed value is unreachable at once, but lives until nobody uses it any more. Whoever is the
+/// last to let go of it, with [`remove`](Self::remove) or [`SlotRef::release`], gets the value.
+///
+/// Memory for slots is allocated in chunks that double, each a cache line for a value of up to 48
+/// octets. New values go to the lowest chunk with room. Memory of a chunk without values is given
+/// back when the table has fewer values than half of what the chunk holds; all but the first, of 8
+/// slots, when the table is empty.
+///
+/// Each slot serves 2³² − 1 values one after another, less those by which others of its chunk were
+/// ahead when memory was given back, and is then retired.
+pub struct Slots<T> {
+    chunks: [SharedRow<Counts, Slot<T>>; CHUNKS],
+    /// The highest generation that any slot of the chunk had when its memory was last given back.
+    spent: [AtomicU32; CHUNKS],
+    max: u32,
+    writers: Mutex<Writers>,
+}
+
+/// The name of a value in [`Slots`], unique over the life of the table.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Key {
+    /// The slot, from 0.
+    pub index: u32,
+    /// Which value of the slot, from 1. Zero names none.
+    pub generation: u32,
+}
+
+/// The table has no free slot. A value that was removed but is still in use holds its slot.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the slot table is full")]
+pub struct Full;
+
+/// What became of a value that was to be removed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[must_use = "the value may be in it"]
+pub enum Removed<T> {
+    /// It was not in the table, or not any more.
+    NotThere,
+    /// It is removed. Somebody uses it, and the last to let go of it gets it.
+    InUse,
+    /// It is removed, and nobody used it.
+    Last(T),
+}
+
+impl<T> Removed<T> {
+    /// Whether the value was in the table until now.
+    #[must_use]
+    pub fn was_there(&self) -> bool {
+        !matches!(self, Self::NotThere)
+    }
+}
+
+impl<T> Slots<T> {
+    /// An empty table for at most `max` values. Does not allocate.
+    #[must_use]
+    pub fn new(max: u32) -> Self {
+        Self {
+            chunks: array::from_fn(|_| SharedRow::new()),
+            spent: array::from_fn(|_| AtomicU32::new(0)),
+            max,
+            writers: Mutex::new(Writers::default()),
+        }
+    }
+
+    /// Puts `value` into a free slot and returns its key.
+    ///
+    /// # Errors
+    /// [`Full`]; the value is dropped.
+    pub fn insert(&self, value: T) -> Result<Key, Full> {
+        self.insert_with(|_| value)
+    }
+
+    /// Puts the value that `make` gives for its key into a free slot, and returns the key. Nobody
+    /// finds the slot before.
+    ///
+    /// # Errors
+    /// [`Full`]; `make` was not called.
+    pub fn insert_with(&self, make: impl FnOnce(Key) -> T) -> Result<Key, Full> {
+        let vacancy = self.take_vacancy()?;
+        let key = vacancy.key;
+        vacancy.fill(make(key));
+        Ok(key)
+    }
+
+    /// The value of `key`, if it has not been removed. Wait-free.
+    ///
+    /// `None` also if 2²⁹ references to the value are in use.
+    pub fn get(&self, key: Key) -> Option<SlotRef<'_, T>> {
+        self.get_or_inherit(key).ok()
+    }
+
+    /// As [`get`](Self::get), for tables whose values must not just be dropped.
+    ///
+    /// # Errors
+    /// The value of `key` is not there. If it was replaced by another one during the call, then the
+    /// call may have been the last use of that one; in this rare case the caller gets it.
+    pub fn get_or_inherit(&self, key: Key) -> Result<SlotRef<'_, T>, Option<T>> {
+        self.enter(key.index, Some(key.generation), LIVE)
+    }
+
+    /// The value that is now in the slot of this index, whatever its generation. Wait-free.
+    pub fn get_at(&self, index: u32) -> Option<(Key, SlotRef<'_, T>)> {
+        let reference = self.enter(index, None, LIVE).ok()?;
+        Some((reference.key, reference))
+    }
+
+    /// As [`get`](Self::get), but finds the value also if it is removed and still in use: for
+    /// callers who use it already.
+    pub fn get_held(&self, key: Key) -> Option<SlotRef<'_, T>> {
+        self.enter(key.index, Some(key.generation), LIVE | DYING)
+            .ok()
+    }
+
+    /// Removes the value of `key`: [`get`](Self::get) does not find it from now on.
+    pub fn remove(&self, key: Key) -> Removed<T> {
+        // Declared first, so that memory is freed when the lock is not held any more.
+        let reading = epoch::enter();
+        let mut writers = self.writers.lock();
+        let Some(slot) = self.slot(key.index, &reading) else {
+            return Removed::NotThere;
+        };
+        // Only the counter of readers can change while the lock is held.
+        if slot.state.load(Ordering::Relaxed) & !READERS != live_state(key.generation) {
+            return Removed::NotThere;
+        }
+        writers.live -= 1;
+        let state = slot.state.fetch_sub(LIVE - DYING, Ordering::AcqRel) - (LIVE - DYING);
+        let Some(value) = slot.take_if_unused(state) else {
+            return Removed::InUse;
+        };
+        self.put_back(key.index, &mut writers, &reading);
+        Removed::Last(value)
+    }
+
+    /// Whether the table has ever given out this key. Wait-free.
+    ///
+    /// What it says of a key that was given out is always right, also when memory was given back
+    /// in between. After that it takes those generations of a slot for given out, too, by which
+    /// another slot of the chunk was ahead; no value ever has such a key.
+    pub fn was_issued(&self, key: Key) -> bool {
+        let reading = epoch::enter();
+        let Some((chunk, _)) = self.place(key.index) else {
+            return false;
+        };
+        let slot = self.slot(key.index, &reading);
+        // In this order: memory is given back after the generations were noted.
+        let here = slot.map_or(0, |slot| generation(slot.state.load(Ordering::Acquire)));
+        let newest = here.max(self.spent[chunk].load(Ordering::Acquire));
+        key.generation != 0 && key.generation <= newest
+    }
+
+    /// How many references to the value of `key` are in use now, removed or not. Wait-free.
+    pub fn readers(&self, key: Key) -> u32 {
+        let reading = epoch::enter();
+        let Some(slot) = self.slot(key.index, &reading) else {
+            return 0;
+        };
+        let state = slot.state.load(Ordering::Acquire);
+        match state & (LIVE | DYING) != 0 && generation(state) == key.generation {
+            true => (state & READERS) as u32,
+            false => 0,
+        }
+    }
+
+    /// Shows `visit` the values that are in the table, by index, until it breaks, with what this
+    /// returns. Takes no lock and does not allocate.
+    ///
+    /// Values that are there during the whole call are visited for certain. Each is in use while
+    /// it is visited. Memory of all tables waits for the end of the call.
+    pub fn for_each_live<R>(&self, mut visit: impl FnMut(Key, &T) -> ControlFlow<R>) -> Option<R> {
+        let reading = epoch::enter();
+        for chunk in 0..CHUNKS {
+            let Some(row) = self.chunks[chunk].read(&reading) else {
+                continue;
+            };
+            let first = first_index(chunk);
+            for index in first..first + row.head().used.load(Ordering::Acquire) {
+                if let Some((key, value)) = self.get_at(index)
+                    && let ControlFlow::Break(result) = visit(key, &value)
+                {
+                    return Some(result);
+                }
+            }
+        }
+        None
+    }
+
+    /// How many values are in the table, without those that were removed but are still in use.
+    pub fn len(&self) -> usize {
+        self.writers.lock().live as usize
+    }
+
+    /// Whether no value is in the table.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The keys of all values that are in the table now, by index. Allocates.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys = Vec::new();
+        self.for_each_live::<()>(|key, _| {
+            keys.push(key);
+            ControlFlow::Continue(())
+        });
+        keys
+    }
+
+    fn place(&self, index: u32) -> Option<(usize, usize)> {
+        let (chunk, offset) = place(index);
+        (index < self.max && chunk < CHUNKS).then_some((chunk, offset))
+    }
+
+    fn slot<'r>(&'r self, index: u32, reading: &'r Reading) -> Option<&'r Slot<T>> {
+        let (chunk, offset) = self.place(index)?;
+        self.chunks[chunk].read(reading)?.get(offset)
+    }
+
+    /// Counts a reader in, if the slot is in one of the states `wanted` and has the generation, or
+    /// any.
+    ///
+    /// # Errors
+    /// A value of another generation, which the call was the last to use.
+    fn enter(
+        &self,
+        index: u32,
+        wanted_generation: Option<u32>,
+        wanted: u64,
+    ) -> Result<SlotRef<'_, T>, Option<T>> {
+        let reading = epoch::enter();
+        let slot = self.slot(index, &reading).ok_or(None)?;
+        let is_wanted = |state| wanted_generation.is_none_or(|wanted| wanted == generation(state));
+        let seen = slot.state.load(Ordering::Acquire);
+        if seen & wanted == 0 || !is_wanted(seen) || seen & READERS >= MANY {
+            return Err(None);
+        }
+        let before = slot.state.fetch_add(READER, Ordering::Acquire);
+        if before & (LIVE | DYING) == 0 {
+            // The value has gone meanwhile. The counter means nothing until the next one comes,
+            // and starts from zero then.
+            return Err(None);
+        }
+        // Also a value that has been removed since it was seen is in place, as long as it is dying.
+        let reference = SlotRef {
+            slots: self,
+            slot: NonNull::from(slot),
+            key: Key {
+                index,
+                generation: generation(before),
+            },
+        };
+        match is_wanted(before) {
+            true => Ok(reference),
+            false => Err(reference.release()),
+        }
+    }
+
+    /// Counts a reader out. Returns the value if it is removed and the reader was the last.
+    fn leave(&self, index: u32, slot: NonNull<Slot<T>>) -> Option<T> {
+        // As soon as the reader is counted out, others may empty the slot and then the chunk.
+        let reading = epoch::enter();
+        // SAFETY: the reader holds the slot, and its own entry holds the memory from then on.
+        let slot = unsafe { slot.as_ref() };
+        let state = slot.state.fetch_sub(READER, Ordering::AcqRel) - READER;
+        let value = slot.take_if_unused(state)?;
+        self.put_back(index, &mut self.writers.lock(), &reading);
+        Some(value)
+    }
+
+    /// Takes a slot that has no value, and gives it a new generation.
+    fn take_vacancy(&self) -> Result<Vacancy<'_, T>, Full> {
+        let mut fresh: Option<(usize, OwnedRow<Counts, Slot<T>>)> = None;
+        loop {
+            let reading = epoch::enter();
+            let mut writers = self.writers.lock();
+            if writers.roomy == 0 {
+                let chunk = writers.allocated.trailing_ones() as usize;
+                match fresh.take_if(|(fresh, _)| *fresh == chunk) {
+                    Some((_, row)) => {
+                        self.chunks[chunk].replace(Some(row));
+                        writers.allocated |= bit(chunk);
+                        writers.roomy |= bit(chunk);
+                    }
+                    None => {
+                        // To allocate much memory may take a while, if memory is locked.
+                        drop(writers);
+                        let slots = self.capacity(chunk);
+                        if slots == 0 {
+                            return Err(Full);
+                        }
+                        fresh = Some((chunk, OwnedRow::allocate(Counts::default(), slots)));
+                        continue;
+                    }
+                }
+            }
+            return Ok(self.take_from(&mut writers, &reading));
+        }
+    }
+
+    /// Takes a slot from the lowest chunk with room; there is one.
+    fn take_from(&self, writers: &mut Writers, reading: &Reading) -> Vacancy<'_, T> {
+        let chunk = writers.roomy.trailing_zeros() as usize;
+        let row = self.row(chunk, reading);
+        let counts = row.head();
+        let free = counts.free.load(Ordering::Relaxed);
+        let used = counts.used.load(Ordering::Relaxed);
+        // Those that were used before are cheaper than fresh ones.
+        let offset = if free == NONE { used } else { free - 1 };
+        let Some(slot) = row.get(offset as usize) else {
+            unreachable!("a chunk with room has a vacant slot");
+        };
+        if free == NONE {
+            counts.used.store(used + 1, Ordering::Release);
+        } else {
+            let next = slot.next_free.load(Ordering::Relaxed);
+            counts.free.store(next, Ordering::Relaxed);
+        }
+        let state = slot.state.load(Ordering::Relaxed);
+        let spent = self.spent[chunk].load(Ordering::Relaxed);
+        let key = Key {
+            index: first_index(chunk) + offset,
+            generation: generation(state).max(spent) + 1,
+        };
+        slot.state
+            .swap(vacant_state(key.generation), Ordering::AcqRel);
+        let newest = counts.newest.load(Ordering::Relaxed).max(key.generation);
+        counts.newest.store(newest, Ordering::Relaxed);
+        let taken = counts.taken.load(Ordering::Relaxed) + 1;
+        counts.taken.store(taken, Ordering::Relaxed);
+        if taken as usize == row.len() {
+            writers.roomy &= !bit(chunk);
+        }
+        writers.empty &= !bit(chunk);
+        reading.collect_on_leave();
+        writers.taken += 1;
+        writers.live += 1;
+        Vacancy {
+            slots: self,
+            slot: NonNull::from(slot),
+            key,
+        }
+    }
+
+    /// Makes a slot free whose value was taken out.
+    fn put_back(&self, index: u32, writers: &mut Writers, reading: &Reading) {
+        let (chunk, offset) = place(index);
+        let row = self.row(chunk, reading);
+        let counts = row.head();
+        let Some(slot) = row.get(offset) else {
+            unreachable!("a slot that had a value is in its chunk");
+        };
+        if generation(slot.state.load(Ordering::Relaxed)) == u32::MAX {
+            // It holds its place for ever.
+            return;
+        }
+        let next = counts.free.load(Ordering::Relaxed);
+        slot.next_free.store(next, Ordering::Relaxed);
+        counts.free.store(offset as u32 + 1, Ordering::Relaxed);
+        let taken = counts.taken.load(Ordering::Relaxed) - 1;
+        counts.taken.store(taken, Ordering::Relaxed);
+        writers.taken -= 1;
+        writers.roomy |= bit(chunk);
+        if taken == 0 && chunk != 0 {
+            writers.empty |= bit(chunk);
+        }
+        reading.collect_on_leave();
+        self.give_memory_back(writers, reading);
+    }
+
+    fn give_memory_back(&self, writers: &mut Writers, reading: &Reading) {
+        let mut empty = writers.empty;
+        while empty != 0 {
+            let chunk = empty.trailing_zeros() as usize;
+            empty &= !bit(chunk);
+            let row = self.row(chunk, reading);
+            if row.len() as u64 <= 2 * u64::from(writers.taken) {
+                continue;
+            }
+            let newest = row.head().newest.load(Ordering::Relaxed);
+            self.spent[chunk].store(newest, Ordering::Release);
+            self.chunks[chunk].replace(None);
+            writers.allocated &= !bit(chunk);
+            writers.roomy &= !bit(chunk);
+            writers.empty &= !bit(chunk);
+        }
+    }
+
+    /// A chunk that is allocated.
+    fn row<'r>(&'r self, chunk: usize, reading: &'r Reading) -> Row<'r, Counts, Slot<T>> {
+        match self.chunks[chunk].read(reading) {
+            Some(row) => row,
+            None => unreachable!("chunks come and go under the lock"),
+        }
+    }
+
+    /// How many slots the chunk has when it is allocated.
+    fn capacity(&self, chunk: usize) -> usize {
+        if chunk >= CHUNKS {
+            return 0;
+        }
+        let left = u64::from(self.max).saturating_sub(FIRST_CHUNK as u64 * ((1 << chunk) - 1));
+        left.min((FIRST_CHUNK as u64) << chunk) as usize
+    }
+}
+
+impl<T> Drop for Slots<T> {
+    fn drop(&mut self) {
+        let reading = epoch::enter();
+        for row in self.chunks.iter().filter_map(|chunk| chunk.read(&reading)) {
+            let used = row.head().used.load(Ordering::Relaxed) as usize;
+            for slot in (0..used).filter_map(|offset| row.get(offset)) {
+                if slot.state.load(Ordering::Relaxed) & (LIVE | DYING) != 0 {
+                    // SAFETY: the slot has its value, and nobody else has the table.
+                    slot.value
+                        .with_mut(|value| unsafe { (*value).assume_init_drop() });
+                }
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Slots<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slots")
+            .field("len", &self.len())
+            .field("max", &self.max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value of [`Slots`] in use. As long as the reference is alive, so is the value.
+#[must_use = "the value may be dropped with the reference"]
+pub struct SlotRef<'a, T> {
+    slots: &'a Slots<T>,
+    slot: NonNull<Slot<T>>,
+    key: Key,
+}
+
+// SAFETY: it is a reference to a `T`, and who drops the last one gets the value.
+unsafe impl<T: Send + Sync> Send for SlotRef<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for SlotRef<'_, T> {}
+
+impl<T> SlotRef<'_, T> {
+    /// The key of the value.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// Lets go of the value. Returns it if it was removed and this was its last use.
+    pub fn release(self) -> Option<T> {
+        let this = ManuallyDrop::new(self);
+        this.slots.leave(this.key.index, this.slot)
+    }
+}
+
+impl<T> Deref for SlotRef<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the slot had its value when this reader was counted in, and the value stays
+        // there untouched, and the slot in its memory, until the reader is counted out.
+        unsafe {
+            let slot = self.slot.as_ref();
+            slot.value.with(|value| (*value).assume_init_ref())
+        }
+    }
+}
+
+impl<T> Drop for SlotRef<'_, T> {
+    fn drop(&mut self) {
+        drop(self.slots.leave(self.key.index, self.slot));
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for SlotRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// A slot between two values, taken by a writer; it is put back if it is not filled.
+struct Vacancy<'a, T> {
+    slots: &'a Slots<T>,
+    slot: NonNull<Slot<T>>,
+    key: Key,
+}
+
+impl<T> Vacancy<'_, T> {
+    fn fill(self, value: T) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: a chunk with a slot that was taken keeps its memory.
+        let slot = unsafe { this.slot.as_ref() };
+        // SAFETY: the slot was taken under the lock, so no other writer uses it; and it is neither
+        // live nor dying, so no reader looks at the value.
+        slot.value.with_mut(|cell| unsafe {
+            (*cell).write(value);
+        });
+        slot.state
+            .swap(live_state(this.key.generation), Ordering::AcqRel);
+    }
+}
+
+impl<T> Drop for Vacancy<'_, T> {
+    fn drop(&mut self) {
+        let reading = epoch::enter();
+        let mut writers = self.slots.writers.lock();
+        writers.live -= 1;
+        self.slots.put_back(self.key.index, &mut writers, &reading);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

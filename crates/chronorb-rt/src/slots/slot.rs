@@ -1,0 +1,92 @@
+//! One slot, and the states that it goes through.
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
+
+use crate::row::Zeroed;
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// One slot, on its own cache line. Vacant, and never used, if it is all zero.
+#[repr(align(64))]
+pub(super) struct Slot<T> {
+    /// The generation (upper 32 bits), [`LIVE`] or [`DYING`] or neither, and the readers.
+    pub(super) state: AtomicU64,
+    pub(super) value: UnsafeCell<MaybeUninit<T>>,
+    /// The next free slot of the chunk, counted from 1, or [`NONE`]. Belongs to the lock.
+    pub(super) next_free: AtomicU32,
+}
+
+// SAFETY: readers on several threads share `&T`, and any of them may be the one who gets it. Who
+// may touch the cell is decided by the state and the lock, as said at each access.
+unsafe impl<T: Send + Sync> Sync for Slot<T> {}
+
+// SAFETY: zero is a number, and anything is an uninitialised value. Values are dropped when they
+// leave the slot. (The model checker's types own nothing either.)
+unsafe impl<T> Zeroed for Slot<T> {
+    #[cfg(loom)]
+    fn zeroed() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+            next_free: AtomicU32::new(NONE),
+        }
+    }
+
+    #[cfg(loom)]
+    fn end(&mut self) {
+        self.state.with_mut(|_| ());
+        self.value.with_mut(|_| ());
+    }
+}
+
+impl<T> Slot<T> {
+    /// Takes the value out of a slot that somebody has just seen in `state`, if it is removed and
+    /// unused. Then the slot must be put back.
+    ///
+    /// Everyone who brings a slot into such a state comes here. A reader who comes late may bring
+    /// it there again, or hold it up for a moment and then comes here in turn; the exchange of the
+    /// state lets exactly one of them through.
+    pub(super) fn take_if_unused(&self, state: u64) -> Option<T> {
+        if state & (DYING | READERS) != DYING {
+            return None;
+        }
+        self.state
+            .compare_exchange(state, state - DYING, Ordering::AcqRel, Ordering::Relaxed)
+            .ok()?;
+        // SAFETY: the slot had a value and is neither live nor dying nor free now, so only this
+        // thread, which made it so, uses the cell. Every reader has been counted out before.
+        let value = self
+            .value
+            .with_mut(|cell| unsafe { (*cell).assume_init_read() });
+        Some(value)
+    }
+}
+
+/// One reader in the state of a slot.
+pub(super) const READER: u64 = 1;
+/// The counter of readers.
+pub(super) const READERS: u64 = DYING - 1;
+/// So many readers are only there when references are leaked; the counter must not overflow.
+pub(super) const MANY: u64 = DYING >> 1;
+/// The value is removed, and not yet taken out of the slot.
+pub(super) const DYING: u64 = 1 << 30;
+/// The value can be found.
+pub(super) const LIVE: u64 = 1 << 31;
+
+/// The end of a free list, whose slots are counted from 1.
+pub(super) const NONE: u32 = 0;
+
+pub(super) fn generation(state: u64) -> u32 {
+    (state >> 32) as u32
+}
+
+/// The state, without readers, of a slot with the value of `generation`.
+pub(super) fn live_state(generation: u32) -> u64 {
+    vacant_state(generation) | LIVE
+}
+
+/// The state of a slot that had the value of `generation`, or will have it next.
+pub(super) fn vacant_state(generation: u32) -> u64 {
+    u64::from(generation) << 32
+}
