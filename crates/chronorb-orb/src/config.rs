@@ -111,7 +111,8 @@ impl Default for OrbConfig {
 /// the same exceptions. The calling thread serves it, so that it ends only when the servant does.
 /// Objects of a thread pool of their own are called through the transport, unless the caller is a
 /// thread of the pool and of the priority, since such a pool's threads are what serves them; and so are
-/// oneway operations, since their callers do not wait for the servant.
+/// oneway operations, since their callers do not wait for the servant: a later call may overtake
+/// them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Collocation {
     /// Through the transport, as from outside.

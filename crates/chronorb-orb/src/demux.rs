@@ -2,8 +2,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::ops::ControlFlow;
-
 use chronorb_rt::{Full, HashIndex, Key, Removed, SlotRef, Slots};
 
 /// How a request finds its POA or its object (the papers' request demultiplexing strategies).
@@ -48,8 +46,11 @@ impl<T: Named> Directory<T> {
 
     /// The entry in a slot, unless it is gone. Wait-free.
     #[inline]
-    pub(crate) fn at(&self, key: Key) -> Option<SlotRef<'_, T>> {
-        self.slots.get(key)
+    pub(crate) fn at(&self, key: Key, orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
+        self.slots
+            .get_or_inherit(key)
+            .map_err(|orphan| orphan.map(orphans))
+            .ok()
     }
 
     /// The entry that has a slot now. Wait-free.
@@ -65,29 +66,39 @@ impl<T: Named> Directory<T> {
 
     /// The entry of a name. The slot and the hash are guesses; right ones make it faster.
     /// Wait-free.
+    ///
+    /// Who looks at a wrong entry for a moment may be the last to do so, and then gives it to
+    /// `orphans`, as whoever is the last to use a removed entry has to see to its end.
     #[inline]
     pub(crate) fn find(
         &self,
         slot: Option<Key>,
         hash: Option<u32>,
         name: &[u8],
+        orphans: impl Fn(T) + Copy,
     ) -> Option<SlotRef<'_, T>> {
         match self.strategy {
             Demultiplexing::Active => {
-                let guessed = slot.and_then(|key| self.slots.get(key));
-                if let Some(entry) = guessed.filter(|entry| entry.name() == name) {
-                    return Some(entry);
+                if let Some(key) = slot
+                    && let Some(guessed) = self.at(key, orphans)
+                {
+                    if guessed.name() == name {
+                        return Some(guessed);
+                    }
+                    guessed.release().map(orphans);
                 }
-                self.find_named(hash, name)
+                self.find_named(hash, name, orphans)
             }
-            Demultiplexing::DynamicHash => self.find_hashed(hash_of(name), name),
-            Demultiplexing::LinearSearch => self.search(name),
+            Demultiplexing::DynamicHash => self.find_hashed(hash_of(name), name, orphans),
+            Demultiplexing::LinearSearch => {
+                (0..self.slots.bound()).find_map(|index| self.named_at(index, name, orphans))
+            }
         }
     }
 
-    /// Whether the name is one of an entry that was inserted with it.
+    /// Whether the name is one of an entry that was inserted with it. Who asks holds the lock.
     pub(crate) fn has_name(&self, name: &[u8]) -> bool {
-        self.find_hashed(hash_of(name), name).is_some()
+        self.find_hashed(hash_of(name), name, drop).is_some()
     }
 
     /// Puts an entry in, made knowing its slot. Its name can be found where `named` says so; one
@@ -111,8 +122,9 @@ impl<T: Named> Directory<T> {
         self.slots.remove(key)
     }
 
-    pub(crate) fn keys(&self) -> Vec<Key> {
-        self.slots.keys()
+    /// An index beyond those of all entries.
+    pub(crate) fn bound(&self) -> u32 {
+        self.slots.bound()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -129,34 +141,40 @@ impl<T: Named> Directory<T> {
         self.slots.readers(key)
     }
 
-    fn find_named(&self, hash: Option<u32>, name: &[u8]) -> Option<SlotRef<'_, T>> {
+    fn find_named(
+        &self,
+        hash: Option<u32>,
+        name: &[u8],
+        orphans: impl Fn(T) + Copy,
+    ) -> Option<SlotRef<'_, T>> {
         if self.names.is_empty() {
             return None;
         }
-        let guessed = hash.and_then(|hash| self.find_hashed(hash, name));
+        let guessed = hash.and_then(|hash| self.find_hashed(hash, name, orphans));
         guessed.or_else(|| {
             let right = hash_of(name);
             // A guess that was right has found what there is.
-            (hash != Some(right)).then(|| self.find_hashed(right, name))?
+            (hash != Some(right)).then(|| self.find_hashed(right, name, orphans))?
         })
     }
 
-    fn find_hashed(&self, hash: u32, name: &[u8]) -> Option<SlotRef<'_, T>> {
-        self.names.find(hash, |index| {
-            let (_, entry) = self.slots.get_at(index)?;
-            (entry.name() == name).then_some(entry)
-        })
+    fn find_hashed(
+        &self,
+        hash: u32,
+        name: &[u8],
+        orphans: impl Fn(T) + Copy,
+    ) -> Option<SlotRef<'_, T>> {
+        self.names
+            .find(hash, |index| self.named_at(index, name, orphans))
     }
 
-    fn search(&self, name: &[u8]) -> Option<SlotRef<'_, T>> {
-        let found = self.slots.for_each_live(|key, entry| {
-            if entry.name() == name {
-                ControlFlow::Break(key)
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-        self.slots.get(found?)
+    fn named_at(&self, index: u32, name: &[u8], orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
+        let entry = self.at_index(index)?;
+        if entry.name() == name {
+            return Some(entry);
+        }
+        entry.release().map(orphans);
+        None
     }
 }
 
@@ -195,7 +213,7 @@ mod tests {
             .map(|n| table.insert(named, |_| name(n)).expect("there is room"))
             .collect();
         let found = |n: u32, slot, hash| {
-            let entry = table.find(slot, hash, name(n).as_bytes());
+            let entry = table.find(slot, hash, name(n).as_bytes(), drop);
             entry.map(|entry| entry.to_string())
         };
         let wrong_slot = Some(keys[7]);
@@ -220,7 +238,7 @@ mod tests {
         let key = table.insert(named, |_| name(2)).expect("there is room");
         assert_eq!(found(2, Some(key), None), Some(name(2)), "it is back");
         assert_eq!(table.len(), 251);
-        assert!(table.at(keys[2]).is_none(), "and not where it was");
+        assert!(table.at(keys[2], drop).is_none(), "and not where it was");
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod resolver;
 pub mod rtcorba;
 mod scope;
 mod server;
+pub mod stages;
 mod upcall;
 
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};

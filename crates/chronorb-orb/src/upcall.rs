@@ -11,11 +11,12 @@ use chronorb_cdr::Arena;
 use chronorb_giop::{
     CompletionStatus, ServiceContext, SystemException, SystemExceptionKind, minor,
 };
+use chronorb_rt::epoch;
 
 use crate::call::{Call, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
-use crate::poa::{ObjectKey, Poa, PoaRef, PriorityModel, Refusal, Running, ThreadModel};
+use crate::poa::{Found, ObjectKey, Poa, PoaRef, PriorityModel, Refusal, Running, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
 /// A request, as far as it does not matter where it comes from.
@@ -89,7 +90,19 @@ impl Upcall<'_> {
     /// Finds the servant and runs `body` with it, at the request's priority.
     pub(crate) fn serve<B: Body>(&self, body: B) -> Result<B::Output, Unserved> {
         let key = ObjectKey::parse(self.key).ok_or(NO_SUCH_ADAPTER)?;
-        let poa = self.poa(&key)?;
+        let mut reading = epoch::enter();
+        let poa = match self.core.poas.find(self.core.incarnation, &key) {
+            Some(poa) if poa.is_open() => poa,
+            missing_or_closed => {
+                // Nobody's memory has to wait while this waits.
+                drop((missing_or_closed, reading));
+                let poa = self.wait_for_poa(&key)?;
+                reading = epoch::enter();
+                poa
+            }
+        };
+        let active = poa.find(key.hint, key.id);
+        drop(reading);
         let priority = match poa.priority_model() {
             Some((PriorityModel::ClientPropagated, default)) => {
                 Some(self.propagated.unwrap_or(default))
@@ -102,7 +115,10 @@ impl Upcall<'_> {
         }
         let _priority = PriorityGuard::enter(self.core, self.thread.own, priority)?;
         let _serial = poa.enter(self.thread.patience)?;
-        let found = poa.servant_of(key.hint, key.id, self.operation)?;
+        let found = match active {
+            Some(active) => Found::Active(active),
+            None => poa.make_servant(key.id, self.operation)?,
+        };
         let _running = Running::begin(self.core, &poa, found.as_current());
         let call = Call {
             core: self.core,
@@ -119,9 +135,9 @@ impl Upcall<'_> {
         catch_unwind(AssertUnwindSafe(run)).map_err(|_| Unserved::Exception(SERVANT_PANICKED))
     }
 
-    /// The POA, once it lets the request in.
-    #[inline]
-    fn poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, SystemException> {
+    /// The POA, once it is there and lets the request in.
+    #[cold]
+    fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, SystemException> {
         let poas = &self.core.poas;
         loop {
             let poa = match poas.find(self.core.incarnation, key) {

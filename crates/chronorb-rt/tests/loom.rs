@@ -71,7 +71,7 @@ fn a_key_never_finds_a_newer_value() {
 
 #[test]
 fn the_value_is_dropped_once_by_the_last_of_readers_and_remover() {
-    bounded(3, || {
+    bounded(2, || {
         let (servant, drops) = servants();
         let table = Arc::new(Slots::new(1));
         let key = table.insert(servant(1)).unwrap();
@@ -97,7 +97,7 @@ fn the_value_is_dropped_once_by_the_last_of_readers_and_remover() {
 
 #[test]
 fn an_outdated_key_does_not_disturb_the_drop() {
-    bounded(3, || {
+    bounded(2, || {
         let (servant, drops) = servants();
         let table = Arc::new(Slots::new(1));
         let old = table.insert(servant(1)).unwrap();
@@ -201,7 +201,7 @@ fn a_reader_meets_the_removal_that_frees_the_memory() {
 
 #[test]
 fn a_reader_with_an_outdated_key_meets_the_removal_that_frees_the_memory() {
-    loom::model(|| {
+    bounded(3, || {
         let table = Slots::new(3);
         let keys = [1, 2, 3].map(|name| table.insert(name).unwrap());
         assert!(table.remove(keys[2]).was_there());
@@ -228,7 +228,7 @@ fn a_reader_with_an_outdated_key_meets_the_removal_that_frees_the_memory() {
 
 #[test]
 fn a_chunk_that_comes_again_has_new_keys() {
-    bounded(3, || {
+    bounded(2, || {
         let (table, old) = second_chunk(|name| name);
         let reader = {
             let table = Arc::clone(&table);
@@ -257,7 +257,7 @@ fn a_chunk_that_comes_again_has_new_keys() {
 
 #[test]
 fn the_removed_value_is_given_out_once_to_remover_or_user() {
-    bounded(3, || {
+    bounded(2, || {
         let table = Arc::new(Slots::new(1));
         let key = table.insert("value").unwrap();
         let users = [(); 2].map(|()| {
@@ -281,7 +281,7 @@ fn the_removed_value_is_given_out_once_to_remover_or_user() {
 
 #[test]
 fn a_value_that_an_outdated_key_delays_is_given_out_once() {
-    bounded(4, || {
+    loom::model(|| {
         let table = Arc::new(Slots::new(1));
         let old = table.insert(1).unwrap();
         let user = {
@@ -312,7 +312,7 @@ fn a_value_that_an_outdated_key_delays_is_given_out_once() {
 
 /// Looks for an entry that is there all the time, while `change` is made to the index.
 fn nothing_is_missed(prepare: fn(&HashIndex), change: fn(&HashIndex)) {
-    bounded(3, move || {
+    loom::model(move || {
         let index = Arc::new(HashIndex::new());
         prepare(&index);
         let reader = {

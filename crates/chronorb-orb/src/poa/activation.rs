@@ -1,6 +1,7 @@
 //! Making servants objects, and ending that.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use super::in_progress::Begun;
 use super::key::{Hint, slot, slot_octets};
 use super::objects::{Active, ActiveRef};
 use super::{
-    ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, ServantError,
-    ServantManager,
+    ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, ServantActivator,
+    ServantError, ServantManager,
 };
 use crate::call::Servant;
 use crate::demux::hash_of;
@@ -103,7 +104,7 @@ impl Poa {
         if !by_map && !policies.uses_default_servant() {
             return Err(ServantError::WrongPolicy);
         }
-        if let Some(id) = self.id_of_servant(servant) {
+        if let Some(id) = self.id_of_servant(servant)? {
             return Ok(id);
         }
         self.current_id(servant)
@@ -127,7 +128,7 @@ impl Poa {
                 if !policies.retains() || !by_map {
                     return Err(ServantError::WrongPolicy);
                 }
-                self.id_of_servant(servant)
+                self.id_of_servant(servant)?
                     .ok_or(ServantError::ServantNotActive)?
             }
         };
@@ -137,26 +138,26 @@ impl Poa {
     }
 
     /// The id that a servant has or gets by the active object map.
-    fn id_of_servant(&self, servant: &Servant) -> Option<ObjectId> {
+    fn id_of_servant(&self, servant: &Servant) -> Result<Option<ObjectId>, SystemException> {
         let policies = self.policies();
         if !policies.retains() {
-            return None;
+            return Ok(None);
         }
-        if policies.is_unique()
-            && let Some(active) = self.find_servant(servant.identity())
-        {
-            return Some(active.id.clone());
-        }
-        if !policies.is_implicit() {
-            return None;
-        }
-        match self.activate(self.new_id(), servant.clone()) {
-            Ok(id) => Some(id),
-            // By another thread, in between.
-            Err(ActivateError::ServantAlreadyActive) => {
-                Some(self.find_servant(servant.identity())?.id.clone())
+        loop {
+            if policies.is_unique()
+                && let Some(active) = self.find_servant(servant.identity())
+            {
+                return Ok(Some(active.id.clone()));
             }
-            Err(_) => None,
+            if !policies.is_implicit() {
+                return Ok(None);
+            }
+            match self.activate(self.new_id(), servant.clone()) {
+                Ok(id) => return Ok(Some(id)),
+                Err(ActivateError::System(exception)) => return Err(exception),
+                // By another thread, in between.
+                Err(_) => {}
+            }
         }
     }
 
@@ -224,16 +225,16 @@ impl Poa {
         let _writing = self.inner.writing.lock();
         // Under the lock that the destruction takes after it has marked the POA.
         self.check_alive()?;
+        if let Some(id) = &id
+            && (objects.has_name(id.as_bytes()) || self.find(Hint::None, id.as_bytes()).is_some())
+        {
+            return Err(ActivateError::ObjectAlreadyActive);
+        }
         if let Some(identity) = identity
             && self.policies().is_unique()
             && self.find_servant(identity).is_some()
         {
             return Err(ActivateError::ServantAlreadyActive);
-        }
-        if let Some(id) = &id
-            && (objects.has_name(id.as_bytes()) || self.find(Hint::None, id.as_bytes()).is_some())
-        {
-            return Err(ActivateError::ObjectAlreadyActive);
         }
         let named = id.is_some();
         let make = |key| {
@@ -269,7 +270,7 @@ impl Poa {
 
     /// Takes an object out; the caller holds the lock.
     fn take_out(&self, key: Key) -> Removed<Active> {
-        if let Some(active) = self.inner.objects.at(key) {
+        if let Some(active) = self.inner.objects.held_at(key) {
             let active = self.in_use(active);
             if self.knows_servants() {
                 let hash = hash_of_identity(active.servant.identity());
@@ -284,10 +285,14 @@ impl Poa {
 
     /// Takes all objects out.
     pub(super) fn deactivate_all(&self) {
-        for key in self.inner.objects.keys() {
+        for index in 0..self.inner.objects.bound() {
             let removed = {
                 let _writing = self.inner.writing.lock();
-                self.take_out(key)
+                let active = self.inner.objects.at_index(index);
+                match active.map(|active| self.in_use(active).key()) {
+                    Some(key) => self.take_out(key),
+                    None => continue,
+                }
             };
             if let Removed::Last(active) = removed {
                 self.give_back(active);
@@ -306,7 +311,8 @@ impl Poa {
     #[cold]
     pub(super) fn give_back(&self, active: Active) {
         let Some(activator) = self.activator_of_servants() else {
-            drop(active);
+            // A servant that panics as it is dropped has no request to spoil.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(active)));
             return;
         };
         let Active { servant, id } = active;
@@ -347,9 +353,9 @@ impl Poa {
             })
     }
 
-    fn activator_of_servants(&self) -> Option<&dyn super::ServantActivator> {
-        match self.inner.manager_of_servants.get() {
-            Some(ServantManager::Activator(activator)) => Some(&**activator),
+    fn activator_of_servants(&self) -> Option<Arc<dyn ServantActivator>> {
+        match self.inner.servant_manager.get().as_deref() {
+            Some(ServantManager::Activator(activator)) => Some(activator.clone()),
             _ => None,
         }
     }

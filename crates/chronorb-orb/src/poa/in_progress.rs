@@ -61,6 +61,11 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         self.keys.lock().insert(key.clone(), NOBODY);
     }
 
+    /// Whether nobody is at anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.lock().is_empty()
+    }
+
     /// Whether the calling thread is at it.
     pub(super) fn is_mine<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
     where

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Removed};
+use chronorb_rt::Deadline;
 
 use super::{ALIVE, DESTROYED, DESTROYING, INITIALISING, Poa, WaitError, is_in_upcall};
 
@@ -89,10 +89,7 @@ impl Poa {
 
     fn complete_destruction(&self) {
         self.deactivate_all();
-        if let Ok(Removed::Last(servant)) = self.set_default_servant(None) {
-            drop(servant);
-        }
-        self.set_activator(None);
+        self.forget_application();
         self.manager().remove(self.place());
         // The name is free when nothing of this POA is left that a successor could meet.
         if let Some(parent) = self.parent() {

@@ -4,7 +4,6 @@
 
 mod activation;
 mod current;
-mod default_servant;
 mod error;
 mod id;
 mod in_progress;
@@ -14,6 +13,7 @@ mod manager;
 mod objects;
 mod policy;
 mod reference;
+mod replaceable;
 mod serial;
 mod servant_manager;
 mod servants;
@@ -30,7 +30,6 @@ use chronorb_rt::{Gate, HashIndex, Key, PiMutex};
 
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Object as CurrentObject, Running, is_in_upcall};
-use self::default_servant::DefaultServant;
 pub use self::error::{
     ActivateError, CreatePoaError, FindPoaError, ObjectError, Refusal, ServantError,
     ServantManagerError, WaitError,
@@ -50,13 +49,16 @@ pub use self::policy::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, Policy, PriorityModel,
     RequestProcessing, ServantRetention, ThreadModel,
 };
+use self::replaceable::Replaceable;
 use self::serial::Serial;
 pub(crate) use self::serial::SerialGuard;
 pub use self::servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager,
 };
+pub(crate) use self::servants::Found;
 pub use self::servants::IntoServant;
 pub(crate) use self::table::{PoaRef, PoaTable};
+use crate::call::Servant;
 use crate::core::Core;
 use crate::demux::{Directory, Named};
 use crate::rtcorba::Priority;
@@ -111,8 +113,8 @@ struct Inner {
     writing: PiMutex<()>,
     /// Objects that the servant activator is making or taking back.
     changing: InProgress<ObjectId>,
-    manager_of_servants: OnceLock<ServantManager>,
-    default_servant: DefaultServant,
+    servant_manager: Replaceable<ServantManager>,
+    default_servant: Replaceable<Servant>,
     serial: Option<Serial>,
 }
 

@@ -71,7 +71,8 @@ impl Poa {
             // Ids of the POA's own making are slots.
             Hint::None => (slot(id), None),
         };
-        let found = self.inner.objects.find(place, hash, id)?;
+        let orphans = |active| self.give_back(active);
+        let found = self.inner.objects.find(place, hash, id, orphans)?;
         Some(self.in_use(found))
     }
 

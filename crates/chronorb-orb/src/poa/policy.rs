@@ -143,9 +143,8 @@ impl Policies {
     /// Takes a list in.
     ///
     /// # Errors
-    /// [`CreatePoaError::InvalidPolicy`] with the index of a policy that was given twice, or that
-    /// does not go with the others; where the fault is what was not given, that of the policy
-    /// which asks for it.
+    /// [`CreatePoaError::InvalidPolicy`] with the index of the first policy that was given twice,
+    /// or that does not go with the others.
     pub(crate) fn new(list: &[Policy]) -> Result<Self, CreatePoaError> {
         let mut this = Self::default();
         for (i, policy) in list.iter().enumerate() {
@@ -171,24 +170,27 @@ impl Policies {
         Ok(this)
     }
 
-    /// The rules of CORBA 3.3, 15.3.8. The policy that asks for another is the one at fault.
+    /// The rules of CORBA 3.3, 15.3.8. A policy that asks for another which is not there is at
+    /// fault; of several, the first in the list.
     fn check(&self, list: &[Policy]) -> Result<(), CreatePoaError> {
         use RequestProcessing::{ActiveObjectMapOnly, DefaultServant};
-        let retains = self.retains();
-        let is_retention = |p: &Policy| matches!(p, Policy::ServantRetention(_));
-        let is_processing = |p: &Policy| matches!(p, Policy::RequestProcessing(_));
-        let is_implicit = |p: &Policy| matches!(p, Policy::ImplicitActivation(_));
-        if !retains && self.request_processing == ActiveObjectMapOnly {
-            return Err(invalid(list, is_retention));
+        let map_only = self.request_processing == ActiveObjectMapOnly;
+        let no_source = !self.retains() && map_only;
+        let is_at_fault = |policy: &Policy| match policy {
+            Policy::ServantRetention(_) => no_source,
+            Policy::RequestProcessing(DefaultServant) => self.is_unique(),
+            Policy::RequestProcessing(_) => no_source,
+            Policy::ImplicitActivation(_) => {
+                self.is_implicit() && !(self.retains() && self.has_system_ids())
+            }
+            _ => false,
+        };
+        match list.iter().position(is_at_fault) {
+            Some(index) => Err(CreatePoaError::InvalidPolicy {
+                index: index as u16,
+            }),
+            None => Ok(()),
         }
-        if self.request_processing == DefaultServant && self.is_unique() {
-            return Err(invalid(list, is_processing));
-        }
-        let implicit = self.implicit_activation == ImplicitActivation::Implicit;
-        if implicit && (!retains || self.id_assignment != IdAssignment::System) {
-            return Err(invalid(list, is_implicit));
-        }
-        Ok(())
     }
 
     pub(crate) fn retains(&self) -> bool {

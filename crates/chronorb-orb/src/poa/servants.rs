@@ -13,7 +13,7 @@ use super::{
     ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, ServantActivator, ServantError,
     ServantLocator, ServantManager, ServantManagerError,
 };
-use crate::call::{Servant, Skeleton};
+use crate::call::{Servant, Skeleton, bad_operation};
 
 /// What can be activated: a skeleton, or one that is shared already.
 pub trait IntoServant {
@@ -60,9 +60,9 @@ enum Kind<'p> {
 
 struct Located<'p> {
     poa: &'p Poa,
-    locator: &'p dyn ServantLocator,
+    locator: Arc<dyn ServantLocator>,
     id: ObjectId,
-    operation: String,
+    operation: &'p str,
     /// Until it is given back.
     servant: Option<(Servant, Cookie)>,
 }
@@ -117,9 +117,8 @@ impl Drop for Located<'_> {
         };
         // The answer is made already; a panic here must not take it back.
         let _ = catch_unwind(AssertUnwindSafe(|| {
-            let (id, operation) = (&self.id, &self.operation);
             self.locator
-                .postinvoke(id, self.poa, operation, cookie, servant);
+                .postinvoke(&self.id, self.poa, self.operation, cookie, servant);
         }));
     }
 }
@@ -135,7 +134,7 @@ impl Poa {
             return Err(ServantError::WrongPolicy);
         }
         let before = self.set_default_servant(Some(servant.into_servant()));
-        drop(before.map_err(|Full| SystemException::no(SystemExceptionKind::NoResources, 0))?);
+        drop(before.map_err(|Full| NO_RESOURCES)?);
         Ok(())
     }
 
@@ -195,11 +194,12 @@ impl Poa {
         }
         // Under the lock of those who look whether there is one while they change the map.
         let _writing = self.inner.writing.lock();
-        let set = self.inner.manager_of_servants.set(manager);
-        set.map_err(|_| {
+        if self.inner.servant_manager.get().is_some() {
             let kind = SystemExceptionKind::BadInvOrder;
-            SystemException::no(kind, minor::SERVANT_MANAGER_ALREADY_SET).into()
-        })
+            return Err(SystemException::no(kind, minor::SERVANT_MANAGER_ALREADY_SET).into());
+        }
+        let set = self.inner.servant_manager.set(Some(manager));
+        set.map(drop).map_err(|Full| NO_RESOURCES.into())
     }
 
     /// The servant manager; `None` before it is set.
@@ -210,26 +210,8 @@ impl Poa {
         if !self.policies().uses_servant_manager() {
             return Err(ServantManagerError::WrongPolicy);
         }
-        Ok(self.inner.manager_of_servants.get().cloned())
-    }
-
-    /// The servant of a request. For an active object this is wait-free.
-    ///
-    /// # Errors
-    /// What a servant manager answers; `OBJECT_NOT_EXIST` where nothing else serves an object
-    /// that is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant
-    /// manager) or 5 (the servant is another object already).
-    #[inline]
-    pub(crate) fn servant_of(
-        &self,
-        hint: Hint,
-        id: &[u8],
-        operation: &[u8],
-    ) -> Result<Found<'_>, Refusal> {
-        match self.find(hint, id) {
-            Some(active) => Ok(Found::Active(active)),
-            None => self.make_servant(id, operation),
-        }
+        let manager = self.inner.servant_manager.get();
+        Ok(manager.map(|manager| manager.clone()))
     }
 
     /// Whether a request for an object would find a servant, as far as can be told without
@@ -237,19 +219,35 @@ impl Poa {
     pub(crate) fn has_servant(&self, hint: Hint, id: &[u8]) -> bool {
         self.find(hint, id).is_some()
             || self.inner.default_servant.get().is_some()
-            || self.inner.manager_of_servants.get().is_some()
+            || self.inner.servant_manager.get().is_some()
     }
 
-    pub(super) fn set_default_servant(
-        &self,
-        servant: Option<Servant>,
-    ) -> Result<Removed<Servant>, Full> {
+    /// Lets go of everything that the application has set, at the end.
+    pub(super) fn forget_application(&self) {
+        drop(self.set_default_servant(None));
+        self.set_activator(None);
+        // Otherwise somebody looks at an object right now, whose servant is then given back.
+        if self.inner.changing.is_empty() {
+            drop(self.inner.servant_manager.set(None));
+        }
+    }
+
+    fn set_default_servant(&self, servant: Option<Servant>) -> Result<Removed<Servant>, Full> {
         let _writing = self.inner.writing.lock();
         self.inner.default_servant.set(servant)
     }
 
     /// The servant of a request for an object that is not active.
-    fn make_servant(&self, id: &[u8], operation: &[u8]) -> Result<Found<'_>, Refusal> {
+    ///
+    /// # Errors
+    /// What a servant manager answers; `OBJECT_NOT_EXIST` where nothing else serves an object
+    /// that is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant
+    /// manager) or 5 (the servant is another object already).
+    pub(crate) fn make_servant<'p>(
+        &'p self,
+        id: &[u8],
+        operation: &'p [u8],
+    ) -> Result<Found<'p>, Refusal> {
         let policies = self.policies();
         if policies.uses_default_servant() {
             let servant = self.inner.default_servant.get();
@@ -261,13 +259,13 @@ impl Poa {
         if !policies.uses_servant_manager() {
             return Err(NO_SUCH_OBJECT.into());
         }
-        match self.inner.manager_of_servants.get() {
-            None => Err(NO_SERVANT_MANAGER.into()),
-            Some(ServantManager::Activator(activator)) => {
+        let manager = self.inner.servant_manager.get();
+        match manager.as_deref().ok_or(NO_SERVANT_MANAGER)? {
+            ServantManager::Activator(activator) => {
                 self.incarnate(&**activator, &ObjectId::new(id))
             }
-            Some(ServantManager::Locator(locator)) => {
-                self.locate(&**locator, ObjectId::new(id), operation)
+            ServantManager::Locator(locator) => {
+                self.locate(locator.clone(), ObjectId::new(id), operation)
             }
         }
     }
@@ -317,12 +315,12 @@ impl Poa {
 
     fn locate<'p>(
         &'p self,
-        locator: &'p dyn ServantLocator,
+        locator: Arc<dyn ServantLocator>,
         id: ObjectId,
-        operation: &[u8],
+        operation: &'p [u8],
     ) -> Result<Found<'p>, Refusal> {
-        let operation = String::from_utf8_lossy(operation).into_owned();
-        let ask = || locator.preinvoke(&id, self, &operation);
+        let operation = std::str::from_utf8(operation).map_err(|_| bad_operation())?;
+        let ask = || locator.preinvoke(&id, self, operation);
         let asked = catch_unwind(AssertUnwindSafe(ask));
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
         let located = Located {
@@ -337,6 +335,8 @@ impl Poa {
     }
 }
 
+/// Very many former ones are still in use.
+const NO_RESOURCES: SystemException = SystemException::no(SystemExceptionKind::NoResources, 0);
 const NO_SUCH_OBJECT: SystemException =
     SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_OBJECT);
 const NO_DEFAULT_SERVANT: SystemException =

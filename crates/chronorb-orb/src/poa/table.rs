@@ -99,13 +99,15 @@ impl PoaTable {
             PoaKey::Place {
                 incarnation: of,
                 key,
-            } => (of == incarnation).then(|| self.live.at(key))?,
+            } => (of == incarnation).then(|| self.live.at(key, ORPHANS))?,
             PoaKey::Path { place, hash, path } => {
-                let found = self.live.find(None, Some(hash), path);
-                found.filter(|poa| match place {
-                    None => poa.is_persistent(),
-                    Some(place) => place == (incarnation, poa.place()) && !poa.is_persistent(),
-                })
+                let found = self.live.find(None, Some(hash), path, ORPHANS);
+                let found = PoaRef { slot: Some(found?) };
+                let is_meant = match place {
+                    None => found.is_persistent(),
+                    Some(place) => place == (incarnation, found.place()) && !found.is_persistent(),
+                };
+                return is_meant.then_some(found);
             }
         };
         Some(PoaRef { slot: Some(slot?) })
@@ -168,8 +170,11 @@ impl PoaTable {
 
     /// Lets no request through any more, and none wait: at the beginning of the end.
     pub(crate) fn deactivate(&self) {
-        for key in self.live.keys() {
-            if let Some(poa) = self.held_at(key) {
+        for index in 0..self.live.bound() {
+            let poa = PoaRef {
+                slot: self.live.at_index(index),
+            };
+            if poa.slot.is_some() {
                 poa.manager().make_inactive();
             }
         }
@@ -183,6 +188,9 @@ impl PoaTable {
         }
     }
 }
+
+/// Who was the last to look at a POA ends its destruction.
+const ORPHANS: fn(Poa) = |poa| poa.release_hold();
 
 const NO_SUCH_ADAPTER: SystemException =
     SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);

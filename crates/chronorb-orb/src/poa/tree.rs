@@ -12,8 +12,8 @@ use chronorb_rt::{Deadline, Gate, HashIndex, PiMutex};
 use super::in_progress::Begun;
 use super::policy::invalid;
 use super::{
-    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, DefaultServant, FindPoaError,
-    INITIALISING, InProgress, Inner, Poa, PoaManager, Policies, Policy, Serial, key,
+    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, InProgress,
+    Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, key,
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
@@ -205,8 +205,8 @@ impl Poa {
                     servants: HashIndex::new(),
                     writing: PiMutex::new(()),
                     changing: InProgress::new(),
-                    manager_of_servants: OnceLock::new(),
-                    default_servant: DefaultServant::new(),
+                    servant_manager: Replaceable::new(),
+                    default_servant: Replaceable::new(),
                     serial: Serial::of(policies.thread),
                 }),
             };

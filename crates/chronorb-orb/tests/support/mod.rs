@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod adapters;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -46,6 +48,10 @@ impl Latch {
 
     pub(crate) fn set(&self, state: u32) {
         self.0.set(state);
+    }
+
+    pub(crate) fn state(&self) -> u32 {
+        self.0.get()
     }
 }
 

@@ -210,6 +210,18 @@ impl<T> Slots<T> {
         None
     }
 
+    /// An index beyond those of all values in the table, for those who look at each by
+    /// [`get_at`](Self::get_at). Wait-free.
+    pub fn bound(&self) -> u32 {
+        let reading = epoch::enter();
+        let rows = (0..CHUNKS).rev();
+        let mut used = rows.filter_map(|chunk| {
+            let row = self.chunks[chunk].read(&reading)?;
+            Some(first_index(chunk) + row.head().used.load(Ordering::Acquire))
+        });
+        used.next().unwrap_or(0)
+    }
+
     /// How many values are in the table, without those that were removed but are still in use.
     pub fn len(&self) -> usize {
         self.writers.lock().live as usize

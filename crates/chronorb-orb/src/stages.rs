@@ -1,0 +1,176 @@
+//! The stages of a request's way to its servant, one at a time: for measuring.
+//!
+//! Not for applications. Each method is a call of what serves requests, with nothing added, so
+//! that what it costs can be said.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::fmt;
+use std::sync::Arc;
+
+use chronorb_cdr::{Arena, CharSet};
+use chronorb_giop::{
+    HEADER_LEN, MessageHeader, MessageType, RequestHeader, ResponseFlags, SystemException,
+    SystemExceptionKind, Version, encode_request, finish_message, minor, start_message,
+};
+
+use crate::call::ReplyWriter;
+use crate::core::Core;
+use crate::object::Object;
+use crate::poa::{ObjectKey, Poa};
+use crate::rtcorba::OwnPriority;
+use crate::server::Dispatch;
+use crate::upcall::{Role, Thread, Upcall};
+
+pub use chronorb_cdr::Frame;
+
+/// The stages of requests to one ORB, on the calling thread and without a socket.
+///
+/// It has what a thread of the ORB has for its requests: an arena, and a frame for replies.
+pub struct Stages {
+    core: Arc<Core>,
+    arena: Arena,
+    reply: Frame,
+    thread: Thread,
+}
+
+/// Which object of its POA a request is for, as its object key says it.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'k> {
+    key: ObjectKey<'k>,
+}
+
+impl<'k> Target<'k> {
+    /// Reads an object key; `None` where it is not one of this ORB's making.
+    pub fn parse(object_key: &'k [u8]) -> Option<Self> {
+        ObjectKey::parse(object_key).map(|key| Self { key })
+    }
+
+    /// The same object, by a key that says nothing of where it is.
+    #[must_use]
+    pub fn without_hint(mut self) -> Self {
+        self.key.hint = Default::default();
+        self
+    }
+}
+
+impl Stages {
+    /// For requests to objects of the ORB that this reference belongs to. The calling thread
+    /// serves them.
+    pub fn new(reference: &Object) -> Self {
+        let core = reference.core();
+        Self {
+            core: core.clone(),
+            arena: Arena::new(core.config.arena_size),
+            reply: Frame::new(FRAME_CAPACITY, core.config.max_message_size),
+            thread: Thread {
+                own: OwnPriority::of_caller(),
+                patience: core.config.hold_timeout,
+                role: Role::Lane,
+            },
+        }
+    }
+
+    /// Writes a request without arguments, as a client sends it, in GIOP 1.2.
+    ///
+    /// # Errors
+    /// `INV_OBJREF` where the reference has no profile that can be used here; where the message is full.
+    pub fn write_request(
+        &self,
+        frame: &mut Frame,
+        target: &Object,
+        operation: &str,
+    ) -> Result<(), SystemException> {
+        let kind = SystemExceptionKind::InvObjref;
+        let none = SystemException::no(kind, minor::NO_SUCH_ADAPTER);
+        let key = object_key(target).ok_or(none)?;
+        let header = RequestHeader {
+            request_id: 1,
+            response: ResponseFlags::SyncWithTarget,
+            target: chronorb_giop::Target::Key(key),
+            operation: operation.as_bytes(),
+            contexts: &[],
+        };
+        let mut e = start_message(frame, Version::V1_2, MessageType::Request)?;
+        encode_request(&mut e, Version::V1_2, &header)?;
+        finish_message(frame);
+        Ok(())
+    }
+
+    /// Reads the headers of a message and of the request in it, and finds the object key. Whether
+    /// there is one.
+    #[inline(never)]
+    pub fn read_request(&self, message: &mut Frame) -> bool {
+        let header = MessageHeader::parse(message.as_slice());
+        let read = header.is_ok_and(|message_header| {
+            let endian = message_header.endian;
+            let mut d = message.decoder(HEADER_LEN, endian, &self.arena);
+            let request = RequestHeader::decode(&mut d, message_header.version);
+            request.is_ok_and(|request| request.target.key().is_some())
+        });
+        read
+    }
+
+    /// Finds the POA of an object key, and lets go of it. Whether there is one.
+    #[inline(never)]
+    pub fn find_poa(&self, object_key: &[u8]) -> bool {
+        let find = |key| self.core.poas.find(self.core.incarnation, &key);
+        ObjectKey::parse(object_key).and_then(find).is_some()
+    }
+
+    /// Finds the servant of an active object of a POA, and lets go of it. Whether there is one.
+    #[inline(never)]
+    pub fn find_servant(&self, poa: &Poa, target: Target<'_>) -> bool {
+        poa.find(target.key.hint, target.key.id).is_some()
+    }
+
+    /// Serves a request, from the octets of its message to the complete reply. Whether a servant
+    /// was called, and had no exception.
+    #[inline(never)]
+    pub fn serve(&mut self, message: &mut Frame) -> bool {
+        self.arena.reset();
+        self.try_serve(message).is_some()
+    }
+
+    /// As a lane's thread does it (`server::dispatch`), but for what needs a connection.
+    fn try_serve(&mut self, message: &mut Frame) -> Option<()> {
+        let message_header = MessageHeader::parse(message.as_slice()).ok()?;
+        let version = message_header.version;
+        let text = version.text(CharSet::Utf8);
+        let body = message.decoder(HEADER_LEN, message_header.endian, &self.arena);
+        let mut body = body.with_host(Some(&self.core)).with_text(text);
+        let header = RequestHeader::decode(&mut body, version).ok()?;
+        let mut reply =
+            ReplyWriter::new(&mut self.reply, version, header.request_id, text, &[]).ok()?;
+        let upcall = Upcall {
+            core: &self.core,
+            arena: &self.arena,
+            key: header.target.key()?,
+            operation: header.operation,
+            response_expected: header.response != ResponseFlags::None,
+            contexts: header.contexts,
+            propagated: None,
+            thread: self.thread,
+        };
+        let served = upcall.serve(Dispatch::of_caller(body, &mut reply));
+        reply.finish();
+        served.ok()?.ok()
+    }
+}
+
+impl fmt::Debug for Stages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stages")
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The object key of a reference; `None` where it has no profile that can be used here.
+pub fn object_key(object: &Object) -> Option<&[u8]> {
+    object.profile().map(|profile| &*profile.key)
+}
+
+/// What a servant locator would be told.
+const OPERATION: &[u8] = b"none";
+const FRAME_CAPACITY: usize = 64 << 10;

@@ -1,0 +1,322 @@
+//! Servants that tell what a test lets them tell, and a server with them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use chronorb_cdr::{Decoder, Frame};
+use chronorb_giop::{
+    HEADER_LEN, IiopProfile, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
+    MessageType, Target, encode_locate_request, finish_message, start_message,
+};
+use chronorb_orb::codegen::v1::reply_error;
+use chronorb_orb::poa::{
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, Poa, Policy, RequestProcessing,
+    ServantRetention,
+};
+use chronorb_orb::{
+    Call, Ior, Object, Orb, OrbConfig, ReplyWriter, Servant, Skeleton, SystemException,
+    SystemExceptionKind, Version, minor,
+};
+
+use super::{Latch, PATIENCE, PROBE_ID, call, orb, orb_with};
+
+pub(crate) const USER: Policy = Policy::IdAssignment(IdAssignment::User);
+pub(crate) const PERSISTENT: Policy = Policy::Lifespan(Lifespan::Persistent);
+pub(crate) const MULTIPLE: Policy = Policy::IdUniqueness(IdUniqueness::Multiple);
+pub(crate) const IMPLICIT: Policy = Policy::ImplicitActivation(ImplicitActivation::Implicit);
+pub(crate) const NON_RETAIN: Policy = Policy::ServantRetention(ServantRetention::NonRetain);
+pub(crate) const DEFAULT: Policy = Policy::RequestProcessing(RequestProcessing::DefaultServant);
+pub(crate) const MANAGER: Policy = Policy::RequestProcessing(RequestProcessing::ServantManager);
+
+/// What a servant tells.
+pub(crate) type Told = Result<String, SystemException>;
+
+/// A servant whose every operation takes nothing and returns a string.
+struct Teller<F> {
+    tell: F,
+    identity: Option<usize>,
+}
+
+impl<F> Skeleton for Teller<F>
+where
+    F: Fn(&Call<'_>) -> Told + Send + Sync + 'static,
+{
+    fn repository_id(&self) -> &'static str {
+        PROBE_ID
+    }
+
+    fn is_a(&self, id: &str) -> bool {
+        id == PROBE_ID
+    }
+
+    fn identity(&self) -> usize {
+        self.identity
+            .unwrap_or_else(|| std::ptr::from_ref(self).addr())
+    }
+
+    fn dispatch<'a>(
+        &self,
+        call: &Call<'a>,
+        _: &[u8],
+        _: &mut Decoder<'a>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), SystemException> {
+        let told = (self.tell)(call)?;
+        reply.normal()?.write_str(&told).map_err(reply_error)
+    }
+}
+
+/// A servant that tells what `tell` says.
+pub(crate) fn teller(tell: impl Fn(&Call<'_>) -> Told + Send + Sync + 'static) -> Servant {
+    Arc::new(Teller {
+        tell,
+        identity: None,
+    })
+}
+
+/// A servant that tells its name.
+pub(crate) fn named(name: impl Into<String>) -> Servant {
+    let name = name.into();
+    teller(move |_| Ok(name.clone()))
+}
+
+/// One of several skeletons of the same servant.
+pub(crate) fn skeleton_of(identity: usize) -> Servant {
+    Arc::new(Teller {
+        tell: |_: &Call<'_>| Ok(String::new()),
+        identity: Some(identity),
+    })
+}
+
+/// A servant that holds a token, so that it can be told whether it still is.
+pub(crate) fn holding(token: &Arc<()>) -> Servant {
+    let token = token.clone();
+    teller(move |_| {
+        let _ = &token;
+        Ok(String::new())
+    })
+}
+
+/// A servant that tells the id of the object that it is, in hexadecimal.
+pub(crate) fn id_teller() -> Servant {
+    teller(|call| Ok(hex(call.object_id().as_bytes())))
+}
+
+/// A servant that says that it was reached (state 1) and waits until it may go on (state 2).
+pub(crate) fn waiter(latch: &Arc<Latch>) -> Servant {
+    let latch = latch.clone();
+    teller(move |_| {
+        latch.set(1);
+        latch.reach(2);
+        Ok("done".to_owned())
+    })
+}
+
+/// A servant that waits in operations named `wait` alone.
+pub(crate) fn waiter_if_asked(latch: &Arc<Latch>) -> Servant {
+    let latch = latch.clone();
+    teller(move |call| {
+        if call.operation() == b"wait" {
+            latch.set(1);
+            latch.reach(2);
+        }
+        Ok("done".to_owned())
+    })
+}
+
+pub(crate) fn ask(object: &Object) -> Told {
+    ask_for(object, "tell")
+}
+
+pub(crate) fn ask_for(object: &Object, operation: &'static str) -> Told {
+    call(object, operation, &|_| Ok(()), |d| {
+        Ok(d.read_str()?.to_owned())
+    })
+}
+
+pub(crate) fn told(text: &str) -> Told {
+    Ok(text.to_owned())
+}
+
+pub(crate) fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|o| format!("{o:02x}")).collect()
+}
+
+/// A system exception of the standard's, of a request that reached no servant.
+pub(crate) fn omg(kind: SystemExceptionKind, code: u32) -> SystemException {
+    SystemException::no(kind, minor::OMG | code)
+}
+
+pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T, SystemException>) -> SystemExceptionKind {
+    result.expect_err("an exception").kind
+}
+
+/// A server whose root POA is active, and a client.
+pub(crate) struct Site {
+    pub(crate) server: Orb,
+    pub(crate) client: Orb,
+    pub(crate) root: Poa,
+}
+
+pub(crate) fn site() -> Site {
+    site_with(|_| {})
+}
+
+pub(crate) fn site_with(configure: impl FnOnce(&mut OrbConfig)) -> Site {
+    let server = orb_with(|config| {
+        config.threads = 4;
+        configure(config);
+    });
+    let root = server.root_poa().expect("the endpoint opens");
+    root.manager().activate().expect("it was not deactivated");
+    Site {
+        server,
+        client: orb(),
+        root,
+    }
+}
+
+impl Site {
+    /// A child of the root, of the same manager.
+    pub(crate) fn poa(&self, name: &str, policies: &[Policy]) -> Poa {
+        let manager = self.root.manager();
+        let poa = self.root.create_poa(name, Some(manager), policies);
+        poa.expect("the name is free and the policies agree")
+    }
+
+    /// An object of the server as the client sees it.
+    pub(crate) fn remote(&self, object: &Object) -> Object {
+        let text = self.server.object_to_string(object);
+        self.client
+            .string_to_object(&text)
+            .expect("the reference reads")
+    }
+
+    /// A reference to an object that need not be active, as the client sees it.
+    pub(crate) fn remote_to(&self, poa: &Poa, id: &str) -> Object {
+        let object = poa.create_reference_with_id(&id.into(), PROBE_ID);
+        self.remote(&object.expect("ids are the test's"))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.client.shutdown(false);
+        // A test that has failed may have left a servant waiting.
+        let _ = self.server.shutdown(!std::thread::panicking());
+    }
+}
+
+pub(crate) fn profile_of(object: &Object) -> IiopProfile {
+    IiopProfile::decode(&object.ior().profiles[0].data).expect("it is our own")
+}
+
+pub(crate) fn key_of(object: &Object) -> Vec<u8> {
+    profile_of(object).object_key
+}
+
+/// The reference with another profile.
+pub(crate) fn with_profile(
+    orb: &Orb,
+    object: &Object,
+    change: impl FnOnce(&mut IiopProfile),
+) -> Object {
+    let mut ior: Ior = object.ior().clone();
+    let mut profile = profile_of(object);
+    change(&mut profile);
+    ior.profiles[0].data = profile.encode().expect("it fits");
+    orb.ior_to_object(ior).expect("it is not nil")
+}
+
+/// The reference with another object key.
+pub(crate) fn with_key(orb: &Orb, object: &Object, key: &[u8]) -> Object {
+    with_profile(orb, object, |profile| profile.object_key = key.to_vec())
+}
+
+/// A connection that asks where objects are.
+pub(crate) struct Locator(TcpStream);
+
+impl Locator {
+    /// One to the server that an object is at.
+    pub(crate) fn of(object: &Object) -> Self {
+        let profile = profile_of(object);
+        let stream = TcpStream::connect((profile.host.as_str(), profile.port));
+        let stream = stream.expect("it listens");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("it is not zero");
+        Self(stream)
+    }
+
+    /// Whether objects of these keys are there, asked in one go.
+    pub(crate) fn locate<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Vec<LocateStatus> {
+        let mut octets = Vec::new();
+        for key in keys {
+            let mut frame = Frame::new(64, 1 << 20);
+            let mut e = start_message(&mut frame, Version::V1_2, MessageType::LocateRequest)
+                .expect("it fits");
+            let header = LocateRequestHeader {
+                request_id: 1,
+                target: Target::Key(key.as_ref()),
+            };
+            encode_locate_request(&mut e, Version::V1_2, &header).expect("it fits");
+            finish_message(&mut frame);
+            octets.extend_from_slice(frame.as_slice());
+        }
+        self.0.write_all(&octets).expect("the server is there");
+        keys.iter().map(|_| self.receive()).collect()
+    }
+
+    fn receive(&mut self) -> LocateStatus {
+        let mut octets = vec![0; HEADER_LEN];
+        self.0.read_exact(&mut octets).expect("there is an answer");
+        let message = MessageHeader::parse(&octets).expect("the server speaks GIOP");
+        octets.resize(message.message_len(), 0);
+        self.0
+            .read_exact(&mut octets[HEADER_LEN..])
+            .expect("all of it");
+        let mut frame = Frame::new(octets.len(), octets.len());
+        frame
+            .extend_from_slice(&octets)
+            .expect("it is as long as that");
+        let arena = chronorb_cdr::Arena::new(0);
+        let mut d = frame.decoder(HEADER_LEN, message.endian, &arena);
+        LocateReplyHeader::decode(&mut d, message.version)
+            .expect("a locate reply")
+            .status
+    }
+}
+
+/// Whether the server says that an object is there.
+pub(crate) fn locate(object: &Object) -> LocateStatus {
+    Locator::of(object).locate(&[key_of(object)])[0]
+}
+
+/// Waits, giving others the processor, until something is so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = chronorb_rt::Deadline::after(PATIENCE);
+    while !is_so() {
+        assert!(!deadline.has_passed(), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// What happened, in order.
+#[derive(Default)]
+pub(crate) struct Log(chronorb_rt::PiMutex<Vec<String>>);
+
+impl Log {
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.0.lock().push(what.into());
+    }
+
+    /// What was noted since this was asked last.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+}
