@@ -40,6 +40,7 @@ pub struct Reading {
 /// that: to enter again costs an addition, whereas the outermost entry is an atomic exchange on a
 /// cache line of the thread. It is wait-free but for the first of a thread, which takes a lock and
 /// may allocate.
+#[inline]
 pub fn enter() -> Reading {
     // A thread that is about to end has given its record back already.
     let record = OWN
@@ -67,6 +68,7 @@ impl Reading {
 }
 
 impl Drop for Reading {
+    #[inline]
     fn drop(&mut self) {
         let record = self.record;
         let depth = record.depth.get() - 1;

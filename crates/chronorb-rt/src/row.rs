@@ -16,7 +16,7 @@ use crate::sync::const_but_for_loom;
 ///
 /// # Safety
 /// All octets zero is a value of the type. (The model checker's types are not of that kind; it
-/// gets [`zeroed`](Self::zeroed) values.) Nothing is lost if values are not dropped.
+/// gets values from `zeroed`.) Nothing is lost if values are not dropped.
 pub(crate) unsafe trait Zeroed {
     #[cfg(loom)]
     fn zeroed() -> Self;

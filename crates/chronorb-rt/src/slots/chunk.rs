@@ -20,7 +20,7 @@ pub(super) struct Writers {
 /// The head of a chunk. Changes only under the lock.
 #[derive(Default)]
 pub(super) struct Counts {
-    /// The first free slot that was used before, counted from 1, or [`NONE`].
+    /// The first free slot that was used before, counted from 1, or [`NONE`](super::slot::NONE).
     pub(super) free: AtomicU32,
     /// How many slots have ever been used; those after them are fresh.
     pub(super) used: AtomicU32,
@@ -40,6 +40,7 @@ pub(super) const CHUNKS: usize = if cfg!(loom) {
 };
 
 /// The chunk of a slot, and its place there.
+#[inline]
 pub(super) fn place(index: u32) -> (usize, usize) {
     let position = u64::from(index) + FIRST_CHUNK as u64;
     let chunk = (position.ilog2() - FIRST_CHUNK.ilog2()) as usize;

@@ -242,11 +242,13 @@ impl<T> Slots<T> {
         keys
     }
 
+    #[inline]
     fn place(&self, index: u32) -> Option<(usize, usize)> {
         let (chunk, offset) = place(index);
         (index < self.max && chunk < CHUNKS).then_some((chunk, offset))
     }
 
+    #[inline]
     fn slot<'r>(&'r self, index: u32, reading: &'r Reading) -> Option<&'r Slot<T>> {
         let (chunk, offset) = self.place(index)?;
         self.chunks[chunk].read(reading)?.get(offset)
@@ -257,6 +259,7 @@ impl<T> Slots<T> {
     ///
     /// # Errors
     /// A value of another generation, which the call was the last to use.
+    #[inline]
     fn enter(
         &self,
         index: u32,
@@ -292,7 +295,26 @@ impl<T> Slots<T> {
     }
 
     /// Counts a reader out. Returns the value if it is removed and the reader was the last.
+    #[inline]
     fn leave(&self, index: u32, slot: NonNull<Slot<T>>) -> Option<T> {
+        // SAFETY: the reader holds the slot, until it is counted out.
+        let state = unsafe { &slot.as_ref().state };
+        let seen = state.load(Ordering::Relaxed);
+        // While the value can be found, whoever removes it sees to it, and the slot is not
+        // touched any more.
+        if seen & DYING == 0
+            && state
+                .compare_exchange(seen, seen - READER, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+        {
+            return None;
+        }
+        self.leave_disturbed(index, slot)
+    }
+
+    /// As [`leave`](Self::leave), where others come and go, or the value is removed.
+    #[cold]
+    fn leave_disturbed(&self, index: u32, slot: NonNull<Slot<T>>) -> Option<T> {
         // As soon as the reader is counted out, others may empty the slot and then the chunk.
         let reading = epoch::enter();
         // SAFETY: the reader holds the slot, and its own entry holds the memory from then on.
