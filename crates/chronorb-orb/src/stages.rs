@@ -171,6 +171,4 @@ pub fn object_key(object: &Object) -> Option<&[u8]> {
     object.profile().map(|profile| &*profile.key)
 }
 
-/// What a servant locator would be told.
-const OPERATION: &[u8] = b"none";
 const FRAME_CAPACITY: usize = 64 << 10;

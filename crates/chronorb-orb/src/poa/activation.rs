@@ -12,7 +12,7 @@ use super::in_progress::Begun;
 use super::key::{Hint, slot, slot_octets};
 use super::objects::{Active, ActiveRef};
 use super::{
-    ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, ServantActivator,
+    ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, Running, ServantActivator,
     ServantError, ServantManager,
 };
 use crate::call::Servant;
@@ -249,7 +249,7 @@ impl Poa {
                 .servants
                 .insert(hash_of_identity(identity), key.index);
         }
-        let active = objects.held_at(key).map(|active| active.id.clone());
+        let active = self.held(key).map(|active| active.id.clone());
         // It cannot be removed while the lock is held.
         Ok(active.unwrap_or_else(|| ObjectId::new(slot_octets(key))))
     }
@@ -270,8 +270,7 @@ impl Poa {
 
     /// Takes an object out; the caller holds the lock.
     fn take_out(&self, key: Key) -> Removed<Active> {
-        if let Some(active) = self.inner.objects.held_at(key) {
-            let active = self.in_use(active);
+        if let Some(active) = self.held(key) {
             if self.knows_servants() {
                 let hash = hash_of_identity(active.servant.identity());
                 self.inner.servants.remove(hash, key.index);
@@ -322,6 +321,7 @@ impl Poa {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             if etherealizes {
                 let _serial = self.enter_however_long();
+                let _running = Running::servant_manager(self);
                 activator.etherealize(&id, self, servant, self.is_ending(), remaining);
             } else {
                 drop(servant);

@@ -42,7 +42,7 @@ impl PoaCurrent {
     /// # Errors
     /// [`NoContext`].
     pub fn object_id(&self) -> Result<ObjectId, NoContext> {
-        let id = self.innermost(|upcall| match &upcall.object {
+        let id = self.innermost(|upcall| match upcall.object.as_ref()? {
             Object::Active(slot) => self.poa_of(upcall)?.held_id(*slot),
             Object::Other { id, .. } => Some(id.clone()),
         });
@@ -66,7 +66,7 @@ impl PoaCurrent {
     /// # Errors
     /// [`NoContext`].
     pub fn servant(&self) -> Result<Servant, NoContext> {
-        let servant = self.innermost(|upcall| match &upcall.object {
+        let servant = self.innermost(|upcall| match upcall.object.as_ref()? {
             Object::Active(slot) => self.poa_of(upcall)?.held_servant(*slot),
             Object::Other { servant, .. } => Some(servant.clone()),
         });
@@ -81,7 +81,7 @@ impl PoaCurrent {
     fn innermost<R>(&self, f: impl FnOnce(&Upcall) -> Option<R>) -> Option<R> {
         UPCALLS.with_borrow(|upcalls| {
             let mut own = upcalls.iter().rev().filter(|u| u.orb == self.core.number);
-            own.next().and_then(f)
+            own.find(|upcall| upcall.object.is_some()).and_then(f)
         })
     }
 }
@@ -90,7 +90,8 @@ impl PoaCurrent {
 struct Upcall {
     orb: u64,
     poa: Key,
-    object: Object,
+    /// Its target; `None` while a servant manager is asked for the servant, or given it back.
+    object: Option<Object>,
 }
 
 /// The target of a request.
@@ -111,6 +112,17 @@ pub(crate) struct Running(());
 
 impl Running {
     pub(crate) fn begin(core: &Core, poa: &Poa, object: Object) -> Self {
+        Self::of(core, poa, Some(object))
+    }
+
+    /// The thread calls a servant manager. What waits for the end of requests must not be called
+    /// there either.
+    pub(super) fn servant_manager(poa: &Poa) -> Self {
+        Self::of(poa.core(), poa, None)
+    }
+
+    #[inline]
+    fn of(core: &Core, poa: &Poa, object: Option<Object>) -> Self {
         UPCALLS.with_borrow_mut(|upcalls| {
             upcalls.push(Upcall {
                 orb: core.number,
@@ -130,7 +142,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether the calling thread serves a request of this ORB.
+/// Whether the calling thread serves a request of this ORB, or is in a servant manager of it.
 pub(crate) fn is_in_upcall(core: &Core) -> bool {
     UPCALLS.with_borrow(|upcalls| upcalls.iter().any(|upcall| upcall.orb == core.number))
 }

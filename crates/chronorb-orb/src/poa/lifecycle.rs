@@ -53,6 +53,10 @@ impl Poa {
         }
     }
 
+    pub(super) fn is_destroyed(&self) -> bool {
+        self.inner.state.get() == DESTROYED
+    }
+
     /// Whether requests are in it.
     pub(super) fn is_busy(&self) -> bool {
         self.core().poas.users(self.place()) > 0

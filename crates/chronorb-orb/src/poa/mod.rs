@@ -85,7 +85,7 @@ pub struct Poa {
 struct Inner {
     core: Arc<Core>,
     name: String,
-    /// The names from the root's child on, separated by `/`; empty for the root.
+    /// The names from the root's child on, each after a `/`; empty for the root.
     path: String,
     parent: Option<Poa>,
     manager: PoaManager,

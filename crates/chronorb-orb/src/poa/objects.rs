@@ -78,14 +78,19 @@ impl Poa {
 
     /// The id of an object that the caller is using.
     pub(super) fn held_id(&self, key: Key) -> Option<ObjectId> {
-        let held = self.inner.objects.held_at(key)?;
-        Some(self.in_use(held).id.clone())
+        Some(self.held(key)?.id.clone())
     }
 
     /// The servant of an object that the caller is using.
     pub(super) fn held_servant(&self, key: Key) -> Option<Servant> {
-        let held = self.inner.objects.held_at(key)?;
-        Some(self.in_use(held).servant.clone())
+        Some(self.held(key)?.servant.clone())
+    }
+
+    /// An object that the caller is using, or that nobody can take away now.
+    pub(super) fn held(&self, key: Key) -> Option<ActiveRef<'_>> {
+        let orphans = |active| self.give_back(active);
+        let held = self.inner.objects.held_at(key, orphans)?;
+        Some(self.in_use(held))
     }
 
     pub(super) fn in_use<'p>(&'p self, slot: SlotRef<'p, Active>) -> ActiveRef<'p> {

@@ -10,8 +10,8 @@ use super::in_progress::Begun;
 use super::key::Hint;
 use super::objects::ActiveRef;
 use super::{
-    ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, ServantActivator, ServantError,
-    ServantLocator, ServantManager, ServantManagerError,
+    ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, Running, ServantActivator,
+    ServantError, ServantLocator, ServantManager, ServantManagerError,
 };
 use crate::call::{Servant, Skeleton, bad_operation};
 
@@ -115,6 +115,7 @@ impl Drop for Located<'_> {
         let Some((servant, cookie)) = self.servant.take() else {
             return;
         };
+        let _running = Running::servant_manager(self.poa);
         // The answer is made already; a panic here must not take it back.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             self.locator
@@ -297,8 +298,10 @@ impl Poa {
         activator: &dyn ServantActivator,
         id: &ObjectId,
     ) -> Result<ActiveRef<'_>, Refusal> {
+        let running = Running::servant_manager(self);
         let ask = || activator.incarnate(id, self);
         let asked = catch_unwind(AssertUnwindSafe(ask));
+        drop(running);
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
         let activated = self.activate(Some(id.clone()), servant);
         match activated {
@@ -320,8 +323,10 @@ impl Poa {
         operation: &'p [u8],
     ) -> Result<Found<'p>, Refusal> {
         let operation = std::str::from_utf8(operation).map_err(|_| bad_operation())?;
+        let running = Running::servant_manager(self);
         let ask = || locator.preinvoke(&id, self, operation);
         let asked = catch_unwind(AssertUnwindSafe(ask));
+        drop(running);
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
         let located = Located {
             poa: self,

@@ -52,13 +52,13 @@ impl PoaTable {
         }
     }
 
-    /// The root POA, made by `make` the first time.
+    /// The root POA, made by `make` the first time, and anew after its destruction.
     pub(super) fn root(
         &self,
         make: impl FnOnce() -> Result<Poa, SystemException>,
     ) -> Result<Poa, SystemException> {
         let mut root = self.root.lock();
-        if let Some(poa) = &*root {
+        if let Some(poa) = root.as_ref().filter(|poa| !poa.is_destroyed()) {
             return Ok(poa.clone());
         }
         let poa = make()?;
@@ -158,7 +158,7 @@ impl PoaTable {
 
     /// The POA in a slot, even where its destruction has begun.
     pub(crate) fn held_at(&self, key: Key) -> Option<Poa> {
-        let slot = self.live.held_at(key)?;
+        let slot = self.live.held_at(key, ORPHANS)?;
         let held = PoaRef { slot: Some(slot) };
         Some(Poa::clone(&held))
     }

@@ -132,8 +132,15 @@ impl<T> Slots<T> {
     /// As [`get`](Self::get), but finds the value also if it is removed and still in use: for
     /// callers who use it already.
     pub fn get_held(&self, key: Key) -> Option<SlotRef<'_, T>> {
+        self.get_held_or_inherit(key).ok()
+    }
+
+    /// As [`get_held`](Self::get_held), for tables whose values must not just be dropped.
+    ///
+    /// # Errors
+    /// As [`get_or_inherit`](Self::get_or_inherit).
+    pub fn get_held_or_inherit(&self, key: Key) -> Result<SlotRef<'_, T>, Option<T>> {
         self.enter(key.index, Some(key.generation), LIVE | DYING)
-            .ok()
     }
 
     /// Removes the value of `key`: [`get`](Self::get) does not find it from now on.
