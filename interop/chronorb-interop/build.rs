@@ -1,5 +1,6 @@
 //! Compiles the IDL.
 
 fn main() -> Result<(), chronorb_build::BuildError> {
-    chronorb_build::configure().compile(&["../../idl/interop.idl", "../../idl/CosNaming.idl"])
+    let files = ["interop", "adapters", "CosNaming"].map(|name| format!("../../idl/{name}.idl"));
+    chronorb_build::configure().compile(&files)
 }

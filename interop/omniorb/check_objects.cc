@@ -4,30 +4,15 @@
 
 #include "checks.h"
 #include "echoes.h"
+#include "locate.h"
 
 #include <omniORB4/omniIOR.h>
-#include <omniORB4/omniObjRef.h>
 
 #include <string>
 
 namespace {
 
 const char* const OBJECT_ID = "IDL:omg.org/CORBA/Object:1.0";
-
-// Sends a LocateRequest. The ORB does so by itself before a first call, and has no public way to ask
-// for it; a pointer to the protected member is allowed to those that derive from its class.
-class Locator : public omniObjRef {
-public:
-    static bool locate(CORBA::Object_ptr object) {
-        (object->_PR_getobj()->*(&Locator::_locateRequest))();
-        return true;
-    }
-};
-
-// Asks the object itself, also where this program knows the answer.
-bool remote_is_a(CORBA::Object_ptr object, const char* id) {
-    return object->_PR_getobj()->_remote_is_a(id);
-}
 
 bool answers(Interop::Echo_ptr echo) {
     CORBA::Long io = 1;

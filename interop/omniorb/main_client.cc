@@ -6,10 +6,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #include "checks.h"
+#include "program.h"
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -107,17 +107,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 bool wanted(const Arguments& arguments, const std::string& name) {
     return (arguments.only.empty() || contains(arguments.only, name)) &&
            !contains(arguments.skip, name);
-}
-
-std::string reference_text(const std::string& file_or_url) {
-    for (const char* scheme : {"IOR:", "corbaloc:", "corbaname:"})
-        if (file_or_url.rfind(scheme, 0) == 0)
-            return file_or_url;
-    std::ifstream file(file_or_url);
-    std::string text;
-    if (!std::getline(file, text))
-        throw std::runtime_error("cannot read " + file_or_url);
-    return text;
 }
 
 // The ORB's own answer to some exceptions is to call again; here they are results.

@@ -6,17 +6,14 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+#include "program.h"
 #include "servants.h"
 
 #include <omniORB4/Naming.hh>
 
-#include <csignal>
-#include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 namespace {
 
@@ -102,16 +99,6 @@ Interop::Echo_ptr make_deactivated(PortableServer::POA_ptr poa) {
     return reference._retn();
 }
 
-// Other processes see the file complete or not at all.
-void write_file(const std::string& path, const char* text) {
-    const std::string partial = path + ".part";
-    std::ofstream file(partial);
-    file << text << '\n';
-    file.close();
-    if (!file || std::rename(partial.c_str(), path.c_str()) != 0)
-        throw std::runtime_error("cannot write " + path);
-}
-
 CosNaming::NamingContextExt_ptr naming_service(CORBA::ORB_ptr orb) {
     CORBA::Object_var object = orb->resolve_initial_references("NameService");
     CosNaming::NamingContextExt_var naming = CosNaming::NamingContextExt::_narrow(object);
@@ -158,29 +145,15 @@ void serve(CORBA::ORB_ptr orb, const Arguments& arguments) {
     orb->run();
 }
 
-// Blocks the signals for every thread that starts later; one of them waits for them.
-void shut_down_on_signals(CORBA::ORB_ptr orb, const sigset_t& signals) {
-    CORBA::ORB_var own = CORBA::ORB::_duplicate(orb);
-    std::thread([own, signals]() mutable {
-        int signal = 0;
-        sigwait(&signals, &signal);
-        own->shutdown(false);
-    }).detach();
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    block_signals();
     try {
         const char* options[][2] = {{"giopMaxMsgSize", "67108864"}, {nullptr, nullptr}};
         CORBA::ORB_var orb = CORBA::ORB_init(argc, argv, "omniORB4", options);
         const Arguments arguments = read_arguments(argc, argv);
-        shut_down_on_signals(orb, signals);
+        shut_down_on_signals(orb);
         serve(orb, arguments);
         orb->destroy();
         return 0;

@@ -1,15 +1,20 @@
 //! chronorb's side of the interoperability programs: the servants of `idl/interop.idl`, and the
 //! checks of any ORB's server of them.
 //!
+//! The module [`adapters`] is the same for `idl/adapters.idl`.
+//!
 //! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of
 //! other ORBs in `interop/`: each client checks each server.
 
+pub mod adapters;
 mod checks;
 mod naming;
 mod report;
 mod servants;
 mod server;
 mod values;
+
+use std::fs;
 
 /// What `idl/interop.idl` defines.
 pub mod idl {
@@ -25,6 +30,7 @@ pub mod cos_naming {
     pub use self::cos_naming::*;
 }
 
+pub use adapters::serve_adapters;
 pub use checks::{GROUPS, Group, Subject};
 pub use naming::{bind, resolve};
 pub use report::Report;
@@ -32,3 +38,13 @@ pub use server::serve;
 
 /// An error of any kind, for people.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Writes a line to a file, which other processes see complete or not at all.
+///
+/// # Errors
+/// Whatever keeps the file from being written.
+pub fn write_file(path: &str, text: &str) -> Result<(), Failure> {
+    let partial = format!("{path}.part");
+    fs::write(&partial, format!("{text}\n"))?;
+    Ok(fs::rename(&partial, path)?)
+}

@@ -8,7 +8,7 @@ use chronorb_cdr::{Arena, Decoder, Encoder, Frame};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
+    CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
     RequestHeader, ResponseFlags, ServiceContext, SystemException, SystemExceptionKind,
     encode_locate_reply, finish_message, minor, start_message,
 };
@@ -43,8 +43,8 @@ pub(super) enum Handled {
     Answered,
     /// There is nothing to be sent.
     Silently,
-    /// The main thread has to serve it, and this is another. Nothing was done.
-    ForMainThread,
+    /// The main thread has to serve it, at this priority, and this is another. Nothing was done.
+    ForMainThread(Option<Priority>),
 }
 
 impl Context<'_> {
@@ -91,10 +91,20 @@ impl Context<'_> {
         };
         match served {
             Ok(()) => {}
-            Err(Unserved::ByAnotherThread) if self.core.main.is_full() => {
+            Err(Unserved::ByAnotherThread(_)) if self.core.main.is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
             }
-            Err(Unserved::ByAnotherThread) => return Ok(Handled::ForMainThread),
+            Err(Unserved::ByAnotherThread(priority)) => {
+                return Ok(Handled::ForMainThread(priority));
+            }
+            // What is refused because the ORB ends was not begun: the goodbye that follows lets the
+            // client send it again, elsewhere or later.
+            Err(Unserved::Exception(exception))
+                if exception.completed == CompletionStatus::No
+                    && self.core.check_running().is_err() =>
+            {
+                return Ok(Handled::Silently);
+            }
             Err(Unserved::Exception(exception)) => {
                 reply.system_exception(exception).map_err(|_| End::Gone)?;
             }

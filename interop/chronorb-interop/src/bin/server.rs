@@ -3,11 +3,10 @@
 //! Serves `Interop::Hub` until its operation `shutdown` is called or SIGTERM or SIGINT arrives.
 //! Its reference goes to FILE, and under NAME into the naming service where `--bind` is given.
 
-use std::fs;
 use std::process::ExitCode;
 
 use chronorb::prelude::*;
-use chronorb_interop::{Failure, bind, serve};
+use chronorb_interop::{Failure, bind, serve, write_file};
 
 fn main() -> ExitCode {
     match run() {
@@ -53,13 +52,6 @@ impl Arguments {
         }
         Ok(this)
     }
-}
-
-/// Other processes see the file complete or not at all.
-fn write_file(path: &str, text: &str) -> Result<(), Failure> {
-    let partial = format!("{path}.part");
-    fs::write(&partial, format!("{text}\n"))?;
-    Ok(fs::rename(&partial, path)?)
 }
 
 const USAGE: &str = "usage: chronorb-interop-server --ior-file FILE [--bind NAME] [-ORB…]";

@@ -48,6 +48,11 @@ impl Process {
         text.trim().to_owned()
     }
 
+    /// Makes an empty file in its folder.
+    pub(crate) fn put_file(&self, name: &str) {
+        File::create(self.folder.path().join(name)).expect("a file");
+    }
+
     /// Waits until something is there; what, is for people.
     pub(crate) fn poll<T>(
         &mut self,

@@ -18,19 +18,28 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    fn program(self, role: &str) -> PathBuf {
+    fn program(self, role: Role) -> PathBuf {
+        let omniorb = |name| omniorb_programs().join(name);
         match (self, role) {
-            (Self::Chronorb, "server") => env!("CARGO_BIN_EXE_chronorb-interop-server").into(),
-            (Self::Chronorb, _) => env!("CARGO_BIN_EXE_chronorb-interop-client").into(),
-            (Self::OmniOrb, role) => omniorb_programs().join(format!("omni_{role}")),
+            (Self::Chronorb, Role::Server) => env!("CARGO_BIN_EXE_chronorb-interop-server").into(),
+            (Self::Chronorb, Role::Client) => env!("CARGO_BIN_EXE_chronorb-interop-client").into(),
+            (Self::Chronorb, Role::AdaptersServer) => {
+                env!("CARGO_BIN_EXE_chronorb-interop-adapters-server").into()
+            }
+            (Self::OmniOrb, Role::Server) => omniorb("omni_server"),
+            (Self::OmniOrb, Role::Client) => omniorb("omni_client"),
+            (Self::OmniOrb, Role::AdaptersServer) => omniorb("omni_adapters_server"),
         }
     }
 
-    /// A free port of the loopback interface, for servers and for clients that are called back.
-    const fn endpoint(self) -> [&'static str; 2] {
+    /// Where servers listen, and clients that are called back; port 0 is any that is free.
+    fn endpoint(self, (host, port): (&str, u16)) -> [String; 2] {
         match self {
-            Self::Chronorb => ["-ORBListenEndpoints", "iiop://127.0.0.1:0"],
-            Self::OmniOrb => ["-ORBendPoint", "giop:tcp:127.0.0.1:0"],
+            Self::Chronorb => [
+                "-ORBListenEndpoints".to_owned(),
+                format!("iiop://{host}:{port}"),
+            ],
+            Self::OmniOrb => ["-ORBendPoint".to_owned(), format!("giop:tcp:{host}:{port}")],
         }
     }
 
@@ -43,27 +52,59 @@ impl Side {
     }
 }
 
-/// A server of `Interop::Hub`.
+/// What a program does.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Server,
+    Client,
+    AdaptersServer,
+}
+
+/// A server of `Interop::Hub` or of `Adapters::Control`.
 #[derive(Debug)]
 pub(crate) struct Server {
     process: Process,
-    /// The hub's reference as text.
+    /// The reference of its first object as text.
     pub(crate) ior: String,
 }
 
 impl Server {
+    /// A server of `Interop::Hub`.
     pub(crate) fn start(side: Side, options: &[&str]) -> Self {
-        let mut process = Process::start(side.program("server"), |folder| {
+        Self::start_as(side, Role::Server, &[], ANY_PORT, options)
+    }
+
+    /// A server of `Adapters::Control` with a name, at a host and port.
+    pub(crate) fn start_adapters(
+        side: Side,
+        name: &str,
+        address: (&str, u16),
+        options: &[&str],
+    ) -> Self {
+        let named = ["--name", name];
+        Self::start_as(side, Role::AdaptersServer, &named, address, options)
+    }
+
+    fn start_as(
+        side: Side,
+        role: Role,
+        first: &[&str],
+        address: (&str, u16),
+        options: &[&str],
+    ) -> Self {
+        let mut process = Process::start(side.program(role), |folder| {
             let file = folder.path().join(IOR_FILE).display().to_string();
-            let mut arguments = vec!["--ior-file".to_owned(), file];
-            arguments.extend(side.endpoint().iter().chain(options).map(|&s| s.to_owned()));
+            let mut arguments: Vec<String> = first.iter().map(|&s| s.to_owned()).collect();
+            arguments.extend(["--ior-file".to_owned(), file]);
+            arguments.extend(side.endpoint(address));
+            arguments.extend(options.iter().map(|&s| s.to_owned()));
             arguments
         });
         let ior = process.wait_for_file(IOR_FILE);
         Self { process, ior }
     }
 
-    /// The port in the hub's reference.
+    /// The port in the reference.
     pub(crate) fn port(&self) -> u16 {
         let ior: Ior = self.ior.parse().expect("a reference");
         let mut profiles = ior.profiles.iter();
@@ -81,9 +122,58 @@ impl Server {
 /// Runs a client to its end, and asserts that it made checks and that all of them passed.
 /// Returns its output.
 pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> String {
-    let client = Process::start(side.program("client"), |_| {
+    let client = Process::start(side.program(Role::Client), |_| {
         client_arguments(side, reference, options)
     });
+    passed(client)
+}
+
+/// omniORB's client of two servers of `Adapters::Control`.
+#[derive(Debug)]
+pub(crate) struct AdaptersClient {
+    process: Process,
+}
+
+impl AdaptersClient {
+    /// Lets it begin.
+    pub(crate) fn start(here: &Server, there: &Server, options: &[&str]) -> Self {
+        Self::start_with(here, there, options, false)
+    }
+
+    /// Lets it begin; where it has ended a server, it waits for [`proceed`](Self::proceed).
+    pub(crate) fn start_waiting(here: &Server, there: &Server, options: &[&str]) -> Self {
+        Self::start_with(here, there, options, true)
+    }
+
+    fn start_with(here: &Server, there: &Server, options: &[&str], waits: bool) -> Self {
+        let process = Process::start(omniorb_programs().join("omni_adapters_client"), |folder| {
+            let proceed = folder.path().join(PROCEED_FILE).display().to_string();
+            let servers = ["--here", &here.ior, "--there", &there.ior];
+            let proceed = waits.then_some(["--proceed", &proceed]);
+            servers
+                .into_iter()
+                .chain(proceed.into_iter().flatten())
+                .chain(options.iter().copied())
+                .map(str::to_owned)
+                .collect()
+        });
+        Self { process }
+    }
+
+    /// Lets it go on after it has ended a server.
+    pub(crate) fn proceed(&self) {
+        self.process.put_file(PROCEED_FILE);
+    }
+
+    /// Waits for its end, and asserts that it made checks and that all of them passed.
+    pub(crate) fn finish(self) {
+        passed(self.process);
+    }
+}
+
+/// Waits for the end of a client that checks, and asserts that it made checks and that all of them
+/// passed. Returns its output.
+fn passed(client: Process) -> String {
     let output = client.finish();
     let last = output.lines().next_back().unwrap_or_default();
     let passed = last.strip_suffix(" passed, 0 failed");
@@ -93,11 +183,10 @@ pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> Strin
 }
 
 fn client_arguments(side: Side, reference: &str, options: &[&str]) -> Vec<String> {
-    let arguments = ["--ior", reference].into_iter();
-    let arguments = arguments
-        .chain(side.endpoint())
-        .chain(options.iter().copied());
-    arguments.map(str::to_owned).collect()
+    let mut arguments = vec!["--ior".to_owned(), reference.to_owned()];
+    arguments.extend(side.endpoint(ANY_PORT));
+    arguments.extend(options.iter().map(|&s| s.to_owned()));
+    arguments
 }
 
 /// Runs a client while what it says to the server is recorded, and has tshark check that.
@@ -107,7 +196,7 @@ pub(crate) fn run_client_recorded(side: Side, server: &Server, options: &[&str])
     let recording = folder.path().join("traffic.pcap").display().to_string();
     let port = server.port().to_string();
     let capture = Process::start(interop_folder().join("capture.sh"), |_| {
-        let client = side.program("client").display().to_string();
+        let client = side.program(Role::Client).display().to_string();
         let mut arguments = vec![port.clone(), recording.clone(), client];
         arguments.extend(client_arguments(side, &server.ior, options));
         arguments
@@ -127,7 +216,7 @@ pub(crate) struct NameServer {
 
 impl NameServer {
     pub(crate) fn start() -> Self {
-        let port = free_port();
+        let port = free_port("127.0.0.1");
         let mut process = Process::start("omniNames", |folder| {
             let folder = folder.path().display().to_string();
             let port = port.to_string();
@@ -155,8 +244,8 @@ impl NameServer {
 }
 
 /// A port that was free a moment ago, for a program that cannot choose one itself.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+pub(crate) fn free_port(host: &str) -> u16 {
+    let listener = TcpListener::bind((host, 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
@@ -192,4 +281,7 @@ fn interop_folder() -> PathBuf {
         .to_owned()
 }
 
-const IOR_FILE: &str = "hub.ior";
+/// Any free port of the loopback interface.
+pub(crate) const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
+const IOR_FILE: &str = "first.ior";
+const PROCEED_FILE: &str = "proceed";
