@@ -101,14 +101,12 @@ impl Stages {
     /// there is one.
     #[inline(never)]
     pub fn read_request(&self, message: &mut Frame) -> bool {
-        let header = MessageHeader::parse(message.as_slice());
-        let read = header.is_ok_and(|message_header| {
-            let endian = message_header.endian;
-            let mut d = message.decoder(HEADER_LEN, endian, &self.arena);
-            let request = RequestHeader::decode(&mut d, message_header.version);
-            request.is_ok_and(|request| request.target.key().is_some())
-        });
-        read
+        let Ok(message_header) = MessageHeader::parse(message.as_slice()) else {
+            return false;
+        };
+        let mut d = message.decoder(HEADER_LEN, message_header.endian, &self.arena);
+        let request = RequestHeader::decode(&mut d, message_header.version);
+        request.is_ok_and(|request| request.target.key().is_some())
     }
 
     /// Finds the POA of an object key, and lets go of it. Whether there is one.

@@ -73,8 +73,9 @@ pub(crate) enum Unserved {
     Exception(SystemException),
     /// The client is sent there.
     Forward(Object),
-    /// Another thread has to serve it: the main one, where this is none, or one of a lane.
-    ByAnotherThread,
+    /// Another thread has to serve it, at this priority: the main one, where this is none, or one
+    /// of a lane.
+    ByAnotherThread(Option<Priority>),
 }
 
 impl<E: Into<Refusal>> From<E> for Unserved {
@@ -111,14 +112,14 @@ impl Upcall<'_> {
             None => None,
         };
         if !self.may_serve(&poa, priority) {
-            return Err(Unserved::ByAnotherThread);
+            return Err(Unserved::ByAnotherThread(priority));
         }
         let _priority = PriorityGuard::enter(self.core, self.thread.own, priority)?;
-        let _serial = poa.enter(self.thread.patience)?;
         let found = match active {
             Some(active) => Found::Active(active),
             None => poa.make_servant(key.id, self.operation)?,
         };
+        let _serial = poa.enter(self.thread.patience)?;
         let _running = Running::begin(self.core, &poa, found.as_current());
         let call = Call {
             core: self.core,

@@ -4,6 +4,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{
@@ -19,10 +20,13 @@ use support::adapters::{
 use support::{Latch, PROBE_ID};
 
 type Made = Result<Servant, Refusal>;
+type Make = dyn Fn(&ObjectId, &Poa) -> Made + Send + Sync;
+type Located = Result<(Servant, Cookie), Refusal>;
+type Locate = dyn Fn(&ObjectId, &Poa, &str) -> Located + Send + Sync;
 
 /// An activator that does what a test says, and keeps a log.
 struct Activator {
-    make: Box<dyn Fn(&ObjectId, &Poa) -> Made + Send + Sync>,
+    make: Box<Make>,
     take_back: Box<dyn Fn(&Poa) + Send + Sync>,
     log: Arc<Log>,
 }
@@ -283,7 +287,7 @@ fn a_new_incarnation_waits_until_the_old_servant_is_given_back() {
             "poa",
             |_, _| Ok(id_teller()),
             move |_| {
-                latch.set(latch.state() + 1);
+                latch.arrive();
                 latch.reach(2);
             },
         )
@@ -321,14 +325,11 @@ fn an_activator_may_refuse_forward_or_fail() {
     let elsewhere = s.root.serve(named("elsewhere")).expect("it is new");
     let mut refused = omg(Kind::NoPermission, 7);
     refused.completed = CompletionStatus::Maybe;
-    let (poa, log) = {
-        let elsewhere = elsewhere.clone();
-        activating(&s, "poa", move |id, _| match id.as_bytes() {
-            b"forward" => Err(Refusal::Forward(elsewhere.clone())),
-            b"refuse" => Err(refused.into()),
-            _ => panic!("as the test wants it"),
-        })
-    };
+    let (poa, log) = activating(&s, "poa", move |id, _| match id.as_bytes() {
+        b"forward" => Err(Refusal::Forward(elsewhere.clone())),
+        b"refuse" => Err(refused.into()),
+        _ => panic!("as the test wants it"),
+    });
     for object in far_and_near(&s, &poa, "forward") {
         assert_eq!(ask(&object), told("elsewhere"));
         assert_eq!(ask(&object), told("elsewhere"));
@@ -354,11 +355,10 @@ fn an_activator_may_refuse_forward_or_fail() {
 fn a_servant_that_is_another_object_already_violates_uniqueness() {
     let s = site();
     let poa = s.poa("unique", &[MANAGER, USER]);
-    let log = Arc::new(Log::default());
     let activator = Activator {
         make: Box::new(|_, _| Ok(skeleton_of(5))),
         take_back: Box::new(|_| {}),
-        log: log.clone(),
+        log: Arc::default(),
     };
     poa.set_servant_activator(activator).expect("it retains");
     assert_eq!(ask(&s.remote_to(&poa, "a")), told(""));
@@ -448,17 +448,12 @@ fn a_servant_manager_cannot_wait_for_the_end_of_the_request_that_it_is_asked_for
 
 /// A locator that does what a test says, and keeps a log of pairs.
 struct Locating {
-    make: Box<dyn Fn(&ObjectId, &Poa, &str) -> Result<(Servant, Cookie), Refusal> + Send + Sync>,
+    make: Box<Locate>,
     log: Arc<Log>,
 }
 
 impl ServantLocator for Locating {
-    fn preinvoke(
-        &self,
-        id: &ObjectId,
-        adapter: &Poa,
-        operation: &str,
-    ) -> Result<(Servant, Cookie), Refusal> {
+    fn preinvoke(&self, id: &ObjectId, adapter: &Poa, operation: &str) -> Located {
         self.log.note(format!("pre {} {operation}", text(id)));
         (self.make)(id, adapter, operation)
     }
@@ -473,7 +468,7 @@ impl ServantLocator for Locating {
     ) {
         drop(servant);
         let cookie = cookie.and_then(|cookie| cookie.downcast::<u32>().ok());
-        let cookie = cookie.map_or("-".to_owned(), |cookie| cookie.to_string());
+        let cookie = cookie.map_or(0, |cookie| *cookie);
         self.log
             .note(format!("post {} {operation} {cookie}", text(id)));
     }
@@ -488,10 +483,7 @@ impl Locator {
     fn set(
         s: &Site,
         name: &str,
-        make: impl Fn(&ObjectId, &Poa, &str) -> Result<(Servant, Cookie), Refusal>
-        + Send
-        + Sync
-        + 'static,
+        make: impl Fn(&ObjectId, &Poa, &str) -> Located + Send + Sync + 'static,
     ) -> Self {
         let poa = s.poa(name, &[MANAGER, NON_RETAIN, USER]);
         let log = Arc::new(Log::default());
@@ -737,4 +729,74 @@ fn a_default_servant_ends_with_its_adapter() {
     poa.set_servant(servant).expect("it uses one");
     poa.destroy(true, true).expect("no servant calls");
     assert_eq!(alive.strong_count(), 0);
+}
+
+/// Counts, for each of a few objects, the servants that it has.
+#[derive(Default)]
+struct Strict([AtomicI32; 4]);
+
+impl Strict {
+    fn of(&self, id: &ObjectId) -> &AtomicI32 {
+        let number: usize = text(id).parse().expect("ids are numbers");
+        &self.0[number]
+    }
+}
+
+#[test]
+fn each_servant_is_made_and_given_back_once_whatever_happens_at_the_same_time() {
+    let s = site();
+    let count = Arc::new(Strict::default());
+    let poa = s.poa("poa", &[MANAGER, USER]);
+    let (made, back) = (count.clone(), count.clone());
+    let activator = StrictActivator {
+        make: Box::new(move |id| {
+            assert_eq!(
+                made.of(id).fetch_add(1, Ordering::SeqCst),
+                0,
+                "two servants"
+            );
+            id_teller()
+        }),
+        take_back: Box::new(move |id| {
+            assert_eq!(back.of(id).fetch_sub(1, Ordering::SeqCst), 1, "none");
+        }),
+    };
+    poa.set_servant_activator(activator).expect("it retains");
+    let ids = ["0", "1", "2", "3"];
+    std::thread::scope(|threads| {
+        for n in 0..4 {
+            let (s, poa) = (&s, &poa);
+            threads.spawn(move || {
+                let objects = ids.map(|id| far_and_near(s, poa, id));
+                for i in 0..1_000 {
+                    let id = (i + n) % ids.len();
+                    // Whoever deactivates it, the activator makes it again.
+                    let object = &objects[id][i % 2];
+                    assert_eq!(ask(object), told(&hex(ids[id].as_bytes())));
+                    if i % 3 == 0 {
+                        let _ = poa.deactivate_object(&ids[(id + 1) % ids.len()].into());
+                    }
+                }
+            });
+        }
+    });
+    s.server.shutdown(true).expect("no servant calls");
+    for count in &count.0 {
+        assert_eq!(count.load(Ordering::SeqCst), 0, "a servant was kept");
+    }
+}
+
+struct StrictActivator {
+    make: Box<dyn Fn(&ObjectId) -> Servant + Send + Sync>,
+    take_back: Box<dyn Fn(&ObjectId) + Send + Sync>,
+}
+
+impl ServantActivator for StrictActivator {
+    fn incarnate(&self, id: &ObjectId, _: &Poa) -> Made {
+        Ok((self.make)(id))
+    }
+
+    fn etherealize(&self, id: &ObjectId, _: &Poa, _: Servant, _: bool, _: bool) {
+        (self.take_back)(id);
+    }
 }

@@ -17,7 +17,7 @@ use super::invocation::{Arguments, Outcome, read_status};
 use crate::call::{Call, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
-use crate::rtcorba::{OwnPriority, request_priority};
+use crate::rtcorba::{OwnPriority, Priority, request_priority};
 use crate::scope::{Scope, text_within};
 use crate::server::Dispatch;
 use crate::upcall::{Body, Role, Thread, Unserved, Upcall};
@@ -36,15 +36,18 @@ pub(super) fn exchange(
     if let Err(exception) = marshal(core, &mut scope.request, arguments) {
         return Some(Err(exception));
     }
-    let served = match serve(core, key, operation.name, scope, caller(core)) {
-        Err(Unserved::ByAnotherThread) => by_main_thread(core, key, operation, scope, deadline)?,
+    let propagated = request_priority();
+    let served = match serve(core, key, operation.name, scope, propagated, caller(core)) {
+        Err(Unserved::ByAnotherThread(priority)) => {
+            by_main_thread(core, key, operation, scope, priority, deadline)?
+        }
         served => served,
     };
     Some(match served {
         Ok(()) => outcome(scope),
         Err(Unserved::Exception(exception)) => Ok(Outcome::Exception(exception)),
         Err(Unserved::Forward(target)) => Ok(Outcome::Forward(target.ior().clone())),
-        Err(Unserved::ByAnotherThread) => return None,
+        Err(Unserved::ByAnotherThread(_)) => return None,
     })
 }
 
@@ -75,7 +78,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
     match upcall.serve(call) {
         Ok(result) => result.map(Ok),
         Err(Unserved::Exception(exception)) => Some(Err(exception)),
-        Err(Unserved::Forward(_) | Unserved::ByAnotherThread) => None,
+        Err(Unserved::Forward(_) | Unserved::ByAnotherThread(_)) => None,
     }
 }
 
@@ -111,12 +114,14 @@ fn caller(core: &Core) -> Thread {
     }
 }
 
-/// Serves the request in the scope's frame, and writes the reply into its other one.
+/// Serves the request in the scope's frame, which came with a priority, and writes the reply into
+/// its other one.
 fn serve(
     core: &Arc<Core>,
     key: &[u8],
     operation: &str,
     scope: &mut Scope,
+    propagated: Option<Priority>,
     thread: Thread,
 ) -> Result<(), Unserved> {
     let text = text_within();
@@ -130,7 +135,7 @@ fn serve(
         operation: operation.as_bytes(),
         response_expected: true,
         contexts: &[],
-        propagated: request_priority(),
+        propagated,
         thread,
     };
     let mut reply = ReplyWriter::new(reply, VERSION, 0, text, &[])?;
@@ -152,6 +157,7 @@ fn by_main_thread(
     key: &[u8],
     operation: &Operation,
     scope: &mut Scope,
+    priority: Option<Priority>,
     deadline: Deadline,
 ) -> Option<Result<(), Unserved>> {
     if !core.poas.is_for_main_thread(core.incarnation, key) || core.main.is_here() {
@@ -164,20 +170,19 @@ fn by_main_thread(
         done: Gate::new(0),
         result: PiMutex::new(None),
     });
-    let priority = request_priority();
+    let propagated = request_priority();
     let mut there = Scope::new(core.config.arena_size);
     std::mem::swap(&mut there.request, &mut scope.request);
     let (key, name) = (key.to_vec(), operation.name);
     let task = {
-        let (core, shared) = (core.clone(), shared.clone());
+        let (core, left) = (core.clone(), Left(shared.clone()));
         move || {
             let thread = Thread {
                 role: Role::Main,
                 ..caller(&core)
             };
-            let served = serve(&core, &key, name, &mut there, thread);
-            *shared.result.lock() = Some((served, there.reply));
-            shared.done.set(1);
+            let served = serve(&core, &key, name, &mut there, propagated, thread);
+            *left.0.result.lock() = Some((served, there.reply));
         }
     };
     core.main.post(priority, Box::new(task));
@@ -186,7 +191,9 @@ fn by_main_thread(
         let late = SystemException::new(kind, minor::TIMEOUT_REPLY_END, CompletionStatus::Maybe);
         return Some(Err(late.into()));
     }
-    let (served, reply) = shared.result.lock().take()?;
+    let Some((served, reply)) = shared.result.lock().take() else {
+        return Some(Err(DISCARDED.into()));
+    };
     scope.reply = reply;
     Some(served)
 }
@@ -195,6 +202,16 @@ fn by_main_thread(
 struct Rendezvous {
     done: Gate,
     result: PiMutex<Option<(Result<(), Unserved>, Frame)>>,
+}
+
+/// The request as the main thread has it. Its caller goes on when this is dropped, be it because
+/// the ORB has ended.
+struct Left(Arc<Rendezvous>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.done.set(1);
+    }
 }
 
 fn marshal(

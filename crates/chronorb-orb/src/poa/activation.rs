@@ -30,7 +30,8 @@ impl Poa {
         if !self.policies().has_system_ids() || !self.policies().retains() {
             return Err(ActivateError::WrongPolicy);
         }
-        self.activate(self.new_id(), servant.into_servant())
+        let active = self.activate(self.new_id(), servant.into_servant())?;
+        Ok(active.id.clone())
     }
 
     /// Activates a servant under an id of the application's making, or under one that the POA
@@ -153,7 +154,7 @@ impl Poa {
                 return Ok(None);
             }
             match self.activate(self.new_id(), servant.clone()) {
-                Ok(id) => return Ok(Some(id)),
+                Ok(active) => return Ok(Some(active.id.clone())),
                 Err(ActivateError::System(exception)) => return Err(exception),
                 // By another thread, in between.
                 Err(_) => {}
@@ -171,11 +172,17 @@ impl Poa {
 
     /// Where an object of this id may be in the active object map.
     pub(super) fn hint(&self, id: &ObjectId) -> Hint {
-        if self.policies().has_system_ids() && !self.policies().is_persistent() {
+        if self.makes_slots() {
             Hint::None
         } else {
             Hint::Hash(hash_of(id.as_bytes()))
         }
+    }
+
+    /// Whether the ids that it makes are slots of its table.
+    #[inline]
+    pub(super) fn makes_slots(&self) -> bool {
+        self.policies().has_system_ids() && !self.policies().is_persistent()
     }
 
     /// # Errors
@@ -212,12 +219,12 @@ impl Poa {
         self.policies().is_persistent().then(|| self.numbered_id())
     }
 
-    /// Puts an object into the active object map.
+    /// Puts an object into the active object map, from which others may take it at once.
     pub(super) fn activate(
         &self,
         id: Option<ObjectId>,
         servant: Servant,
-    ) -> Result<ObjectId, ActivateError> {
+    ) -> Result<ActiveRef<'_>, ActivateError> {
         self.check_alive()?;
         self.pool()?;
         let objects = &self.inner.objects;
@@ -249,9 +256,9 @@ impl Poa {
                 .servants
                 .insert(hash_of_identity(identity), key.index);
         }
-        let active = self.held(key).map(|active| active.id.clone());
         // It cannot be removed while the lock is held.
-        Ok(active.unwrap_or_else(|| ObjectId::new(slot_octets(key))))
+        let internal = SystemException::no(SystemExceptionKind::Internal, 0);
+        self.held(key).ok_or(ActivateError::System(internal))
     }
 
     /// Takes an object out of the active object map.

@@ -67,8 +67,9 @@ impl Poa {
     pub(crate) fn find(&self, hint: Hint, id: &[u8]) -> Option<ActiveRef<'_>> {
         let (place, hash) = match hint {
             Hint::Slot(key) => (Some(key), None),
+            // Ids of the POA's own making are slots, also in keys that name the POA by its path.
+            Hint::Hash(_) if self.makes_slots() => (slot(id), None),
             Hint::Hash(hash) => (None, Some(hash)),
-            // Ids of the POA's own making are slots.
             Hint::None => (slot(id), None),
         };
         let orphans = |active| self.give_back(active);

@@ -10,8 +10,8 @@ use super::in_progress::Begun;
 use super::key::Hint;
 use super::objects::ActiveRef;
 use super::{
-    ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, Running, ServantActivator,
-    ServantError, ServantLocator, ServantManager, ServantManagerError,
+    ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, Running, SerialGuard,
+    ServantActivator, ServantError, ServantLocator, ServantManager, ServantManagerError,
 };
 use crate::call::{Servant, Skeleton, bad_operation};
 
@@ -65,6 +65,7 @@ struct Located<'p> {
     operation: &'p str,
     /// Until it is given back.
     servant: Option<(Servant, Cookie)>,
+    _serial: Option<SerialGuard<'p>>,
 }
 
 impl Found<'_> {
@@ -298,6 +299,9 @@ impl Poa {
         activator: &dyn ServantActivator,
         id: &ObjectId,
     ) -> Result<ActiveRef<'_>, Refusal> {
+        // Who takes the former servant back may have to wait for this thread to leave the POA: it
+        // enters only now, after that.
+        let _serial = self.enter(self.core().config.hold_timeout)?;
         let running = Running::servant_manager(self);
         let ask = || activator.incarnate(id, self);
         let asked = catch_unwind(AssertUnwindSafe(ask));
@@ -305,13 +309,14 @@ impl Poa {
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
         let activated = self.activate(Some(id.clone()), servant);
         match activated {
-            // It may have activated the object itself.
-            Ok(_) | Err(ActivateError::ObjectAlreadyActive) => {}
+            // Its request is served by it, even where it is deactivated at once.
+            Ok(active) => return Ok(active),
+            // The activator has activated the object itself.
+            Err(ActivateError::ObjectAlreadyActive) => {}
             Err(ActivateError::ServantAlreadyActive) => return Err(POLICY_VIOLATED.into()),
             Err(ActivateError::System(exception)) => return Err(exception.into()),
             Err(ActivateError::WrongPolicy) => return Err(NO_SUCH_OBJECT.into()),
         }
-        // It may have been deactivated at once.
         let active = self.find(self.hint(id), id.as_bytes());
         active.ok_or_else(|| NO_SUCH_OBJECT.into())
     }
@@ -323,6 +328,7 @@ impl Poa {
         operation: &'p [u8],
     ) -> Result<Found<'p>, Refusal> {
         let operation = std::str::from_utf8(operation).map_err(|_| bad_operation())?;
+        let serial = self.enter(self.core().config.hold_timeout)?;
         let running = Running::servant_manager(self);
         let ask = || locator.preinvoke(&id, self, operation);
         let asked = catch_unwind(AssertUnwindSafe(ask));
@@ -334,6 +340,7 @@ impl Poa {
             id: id.clone(),
             operation,
             servant: Some(servant),
+            _serial: serial,
         };
         let kind = Kind::Located(located);
         Ok(Found::Passing(Passing { id, kind }))

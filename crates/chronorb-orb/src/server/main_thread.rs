@@ -23,7 +23,8 @@ use crate::upcall::{Role, Thread};
 /// The requests for the main thread, the most urgent first, and who that is: the thread that
 /// runs the ORB.
 pub(crate) struct MainThread {
-    tasks: PiMutex<BinaryHeap<Task>>,
+    /// `None` once the ORB is ending.
+    tasks: PiMutex<Option<BinaryHeap<Task>>>,
     /// How many they are, to be asked without the lock.
     waiting: AtomicUsize,
     max: usize,
@@ -48,7 +49,7 @@ impl MainThread {
     /// One that lets `max` requests wait.
     pub(crate) fn new(max: usize) -> Self {
         Self {
-            tasks: PiMutex::new(BinaryHeap::new()),
+            tasks: PiMutex::new(Some(BinaryHeap::new())),
             waiting: AtomicUsize::new(0),
             max,
             bell: Gate::new(0),
@@ -83,12 +84,20 @@ impl MainThread {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Leaves work for the main thread.
+    /// Leaves work for the main thread. Where the ORB is ending, the work is dropped.
     pub(crate) fn post(&self, priority: Option<Priority>, work: Work) {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let rank = (priority, Reverse(number));
-        self.waiting.fetch_add(1, Ordering::AcqRel);
-        self.tasks.lock().push(Task { rank, work });
+        let task = Task { rank, work };
+        let refused = match &mut *self.tasks.lock() {
+            Some(tasks) => {
+                self.waiting.fetch_add(1, Ordering::AcqRel);
+                tasks.push(task);
+                None
+            }
+            None => Some(task),
+        };
+        drop(refused);
         self.ring();
     }
 
@@ -99,9 +108,9 @@ impl MainThread {
         let _ = self.bell.compare_set(bell, bell.wrapping_add(1));
     }
 
-    /// Drops what waits; what is in progress goes on.
-    pub(crate) fn clear(&self) {
-        let tasks = std::mem::take(&mut *self.tasks.lock());
+    /// Drops what waits and what will come; what is in progress goes on.
+    pub(crate) fn close(&self) {
+        let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
         drop(tasks);
     }
@@ -113,7 +122,8 @@ pub(crate) struct Claim<'m>(&'m MainThread);
 impl Claim<'_> {
     /// Does what is most urgent; returns whether there was anything.
     pub(crate) fn run_one(&self) -> bool {
-        let Some(task) = self.0.tasks.lock().pop() else {
+        let next = self.0.tasks.lock().as_mut().and_then(BinaryHeap::pop);
+        let Some(task) = next else {
             return false;
         };
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -189,7 +199,9 @@ impl Handed {
         };
         let mut worker = Worker::with_parts(&self.core, &lane, thread, message, reply, arena);
         let handled = worker.handle(&connection, self.connection, self.header);
-        let outcome = handled.map(|handled| debug_assert_ne!(handled, Handled::ForMainThread));
+        let outcome = handled.map(|handled| {
+            debug_assert!(!matches!(handled, Handled::ForMainThread(_)));
+        });
         // The work ends before it is asked whether the connection is over.
         let key = self.connection;
         drop(self);

@@ -190,7 +190,7 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         if core.state.get() == RUNNING {
             core.state.set(STOPPING);
             core.poas.deactivate();
-            core.main.clear();
+            core.main.close();
             pools
                 .all()
                 .flat_map(|pool| pool.lanes())

@@ -20,7 +20,7 @@ use super::lane::{Lane, LaneId, Work, empty_message};
 use super::main_thread::Handed;
 use super::pool;
 use crate::core::Core;
-use crate::rtcorba::OwnPriority;
+use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Role, Thread};
 
 thread_local! {
@@ -253,9 +253,9 @@ impl Worker {
                 lane.rearm(connection, key);
             }
             let handled = self.handle(connection, key, header)?;
-            if handled == Handled::ForMainThread {
+            if let Handled::ForMainThread(priority) = handled {
                 at_work.goes_on();
-                self.hand_over(key, header);
+                self.hand_over(key, header, priority);
             }
             return Ok(());
         }
@@ -289,11 +289,10 @@ impl Worker {
         clippy::disallowed_methods,
         reason = "the main thread's requests are queued"
     )]
-    fn hand_over(&mut self, key: Key, header: MessageHeader) {
+    fn hand_over(&mut self, key: Key, header: MessageHeader, priority: Option<Priority>) {
         let fresh = Frame::new(FRAME_CAPACITY, usize::MAX);
         let message = std::mem::replace(&mut self.request, fresh);
         let handed = Handed::new(&self.core, &self.lane, key, header, message);
-        let priority = self.thread.own.priority;
         self.core.main.post(priority, Box::new(|| handed.serve()));
     }
 

@@ -50,8 +50,9 @@ impl Latch {
         self.0.set(state);
     }
 
-    pub(crate) fn state(&self) -> u32 {
-        self.0.get()
+    /// Says that somebody has arrived, unless the test has gone on already.
+    pub(crate) fn arrive(&self) {
+        let _ = self.0.compare_set(0, 1);
     }
 }
 
