@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
+use chronorb_lab::demux;
 use clap::{Args, Parser, Subcommand, value_parser};
 
-/// Real-time CORBA: show that priorities hold, check IDL, compile IDL to Rust.
+/// Real-time CORBA: show that priorities hold, measure what calls cost, compile IDL to Rust.
 ///
 /// Without a command it runs the demonstration.
 #[derive(Debug, Parser)]
@@ -27,6 +28,10 @@ pub(crate) enum Command {
     /// a sentence that says what it means, and a report with plots.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArguments),
+
+    /// Run an experiment of the laboratory.
+    #[command(subcommand)]
+    Lab(LabCommand),
 
     /// Check IDL files, or compile them to Rust.
     #[command(subcommand)]
@@ -74,6 +79,47 @@ impl From<DemoArguments> for Options {
             setup: Setup {
                 phase: Duration::from_secs(arguments.seconds),
                 ..Setup::default()
+            },
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Measure what finding the target of a request costs, stage by stage.
+    ///
+    /// Reading the header, finding the POA, the servant and the operation, and the whole way, each
+    /// for 1 to 10,000 entries (servants to 1,000,000) and by every strategy: active demultiplexing
+    /// and perfect hashing, dynamic hashing, binary and linear search. It also activates a million
+    /// objects and makes ten thousand POAs, to see what they take. Ends with tables, what is claimed
+    /// of the figures and whether it holds, and a report with plots. Takes about a minute.
+    #[command(after_help = DEMUX_EXAMPLES)]
+    Demux(DemuxArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemuxArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE", default_value_os_t = demux::Options::default().report)]
+    report: PathBuf,
+
+    /// Measure for some seconds only, with fewer rounds and nothing of a million.
+    #[arg(long)]
+    quick: bool,
+}
+
+impl From<DemuxArguments> for demux::Options {
+    fn from(arguments: DemuxArguments) -> Self {
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan: match arguments.quick {
+                true => demux::Plan::quick(),
+                false => demux::Plan::full(),
             },
         }
     }
@@ -141,6 +187,15 @@ Examples:
 
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
 the demonstration runs all the same and says that its figures are not real-time.";
+
+const DEMUX_EXAMPLES: &str = "\
+Examples:
+  chronorb lab demux
+  chronorb lab demux --quick --report quick.html
+  chronorb lab demux --json | jq '.rows[] | select(.stage == \"total\" and .entries == 1000)'
+
+Other programs that run at the same time change the figures. A claim that was missed is said, and
+is no failure of the command.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -1,4 +1,4 @@
-//! The command `chronorb`: the demonstration and the IDL compiler.
+//! The command `chronorb`: the demonstration, the laboratory and the IDL compiler.
 
 mod arguments;
 mod idl;
@@ -6,14 +6,22 @@ mod idl;
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
-use arguments::{Arguments, Command, DemoArguments, IdlCommand};
+use arguments::{Arguments, Command, DemoArguments, IdlCommand, LabCommand};
+
+/// The laboratory tells how much memory things take.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
+        Command::Lab(LabCommand::Demux(arguments)) => {
+            status(chronorb_lab::demux::run(&arguments.into()))
+        }
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),

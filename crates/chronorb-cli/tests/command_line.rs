@@ -14,6 +14,9 @@ fn a_wrong_command_line_ends_with_status_2() {
         &["demo", "--seconds", "0"],
         &["demo", "--seconds", "ten"],
         &["idl"],
+        &["lab"],
+        &["lab", "no-such-experiment"],
+        &["lab", "demux", "--quick", "yes"],
         &["idl", "check"],
         &["idl", "rust", "clock.idl"],
         &["idl", "check", "-D", "2X=1", "clock.idl"],
@@ -21,7 +24,7 @@ fn a_wrong_command_line_ends_with_status_2() {
         let output = chronorb(Path::new("."), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
-            stderr(&output).starts_with("error: ") || arguments == ["idl"],
+            stderr(&output).starts_with("error: ") || arguments == ["idl"] || arguments == ["lab"],
             "{}",
             stderr(&output)
         );
@@ -36,7 +39,13 @@ fn help_shows_the_commands_that_are_for_people() {
     let help = stdout(&output);
     assert!(help.contains("demo ") && help.contains("idl "), "{help}");
     assert!(!help.contains("demo-server"), "{help}");
-    for command in [&["demo"][..], &["idl", "check"], &["idl", "rust"]] {
+    assert!(help.contains("lab "), "{help}");
+    for command in [
+        &["demo"][..],
+        &["lab", "demux"],
+        &["idl", "check"],
+        &["idl", "rust"],
+    ] {
         let output = chronorb(Path::new("."), &[command, &["--help"]].concat());
         assert!(stdout(&output).contains("Examples:"), "{command:?}");
     }
@@ -47,4 +56,15 @@ fn the_version_is_that_of_the_package() {
     let output = chronorb(Path::new("."), &["--version"]);
     let expected = format!("chronorb {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(stdout(&output), expected);
+}
+
+#[test]
+fn an_experiment_whose_report_cannot_be_written_does_not_begin() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let report = folder.path().join("missing/demux.html");
+    let report = report.to_str().expect("text");
+    let output = chronorb(folder.path(), &["lab", "demux", "--report", report]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "");
+    assert!(stderr(&output).contains(report), "{}", stderr(&output));
 }

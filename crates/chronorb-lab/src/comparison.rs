@@ -133,8 +133,9 @@ impl Comparison {
                     .to_owned(),
             );
         }
-        let [without, with] = self.environment.stolen_percent;
-        if without.max(with) >= NOTABLE_PERCENT {
+        if let [without, with] = self.environment.stolen_percent[..]
+            && without.max(with) >= NOTABLE_PERCENT
+        {
             caveats.push(format!(
                 "This is a virtual machine, and its host took the processors away for {without:.1} % \
                  of the time without priorities and {with:.1} % with them: no thread in here runs \
@@ -255,7 +256,7 @@ pub(crate) mod tests {
         let mut comparison = comparison(10_000, 100);
         assert_eq!(comparison.caveats(), [""; 0]);
         comparison.real_time = false;
-        comparison.environment.stolen_percent = [0.0, 3.12];
+        comparison.environment.stolen_percent = vec![0.0, 3.12];
         let caveats = comparison.caveats();
         assert_eq!(caveats.len(), 2);
         assert!(caveats[0].contains("not real-time"), "{caveats:?}");

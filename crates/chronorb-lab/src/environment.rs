@@ -34,7 +34,7 @@ pub struct Environment {
     pub memory_lock: String,
     /// How many hundredths of the processors' time the hypervisor gave to others, in each phase of
     /// the measurement; 0 on a machine that is none's guest.
-    pub stolen_percent: [f64; 2],
+    pub stolen_percent: Vec<f64>,
 }
 
 impl Environment {
@@ -66,14 +66,22 @@ impl Environment {
             ),
             max_fifo_priority: rights.max_fifo,
             memory_lock: memory_lock(rights.memory_lock),
-            stolen_percent: [0.0; 2],
+            stolen_percent: Vec::new(),
         }
     }
 
     /// The rows of a table: name and value.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let [one, five, fifteen] = self.load_average;
-        let [without, with] = self.stolen_percent;
+        let stolen = match self.stolen_percent[..] {
+            [without, with] => {
+                format!(
+                    "{without:.1} % of the time without priorities, {with:.1} % with priorities"
+                )
+            }
+            [all] => format!("{all:.1} % of the time"),
+            _ => "unknown".to_owned(),
+        };
         vec![
             ("chronorb", self.chronorb.clone()),
             ("Date", self.date.clone()),
@@ -93,12 +101,7 @@ impl Environment {
                 ),
             ),
             ("Memory lock", self.memory_lock.clone()),
-            (
-                "Stolen by the hypervisor",
-                format!(
-                    "{without:.1} % of the time without priorities, {with:.1} % with priorities"
-                ),
-            ),
+            ("Stolen by the hypervisor", stolen),
         ]
     }
 }

@@ -1,14 +1,18 @@
-//! The laboratory of chronorb: experiments that show whether priorities hold.
+//! The laboratory of chronorb: experiments that show whether priorities hold, and what
+//! calls cost.
 //!
-//! An experiment runs real processes, measures each call ([`Record`]), describes the machine
-//! ([`Environment`]) and reports what it found, for people ([`text_table`], [`html`]) and for programs
-//! ([`Figures`]). The first one is [`demo`].
+//! An experiment runs the real thing, describes the machine ([`Environment`]) and reports what it
+//! found, for people and for programs. [`demo`] runs a server and clients, and measures each call
+//! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
+//! target of a request.
 
 pub mod demo;
+pub mod demux;
 
 mod comparison;
 mod environment;
 mod idl;
+mod progress;
 mod report;
 mod series;
 mod stats;

@@ -351,6 +351,27 @@ fn the_end_of_the_orb_is_the_end_of_all_adapters() {
 }
 
 #[test]
+fn the_end_of_the_orb_waits_for_calls_within_the_process() {
+    let s = site();
+    let latch = Arc::new(Latch::default());
+    let servant = waiter(&latch);
+    let alive = Arc::downgrade(&servant);
+    let near = s.root.serve(servant).expect("it is new");
+    std::thread::scope(|threads| {
+        let busy = threads.spawn(|| ask(&near));
+        latch.reach(1);
+        let ending = threads.spawn(|| s.server.shutdown(true));
+        until("it has begun", || s.server.is_shut_down());
+        assert!(ask(&near).is_err());
+        assert!(!ending.is_finished());
+        latch.set(2);
+        assert_eq!(busy.join().expect("no panic"), told("done"));
+        assert_eq!(ending.join().expect("no panic"), Ok(()));
+        assert_eq!(alive.strong_count(), 0);
+    });
+}
+
+#[test]
 fn destroying_the_root_leaves_the_orb_running() {
     let s = site();
     let object = s.remote(&s.root.serve(named("it")).expect("it is new"));

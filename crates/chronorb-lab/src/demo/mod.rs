@@ -20,7 +20,6 @@ mod error;
 mod order;
 mod parent;
 mod phase;
-mod progress;
 mod schedule;
 mod server;
 mod work;
@@ -88,7 +87,7 @@ fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
     let middle = ProcessorTime::now();
     let with = phase::run(setup, steps, true)?;
     let end = ProcessorTime::now();
-    environment.stolen_percent = [start.stolen_percent(middle), middle.stolen_percent(end)];
+    environment.stolen_percent = vec![start.stolen_percent(middle), middle.stolen_percent(end)];
     Ok(Comparison {
         real_time: with.real_time,
         setup: setup.clone(),

@@ -7,10 +7,10 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use super::child::Child;
 use super::error::DemoError;
 use super::order::{Class, ClientOrder, Connected, Measured, ServerOrder, Serving, Start};
-use super::progress::Progress;
 use super::work::Steps;
 use super::{CLIENT_COMMAND, SERVER_COMMAND};
 use crate::comparison::{Phase, Setup};
+use crate::progress::Progress;
 
 /// What came of a phase.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ fn watch(
     } else {
         "without priorities"
     };
-    let progress = Progress::start(name, setup.phase);
+    let progress = Progress::start_timed(name, setup.phase);
     let end = start + setup.phase;
     let mut next = start;
     while next < end {

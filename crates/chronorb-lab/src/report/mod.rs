@@ -1,10 +1,13 @@
-//! What a comparison looks like to people: a table for terminals and a page with plots.
+//! What an outcome looks like to people: a table for terminals and a page with plots.
 
+pub(crate) mod canvas;
+mod document;
 mod page;
 mod plot;
 mod table;
 
-pub(crate) use page::check_writable;
-pub use page::{ReportError, html, write_html};
-pub use plot::PlotError;
+pub use canvas::PlotError;
+pub use document::ReportError;
+pub(crate) use document::{check_writable, document, environment_table, escape, write_page};
+pub use page::{html, write_html};
 pub use table::text_table;

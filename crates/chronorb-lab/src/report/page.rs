@@ -1,32 +1,14 @@
-//! The report: one HTML page that needs nothing else.
+//! The report of a comparison.
 
 use std::fmt::Write;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use thiserror::Error;
-
-use super::plot::{PlotError, latency_by_percentile, latency_over_time};
+use super::canvas::PlotError;
+use super::document::{ReportError, document, environment_table, escape, write_page};
+use super::plot::{latency_by_percentile, latency_over_time};
 use super::table::{COLUMNS, rows};
 use crate::comparison::{Comparison, Setup};
 use crate::units;
-
-/// The report could not be written.
-#[derive(Debug, Error)]
-pub enum ReportError {
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    /// The file could not be written: the folder is missing, or not writable, or the disk is full.
-    #[error("the report cannot be written to {path}: {source}")]
-    Write {
-        /// The file.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
-}
 
 /// Writes the report to `path`, whole or not at all.
 ///
@@ -34,39 +16,7 @@ pub enum ReportError {
 ///
 /// See [`ReportError`].
 pub fn write_html(comparison: &Comparison, path: &Path) -> Result<(), ReportError> {
-    let page = html(comparison)?;
-    let unfinished = unfinished(path);
-    fs::write(&unfinished, page)
-        .and_then(|()| fs::rename(&unfinished, path))
-        .map_err(|source| {
-            // It may not even exist; the error that counts is the first.
-            let _ = fs::remove_file(&unfinished);
-            write_error(path, source)
-        })
-}
-
-/// Finds out whether a report can be written to `path`, before somebody waits for its figures.
-pub(crate) fn check_writable(path: &Path) -> Result<(), ReportError> {
-    let unfinished = unfinished(path);
-    let result = match path.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => fs::write(&unfinished, "").and_then(|()| fs::remove_file(&unfinished)),
-    };
-    result.map_err(|source| write_error(path, source))
-}
-
-/// Where a report is written before it takes its place.
-fn unfinished(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
-}
-
-fn write_error(path: &Path, source: io::Error) -> ReportError {
-    ReportError::Write {
-        path: path.display().to_string(),
-        source,
-    }
+    write_page(&html(comparison)?, path)
 }
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
@@ -75,7 +25,6 @@ fn write_error(path: &Path, source: io::Error) -> ReportError {
 ///
 /// [`PlotError`] when a plot cannot be drawn.
 pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
-    let headline = escape(&comparison.headline());
     let meaning = escape(&comparison.meaning());
     let caveats: String = comparison
         .caveats()
@@ -86,21 +35,9 @@ pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
     let percentiles = latency_by_percentile(comparison)?;
     let course = latency_over_time(comparison)?;
     let method = method(&comparison.setup, comparison.real_time);
-    let environment = environment_table(comparison);
-    Ok(format!(
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{headline}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>{headline}</h1>
-<p class="lead">{meaning}</p>
+    let environment = environment_table(&comparison.environment);
+    let body = format!(
+        r#"<p class="lead">{meaning}</p>
 {caveats}{figures}
 <figure>{percentiles}
 <figcaption>Latency by percentile. To the right each step is ten times rarer. A line ends at the longest call; the flatter it is, the more predictable the calls.</figcaption>
@@ -115,11 +52,9 @@ pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
 <h2>To repeat it</h2>
 <pre>cargo run --release
 cargo run --release -- demo --json</pre>
-</main>
-</body>
-</html>
 "#
-    ))
+    );
+    Ok(document(&comparison.headline(), &body))
 }
 
 fn figure_table(comparison: &Comparison) -> String {
@@ -184,63 +119,11 @@ fn method(setup: &Setup, real_time: bool) -> String {
     )
 }
 
-fn environment_table(comparison: &Comparison) -> String {
-    let mut text = String::from("<table>\n");
-    for (name, value) in comparison.environment.rows() {
-        let _ = writeln!(
-            text,
-            "<tr><th>{}</th><td>{}</td></tr>",
-            escape(name),
-            escape(&value)
-        );
-    }
-    text.push_str("</table>");
-    text
-}
-
-/// Text as HTML, in elements and in quoted attributes.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
-const STYLE: &str = "
-:root { color-scheme: light dark; --text: #1d2126; --soft: #59626d; --line: #d8dde3; --page: #fff; --note: #fff3d6; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e4e7ea; --soft: #9aa4af; --line: #343b43; --page: #15181c; --note: #3b3013; }
-}
-body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .75rem; }
-h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
-.lead { font-size: 1.1rem; max-width: 46rem; }
-.caveat { background: var(--note); padding: .6rem .9rem; border-radius: .4rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-td, th { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: left; font-weight: normal; white-space: nowrap; }
-table.figures { width: 100%; margin: 1.5rem 0; }
-table.figures td:not(:first-child), table.figures thead th { text-align: right; }
-table.figures thead th, table:not(.figures) th { color: var(--soft); }
-table.figures tbody th { font-weight: 600; padding-top: 1rem; }
-table:not(.figures) td { white-space: normal; }
-figure { margin: 2rem 0; }
-figure svg { display: block; width: 100%; height: auto; }
-figcaption { color: var(--soft); font-size: .95rem; }
-pre { border: 1px solid var(--line); border-radius: .4rem; padding: .75rem 1rem; overflow-x: auto; }
-";
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use super::super::document::check_writable;
     use super::*;
     use crate::comparison::tests::comparison;
 

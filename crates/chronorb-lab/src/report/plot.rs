@@ -1,21 +1,15 @@
-//! The plots of the report, as SVG that takes its text colour from the page around it.
+//! The plots of a comparison.
 
-use plotters::coord::types::RangedCoordf64;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
-use thiserror::Error;
 
+use super::canvas::{
+    Axis, BLUE, DASHES, ORANGE, PlotError, THICK, THIN, chart, decades, draw, largest, legend,
+    with_room_above,
+};
 use crate::comparison::Comparison;
 use crate::stats::Record;
 use crate::units;
-
-/// A plot could not be drawn.
-#[derive(Debug, Error)]
-#[error("the plot {name} could not be drawn: {reason}")]
-pub struct PlotError {
-    name: &'static str,
-    reason: String,
-}
 
 /// Latency by percentile: both classes, without and with priorities.
 pub(super) fn latency_by_percentile(comparison: &Comparison) -> Result<String, PlotError> {
@@ -41,6 +35,7 @@ pub(super) fn latency_by_percentile(comparison: &Comparison) -> Result<String, P
             (0.0, nines.max(1.0)),
             with_room_above(decades(points().map(|point| point.1))),
             ("percentile of the calls", &|nines| percentile_label(*nines)),
+            LATENCY,
         )?;
         for (name, points, colour, class) in &curves {
             let points = points.iter().copied();
@@ -89,6 +84,7 @@ pub(super) fn latency_over_time(comparison: &Comparison) -> Result<String, PlotE
             ("time since the start of the phase", &|seconds| {
                 format!("{seconds} s")
             }),
+            LATENCY,
         )?;
         for (name, points, colour) in &courses {
             chart.draw_series(LineSeries::new(
@@ -112,72 +108,6 @@ pub(super) fn latency_over_time(comparison: &Comparison) -> Result<String, PlotE
 enum Class {
     High,
     Low,
-}
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-type Chart<'a, 'b> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-type DrawError = DrawingAreaErrorKind<std::io::Error>;
-
-/// Runs `content` on an empty picture and makes its text follow the page.
-fn draw(
-    name: &'static str,
-    content: impl FnOnce(&Area<'_>) -> Result<(), DrawError>,
-) -> Result<String, PlotError> {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-    content(&area)
-        .and_then(|()| area.present())
-        .map_err(|error| PlotError {
-            name,
-            reason: error.to_string(),
-        })?;
-    drop(area);
-    Ok(svg.replace(TEXT_IN_SVG, "currentColor"))
-}
-
-/// A chart whose vertical axis is the logarithm of a latency in µs.
-fn chart<'a: 'b, 'b>(
-    area: &'b Area<'a>,
-    (left, right): (f64, f64),
-    (bottom, top): (f64, f64),
-    (x_name, x_label): (&str, &dyn Fn(&f64) -> String),
-) -> Result<Chart<'a, 'b>, DrawError> {
-    let mut chart = ChartBuilder::on(area)
-        .margin(12)
-        .margin_right(32)
-        .x_label_area_size(52)
-        .y_label_area_size(78)
-        .build_cartesian_2d(left..right, bottom..top)?;
-    let text = (FONT, TEXT_SIZE).into_font().color(&TEXT);
-    chart
-        .configure_mesh()
-        .axis_style(TEXT.mix(0.6))
-        .bold_line_style(TEXT.mix(0.18))
-        .max_light_lines(0)
-        .label_style(text.clone())
-        .axis_desc_style(text)
-        .x_desc(x_name)
-        .x_labels((right - left).round() as usize + 1)
-        .x_label_formatter(x_label)
-        .y_desc("latency (logarithmic)")
-        .y_labels((top - bottom).round() as usize + 1)
-        .y_label_formatter(&|exponent: &f64| decade_label(*exponent))
-        .draw()?;
-    Ok(chart)
-}
-
-fn legend<'a: 'b, 'b>(
-    chart: &mut Chart<'a, 'b>,
-    position: SeriesLabelPosition,
-) -> Result<(), DrawError> {
-    chart
-        .configure_series_labels()
-        .position(position)
-        .margin(10)
-        .legend_area_size(30)
-        .border_style(TEXT.mix(0.18))
-        .label_font((FONT, TEXT_SIZE).into_font().color(&TEXT))
-        .draw()
 }
 
 /// The quantiles that the number of calls supports, as (number of nines, logarithm of the latency).
@@ -218,26 +148,6 @@ fn exponent(us: f64) -> f64 {
     us.max(1e-3).log10()
 }
 
-/// The whole decades that hold all `exponents`.
-fn decades(exponents: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
-    let top = largest(exponents.clone()).ceil();
-    let bottom = -largest(exponents.map(|exponent| -exponent)).ceil();
-    if bottom < top {
-        (bottom, top)
-    } else {
-        (top - 1.0, top)
-    }
-}
-
-/// A decade more, for the legend.
-fn with_room_above((bottom, top): (f64, f64)) -> (f64, f64) {
-    (bottom, top + 1.0)
-}
-
-fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values.reduce(f64::max).unwrap_or(0.0)
-}
-
 /// 0 nines is the minimum, 1 is 90 %, 2 is 99 % …
 fn percentile_label(nines: f64) -> String {
     match nines.round() as usize {
@@ -260,23 +170,15 @@ fn decade_label(exponent: f64) -> String {
     }
 }
 
-const SIZE: (u32, u32) = (960, 440);
-const FONT: &str = "sans-serif";
-const TEXT_SIZE: i32 = 15;
-const THICK: u32 = 3;
-const THIN: u32 = 1;
-const DASHES: (u32, u32) = (6, 4);
+/// The vertical axis.
+const LATENCY: Axis<'static> = ("latency (logarithmic)", &|exponent| decade_label(*exponent));
 
-/// Stands for the text colour of the page; drawn nowhere else.
-const TEXT: RGBColor = RGBColor(1, 2, 3);
-const TEXT_IN_SVG: &str = "#010203";
-
-// Two colours that can be told apart on white and on black, and by the colour-blind.
-const WITHOUT: RGBColor = RGBColor(0xd9, 0x62, 0x2b);
-const WITH: RGBColor = RGBColor(0x2f, 0x8f, 0xd0);
+const WITHOUT: RGBColor = ORANGE;
+const WITH: RGBColor = BLUE;
 
 #[cfg(test)]
 mod tests {
+    use super::super::canvas::TEXT_IN_SVG;
     use super::*;
     use crate::comparison::Phase;
     use crate::comparison::tests::comparison;

@@ -5,6 +5,7 @@
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chronorb_cdr::{Encoder, Endian, Frame};
 use chronorb_giop::{
@@ -178,6 +179,8 @@ fn by_main_thread(
         let (core, left) = (core.clone(), Left(shared.clone()));
         move || {
             let thread = Thread {
+                // The POA let the request in; one that holds again must not hold up the others.
+                patience: Duration::ZERO,
                 role: Role::Main,
                 ..caller(&core)
             };

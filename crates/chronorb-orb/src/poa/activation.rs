@@ -13,7 +13,7 @@ use super::key::{Hint, slot, slot_octets};
 use super::objects::{Active, ActiveRef};
 use super::{
     ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, Running, ServantActivator,
-    ServantError, ServantManager,
+    ServantError, ServantManager, ThreadModel,
 };
 use crate::call::Servant;
 use crate::demux::hash_of;
@@ -321,6 +321,16 @@ impl Poa {
             let _ = catch_unwind(AssertUnwindSafe(|| drop(active)));
             return;
         };
+        if self.thread_model() == ThreadModel::MainThread {
+            let poa = self.clone();
+            let give_back = move || poa.etherealize(&*activator, active);
+            self.core().main.entrust(give_back);
+        } else {
+            self.etherealize(&*activator, active);
+        }
+    }
+
+    fn etherealize(&self, activator: &dyn ServantActivator, active: Active) {
         let Active { servant, id } = active;
         let remaining = self.find_servant(servant.identity()).is_some();
         let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);

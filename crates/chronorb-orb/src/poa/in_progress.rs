@@ -66,12 +66,12 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         self.keys.lock().is_empty()
     }
 
-    /// Whether the calling thread is at it.
-    pub(super) fn is_mine<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
+    /// Whether a thread is at it.
+    pub(super) fn is_going_on<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
     {
-        self.keys.lock().get(key) == Some(&this_thread())
+        self.keys.lock().contains_key(key)
     }
 
     /// Ends what the calling thread began; what was marked meanwhile stays so.
@@ -115,7 +115,7 @@ pub(crate) fn this_thread() -> u64 {
     number
 }
 
-pub(super) const NOBODY: u64 = 0;
+pub(crate) const NOBODY: u64 = 0;
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +130,7 @@ mod tests {
         let later = Deadline::after(Duration::from_secs(60));
         assert_eq!(changing.begin(&"a", later), Begun::Now);
         assert_eq!(changing.begin(&"a", later), Begun::Already);
-        assert!(changing.is_mine("a"));
+        assert!(changing.is_going_on("a"));
         std::thread::scope(|scope| {
             let waited = scope.spawn(|| changing.begin(&"a", soon)).join();
             assert_eq!(waited.expect("no panic"), Begun::TimedOut);
@@ -139,7 +139,7 @@ mod tests {
             changing.end(&"a");
             assert_eq!(waiting.join().expect("no panic"), Begun::Now);
         });
-        assert!(!changing.is_mine("a"));
+        assert!(changing.is_going_on("a"));
     }
 
     #[test]

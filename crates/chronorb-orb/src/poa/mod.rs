@@ -36,7 +36,7 @@ pub use self::error::{
 };
 pub use self::id::ObjectId;
 use self::in_progress::InProgress;
-pub(crate) use self::in_progress::this_thread;
+pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
 pub(crate) use self::manager::Managers;
 pub use self::manager::{

@@ -67,7 +67,7 @@ impl PoaTable {
     }
 
     /// The root POA, if it was made.
-    pub(super) fn present_root(&self) -> Option<Poa> {
+    pub(crate) fn present_root(&self) -> Option<Poa> {
         self.root.lock().clone()
     }
 

@@ -13,7 +13,7 @@ use super::in_progress::Begun;
 use super::policy::invalid;
 use super::{
     ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, InProgress,
-    Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, key,
+    Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, ThreadModel, key,
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
@@ -150,12 +150,7 @@ impl Poa {
             // By another thread, which was first.
             Ok(true)
         } else {
-            self.enter(time_out).and_then(|_serial| {
-                let asked = || activator.unknown_adapter(self, name);
-                let made = catch_unwind(AssertUnwindSafe(asked));
-                made.unwrap_or(Err(ACTIVATOR_FAILED))
-                    .map_err(|_| ACTIVATOR_FAILED)
-            })
+            self.ask_activator(activator, name)
         };
         let child = self.child(name);
         if let Some(child) = &child {
@@ -167,6 +162,27 @@ impl Poa {
             true => child.ok_or(FindPoaError::AdapterNonExistent),
             false => Err(FindPoaError::AdapterNonExistent),
         }
+    }
+
+    /// Asks the activator on the thread that the POA's model says.
+    fn ask_activator(
+        &self,
+        activator: Arc<dyn AdapterActivator>,
+        name: &str,
+    ) -> Result<bool, SystemException> {
+        let time_out = self.core().config.hold_timeout;
+        let ask = move |poa: &Self, name: &str| {
+            let asked = || activator.unknown_adapter(poa, name);
+            let made = catch_unwind(AssertUnwindSafe(asked));
+            made.ok().and_then(Result::ok).ok_or(ACTIVATOR_FAILED)
+        };
+        if self.thread_model() != ThreadModel::MainThread {
+            let _serial = self.enter(time_out)?;
+            return ask(self, name);
+        }
+        let (poa, name) = (self.clone(), name.to_owned());
+        let asked = self.core().main.consult(time_out, move || ask(&poa, &name));
+        asked.unwrap_or(Err(DISCARDED))
     }
 
     fn make(
@@ -185,7 +201,7 @@ impl Poa {
             let kind = SystemExceptionKind::ImpLimit;
             return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
         }
-        let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_mine(name));
+        let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
         let mut made = None;
         let inserted = core.poas.insert(named, |place| {

@@ -8,9 +8,9 @@ use chronorb_cdr::{Arena, Decoder, Encoder, Frame};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
-    RequestHeader, ResponseFlags, ServiceContext, SystemException, SystemExceptionKind,
-    encode_locate_reply, finish_message, minor, start_message,
+    CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
+    SystemExceptionKind, encode_locate_reply, finish_message, minor, start_message,
 };
 use chronorb_rt::Key;
 

@@ -16,7 +16,7 @@ use super::dispatch::Handled;
 use super::lane::Lane;
 use super::worker::{self, Worker};
 use crate::core::Core;
-use crate::poa::this_thread;
+use crate::poa::{NOBODY, this_thread};
 use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Role, Thread};
 
@@ -42,6 +42,8 @@ type Work = Box<dyn FnOnce() + Send>;
 struct Task {
     /// Later ones have greater numbers.
     rank: (Option<Priority>, Reverse<u64>),
+    /// Has to be done in any case, if need be by another thread.
+    is_duty: bool,
     work: Work,
 }
 
@@ -53,7 +55,7 @@ impl MainThread {
             waiting: AtomicUsize::new(0),
             max,
             bell: Gate::new(0),
-            owner: AtomicU64::new(0),
+            owner: AtomicU64::new(NOBODY),
             runs: PiMutex::new(0),
             numbers: AtomicU64::new(0),
         }
@@ -84,11 +86,48 @@ impl MainThread {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Leaves work for the main thread. Where the ORB is ending, the work is dropped.
+    /// Leaves a request for the main thread. Where the ORB is ending, it is dropped.
     pub(crate) fn post(&self, priority: Option<Priority>, work: Work) {
+        drop(self.push(priority, false, work));
+    }
+
+    /// Has work done by the main thread: at once where that is the calling one, and by the
+    /// calling one where no thread has run the ORB yet, or it is ending.
+    pub(crate) fn entrust(&self, work: impl FnOnce() + Send + 'static) {
+        if self.is_here() || self.owner.load(Ordering::Relaxed) == NOBODY {
+            work();
+        } else if let Some(refused) = self.push(None, true, Box::new(work)) {
+            (refused.work)();
+        }
+    }
+
+    /// As [`entrust`](Self::entrust), and waits for what it comes to; `None` where that takes too
+    /// long.
+    pub(crate) fn consult<R: Send + 'static>(
+        &self,
+        time_out: Duration,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Option<R> {
+        let answer = Arc::new((Gate::new(0), PiMutex::new(None)));
+        let left = answer.clone();
+        self.entrust(move || {
+            let result = work();
+            *left.1.lock() = Some(result);
+            left.0.set(1);
+        });
+        answer.0.wait_while(0, Deadline::after(time_out));
+        answer.1.lock().take()
+    }
+
+    /// Gives a task back where the ORB is ending.
+    fn push(&self, priority: Option<Priority>, is_duty: bool, work: Work) -> Option<Task> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let rank = (priority, Reverse(number));
-        let task = Task { rank, work };
+        let task = Task {
+            rank,
+            is_duty,
+            work,
+        };
         let refused = match &mut *self.tasks.lock() {
             Some(tasks) => {
                 self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -97,8 +136,8 @@ impl MainThread {
             }
             None => Some(task),
         };
-        drop(refused);
         self.ring();
+        refused
     }
 
     /// Lets the main thread look again.
@@ -108,11 +147,13 @@ impl MainThread {
         let _ = self.bell.compare_set(bell, bell.wrapping_add(1));
     }
 
-    /// Drops what waits and what will come; what is in progress goes on.
+    /// Drops the requests that wait, and those that will come; what is in progress goes on.
     pub(crate) fn close(&self) {
         let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
-        drop(tasks);
+        for duty in tasks.into_iter().filter(|task| task.is_duty) {
+            let _ = catch_unwind(AssertUnwindSafe(duty.work));
+        }
     }
 }
 

@@ -185,25 +185,34 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
             minor::WOULD_DEADLOCK,
         ));
     }
-    {
+    let root = core.poas.present_root();
+    let begun = {
         let pools = core.pools.lock();
-        if core.state.get() == RUNNING {
+        let begins = core.state.get() == RUNNING;
+        if begins {
             core.state.set(STOPPING);
+            // This counts as a lane until all are told, so that one of them is the last.
+            core.live_lanes.fetch_add(1, Ordering::AcqRel);
             core.poas.deactivate();
             core.main.close();
             pools
                 .all()
                 .flat_map(|pool| pool.lanes())
                 .for_each(|lane| lane.stop());
-            if core.live_lanes.load(Ordering::Acquire) == 0 {
-                finish(core);
-            }
         }
+        begins
+    };
+    if begun {
+        lane_ended(core);
     }
     crate::client::forget_orb(core);
     while wait && core.state.get() != STOPPED {
         core.state
             .wait_while(STOPPING, Deadline::after(core.config.request_timeout));
+    }
+    if wait && let Some(root) = root {
+        // Threads of the application may still be calling its objects.
+        let _ = root.destroy(true, true);
     }
     Ok(())
 }
@@ -216,7 +225,6 @@ pub(super) fn lane_ended(core: &Core) {
     }
 }
 
-/// May run twice where the last lane ends as the ORB is shut down, which does no harm.
 fn finish(core: &Core) {
     /// Servants are dropped, which may panic; who waits for the end must see it all the same.
     struct Stopped<'c>(&'c Core);

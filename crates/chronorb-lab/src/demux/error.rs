@@ -1,0 +1,46 @@
+//! Why the experiment fails.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::report::{PlotError, ReportError};
+
+/// The cost of demultiplexing could not be measured or told.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DemuxError {
+    /// The ORB refused what was to be measured: no endpoint can be opened, or memory is short.
+    #[error("{doing}: {source}")]
+    Orb {
+        /// What was tried.
+        doing: &'static str,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A look-up did not find what it was for, so that its time means nothing.
+    #[error("{0} of {1} look-ups of the stage {2} found nothing")]
+    NotFound(usize, usize, &'static str),
+    /// A plot could not be drawn.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    /// The report could not be written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// Standard output cannot be written to.
+    #[error("standard output cannot be written to: {0}")]
+    Output(io::Error),
+}
+
+impl DemuxError {
+    /// Names what was tried when `source` happened.
+    pub(super) fn orb<E>(doing: &'static str) -> impl Fn(E) -> Self
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        move |source| Self::Orb {
+            doing,
+            source: source.into(),
+        }
+    }
+}
