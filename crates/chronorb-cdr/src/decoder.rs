@@ -199,10 +199,11 @@ impl<'a> Decoder<'a> {
     /// Reads an `unsigned short`.
     #[inline]
     pub fn read_u16(&mut self) -> Result<u16, CdrError> {
-        let bytes = self.get()?;
-        Ok(match self.endian {
-            Endian::Big => u16::from_be_bytes(bytes),
-            Endian::Little => u16::from_le_bytes(bytes),
+        let value = u16::from_ne_bytes(self.get()?);
+        Ok(if self.endian.is_native() {
+            value
+        } else {
+            value.swap_bytes()
         })
     }
 
@@ -215,10 +216,11 @@ impl<'a> Decoder<'a> {
     /// Reads an `unsigned long`.
     #[inline]
     pub fn read_u32(&mut self) -> Result<u32, CdrError> {
-        let bytes = self.get()?;
-        Ok(match self.endian {
-            Endian::Big => u32::from_be_bytes(bytes),
-            Endian::Little => u32::from_le_bytes(bytes),
+        let value = u32::from_ne_bytes(self.get()?);
+        Ok(if self.endian.is_native() {
+            value
+        } else {
+            value.swap_bytes()
         })
     }
 
@@ -231,10 +233,11 @@ impl<'a> Decoder<'a> {
     /// Reads an `unsigned long long`.
     #[inline]
     pub fn read_u64(&mut self) -> Result<u64, CdrError> {
-        let bytes = self.get()?;
-        Ok(match self.endian {
-            Endian::Big => u64::from_be_bytes(bytes),
-            Endian::Little => u64::from_le_bytes(bytes),
+        let value = u64::from_ne_bytes(self.get()?);
+        Ok(if self.endian.is_native() {
+            value
+        } else {
+            value.swap_bytes()
         })
     }
 
@@ -295,9 +298,17 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn get<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
-        let mut bytes = [0; W];
-        bytes.copy_from_slice(self.take_aligned(W, W)?);
-        Ok(bytes)
+        let padding = self.padding_or_joint(W)?;
+        if self.rest.len() < padding + W {
+            return Err(CdrError::EndOfData);
+        }
+        let rest = mem::take(&mut self.rest).split_at_mut_checked(padding);
+        let (_, rest) = rest.ok_or(CdrError::EndOfData)?;
+        let split = rest.split_first_chunk_mut();
+        let (bytes, rest) = split.ok_or(CdrError::EndOfData)?;
+        self.rest = rest;
+        self.position += padding + W;
+        Ok(*bytes)
     }
 
     /// Skips the padding to a multiple of `align` and takes `n` octets.
@@ -307,11 +318,18 @@ impl<'a> Decoder<'a> {
         align: usize,
         n: usize,
     ) -> Result<&'a mut [u8], CdrError> {
-        let mut padding = self.padding(align);
-        if self.position + padding >= self.joint {
-            padding = self.cross_joint(align)?;
-        }
+        let padding = self.padding_or_joint(align)?;
         self.take(padding, n)
+    }
+
+    /// The padding before a value, which may have to cross a joint.
+    #[inline]
+    fn padding_or_joint(&mut self, align: usize) -> Result<usize, CdrError> {
+        let padding = self.padding(align);
+        if self.position + padding >= self.joint {
+            return self.cross_joint(align);
+        }
+        Ok(padding)
     }
 
     /// As [`take_aligned`](Self::take_aligned), for the elements of an array or sequence.
@@ -337,11 +355,13 @@ impl<'a> Decoder<'a> {
         if left < padding || left - padding < n {
             return Err(CdrError::EndOfData);
         }
-        let total = padding + n;
-        let (taken, rest) = mem::take(&mut self.rest).split_at_mut(total);
+        let rest = mem::take(&mut self.rest).split_at_mut_checked(padding);
+        let (_, rest) = rest.ok_or(CdrError::EndOfData)?;
+        let split = rest.split_at_mut_checked(n);
+        let (taken, rest) = split.ok_or(CdrError::EndOfData)?;
         self.rest = rest;
-        self.position += total;
-        Ok(&mut taken[padding..])
+        self.position += padding + n;
+        Ok(taken)
     }
 
     #[inline]

@@ -138,6 +138,7 @@ impl MessageHeader {
     ///
     /// # Errors
     /// See [`HeaderError`].
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
         let Some((header, _)) = bytes.split_first_chunk::<HEADER_LEN>() else {
             return Err(if MAGIC.starts_with(&bytes[..bytes.len().min(4)]) {
@@ -221,15 +222,30 @@ pub fn start_message_in(
     endian: Endian,
 ) -> Result<Encoder<'_>, CdrError> {
     frame.clear();
+    let mut e = Encoder::new(frame, endian).with_text(version.text(CharSet::Latin1));
+    write_header(&mut e, version, kind)?;
+    Ok(e)
+}
+
+/// Writes the header of a message, which [`finish_message`] completes, at the start of an empty
+/// frame.
+///
+/// # Errors
+/// [`CdrError::FrameFull`] if the frame cannot hold a header.
+#[inline]
+pub fn write_header(
+    e: &mut Encoder<'_>,
+    version: Version,
+    kind: MessageType,
+) -> Result<(), CdrError> {
     let header = MessageHeader {
         version,
-        endian,
+        endian: e.endian(),
         more_fragments: false,
         kind,
         size: 0,
     };
-    frame.extend_from_slice(&header.to_bytes())?;
-    Ok(Encoder::new(frame, endian).with_text(version.text(CharSet::Latin1)))
+    e.write_octets(&header.to_bytes())
 }
 
 /// Writes into the header of the message in `frame` how long the message is.

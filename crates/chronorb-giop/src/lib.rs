@@ -41,7 +41,7 @@ pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
 pub use header::{
     HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
-    start_message_in,
+    start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
 pub use locate::{

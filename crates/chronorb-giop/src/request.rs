@@ -81,28 +81,35 @@ impl<'a> RequestHeader<'a> {
     ///
     /// # Errors
     /// What is wrong with it.
+    // Always inlined: what is moved through memory in parts and read as a whole costs as much as
+    // all the reading.
+    #[inline(always)]
     pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         if version < Version::V1_2 {
             return Self::decode_old(d, version);
         }
         let request_id = d.read_u32()?;
-        let response = match d.read_u8()? & 3 {
+        // Together with what is reserved after them.
+        let [flags, _, _, _] = *d.read_array_ref::<u8, 4>()?;
+        let response = match flags & 3 {
             0 => ResponseFlags::None,
             1 => ResponseFlags::SyncWithServer,
             _ => ResponseFlags::SyncWithTarget,
         };
-        d.read_octets(3)?;
-        let header = Self {
+        let target = Target::decode(d, version)?;
+        let operation = decode_operation(d)?;
+        let contexts = d.read_seq()?;
+        align_body(d)?;
+        Ok(Self {
             request_id,
             response,
-            target: Target::decode(d, version)?,
-            operation: decode_operation(d)?,
-            contexts: d.read_seq()?,
-        };
-        align_body(d)?;
-        Ok(header)
+            target,
+            operation,
+            contexts,
+        })
     }
 
+    #[cold]
     fn decode_old(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         let contexts = d.read_seq()?;
         let request_id = d.read_u32()?;
@@ -151,6 +158,7 @@ fn encode_operation(e: &mut Encoder<'_>, operation: &[u8]) -> Result<(), CdrErro
     e.write_u8(0)
 }
 
+#[inline]
 fn decode_operation<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8], CdrError> {
     match d.read_octet_seq()?.split_last() {
         Some((0, operation)) => Ok(operation),
@@ -160,6 +168,7 @@ fn decode_operation<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8], CdrError> {
 
 /// Skips the padding of GIOP 1.2 between header and body. Without a body
 /// there is none.
+#[inline]
 pub(crate) fn align_body(d: &mut Decoder<'_>) -> Result<(), CdrError> {
     if d.is_empty() {
         return Ok(());

@@ -78,11 +78,26 @@ impl<'a> Target<'a> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
-        if version < Version::V1_2 {
-            return d.read_octet_seq().map(Self::Key);
+        let disposition = if version < Version::V1_2 {
+            AddressingDisposition::Key
+        } else {
+            AddressingDisposition::decode(d)?
+        };
+        if disposition == AddressingDisposition::Key {
+            return Ok(Self::Key(d.read_octet_seq()?));
         }
-        Ok(match AddressingDisposition::decode(d)? {
+        Self::decode_long(d, disposition)
+    }
+
+    /// Reads a target that is named by more than a key.
+    #[cold]
+    fn decode_long(
+        d: &mut Decoder<'a>,
+        disposition: AddressingDisposition,
+    ) -> Result<Self, CdrError> {
+        Ok(match disposition {
             AddressingDisposition::Key => Self::Key(d.read_octet_seq()?),
             AddressingDisposition::Profile => Self::Profile(Cdr::decode(d)?),
             AddressingDisposition::Reference => Self::Reference {
@@ -109,6 +124,7 @@ impl AddressingDisposition {
     ///
     /// # Errors
     /// [`CdrError::EndOfData`], [`CdrError::InvalidDiscriminator`]
+    #[inline]
     pub fn decode(d: &mut Decoder<'_>) -> Result<Self, CdrError> {
         match d.read_u16()? {
             0 => Ok(Self::Key),

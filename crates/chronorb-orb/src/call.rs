@@ -6,10 +6,10 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame, TextForm};
+use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 use chronorb_giop::{
     CompletionStatus, MessageType, ReplyHeader, ReplyStatus, ServiceContext, SystemException,
-    SystemExceptionKind, Version, encode_reply, finish_message, minor, start_message,
+    SystemExceptionKind, Version, encode_reply, finish_message, minor, write_header,
 };
 
 use crate::core::Core;
@@ -217,17 +217,17 @@ impl<'f> ReplyWriter<'f> {
         request_id: u32,
         text: TextForm,
         contexts: &'f [ServiceContext<'f>],
-    ) -> Result<Self, SystemException> {
-        let encoder = start_message(frame, version, MessageType::Reply)?.with_text(text);
-        Ok(Self {
-            encoder,
+    ) -> Self {
+        frame.clear();
+        Self {
+            encoder: Encoder::new(frame, Endian::NATIVE).with_text(text),
             version,
             request_id,
             contexts,
             header_end: 0,
             body_start: 0,
             sent: false,
-        })
+        }
     }
 
     /// Begins a reply with results, which are then written to the encoder.
@@ -300,7 +300,8 @@ impl<'f> ReplyWriter<'f> {
     }
 
     fn begin(&mut self, status: ReplyStatus) -> Result<(), SystemException> {
-        self.encoder.truncate(chronorb_giop::HEADER_LEN);
+        self.encoder.truncate(0);
+        write_header(&mut self.encoder, self.version, MessageType::Reply)?;
         let header = ReplyHeader {
             request_id: self.request_id,
             status,

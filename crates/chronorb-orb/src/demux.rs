@@ -47,10 +47,7 @@ impl<T: Named> Directory<T> {
     /// The entry in a slot, unless it is gone. Wait-free.
     #[inline]
     pub(crate) fn at(&self, key: Key, orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
-        self.slots
-            .get_or_inherit(key)
-            .map_err(|orphan| orphan.map(orphans))
-            .ok()
+        self.slots.get_or_inherit(key, orphans)
     }
 
     /// The entry that has a slot now. Wait-free.
@@ -61,10 +58,7 @@ impl<T: Named> Directory<T> {
     /// The entry in a slot that the caller is using already, perhaps by another reference; even
     /// where it was removed meanwhile.
     pub(crate) fn held_at(&self, key: Key, orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
-        self.slots
-            .get_held_or_inherit(key)
-            .map_err(|orphan| orphan.map(orphans))
-            .ok()
+        self.slots.get_held_or_inherit(key, orphans)
     }
 
     /// The entry of a name. The slot and the hash are guesses; right ones make it faster.

@@ -138,8 +138,7 @@ impl Stages {
         let body = message.decoder(HEADER_LEN, message_header.endian, &self.arena);
         let mut body = body.with_host(Some(&self.core)).with_text(text);
         let header = RequestHeader::decode(&mut body, version).ok()?;
-        let mut reply =
-            ReplyWriter::new(&mut self.reply, version, header.request_id, text, &[]).ok()?;
+        let mut reply = ReplyWriter::new(&mut self.reply, version, header.request_id, text, &[]);
         let upcall = Upcall {
             core: &self.core,
             arena: &self.arena,
@@ -150,7 +149,7 @@ impl Stages {
             propagated: None,
             thread: self.thread,
         };
-        let served = upcall.serve(Dispatch::of_caller(body, &mut reply));
+        let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
         reply.finish();
         served.ok()?.ok()
     }

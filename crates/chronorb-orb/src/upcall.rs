@@ -16,7 +16,7 @@ use chronorb_rt::epoch;
 use crate::call::{Call, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
-use crate::poa::{Found, ObjectKey, Poa, PoaRef, PriorityModel, Refusal, Running, ThreadModel};
+use crate::poa::{Found, ObjectKey, Poa, PoaRef, PriorityModel, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
 /// A request, as far as it does not matter where it comes from.
@@ -61,8 +61,8 @@ pub(crate) trait Body {
     /// What it comes to.
     type Output;
 
-    /// Does it. All that it borrows is alive for longer than the call.
-    fn run<'c>(self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    /// Does it, once. All that it borrows is alive for longer than the call.
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
         Self: 'c;
 }
@@ -89,7 +89,7 @@ impl<E: Into<Refusal>> From<E> for Unserved {
 
 impl Upcall<'_> {
     /// Finds the servant and runs `body` with it, at the request's priority.
-    pub(crate) fn serve<B: Body>(&self, body: B) -> Result<B::Output, Unserved> {
+    pub(crate) fn serve<B: Body>(&self, body: &mut B) -> Result<B::Output, Unserved> {
         let key = ObjectKey::parse(self.key).ok_or(NO_SUCH_ADAPTER)?;
         let mut reading = epoch::enter();
         let poa = match self.core.poas.find(self.core.incarnation, &key) {
@@ -114,13 +114,13 @@ impl Upcall<'_> {
         if !self.may_serve(&poa, priority) {
             return Err(Unserved::ByAnotherThread(priority));
         }
-        let _priority = PriorityGuard::enter(self.core, self.thread.own, priority)?;
+        let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
         let found = match active {
             Some(active) => Found::Active(active),
             None => poa.make_servant(key.id, self.operation)?,
         };
         let _serial = poa.enter(self.thread.patience)?;
-        let _running = Running::begin(self.core, &poa, found.as_current());
+        let _running = found.begin(self.core, &poa);
         let call = Call {
             core: self.core,
             arena: self.arena,

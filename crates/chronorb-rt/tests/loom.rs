@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
-use chronorb_rt::{Baton, Full, HashIndex, Key, Released, Removed, Slots, epoch};
+use chronorb_rt::{SlotRef, Baton, Full, HashIndex, Key, Released, Removed, Slots, epoch};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
@@ -286,9 +286,10 @@ fn a_value_that_an_outdated_key_delays_is_given_out_once() {
         let old = table.insert(1).unwrap();
         let user = {
             let table = Arc::clone(&table);
-            thread::spawn(move || match table.get_or_inherit(old) {
-                Ok(value) => value.release(),
-                Err(inherited) => inherited,
+            thread::spawn(move || {
+                let mut inherited = None;
+                let found = table.get_or_inherit(old, |value| inherited = Some(value));
+                found.map_or(inherited, SlotRef::release)
             })
         };
         let mut given = Vec::new();

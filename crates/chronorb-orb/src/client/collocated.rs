@@ -71,12 +71,12 @@ pub(crate) fn direct<'x, S: 'static, R>(
         propagated: request_priority(),
         thread: caller(core),
     };
-    let call = Direct {
-        call,
+    let mut call = Direct {
+        call: Some(call),
         arguments: PhantomData,
         servant: PhantomData,
     };
-    match upcall.serve(call) {
+    match upcall.serve(&mut call) {
         Ok(result) => result.map(Ok),
         Err(Unserved::Exception(exception)) => Some(Err(exception)),
         Err(Unserved::Forward(_) | Unserved::ByAnotherThread(_)) => None,
@@ -85,7 +85,8 @@ pub(crate) fn direct<'x, S: 'static, R>(
 
 /// A call of the servant itself.
 struct Direct<'x, S, F> {
-    call: F,
+    /// Taken when the servant is called.
+    call: Option<F>,
     arguments: PhantomData<&'x ()>,
     servant: PhantomData<fn(&S)>,
 }
@@ -97,12 +98,13 @@ where
 {
     type Output = Option<R>;
 
-    fn run<'c>(self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
         Self: 'c,
     {
         let servant = servant.servant_as(TypeId::of::<S>())?;
-        Some((self.call)(servant.downcast_ref::<S>()?, call, []))
+        let servant = servant.downcast_ref::<S>()?;
+        Some(self.call.take()?(servant, call, []))
     }
 }
 
@@ -139,8 +141,8 @@ fn serve(
         propagated,
         thread,
     };
-    let mut reply = ReplyWriter::new(reply, VERSION, 0, text, &[])?;
-    match upcall.serve(Dispatch::of_caller(arguments, &mut reply))? {
+    let mut reply = ReplyWriter::new(reply, VERSION, 0, text, &[]);
+    match upcall.serve(&mut Dispatch::of_caller(arguments, &mut reply))? {
         Ok(()) => {}
         Err(exception) => reply.system_exception(exception)?,
     }

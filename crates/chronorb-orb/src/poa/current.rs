@@ -1,6 +1,6 @@
 //! The request that the calling thread is serving.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use chronorb_rt::Key;
@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
 use crate::core::Core;
-use crate::object::Object as Reference;
+use crate::object::Object;
 
 /// `PortableServer::Current`: what the request that the calling thread is serving is for (CORBA
 /// 3.3, 15.3.11). Servants that have their [`Call`](crate::Call) at hand find it there too.
@@ -33,7 +33,8 @@ impl PoaCurrent {
     /// # Errors
     /// [`NoContext`].
     pub fn poa(&self) -> Result<Poa, NoContext> {
-        self.innermost(|upcall| self.poa_of(upcall))
+        self.innermost()
+            .and_then(|upcall| self.poa_of(upcall))
             .ok_or(NoContext)
     }
 
@@ -42,10 +43,12 @@ impl PoaCurrent {
     /// # Errors
     /// [`NoContext`].
     pub fn object_id(&self) -> Result<ObjectId, NoContext> {
-        let id = self.innermost(|upcall| match upcall.object.as_ref()? {
-            Object::Active(slot) => self.poa_of(upcall)?.held_id(*slot),
-            Object::Other { id, .. } => Some(id.clone()),
-        });
+        let upcall = self.innermost().ok_or(NoContext)?;
+        let id = match upcall.target {
+            Target::Active(slot) => self.poa_of(upcall).and_then(|poa| poa.held_id(slot)),
+            Target::Passing(index) => passing(index, |(id, _)| id.clone()),
+            Target::None => None,
+        };
         id.ok_or(NoContext)
     }
 
@@ -53,7 +56,7 @@ impl PoaCurrent {
     ///
     /// # Errors
     /// [`NoContext`].
-    pub fn reference(&self) -> Result<Reference, NoContext> {
+    pub fn reference(&self) -> Result<Object, NoContext> {
         let poa = self.poa()?;
         let id = self.object_id()?;
         let servant = self.servant()?;
@@ -66,83 +69,172 @@ impl PoaCurrent {
     /// # Errors
     /// [`NoContext`].
     pub fn servant(&self) -> Result<Servant, NoContext> {
-        let servant = self.innermost(|upcall| match upcall.object.as_ref()? {
-            Object::Active(slot) => self.poa_of(upcall)?.held_servant(*slot),
-            Object::Other { servant, .. } => Some(servant.clone()),
-        });
+        let upcall = self.innermost().ok_or(NoContext)?;
+        let servant = match upcall.target {
+            Target::Active(slot) => self.poa_of(upcall).and_then(|poa| poa.held_servant(slot)),
+            Target::Passing(index) => passing(index, |(_, servant)| servant.clone()),
+            Target::None => None,
+        };
         servant.ok_or(NoContext)
     }
 
-    fn poa_of(&self, upcall: &Upcall) -> Option<Poa> {
+    fn poa_of(&self, upcall: Upcall) -> Option<Poa> {
         // The request keeps it, even where its destruction has begun.
         self.core.poas.held_at(upcall.poa)
     }
 
-    fn innermost<R>(&self, f: impl FnOnce(&Upcall) -> Option<R>) -> Option<R> {
-        UPCALLS.with_borrow(|upcalls| {
-            let mut own = upcalls.iter().rev().filter(|u| u.orb == self.core.number);
-            own.find(|upcall| upcall.object.is_some()).and_then(f)
-        })
+    /// The innermost request of this ORB.
+    fn innermost(&self) -> Option<Upcall> {
+        let is_own = |upcall: &Upcall| {
+            upcall.orb == self.core.number && !matches!(upcall.target, Target::None)
+        };
+        let innermost = Some(Innermost::get()).filter(is_own);
+        innermost.or_else(|| OUTER.with_borrow(|outer| outer.iter().rev().copied().find(is_own)))
     }
 }
 
 /// A request that the thread is serving.
+#[derive(Clone, Copy)]
 struct Upcall {
+    /// The ORB's number; 0 where there is none.
     orb: u64,
     poa: Key,
-    /// Its target; `None` while a servant manager is asked for the servant, or given it back.
-    object: Option<Object>,
+    target: Target,
 }
 
-/// The target of a request.
-pub(crate) enum Object {
-    /// The one in this slot of the active object map.
+#[derive(Clone, Copy)]
+enum Target {
+    /// The object in this slot of the active object map.
     Active(Key),
-    /// One that the POA does not remember.
-    Other { id: ObjectId, servant: Servant },
+    /// One that the POA does not remember: its index in [`PASSING`].
+    Passing(usize),
+    /// A servant manager is asked for the servant, or given it back.
+    None,
 }
 
 thread_local! {
-    /// Those in progress, the innermost last.
-    static UPCALLS: RefCell<Vec<Upcall>> = const { RefCell::new(Vec::new()) };
+    /// The innermost request in progress. It is what every request writes, so it has nothing to be
+    /// dropped, and is written field by field.
+    static INNERMOST: Innermost = const {
+        Innermost {
+            orb: Cell::new(NO_UPCALL.orb),
+            poa: Cell::new(NO_UPCALL.poa),
+            target: Cell::new(NO_UPCALL.target),
+        }
+    };
+    /// Those around it, the outermost first.
+    static OUTER: RefCell<Vec<Upcall>> = const { RefCell::new(Vec::new()) };
+    /// The targets of those whose POAs do not remember them.
+    static PASSING: RefCell<Vec<(ObjectId, Servant)>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Innermost {
+    orb: Cell<u64>,
+    poa: Cell<Key>,
+    target: Cell<Target>,
+}
+
+impl Innermost {
+    #[inline]
+    fn get() -> Upcall {
+        INNERMOST.with(|innermost| Upcall {
+            orb: innermost.orb.get(),
+            poa: innermost.poa.get(),
+            target: innermost.target.get(),
+        })
+    }
+
+    #[inline]
+    fn set(upcall: Upcall) {
+        INNERMOST.with(|innermost| {
+            innermost.orb.set(upcall.orb);
+            innermost.poa.set(upcall.poa);
+            innermost.target.set(upcall.target);
+        });
+    }
 }
 
 /// While it lives, the calling thread serves a request.
-pub(crate) struct Running(());
+pub(crate) struct Running {
+    /// Whether it is within another one.
+    is_inner: bool,
+    is_passing: bool,
+}
 
 impl Running {
-    pub(crate) fn begin(core: &Core, poa: &Poa, object: Object) -> Self {
-        Self::of(core, poa, Some(object))
+    /// For an object of the active object map.
+    #[inline]
+    pub(crate) fn active(core: &Core, poa: &Poa, slot: Key) -> Self {
+        Self::begin(core, poa, Target::Active(slot))
+    }
+
+    /// For one that the POA does not remember.
+    pub(super) fn passing(poa: &Poa, id: ObjectId, servant: Servant) -> Self {
+        let index = PASSING.with_borrow_mut(|passing| {
+            passing.push((id, servant));
+            passing.len() - 1
+        });
+        let mut running = Self::begin(poa.core(), poa, Target::Passing(index));
+        running.is_passing = true;
+        running
     }
 
     /// The thread calls a servant manager. What waits for the end of requests must not be called
     /// there either.
     pub(super) fn servant_manager(poa: &Poa) -> Self {
-        Self::of(poa.core(), poa, None)
+        Self::begin(poa.core(), poa, Target::None)
     }
 
     #[inline]
-    fn of(core: &Core, poa: &Poa, object: Option<Object>) -> Self {
-        UPCALLS.with_borrow_mut(|upcalls| {
-            upcalls.push(Upcall {
-                orb: core.number,
-                poa: poa.place(),
-                object,
-            });
+    fn begin(core: &Core, poa: &Poa, target: Target) -> Self {
+        let is_inner = INNERMOST.with(|innermost| innermost.orb.get()) != NO_UPCALL.orb;
+        if is_inner {
+            OUTER.with_borrow_mut(|outer| outer.push(Innermost::get()));
+        }
+        Innermost::set(Upcall {
+            orb: core.number,
+            poa: poa.place(),
+            target,
         });
-        Self(())
+        Self {
+            is_inner,
+            is_passing: false,
+        }
     }
 }
 
 impl Drop for Running {
+    #[inline]
     fn drop(&mut self) {
-        // What is dropped may be application code, which may look here.
-        let ended = UPCALLS.with_borrow_mut(Vec::pop);
-        drop(ended);
+        if self.is_inner {
+            let outer = OUTER.with_borrow_mut(Vec::pop);
+            Innermost::set(outer.unwrap_or(NO_UPCALL));
+        } else {
+            INNERMOST.with(|innermost| innermost.orb.set(NO_UPCALL.orb));
+        }
+        if self.is_passing {
+            // What is dropped may be application code, which may look here.
+            let passed = PASSING.with_borrow_mut(Vec::pop);
+            drop(passed);
+        }
     }
 }
 
 /// Whether the calling thread serves a request of this ORB, or is in a servant manager of it.
 pub(crate) fn is_in_upcall(core: &Core) -> bool {
-    UPCALLS.with_borrow(|upcalls| upcalls.iter().any(|upcall| upcall.orb == core.number))
+    Innermost::get().orb == core.number
+        || OUTER.with_borrow(|outer| outer.iter().any(|upcall| upcall.orb == core.number))
 }
+
+fn passing<R>(index: usize, f: impl FnOnce(&(ObjectId, Servant)) -> R) -> Option<R> {
+    PASSING.with_borrow(|passing| passing.get(index).map(f))
+}
+
+const NO_UPCALL: Upcall = Upcall {
+    orb: 0,
+    poa: Key {
+        index: 0,
+        generation: 0,
+    },
+    target: Target::None,
+};

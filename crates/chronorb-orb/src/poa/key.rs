@@ -64,7 +64,8 @@ impl PoaKey<'_> {
 
 impl<'k> ObjectKey<'k> {
     /// Reads a key; `None` where it is not one of ours.
-    #[inline]
+    // What is returned through memory in parts, and read as a whole, costs more than the reading.
+    #[inline(always)]
     pub(crate) fn parse(octets: &'k [u8]) -> Option<Self> {
         let (magic, rest) = octets.split_first_chunk::<4>()?;
         match *magic {

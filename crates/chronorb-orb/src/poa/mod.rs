@@ -29,7 +29,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, HashIndex, Key, PiMutex};
 
 pub use self::current::{NoContext, PoaCurrent};
-pub(crate) use self::current::{Object as CurrentObject, Running, is_in_upcall};
+pub(crate) use self::current::{Running, is_in_upcall};
 pub use self::error::{
     ActivateError, CreatePoaError, FindPoaError, ObjectError, Refusal, ServantError,
     ServantManagerError, WaitError,

@@ -10,10 +10,11 @@ use super::in_progress::Begun;
 use super::key::Hint;
 use super::objects::ActiveRef;
 use super::{
-    ActivateError, Cookie, CurrentObject, ObjectId, Poa, Refusal, Running, SerialGuard,
-    ServantActivator, ServantError, ServantLocator, ServantManager, ServantManagerError,
+    ActivateError, Cookie, ObjectId, Poa, Refusal, Running, SerialGuard, ServantActivator,
+    ServantError, ServantLocator, ServantManager, ServantManagerError,
 };
 use crate::call::{Servant, Skeleton, bad_operation};
+use crate::core::Core;
 
 /// What can be activated: a skeleton, or one that is shared already.
 pub trait IntoServant {
@@ -85,15 +86,15 @@ impl Found<'_> {
         }
     }
 
-    /// What [`PoaCurrent`](super::PoaCurrent) tells of it.
+    /// Notes that the calling thread serves a request for it, for
+    /// [`PoaCurrent`](super::PoaCurrent).
     #[inline]
-    pub(crate) fn as_current(&self) -> CurrentObject {
+    pub(crate) fn begin(&self, core: &Core, poa: &Poa) -> Running {
         match self {
-            Self::Active(active) => CurrentObject::Active(active.key()),
-            Self::Passing(passing) => CurrentObject::Other {
-                id: passing.id.clone(),
-                servant: passing.shared().clone(),
-            },
+            Self::Active(active) => Running::active(core, poa, active.key()),
+            Self::Passing(passing) => {
+                Running::passing(poa, passing.id.clone(), passing.shared().clone())
+            }
         }
     }
 }

@@ -83,12 +83,14 @@ impl OwnPriority {
 /// Gives a thread the priority of one request, and takes it back when dropped, with whatever the
 /// servant has set meanwhile.
 pub(crate) struct PriorityGuard {
-    own: OwnPriority,
+    own: Option<Priority>,
     during: Option<Priority>,
-    /// The native priority of the request differs from the thread's own.
-    native: bool,
+    /// What the thread had before, where the request's native priority differs from it.
+    native: Option<Scheduling>,
     /// [`BEFORE`] of the upcall that this one is within.
     outer: Option<Scheduling>,
+    /// What the thread was made with.
+    made_with: Option<Scheduling>,
 }
 
 impl PriorityGuard {
@@ -96,39 +98,49 @@ impl PriorityGuard {
     #[inline]
     pub(crate) fn enter(
         core: &Core,
-        mut own: OwnPriority,
+        own: &OwnPriority,
         wanted: Option<Priority>,
     ) -> Result<Self, SystemException> {
+        let native = match wanted {
+            Some(priority) if wanted != own.priority => Self::change(core, own, priority)?,
+            _ => None,
+        };
         let during = wanted.or(own.priority);
-        let mut native = false;
-        if let Some(priority) = wanted.filter(|_| wanted != own.priority) {
-            let scheduling = core.real_time.scheduling(priority)?;
-            let present = own.scheduling.or_else(|| chronorb_rt::current().ok());
-            own.scheduling = present;
-            if Some(scheduling) != present {
-                apply(scheduling)?;
-                native = true;
-            }
-        }
         PRIORITY.set(during);
         Ok(Self {
-            own,
+            own: own.priority,
             during,
             native,
             outer: BEFORE.take(),
+            made_with: own.scheduling,
         })
+    }
+
+    /// Gives the thread the native priority of a request. Returns what it had, if that is another.
+    fn change(
+        core: &Core,
+        own: &OwnPriority,
+        priority: Priority,
+    ) -> Result<Option<Scheduling>, SystemException> {
+        let scheduling = core.real_time.scheduling(priority)?;
+        let present = own.scheduling.or_else(|| chronorb_rt::current().ok());
+        if present == Some(scheduling) {
+            return Ok(None);
+        }
+        apply(scheduling)?;
+        Ok(present)
     }
 }
 
 impl Drop for PriorityGuard {
+    #[inline]
     fn drop(&mut self) {
-        let changed = PRIORITY.replace(self.own.priority) != self.during;
+        let changed = PRIORITY.replace(self.own) != self.during;
         let before = BEFORE.replace(self.outer);
-        if (changed || self.native)
-            && let Some(scheduling) = self.own.scheduling.or(before)
-        {
+        if changed || self.native.is_some() {
             // The thread had this scheduling before, so that it is permitted.
-            let _ = set_current(scheduling);
+            let before = self.native.or(self.made_with).or(before);
+            let _ = before.map(set_current);
         }
     }
 }

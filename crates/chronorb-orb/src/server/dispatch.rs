@@ -75,8 +75,7 @@ impl Context<'_> {
             header.request_id,
             self.connection.text(message.version),
             reply_contexts,
-        )
-        .map_err(|_| End::Gone)?;
+        );
 
         let request = Request {
             core: self.core,
@@ -198,9 +197,9 @@ impl<'a> Request<'a> {
             propagated,
             thread,
         };
-        let served = upcall.serve(Dispatch {
+        let served = upcall.serve(&mut Dispatch {
             request: Some(self),
-            arguments,
+            arguments: Some(arguments),
             reply,
         });
         match served {
@@ -219,7 +218,8 @@ impl<'a> Request<'a> {
 pub(crate) struct Dispatch<'a, 'r, 'f> {
     /// Where it came from, if not from this process.
     request: Option<&'r Request<'a>>,
-    arguments: Decoder<'a>,
+    /// Taken when the servant is called.
+    arguments: Option<Decoder<'a>>,
     reply: &'r mut ReplyWriter<'f>,
 }
 
@@ -228,7 +228,7 @@ impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
     pub(crate) fn of_caller(arguments: Decoder<'a>, reply: &'r mut ReplyWriter<'f>) -> Self {
         Self {
             request: None,
-            arguments,
+            arguments: Some(arguments),
             reply,
         }
     }
@@ -237,12 +237,13 @@ impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
 impl Body for Dispatch<'_, '_, '_> {
     type Output = Result<(), SystemException>;
 
-    fn run<'c>(self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
         Self: 'c,
     {
-        let mut arguments: Decoder<'c> = self.arguments;
-        let reply = self.reply;
+        let taken: Option<Decoder<'c>> = self.arguments.take();
+        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        let reply = &mut *self.reply;
         if let Some(result) = implicit(servant, call.operation, &mut arguments, reply) {
             return result;
         }

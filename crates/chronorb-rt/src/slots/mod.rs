@@ -111,36 +111,33 @@ impl<T> Slots<T> {
     ///
     /// `None` also if 2²⁹ references to the value are in use.
     pub fn get(&self, key: Key) -> Option<SlotRef<'_, T>> {
-        self.get_or_inherit(key).ok()
+        self.get_or_inherit(key, drop)
     }
 
     /// As [`get`](Self::get), for tables whose values must not just be dropped.
     ///
-    /// # Errors
-    /// The value of `key` is not there. If it was replaced by another one during the call, then the
-    /// call may have been the last use of that one; in this rare case the caller gets it.
-    pub fn get_or_inherit(&self, key: Key) -> Result<SlotRef<'_, T>, Option<T>> {
-        self.enter(key.index, Some(key.generation), LIVE)
+    /// If the value of `key` was replaced by another one during the call, then the call may have
+    /// been the last use of that one; in this rare case `heir` gets it.
+    #[inline]
+    pub fn get_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
+        self.enter(key.index, Some(key.generation), LIVE, heir)
     }
 
     /// The value that is now in the slot of this index, whatever its generation. Wait-free.
     pub fn get_at(&self, index: u32) -> Option<(Key, SlotRef<'_, T>)> {
-        let reference = self.enter(index, None, LIVE).ok()?;
-        Some((reference.key, reference))
+        let reference = self.enter(index, None, LIVE, drop)?;
+        Some((reference.key(), reference))
     }
 
     /// As [`get`](Self::get), but finds the value also if it is removed and still in use: for
     /// callers who use it already.
     pub fn get_held(&self, key: Key) -> Option<SlotRef<'_, T>> {
-        self.get_held_or_inherit(key).ok()
+        self.get_held_or_inherit(key, drop)
     }
 
-    /// As [`get_held`](Self::get_held), for tables whose values must not just be dropped.
-    ///
-    /// # Errors
-    /// As [`get_or_inherit`](Self::get_or_inherit).
-    pub fn get_held_or_inherit(&self, key: Key) -> Result<SlotRef<'_, T>, Option<T>> {
-        self.enter(key.index, Some(key.generation), LIVE | DYING)
+    /// As [`get_held`](Self::get_held), with an heir as in [`get_or_inherit`](Self::get_or_inherit).
+    pub fn get_held_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
+        self.enter(key.index, Some(key.generation), LIVE | DYING, heir)
     }
 
     /// Removes the value of `key`: [`get`](Self::get) does not find it from now on.
@@ -262,48 +259,43 @@ impl<T> Slots<T> {
     }
 
     /// Counts a reader in, if the slot is in one of the states `wanted` and has the generation, or
-    /// any.
-    ///
-    /// # Errors
-    /// A value of another generation, which the call was the last to use.
+    /// any. `heir` gets a value of another generation, which the call was the last to use.
     #[inline]
     fn enter(
         &self,
         index: u32,
         wanted_generation: Option<u32>,
         wanted: u64,
-    ) -> Result<SlotRef<'_, T>, Option<T>> {
+        heir: impl FnOnce(T),
+    ) -> Option<SlotRef<'_, T>> {
         let reading = epoch::enter();
-        let slot = self.slot(index, &reading).ok_or(None)?;
+        let slot = self.slot(index, &reading)?;
         let is_wanted = |state| wanted_generation.is_none_or(|wanted| wanted == generation(state));
         let seen = slot.state.load(Ordering::Acquire);
         if seen & wanted == 0 || !is_wanted(seen) || seen & READERS >= MANY {
-            return Err(None);
+            return None;
         }
         let before = slot.state.fetch_add(READER, Ordering::Acquire);
         if before & (LIVE | DYING) == 0 {
             // The value has gone meanwhile. The counter means nothing until the next one comes,
             // and starts from zero then.
-            return Err(None);
+            return None;
         }
         // Also a value that has been removed since it was seen is in place, as long as it is dying.
         let reference = SlotRef {
             slots: self,
             slot: NonNull::from(slot),
-            key: Key {
-                index,
-                generation: generation(before),
-            },
         };
-        match is_wanted(before) {
-            true => Ok(reference),
-            false => Err(reference.release()),
+        if is_wanted(before) {
+            return Some(reference);
         }
+        reference.release().map(heir);
+        None
     }
 
     /// Counts a reader out. Returns the value if it is removed and the reader was the last.
     #[inline]
-    fn leave(&self, index: u32, slot: NonNull<Slot<T>>) -> Option<T> {
+    fn leave(&self, slot: NonNull<Slot<T>>) -> Option<T> {
         // SAFETY: the reader holds the slot, until it is counted out.
         let state = unsafe { &slot.as_ref().state };
         let seen = state.load(Ordering::Relaxed);
@@ -316,16 +308,17 @@ impl<T> Slots<T> {
         {
             return None;
         }
-        self.leave_disturbed(index, slot)
+        self.leave_disturbed(slot)
     }
 
     /// As [`leave`](Self::leave), where others come and go, or the value is removed.
     #[cold]
-    fn leave_disturbed(&self, index: u32, slot: NonNull<Slot<T>>) -> Option<T> {
+    fn leave_disturbed(&self, slot: NonNull<Slot<T>>) -> Option<T> {
         // As soon as the reader is counted out, others may empty the slot and then the chunk.
         let reading = epoch::enter();
         // SAFETY: the reader holds the slot, and its own entry holds the memory from then on.
         let slot = unsafe { slot.as_ref() };
+        let index = slot.index.load(Ordering::Relaxed);
         let state = slot.state.fetch_sub(READER, Ordering::AcqRel) - READER;
         let value = slot.take_if_unused(state)?;
         self.put_back(index, &mut self.writers.lock(), &reading);
@@ -380,6 +373,8 @@ impl<T> Slots<T> {
             let next = slot.next_free.load(Ordering::Relaxed);
             counts.free.store(next, Ordering::Relaxed);
         }
+        slot.index
+            .store(first_index(chunk) + offset, Ordering::Relaxed);
         let state = slot.state.load(Ordering::Relaxed);
         let spent = self.spent[chunk].load(Ordering::Relaxed);
         let key = Key {
@@ -498,7 +493,6 @@ impl<T> fmt::Debug for Slots<T> {
 pub struct SlotRef<'a, T> {
     slots: &'a Slots<T>,
     slot: NonNull<Slot<T>>,
-    key: Key,
 }
 
 // SAFETY: it is a reference to a `T`, and who drops the last one gets the value.
@@ -509,32 +503,43 @@ unsafe impl<T: Send + Sync> Sync for SlotRef<'_, T> {}
 impl<T> SlotRef<'_, T> {
     /// The key of the value.
     pub fn key(&self) -> Key {
-        self.key
+        let slot = self.slot();
+        Key {
+            index: slot.index.load(Ordering::Relaxed),
+            generation: generation(slot.state.load(Ordering::Relaxed)),
+        }
     }
 
     /// Lets go of the value. Returns it if it was removed and this was its last use.
+    #[inline]
     pub fn release(self) -> Option<T> {
         let this = ManuallyDrop::new(self);
-        this.slots.leave(this.key.index, this.slot)
+        this.slots.leave(this.slot)
+    }
+
+    #[inline]
+    fn slot(&self) -> &Slot<T> {
+        // SAFETY: the slot stays in its memory until the reader is counted out.
+        unsafe { self.slot.as_ref() }
     }
 }
 
 impl<T> Deref for SlotRef<'_, T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
+        let value = &self.slot().value;
         // SAFETY: the slot had its value when this reader was counted in, and the value stays
-        // there untouched, and the slot in its memory, until the reader is counted out.
-        unsafe {
-            let slot = self.slot.as_ref();
-            slot.value.with(|value| (*value).assume_init_ref())
-        }
+        // there untouched until the reader is counted out.
+        value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 }
 
 impl<T> Drop for SlotRef<'_, T> {
+    #[inline]
     fn drop(&mut self) {
-        drop(self.slots.leave(self.key.index, self.slot));
+        drop(self.slots.leave(self.slot));
     }
 }
 

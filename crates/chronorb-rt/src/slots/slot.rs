@@ -15,6 +15,8 @@ pub(super) struct Slot<T> {
     pub(super) value: UnsafeCell<MaybeUninit<T>>,
     /// The next free slot of the chunk, counted from 1, or [`NONE`]. Belongs to the lock.
     pub(super) next_free: AtomicU32,
+    /// Its place in the table, from when it is first used.
+    pub(super) index: AtomicU32,
 }
 
 // SAFETY: readers on several threads share `&T`, and any of them may be the one who gets it. Who
@@ -30,6 +32,7 @@ unsafe impl<T> Zeroed for Slot<T> {
             state: AtomicU64::new(0),
             value: UnsafeCell::new(MaybeUninit::uninit()),
             next_free: AtomicU32::new(NONE),
+            index: AtomicU32::new(0),
         }
     }
 
