@@ -108,7 +108,7 @@ minors! {
     Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
     NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
     Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
-    ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together";
+    ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together, or too many";
     ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";

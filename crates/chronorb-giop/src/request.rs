@@ -85,21 +85,31 @@ impl<'a> RequestHeader<'a> {
     // all the reading.
     #[inline(always)]
     pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
-        if version < Version::V1_2 {
-            return Self::decode_old(d, version);
+        let is_old = version < Version::V1_2;
+        let mut contexts: &[ServiceContext<'_>] = &[];
+        if is_old {
+            contexts = d.read_seq()?;
         }
         let request_id = d.read_u32()?;
-        // Together with what is reserved after them.
-        let [flags, _, _, _] = *d.read_array_ref::<u8, 4>()?;
-        let response = match flags & 3 {
-            0 => ResponseFlags::None,
-            1 => ResponseFlags::SyncWithServer,
-            _ => ResponseFlags::SyncWithTarget,
+        let response = if is_old {
+            Self::decode_old_flags(d, version)?
+        } else {
+            // Together with what is reserved after them.
+            let [flags, _, _, _] = *d.read_array_ref::<u8, 4>()?;
+            match flags & 3 {
+                0 => ResponseFlags::None,
+                1 => ResponseFlags::SyncWithServer,
+                _ => ResponseFlags::SyncWithTarget,
+            }
         };
         let target = Target::decode(d, version)?;
         let operation = decode_operation(d)?;
-        let contexts = d.read_seq()?;
-        align_body(d)?;
+        if is_old {
+            let _principal = d.read_octet_seq()?;
+        } else {
+            contexts = d.read_seq()?;
+            align_body(d)?;
+        }
         Ok(Self {
             request_id,
             response,
@@ -110,9 +120,7 @@ impl<'a> RequestHeader<'a> {
     }
 
     #[cold]
-    fn decode_old(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
-        let contexts = d.read_seq()?;
-        let request_id = d.read_u32()?;
+    fn decode_old_flags(d: &mut Decoder<'_>, version: Version) -> Result<ResponseFlags, CdrError> {
         let response = if d.read_bool()? {
             ResponseFlags::SyncWithTarget
         } else {
@@ -121,16 +129,7 @@ impl<'a> RequestHeader<'a> {
         if version == Version::V1_1 {
             d.read_octets(3)?;
         }
-        let target = Target::decode(d, version)?;
-        let operation = decode_operation(d)?;
-        let _principal = d.read_octet_seq()?;
-        Ok(Self {
-            request_id,
-            response,
-            target,
-            operation,
-            contexts,
-        })
+        Ok(response)
     }
 }
 

@@ -85,30 +85,25 @@ impl<'a> Target<'a> {
         } else {
             AddressingDisposition::decode(d)?
         };
-        if disposition == AddressingDisposition::Key {
-            return Ok(Self::Key(d.read_octet_seq()?));
-        }
-        Self::decode_long(d, disposition)
-    }
-
-    /// Reads a target that is named by more than a key.
-    #[cold]
-    fn decode_long(
-        d: &mut Decoder<'a>,
-        disposition: AddressingDisposition,
-    ) -> Result<Self, CdrError> {
         Ok(match disposition {
             AddressingDisposition::Key => Self::Key(d.read_octet_seq()?),
-            AddressingDisposition::Profile => Self::Profile(Cdr::decode(d)?),
+            AddressingDisposition::Profile => Self::Profile(TaggedProfileView {
+                tag: d.read_u32()?,
+                data: d.read_octet_seq()?,
+            }),
             AddressingDisposition::Reference => Self::Reference {
                 index: d.read_u32()?,
-                ior: {
-                    let ior = Ior::decode(d)?;
-                    d.arena().keep(ior)
-                },
+                ior: decode_kept(d)?,
             },
         })
     }
+}
+
+/// Reads a reference into the arena.
+#[cold]
+fn decode_kept<'a>(d: &mut Decoder<'a>) -> Result<&'a Ior, CdrError> {
+    let ior = Ior::decode(d)?;
+    Ok(d.arena().keep(ior))
 }
 
 impl AddressingDisposition {

@@ -60,7 +60,7 @@ impl Core {
             poas: PoaTable::new(config.poa_demultiplexing),
             managers: Managers::default(),
             next_object: AtomicU64::new(0),
-            main: MainThread::new(config.max_main_thread_requests),
+            main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             resolver: Resolver::new(&config),
             state: Gate::new(RUNNING),
             config,

@@ -79,7 +79,7 @@ impl<T: Named> Directory<T> {
                 if let Some(key) = slot
                     && let Some(guessed) = self.at(key, orphans)
                 {
-                    if guessed.name() == name {
+                    if is_same(guessed.name(), name) {
                         return Some(guessed);
                     }
                     guessed.release().map(orphans);
@@ -167,11 +167,20 @@ impl<T: Named> Directory<T> {
 
     fn named_at(&self, index: u32, name: &[u8], orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
         let entry = self.at_index(index)?;
-        if entry.name() == name {
+        if is_same(entry.name(), name) {
             return Some(entry);
         }
         entry.release().map(orphans);
         None
+    }
+}
+
+/// Whether two names are the same. Most are slots, of eight octets.
+#[inline]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    match (<&[u8; 8]>::try_from(a), <&[u8; 8]>::try_from(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
     }
 }
 

@@ -65,7 +65,9 @@ impl Scope {
             /// Those that are not in use.
             static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
         }
-        let spare = SCOPES.with_borrow_mut(Vec::pop);
+        // A thread that is ending has none left, and keeps none.
+        let spare = SCOPES.try_with(|scopes| scopes.borrow_mut().pop());
+        let spare = spare.ok().flatten();
         let mut scope = spare.unwrap_or_else(|| Self {
             of_thread: true,
             ..Self::new(0)
@@ -74,7 +76,12 @@ impl Scope {
         scope.arena.reset();
         // A thread that is not calling holds no ORB.
         scope.core = None;
-        SCOPES.with_borrow_mut(|scopes| scopes.push(scope));
+        let _ = SCOPES.try_with(|scopes| {
+            let mut scopes = scopes.borrow_mut();
+            if scopes.len() < KEPT_SCOPES {
+                scopes.push(scope);
+            }
+        });
         result
     }
 
@@ -152,6 +159,8 @@ pub(crate) fn text_within() -> TextForm {
     Version::V1_2.text(CharSet::Utf8)
 }
 
+/// For so many calls, each within the other, a thread keeps what they need.
+const KEPT_SCOPES: usize = 4;
 const FRAME_CAPACITY: usize = 8 << 10;
 /// What no configuration goes beyond; an ORB's own limit is checked message by message.
 const FRAME_LIMIT: usize = 1 << 30;

@@ -8,19 +8,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, CharSet};
+use chronorb_cdr::{Arena, CharSet, Decoder};
 use chronorb_giop::{
     HEADER_LEN, MessageHeader, MessageType, RequestHeader, ResponseFlags, SystemException,
     SystemExceptionKind, Version, encode_request, finish_message, minor, start_message,
 };
 
-use crate::call::ReplyWriter;
+use crate::call::{Call, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
 use crate::poa::{ObjectKey, Poa};
 use crate::rtcorba::OwnPriority;
-use crate::server::Dispatch;
-use crate::upcall::{Role, Thread, Upcall};
+use crate::upcall::{Body, Role, Thread, Upcall};
 
 pub use chronorb_cdr::Frame;
 
@@ -122,36 +121,62 @@ impl Stages {
         poa.find(target.key.hint, target.key.id).is_some()
     }
 
-    /// Serves a request, from the octets of its message to the complete reply. Whether a servant
-    /// was called, and had no exception.
+    /// Takes a request from the octets of its message to the skeleton of its servant, and lets go
+    /// of everything again. Whether the skeleton was called, and had no exception.
+    ///
+    /// As a lane's thread does it (`server::dispatch`), but for what needs a connection and for
+    /// the reply, whose header is written after the servant has answered.
     #[inline(never)]
     pub fn serve(&mut self, message: &mut Frame) -> bool {
         self.arena.reset();
-        self.try_serve(message).is_some()
-    }
-
-    /// As a lane's thread does it (`server::dispatch`), but for what needs a connection.
-    fn try_serve(&mut self, message: &mut Frame) -> Option<()> {
-        let message_header = MessageHeader::parse(message.as_slice()).ok()?;
+        let Ok(message_header) = MessageHeader::parse(message.as_slice()) else {
+            return false;
+        };
         let version = message_header.version;
         let text = version.text(CharSet::Utf8);
         let body = message.decoder(HEADER_LEN, message_header.endian, &self.arena);
         let mut body = body.with_host(Some(&self.core)).with_text(text);
-        let header = RequestHeader::decode(&mut body, version).ok()?;
+        let Ok(header) = RequestHeader::decode(&mut body, version) else {
+            return false;
+        };
+        let Some(key) = header.target.key() else {
+            return false;
+        };
         let mut reply = ReplyWriter::new(&mut self.reply, version, header.request_id, text, &[]);
         let upcall = Upcall {
             core: &self.core,
             arena: &self.arena,
-            key: header.target.key()?,
+            key,
             operation: header.operation,
             response_expected: header.response != ResponseFlags::None,
             contexts: header.contexts,
             propagated: None,
             thread: self.thread,
         };
-        let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
-        reply.finish();
-        served.ok()?.ok()
+        let served = upcall.serve(&mut Arrival {
+            arguments: Some(body),
+            reply: &mut reply,
+        });
+        matches!(served, Ok(Ok(())))
+    }
+}
+
+/// The arrival at a skeleton.
+struct Arrival<'a, 'r, 'f> {
+    arguments: Option<Decoder<'a>>,
+    reply: &'r mut ReplyWriter<'f>,
+}
+
+impl Body for Arrival<'_, '_, '_> {
+    type Output = Result<(), SystemException>;
+
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    where
+        Self: 'c,
+    {
+        let taken: Option<Decoder<'c>> = self.arguments.take();
+        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        servant.dispatch(call, call.operation, &mut arguments, self.reply)
     }
 }
 

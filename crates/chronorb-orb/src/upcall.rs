@@ -90,7 +90,9 @@ impl<E: Into<Refusal>> From<E> for Unserved {
 impl Upcall<'_> {
     /// Finds the servant and runs `body` with it, at the request's priority.
     pub(crate) fn serve<B: Body>(&self, body: &mut B) -> Result<B::Output, Unserved> {
-        let key = ObjectKey::parse(self.key).ok_or(NO_SUCH_ADAPTER)?;
+        let Some(key) = ObjectKey::parse(self.key) else {
+            return Err(NO_SUCH_ADAPTER.into());
+        };
         let mut reading = epoch::enter();
         let poa = match self.core.poas.find(self.core.incarnation, &key) {
             Some(poa) if poa.is_open() => poa,
@@ -155,6 +157,7 @@ impl Upcall<'_> {
         }
     }
 
+    #[inline]
     fn may_serve(&self, poa: &Poa, priority: Option<Priority>) -> bool {
         match self.thread.role {
             Role::Main => true,

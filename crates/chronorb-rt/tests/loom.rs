@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
-use chronorb_rt::{SlotRef, Baton, Full, HashIndex, Key, Released, Removed, Slots, epoch};
+use chronorb_rt::{Baton, Full, HashIndex, Key, Released, Removed, SlotRef, Slots, epoch};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 

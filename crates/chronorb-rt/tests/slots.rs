@@ -95,9 +95,11 @@ fn every_removed_value_is_given_out_once() {
                             index: packed as u32,
                             generation: (packed >> 32) as u32,
                         };
-                        given += match table.get_or_inherit(key) {
-                            Ok(found) => usize::from(found.release().is_some()),
-                            Err(inherited) => usize::from(inherited.is_some()),
+                        let mut inherited = None;
+                        let found = table.get_or_inherit(key, |value| inherited = Some(value));
+                        given += match found {
+                            Some(found) => usize::from(found.release().is_some()),
+                            None => usize::from(inherited.is_some()),
                         };
                     }
                     given

@@ -67,7 +67,7 @@ fn whole_way(outcome: &Outcome) -> Claim {
     );
     let row = outcome.row(Stage::Total, "active", WHOLE_WAY_ENTRIES);
     judge(claim, row, |row| {
-        let detail = format!("{:.1} ns, from octets to a reply's header", row.p50_ns);
+        let detail = format!("{:.1} ns, from octets to skeleton and back", row.p50_ns);
         (row.p50_ns < WHOLE_WAY_NS, detail)
     })
 }

@@ -17,7 +17,7 @@ pub enum Stage {
     Servant,
     /// From the name of an operation to its number.
     Operation,
-    /// From the octets of a message to the skeleton, and back to a reply.
+    /// From the octets of a message to the skeleton, and back out of it.
     Total,
 }
 
@@ -66,7 +66,7 @@ impl Stage {
             Self::Poa => "Finding the POA",
             Self::Servant => "Finding the servant",
             Self::Operation => "Finding the operation",
-            Self::Total => "The whole way, from octets to skeleton and back to a reply",
+            Self::Total => "The whole way, from octets to skeleton",
         }
     }
 

@@ -155,8 +155,8 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             plan.rounds
         ),
         "The whole way is everything that a lane's thread does from the octets of a message on: header, \
-         key, POA, its manager, priority, servant, Current, the skeleton's look-up of the operation, and \
-         the reply's header. What needs a connection (code sets, the reply's way out) is left out."
+         key, POA, its manager, priority, servant, Current, and the skeleton's look-up of the operation; and \
+         letting go of all that. What needs a connection (code sets) and the reply are left out."
             .to_owned(),
         cache(outcome),
     ];

@@ -54,6 +54,10 @@ thread_local! {
 
 /// The binding of an object at this thread's priority; connects where there is none yet.
 pub(super) fn bind(object: &Object, deadline: Deadline) -> Result<Rc<Binding>, SystemException> {
+    if BINDINGS.try_with(|_| ()).is_err() {
+        // The thread is ending, and has let go of its connections already.
+        return Err(NO_USABLE_PROFILE);
+    }
     let key = (object.number(), request_priority());
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     match present {
@@ -200,6 +204,9 @@ pub(super) fn forget_orb(number: u64) {
 }
 
 fn forget_where(gone: impl Fn(&ClientConnection) -> bool) {
+    if BINDINGS.try_with(|_| ()).is_err() {
+        return;
+    }
     let forgotten = BINDINGS.with_borrow_mut(|all| {
         let bindings: Vec<_> = all
             .bindings

@@ -60,6 +60,8 @@ pub(crate) fn direct<'x, S: 'static, R>(
     operation: &Operation,
     call: impl for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
 ) -> Option<Result<R, SystemException>> {
+    // Without the ORB a marshalled call says so.
+    core.check_running().ok()?;
     scope.begin(core);
     let upcall = Upcall {
         core,

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Key, Removed};
@@ -69,7 +68,7 @@ impl Poa {
     }
 
     /// Ends an object: no request comes in any more. Requests in progress are finished; after the
-    /// last, the servant is given back to the [`ServantActivator`](super::ServantActivator), or dropped.
+    /// last, the servant is given back to the [`ServantActivator`], or dropped.
     ///
     /// # Errors
     /// [`ObjectError::ObjectNotActive`]; [`ObjectError::WrongPolicy`] where servants are not
@@ -228,7 +227,7 @@ impl Poa {
         self.check_alive()?;
         self.pool()?;
         let objects = &self.inner.objects;
-        let identity = self.knows_servants().then(|| servant.identity());
+        let identity = servant.identity();
         let _writing = self.inner.writing.lock();
         // Under the lock that the destruction takes after it has marked the POA.
         self.check_alive()?;
@@ -237,10 +236,7 @@ impl Poa {
         {
             return Err(ActivateError::ObjectAlreadyActive);
         }
-        if let Some(identity) = identity
-            && self.policies().is_unique()
-            && self.find_servant(identity).is_some()
-        {
+        if self.find_servant(identity).is_some() {
             return Err(ActivateError::ServantAlreadyActive);
         }
         let named = id.is_some();
@@ -251,11 +247,7 @@ impl Poa {
         let key = objects.insert(named, make).map_err(|_| {
             SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_OBJECTS)
         })?;
-        if let Some(identity) = identity {
-            self.inner
-                .servants
-                .insert(hash_of_identity(identity), key.index);
-        }
+        self.inner.servants.add(identity, key.index);
         // It cannot be removed while the lock is held.
         let internal = SystemException::no(SystemExceptionKind::Internal, 0);
         self.held(key).ok_or(ActivateError::System(internal))
@@ -278,10 +270,8 @@ impl Poa {
     /// Takes an object out; the caller holds the lock.
     fn take_out(&self, key: Key) -> Removed<Active> {
         if let Some(active) = self.held(key) {
-            if self.knows_servants() {
-                let hash = hash_of_identity(active.servant.identity());
-                self.inner.servants.remove(hash, key.index);
-            }
+            let identity = active.servant.identity();
+            self.inner.servants.remove(identity, key.index);
             if self.activator_of_servants().is_some() {
                 self.inner.changing.mark(&active.id);
             }
@@ -291,7 +281,12 @@ impl Poa {
 
     /// Takes all objects out.
     pub(super) fn deactivate_all(&self) {
-        for index in 0..self.inner.objects.bound() {
+        let bound = {
+            // Whoever was activating when the end began has come to an end with it.
+            let _writing = self.inner.writing.lock();
+            self.inner.objects.bound()
+        };
+        for index in 0..bound {
             let removed = {
                 let _writing = self.inner.writing.lock();
                 let active = self.inner.objects.at_index(index);
@@ -317,28 +312,29 @@ impl Poa {
     #[cold]
     pub(super) fn give_back(&self, active: Active) {
         let Some(activator) = self.activator_of_servants() else {
-            // A servant that panics as it is dropped has no request to spoil.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(active)));
+            self.let_go(active);
             return;
         };
+        let poa = self.clone();
+        let give_back = move || poa.etherealize(&*activator, active);
         if self.thread_model() == ThreadModel::MainThread {
-            let poa = self.clone();
-            let give_back = move || poa.etherealize(&*activator, active);
             self.core().main.entrust(give_back);
         } else {
-            self.etherealize(&*activator, active);
+            self.take_turn(give_back);
         }
     }
 
     fn etherealize(&self, activator: &dyn ServantActivator, active: Active) {
         let Active { servant, id } = active;
-        let remaining = self.find_servant(servant.identity()).is_some();
         let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);
+        let _priority = self.keep_priority();
+        let _running = Running::servant_manager(self);
         // Who panics has had its servant back.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             if etherealizes {
-                let _serial = self.enter_however_long();
-                let _running = Running::servant_manager(self);
+                let identity = servant.identity();
+                let remaining =
+                    self.inner.servants.has(identity) || self.find_servant(identity).is_some();
                 activator.etherealize(&id, self, servant, self.is_ending(), remaining);
             } else {
                 drop(servant);
@@ -347,27 +343,20 @@ impl Poa {
         self.inner.changing.unmark(&id);
     }
 
-    fn enter_however_long(&self) -> Option<super::SerialGuard<'_>> {
-        loop {
-            if let Ok(entered) = self.enter(Duration::from_secs(1)) {
-                return entered;
-            }
-        }
+    /// Drops what the application gave, when nothing uses it any more. That runs code of the
+    /// application, which must not wait for the end of what is in progress here, and has no
+    /// request to spoil where it panics.
+    pub(super) fn let_go<T>(&self, given: T) {
+        let _running = Running::servant_manager(self);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(given)));
     }
 
-    /// Whether the map can be asked for servants.
-    fn knows_servants(&self) -> bool {
-        self.policies().is_unique() || self.policies().uses_servant_manager()
-    }
-
-    /// An object that this servant is.
+    /// The object of a servant that can be only one.
     fn find_servant(&self, identity: usize) -> Option<ActiveRef<'_>> {
-        self.inner
-            .servants
-            .find(hash_of_identity(identity), |index| {
-                let active = self.in_use(self.inner.objects.at_index(index)?);
-                (active.servant.identity() == identity).then_some(active)
-            })
+        self.inner.servants.find(identity, |index| {
+            let active = self.in_use(self.inner.objects.at_index(index)?);
+            (active.servant.identity() == identity).then_some(active)
+        })
     }
 
     fn activator_of_servants(&self) -> Option<Arc<dyn ServantActivator>> {
@@ -376,10 +365,6 @@ impl Poa {
             _ => None,
         }
     }
-}
-
-fn hash_of_identity(identity: usize) -> u32 {
-    hash_of(&identity.to_ne_bytes())
 }
 
 const DISCARDED: SystemException =

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::thread::LocalKey;
 
 use chronorb_rt::Key;
 use thiserror::Error;
@@ -89,7 +90,7 @@ impl PoaCurrent {
             upcall.orb == self.core.number && !matches!(upcall.target, Target::None)
         };
         let innermost = Some(Innermost::get()).filter(is_own);
-        innermost.or_else(|| OUTER.with_borrow(|outer| outer.iter().rev().copied().find(is_own)))
+        innermost.or_else(|| with(&OUTER, |outer| outer.iter().rev().copied().find(is_own))?)
     }
 }
 
@@ -170,12 +171,13 @@ impl Running {
 
     /// For one that the POA does not remember.
     pub(super) fn passing(poa: &Poa, id: ObjectId, servant: Servant) -> Self {
-        let index = PASSING.with_borrow_mut(|passing| {
+        let index = with(&PASSING, |passing| {
             passing.push((id, servant));
             passing.len() - 1
         });
-        let mut running = Self::begin(poa.core(), poa, Target::Passing(index));
-        running.is_passing = true;
+        let target = index.map_or(Target::None, Target::Passing);
+        let mut running = Self::begin(poa.core(), poa, target);
+        running.is_passing = index.is_some();
         running
     }
 
@@ -189,7 +191,7 @@ impl Running {
     fn begin(core: &Core, poa: &Poa, target: Target) -> Self {
         let is_inner = INNERMOST.with(|innermost| innermost.orb.get()) != NO_UPCALL.orb;
         if is_inner {
-            OUTER.with_borrow_mut(|outer| outer.push(Innermost::get()));
+            with(&OUTER, |outer| outer.push(Innermost::get()));
         }
         Innermost::set(Upcall {
             orb: core.number,
@@ -207,14 +209,14 @@ impl Drop for Running {
     #[inline]
     fn drop(&mut self) {
         if self.is_inner {
-            let outer = OUTER.with_borrow_mut(Vec::pop);
+            let outer = with(&OUTER, Vec::pop).flatten();
             Innermost::set(outer.unwrap_or(NO_UPCALL));
         } else {
             INNERMOST.with(|innermost| innermost.orb.set(NO_UPCALL.orb));
         }
         if self.is_passing {
             // What is dropped may be application code, which may look here.
-            let passed = PASSING.with_borrow_mut(Vec::pop);
+            let passed = with(&PASSING, Vec::pop);
             drop(passed);
         }
     }
@@ -222,12 +224,21 @@ impl Drop for Running {
 
 /// Whether the calling thread serves a request of this ORB, or is in a servant manager of it.
 pub(crate) fn is_in_upcall(core: &Core) -> bool {
-    Innermost::get().orb == core.number
-        || OUTER.with_borrow(|outer| outer.iter().any(|upcall| upcall.orb == core.number))
+    let is_own = |upcall: &Upcall| upcall.orb == core.number;
+    is_own(&Innermost::get()) || with(&OUTER, |outer| outer.iter().any(is_own)).unwrap_or_default()
 }
 
 fn passing<R>(index: usize, f: impl FnOnce(&(ObjectId, Servant)) -> R) -> Option<R> {
-    PASSING.with_borrow(|passing| passing.get(index).map(f))
+    with(&PASSING, |passing| passing.get(index).map(f))?
+}
+
+/// Uses a list of the calling thread, unless that has dropped it: what other thread-local values
+/// do as they are dropped may be calls.
+fn with<T, R>(
+    list: &'static LocalKey<RefCell<Vec<T>>>,
+    f: impl FnOnce(&mut Vec<T>) -> R,
+) -> Option<R> {
+    list.try_with(|list| f(&mut list.borrow_mut())).ok()
 }
 
 const NO_UPCALL: Upcall = Upcall {

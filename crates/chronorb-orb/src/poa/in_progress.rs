@@ -8,11 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-/// The keys of what is in progress, each with the thread that is at it.
+/// The keys of what is in progress.
 pub(super) struct InProgress<K> {
-    keys: PiMutex<HashMap<K, u64>>,
+    keys: PiMutex<HashMap<K, Progress>>,
     /// Counts what has come to an end.
     ended: Gate,
+}
+
+#[derive(Clone, Copy)]
+struct Progress {
+    /// The thread that is at it, or [`NOBODY`].
+    thread: u64,
+    /// How often it is marked.
+    marks: u32,
 }
 
 /// What an attempt to begin came to.
@@ -42,10 +50,11 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
                 let mut keys = self.keys.lock();
                 match keys.get(key) {
                     None => {
-                        keys.insert(key.clone(), this_thread());
+                        let thread = this_thread();
+                        keys.insert(key.clone(), Progress { thread, marks: 0 });
                         return Begun::Now;
                     }
-                    Some(thread) if *thread == this_thread() => return Begun::Already,
+                    Some(progress) if progress.thread == this_thread() => return Begun::Already,
                     Some(_) => {}
                 }
             }
@@ -56,9 +65,19 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         }
     }
 
-    /// Begins at once, on behalf of whichever thread will end it.
+    /// Lets nobody begin until somebody unmarks it; a thread that is at it goes on.
     pub(super) fn mark(&self, key: &K) {
-        self.keys.lock().insert(key.clone(), NOBODY);
+        let none = Progress {
+            thread: NOBODY,
+            marks: 0,
+        };
+        self.keys.lock().entry(key.clone()).or_insert(none).marks += 1;
+    }
+
+    /// Whether it was marked, and not unmarked yet.
+    pub(super) fn is_marked(&self, key: &K) -> bool {
+        let keys = self.keys.lock();
+        keys.get(key).is_some_and(|progress| progress.marks > 0)
     }
 
     /// Whether nobody is at anything.
@@ -76,17 +95,27 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
 
     /// Ends what the calling thread began; what was marked meanwhile stays so.
     pub(super) fn end(&self, key: &K) {
-        self.end_of(key, this_thread());
+        self.change(key, |progress| {
+            if progress.thread == this_thread() {
+                progress.thread = NOBODY;
+            }
+        });
     }
 
     /// Ends what was marked.
     pub(super) fn unmark(&self, key: &K) {
-        self.end_of(key, NOBODY);
+        self.change(key, |progress| {
+            progress.marks = progress.marks.saturating_sub(1)
+        });
     }
 
-    fn end_of(&self, key: &K, thread: u64) {
+    fn change(&self, key: &K, change: impl FnOnce(&mut Progress)) {
         let mut keys = self.keys.lock();
-        if keys.get(key) != Some(&thread) {
+        let Some(progress) = keys.get_mut(key) else {
+            return;
+        };
+        change(progress);
+        if progress.thread != NOBODY || progress.marks > 0 {
             return;
         }
         keys.remove(key);
@@ -148,9 +177,24 @@ mod tests {
         let now = Deadline::after(Duration::ZERO);
         assert_eq!(changing.begin(&"a", now), Begun::Now);
         changing.mark(&"a");
+        assert_eq!(changing.begin(&"a", now), Begun::Already);
+        assert!(changing.is_marked(&"a"));
         changing.end(&"a");
         assert_eq!(changing.begin(&"a", now), Begun::TimedOut);
         changing.unmark(&"a");
         assert_eq!(changing.begin(&"a", now), Begun::Now);
+    }
+
+    #[test]
+    fn the_end_of_a_mark_lets_nobody_in_beside_who_has_begun() {
+        let changing = InProgress::new();
+        let now = Deadline::after(Duration::ZERO);
+        assert_eq!(changing.begin(&"a", now), Begun::Now);
+        changing.mark(&"a");
+        changing.unmark(&"a");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| changing.begin(&"a", now)).join();
+            assert_eq!(other.expect("no panic"), Begun::TimedOut);
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! Letting requests in, and the end of a POA.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ impl Poa {
     /// others come in: they are answered with `TRANSIENT` (OMG minor 4) until the end is complete,
     /// and with `OBJECT_NOT_EXIST` after it. With `etherealize_objects` servants are given back to
     /// the [`ServantActivator`](super::ServantActivator), if there is one; else they are dropped.
-    /// With `wait_for_completion` all this has happened when this returns.
+    /// With `wait_for_completion` all this has happened when this returns, but for servants that the
+    /// main thread has to give back: it does so when it next looks.
     ///
     /// # Errors
     /// [`WaitError`] where a servant of the same ORB waits. Nothing was done then.
@@ -92,7 +94,8 @@ impl Poa {
     }
 
     fn complete_destruction(&self) {
-        self.deactivate_all();
+        // Whoever waits for the end must see it, whatever the application's code does.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.deactivate_all()));
         self.forget_application();
         self.manager().remove(self.place());
         // The name is free when nothing of this POA is left that a successor could meet.

@@ -90,7 +90,7 @@ impl PoaManager {
     /// Answers requests with `OBJ_ADAPTER` from now on. With `etherealize_objects` the objects of
     /// its POAs that have a [`ServantActivator`](super::ServantActivator) are deactivated, and
     /// their servants given back to it. With `wait_for_completion` this returns when no request is
-    /// in progress, and this is done.
+    /// in progress, and this is done, but for what the main thread has to do.
     ///
     /// # Errors
     /// As [`hold_requests`](Self::hold_requests).
@@ -148,6 +148,10 @@ impl PoaManager {
                 minor::REQUEST_DISCARDED,
             )),
         }
+    }
+
+    pub(super) fn is_of(&self, core: &Arc<Core>) -> bool {
+        std::ptr::eq(self.inner.core.as_ptr(), Arc::as_ptr(core))
     }
 
     pub(super) fn add(&self, place: Key) {
@@ -243,8 +247,11 @@ impl PoaManagerFactory {
     /// Makes a manager, which holds requests until it is activated.
     ///
     /// # Errors
-    /// [`ManagerAlreadyExists`].
+    /// [`ManagerAlreadyExists`]. Names that begin with `chronorb.` are taken.
     pub fn create(&self, id: &str) -> Result<PoaManager, ManagerAlreadyExists> {
+        if id.starts_with(OWN_ID) {
+            return Err(ManagerAlreadyExists);
+        }
         PoaManager::new(&self.core, Some(id))
     }
 
@@ -307,8 +314,7 @@ const ACTIVE: u32 = 1;
 const DISCARDING: u32 = 2;
 const INACTIVE: u32 = 3;
 
-/// The beginning of the names of managers that were made without one. Applications that use it
-/// too may meet [`ManagerAlreadyExists`].
+/// The beginning of the names of managers that were made without one.
 const OWN_ID: &str = "chronorb.";
 /// How soon the end of the last request is noticed.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);

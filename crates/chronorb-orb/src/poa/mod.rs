@@ -6,6 +6,7 @@ mod activation;
 mod current;
 mod error;
 mod id;
+mod identities;
 mod in_progress;
 mod key;
 mod lifecycle;
@@ -26,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Gate, HashIndex, Key, PiMutex};
+use chronorb_rt::{Gate, Key, PiMutex};
 
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
@@ -35,6 +36,7 @@ pub use self::error::{
     ServantManagerError, WaitError,
 };
 pub use self::id::ObjectId;
+use self::identities::Identities;
 use self::in_progress::InProgress;
 pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
@@ -61,7 +63,7 @@ pub(crate) use self::table::{PoaRef, PoaTable};
 use crate::call::Servant;
 use crate::core::Core;
 use crate::demux::{Directory, Named};
-use crate::rtcorba::Priority;
+use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
 use crate::server::Threadpool;
 
 /// A POA. A handle; clones are the same POA.
@@ -106,9 +108,7 @@ struct Inner {
     /// Whether servants are given back to the activator at the end.
     etherealizes: AtomicBool,
     objects: Directory<Active>,
-    /// The slots of servants, by identity; where one servant must not be two objects, or who
-    /// made it wants to know when it is none any more.
-    servants: HashIndex,
+    servants: Identities,
     /// Held by who changes `objects` and `servants`, so that they always agree.
     writing: PiMutex<()>,
     /// Objects that the servant activator is making or taking back.
@@ -202,6 +202,16 @@ impl Poa {
             return Err(SystemException::no(kind, minor::NO_SUCH_ADAPTER));
         }
         Ok(())
+    }
+
+    /// Takes back what application code does to the priority of the calling thread outside of a
+    /// request, where nothing else does.
+    fn keep_priority(&self) -> Option<PriorityGuard> {
+        let own = OwnPriority {
+            priority: request_priority(),
+            scheduling: chronorb_rt::current().ok(),
+        };
+        PriorityGuard::enter(self.core(), &own, None).ok()
     }
 
     /// Whether etherealization is part of an end: that of the POA or of its manager.

@@ -1,29 +1,53 @@
 //! One thread at a time: the single-thread model.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{PiMutex, PiMutexGuard};
 
 use super::in_progress::{NOBODY, this_thread};
-use super::{Poa, ThreadModel};
+use super::{Poa, ThreadModel, is_in_upcall};
 
 /// Lets one thread in at a time, and that one again. Who waits lends its priority to who is in.
 pub(super) struct Serial {
     mutex: PiMutex<()>,
     owner: AtomicU64,
+    /// For who is in, to be done as it leaves.
+    left: PiMutex<Vec<Work>>,
+    /// Whether there is anything, to be asked without the lock. Only exchanged, so that of who
+    /// leaves something and who leaves, one sees the other.
+    has_left: AtomicBool,
 }
+
+type Work = Box<dyn FnOnce() + Send>;
 
 /// The calling thread is in.
 pub(crate) struct SerialGuard<'p> {
-    owner: &'p AtomicU64,
-    _in: PiMutexGuard<'p, ()>,
+    serial: &'p Serial,
+    /// Until it leaves.
+    entered: Option<PiMutexGuard<'p, ()>>,
 }
 
 impl Drop for SerialGuard<'_> {
     fn drop(&mut self) {
-        self.owner.store(NOBODY, Ordering::Relaxed);
+        let serial = self.serial;
+        loop {
+            serial.owner.store(NOBODY, Ordering::Relaxed);
+            drop(self.entered.take());
+            // Who has left something since does not find this thread in, and comes in itself.
+            if !serial.has_left.fetch_or(false, Ordering::AcqRel) {
+                return;
+            }
+            self.entered = serial.mutex.try_lock();
+            if self.entered.is_none() {
+                // Whoever is in now looks as it leaves.
+                return;
+            }
+            serial.owner.store(this_thread(), Ordering::Relaxed);
+            serial.take_left().into_iter().for_each(|work| work());
+        }
     }
 }
 
@@ -32,7 +56,42 @@ impl Serial {
         (model == ThreadModel::SingleThread).then(|| Self {
             mutex: PiMutex::new(()),
             owner: AtomicU64::new(NOBODY),
+            left: PiMutex::new(Vec::new()),
+            has_left: AtomicBool::new(false),
         })
+    }
+
+    /// Whether the calling thread is in. Only it writes its own number there.
+    fn is_here(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == this_thread()
+    }
+
+    fn leave(&self, work: Work) {
+        let mut left = self.left.lock();
+        left.push(work);
+        self.has_left.swap(true, Ordering::AcqRel);
+    }
+
+    fn take_left(&self) -> Vec<Work> {
+        let mut left = self.left.lock();
+        self.has_left.swap(false, Ordering::AcqRel);
+        mem::take(&mut *left)
+    }
+
+    fn wait(&self, time_out: Duration) -> Result<Option<SerialGuard<'_>>, SystemException> {
+        if self.is_here() {
+            return Ok(None);
+        }
+        let entered = self.mutex.try_lock_for(time_out).ok_or(DISCARDED)?;
+        Ok(Some(self.enter(entered)))
+    }
+
+    fn enter<'p>(&'p self, mutex: PiMutexGuard<'p, ()>) -> SerialGuard<'p> {
+        self.owner.store(this_thread(), Ordering::Relaxed);
+        SerialGuard {
+            serial: self,
+            entered: Some(mutex),
+        }
     }
 }
 
@@ -41,26 +100,40 @@ impl Poa {
     ///
     /// # Errors
     /// `TRANSIENT` (OMG minor 1) where another one did not leave in time.
+    #[inline]
     pub(crate) fn enter(
         &self,
         time_out: Duration,
     ) -> Result<Option<SerialGuard<'_>>, SystemException> {
-        let Some(serial) = &self.inner.serial else {
-            return Ok(None);
-        };
-        // Only this thread writes its own number there.
-        if serial.owner.load(Ordering::Relaxed) == this_thread() {
-            return Ok(None);
+        match &self.inner.serial {
+            Some(serial) => serial.wait(time_out),
+            None => Ok(None),
         }
-        let entered = serial.mutex.try_lock_for(time_out);
-        let entered = entered.ok_or(SystemException::no(
-            SystemExceptionKind::Transient,
-            minor::REQUEST_DISCARDED,
-        ))?;
-        serial.owner.store(this_thread(), Ordering::Relaxed);
-        Ok(Some(SerialGuard {
-            owner: &serial.owner,
-            _in: entered,
-        }))
+    }
+
+    /// Has work done that must be done, by one thread at a time where the POA is single-threaded:
+    /// by the calling one when it is its turn, or by who is in as that leaves. Who serves a request
+    /// does not wait for its turn, since the other one may wait for it. The work must not panic.
+    pub(super) fn take_turn(&self, work: impl FnOnce() + Send + 'static) {
+        let others = self.inner.serial.as_ref();
+        let Some(serial) = others.filter(|serial| !serial.is_here()) else {
+            work();
+            return;
+        };
+        let patience = match is_in_upcall(self.core()) {
+            true => Duration::ZERO,
+            false => self.core().config.hold_timeout,
+        };
+        if let Some(entered) = serial.mutex.try_lock_for(patience) {
+            let _in = serial.enter(entered);
+            work();
+        } else {
+            serial.leave(Box::new(work));
+            let entered = serial.mutex.try_lock();
+            drop(entered.map(|entered| serial.enter(entered)));
+        }
     }
 }
+
+const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);

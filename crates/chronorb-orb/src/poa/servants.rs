@@ -55,8 +55,14 @@ pub(crate) struct Passing<'p> {
 }
 
 enum Kind<'p> {
-    Default(SlotRef<'p, Servant>),
+    Default(DefaultRef<'p>),
     Located(Located<'p>),
+}
+
+/// The default servant in use. Where it was replaced, it is dropped with the last one.
+struct DefaultRef<'p> {
+    poa: &'p Poa,
+    slot: Option<SlotRef<'p, Servant>>,
 }
 
 struct Located<'p> {
@@ -101,13 +107,19 @@ impl Found<'_> {
 
 impl Passing<'_> {
     fn shared(&self) -> &Servant {
-        match &self.kind {
-            Kind::Default(servant) => servant,
-            Kind::Located(located) => match &located.servant {
-                Some((servant, _)) => servant,
-                // It is given back only when this is dropped.
-                None => unreachable!("the servant of a request in progress is there"),
-            },
+        let servant = match &self.kind {
+            Kind::Default(servant) => servant.slot.as_deref(),
+            Kind::Located(located) => located.servant.as_ref().map(|(servant, _)| servant),
+        };
+        // It is given back only when this is dropped.
+        servant.expect("the servant of a request in progress is there")
+    }
+}
+
+impl Drop for DefaultRef<'_> {
+    fn drop(&mut self) {
+        if let Some(servant) = self.slot.take().and_then(SlotRef::release) {
+            self.poa.let_go(servant);
         }
     }
 }
@@ -227,11 +239,15 @@ impl Poa {
 
     /// Lets go of everything that the application has set, at the end.
     pub(super) fn forget_application(&self) {
-        drop(self.set_default_servant(None));
-        self.set_activator(None);
+        self.let_go(self.set_default_servant(None));
+        self.let_go(self.inner.activator.lock().take());
         // Otherwise somebody looks at an object right now, whose servant is then given back.
         if self.inner.changing.is_empty() {
-            drop(self.inner.servant_manager.set(None));
+            let manager = {
+                let _writing = self.inner.writing.lock();
+                self.inner.servant_manager.set(None)
+            };
+            self.let_go(manager);
         }
     }
 
@@ -253,10 +269,14 @@ impl Poa {
     ) -> Result<Found<'p>, Refusal> {
         let policies = self.policies();
         if policies.uses_default_servant() {
-            let servant = self.inner.default_servant.get();
+            let servant = self.inner.default_servant.get().ok_or(NO_DEFAULT_SERVANT)?;
+            let servant = DefaultRef {
+                poa: self,
+                slot: Some(servant),
+            };
             return Ok(Found::Passing(Passing {
                 id: ObjectId::new(id),
-                kind: Kind::Default(servant.ok_or(NO_DEFAULT_SERVANT)?),
+                kind: Kind::Default(servant),
             }));
         }
         if !policies.uses_servant_manager() {
@@ -280,19 +300,27 @@ impl Poa {
         id: &ObjectId,
     ) -> Result<Found<'_>, Refusal> {
         let deadline = Deadline::after(self.core().config.hold_timeout);
-        match self.inner.changing.begin(id, deadline) {
-            Begun::Now => {}
-            // The activator calls the object that it is to make.
-            Begun::Already => return Err(NO_SUCH_OBJECT.into()),
-            Begun::TimedOut => return Err(DISCARDED.into()),
+        let changing = &self.inner.changing;
+        loop {
+            match changing.begin(id, deadline) {
+                Begun::Now => {}
+                // The activator calls the object that it is to make.
+                Begun::Already => return Err(NO_SUCH_OBJECT.into()),
+                Begun::TimedOut => return Err(DISCARDED.into()),
+            }
+            let made = match self.find(self.hint(id), id.as_bytes()) {
+                // By another thread, which was first.
+                Some(active) => Some(Ok(active)),
+                // That was first, and the object deactivated again: its servant is still to be
+                // given back.
+                None if changing.is_marked(id) => None,
+                None => Some(self.incarnate_now(activator, id)),
+            };
+            changing.end(id);
+            if let Some(made) = made {
+                return made.map(Found::Active);
+            }
         }
-        let made = match self.find(self.hint(id), id.as_bytes()) {
-            // By another thread, which was first.
-            Some(active) => Ok(active),
-            None => self.incarnate_now(activator, id),
-        };
-        self.inner.changing.end(id);
-        made.map(Found::Active)
     }
 
     fn incarnate_now(

@@ -62,7 +62,10 @@ impl PoaTable {
             return Ok(poa.clone());
         }
         let poa = make()?;
-        *root = Some(poa.clone());
+        let before = root.replace(poa.clone());
+        // With the former one may go what the application gave it, which must not meet the lock.
+        drop(root);
+        drop(before);
         Ok(poa)
     }
 

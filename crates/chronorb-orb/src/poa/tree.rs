@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::{iter, mem};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Gate, HashIndex, PiMutex};
+use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::in_progress::Begun;
 use super::policy::invalid;
 use super::{
-    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, InProgress,
-    Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, ThreadModel, key,
+    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
+    InProgress, Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, ThreadModel, key,
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
@@ -43,7 +43,9 @@ impl Poa {
     /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy
     /// given twice, one that does not go with the others, a thread pool that does not exist, a
     /// thread pool with lanes without a priority model, and a priority in the model that no lane
-    /// has; `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed.
+    /// has; `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed;
+    /// `BAD_PARAM` for a manager of another ORB; `IMP_LIMIT` for the 65th below the root, a path
+    /// of more than 65535 octets, and more than 2²⁰ POAs.
     pub fn create_poa(
         &self,
         name: &str,
@@ -52,6 +54,9 @@ impl Poa {
     ) -> Result<Self, CreatePoaError> {
         let core = self.core();
         core.check_running()?;
+        if manager.is_some_and(|manager| !manager.is_of(core)) {
+            return Err(SystemException::no(SystemExceptionKind::BadParam, 0).into());
+        }
         let effective = Policies::new(policies)?;
         let pool = self.pool_for(policies, &effective)?;
         let mut children = self.inner.children.lock();
@@ -94,7 +99,7 @@ impl Poa {
 
     /// Sets what makes children when they are asked for; `None` for nothing.
     pub fn set_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
-        let before = std::mem::replace(&mut *self.inner.activator.lock(), activator);
+        let before = mem::replace(&mut *self.inner.activator.lock(), activator);
         // What is dropped is application code, and must not meet the lock.
         drop(before);
     }
@@ -107,7 +112,8 @@ impl Poa {
     /// Makes the POAs on the way down a path.
     pub(super) fn descendant(&self, path: &str) -> Result<Self, SystemException> {
         let mut poa = self.clone();
-        for name in names(path) {
+        // There are none below that.
+        for name in names(path).take(MAX_DEPTH + 1) {
             poa = match poa.present_child(&name) {
                 Some(child) if child.inner.state.get() < DESTROYING => child,
                 Some(_) => return Err(DESTROYED_SOON),
@@ -172,6 +178,11 @@ impl Poa {
     ) -> Result<bool, SystemException> {
         let time_out = self.core().config.hold_timeout;
         let ask = move |poa: &Self, name: &str| {
+            if poa.child(name).is_some() {
+                // Made for a request that has stopped waiting since.
+                return Ok(true);
+            }
+            let _priority = poa.keep_priority();
             let asked = || activator.unknown_adapter(poa, name);
             let made = catch_unwind(AssertUnwindSafe(asked));
             made.ok().and_then(Result::ok).ok_or(ACTIVATOR_FAILED)
@@ -197,7 +208,8 @@ impl Poa {
             None => String::new(),
             Some(parent) => format!("{}/{}", parent.inner.path, escaped(name)),
         };
-        if path.len() > key::MAX_PATH {
+        let depth = iter::successors(parent, |poa| poa.parent()).count();
+        if path.len() > key::MAX_PATH || depth > MAX_DEPTH {
             let kind = SystemExceptionKind::ImpLimit;
             return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
         }
@@ -222,7 +234,7 @@ impl Poa {
                     holds: AtomicUsize::new(1),
                     etherealizes: AtomicBool::new(true),
                     objects: Directory::new(MAX_OBJECTS, core.config.servant_demultiplexing),
-                    servants: HashIndex::new(),
+                    servants: Identities::of(&policies),
                     writing: PiMutex::new(()),
                     changing: InProgress::new(),
                     servant_manager: Replaceable::new(),
@@ -271,23 +283,17 @@ fn escaped(name: &str) -> String {
 }
 
 /// The names that a path is made of.
-fn names(path: &str) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut characters = path.chars();
-    while let Some(c) = characters.next() {
-        let c = match c {
-            '/' => {
-                names.push(String::new());
-                continue;
-            }
-            '\\' => characters.next().unwrap_or(c),
-            c => c,
-        };
-        if let Some(name) = names.last_mut() {
-            name.push(c);
+fn names(path: &str) -> impl Iterator<Item = String> {
+    let mut characters = path.chars().peekable();
+    iter::from_fn(move || {
+        characters.find(|c| *c == '/')?;
+        let mut name = String::new();
+        while let Some(c) = characters.next_if(|c| *c != '/') {
+            let escaped = (c == '\\').then(|| characters.next()).flatten();
+            name.push(escaped.unwrap_or(c));
         }
-    }
-    names
+        Some(name)
+    })
 }
 
 const TOO_MANY_POAS: SystemException =
@@ -309,6 +315,9 @@ const DISCARDED: SystemException =
 
 const ROOT_MANAGER: &str = "RootPOAManager";
 const MAX_OBJECTS: u32 = 1 << 24;
+/// How many POAs stand above another, at most, the root included: the end of one comes to all of
+/// them on one thread's stack, and what an adapter activator makes is asked for by clients.
+const MAX_DEPTH: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -321,7 +330,7 @@ mod tests {
             given in proptest::collection::vec(r"[a/\\]{0,6}", 0..5),
         ) {
             let path: String = given.iter().map(|name| format!("/{}", escaped(name))).collect();
-            prop_assert_eq!(names(&path), given);
+            prop_assert_eq!(names(&path).collect::<Vec<_>>(), given);
         }
     }
 }

@@ -106,12 +106,16 @@ impl PriorityGuard {
             _ => None,
         };
         let during = wanted.or(own.priority);
-        PRIORITY.set(during);
+        PRIORITY.with(|priority| priority.set(during));
+        let outer = BEFORE.with(Cell::get);
+        if outer.is_some() {
+            BEFORE.set(None);
+        }
         Ok(Self {
             own: own.priority,
             during,
             native,
-            outer: BEFORE.take(),
+            outer,
             made_with: own.scheduling,
         })
     }
@@ -135,8 +139,13 @@ impl PriorityGuard {
 impl Drop for PriorityGuard {
     #[inline]
     fn drop(&mut self) {
-        let changed = PRIORITY.replace(self.own) != self.during;
-        let before = BEFORE.replace(self.outer);
+        let present = PRIORITY.with(|priority| priority.replace(self.own));
+        let before = BEFORE.with(Cell::get);
+        // It may have set another one, and then this one again.
+        let changed = present != self.during || before.is_some();
+        if before.is_some() || self.outer.is_some() {
+            BEFORE.set(self.outer);
+        }
         if changed || self.native.is_some() {
             // The thread had this scheduling before, so that it is permitted.
             let before = self.native.or(self.made_with).or(before);

@@ -10,7 +10,7 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, encode_locate_reply, finish_message, minor, start_message,
+    SystemExceptionKind, Version, encode_locate_reply, finish_message, minor, start_message,
 };
 use chronorb_rt::Key;
 
@@ -134,10 +134,14 @@ impl Context<'_> {
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
         let registered = self.core.resolver.registered(key);
-        let status = match &registered {
-            _ if is_here(self.core, key) => LocateStatus::ObjectHere,
-            Some(_) => LocateStatus::ObjectForward,
-            None => LocateStatus::UnknownObject,
+        let here = is_here(self.core, key);
+        let status = match (here, &registered) {
+            (Ok(true), _) => LocateStatus::ObjectHere,
+            (Ok(false), Some(_)) => LocateStatus::ObjectForward,
+            (Ok(false), None) => LocateStatus::UnknownObject,
+            (Err(_), _) if message.version >= Version::V1_2 => LocateStatus::SystemException,
+            // Older versions have no way to say it: the request itself is told.
+            (Err(_), _) => LocateStatus::ObjectHere,
         };
         let mut write = || {
             let mut e = start_message(self.reply, message.version, MessageType::LocateReply)?;
@@ -149,6 +153,9 @@ impl Context<'_> {
             if let (LocateStatus::ObjectForward, Some(ior)) = (status, &registered) {
                 ior.encode(&mut e)?;
             }
+            if let (LocateStatus::SystemException, Err(exception)) = (status, here) {
+                exception.encode(&mut e)?;
+            }
             finish_message(self.reply);
             Ok::<(), chronorb_cdr::CdrError>(())
         };
@@ -158,13 +165,20 @@ impl Context<'_> {
 }
 
 /// Whether a request for the object would find a servant; adapters are activated for it.
-fn is_here(core: &Core, key: &[u8]) -> bool {
+///
+/// # Errors
+/// What keeps its POA from being found for now.
+fn is_here(core: &Core, key: &[u8]) -> Result<bool, SystemException> {
     let Some(key) = ObjectKey::parse(key) else {
-        return false;
+        return Ok(false);
     };
     let found = core.poas.find(core.incarnation, &key);
     let poa = found.map_or_else(|| core.poas.obtain(core.incarnation, &key), Ok);
-    poa.is_ok_and(|poa| poa.has_servant(key.hint, key.id))
+    match poa {
+        Ok(poa) => Ok(poa.has_servant(key.hint, key.id)),
+        Err(unknown) if unknown.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
+        Err(exception) => Err(exception),
+    }
 }
 
 /// One request, once its header is read.

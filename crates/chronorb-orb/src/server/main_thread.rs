@@ -13,6 +13,7 @@ use chronorb_giop::MessageHeader;
 use chronorb_rt::{Deadline, Gate, Key, PiMutex};
 
 use super::dispatch::Handled;
+use super::intake::End;
 use super::lane::Lane;
 use super::worker::{self, Worker};
 use crate::core::Core;
@@ -28,6 +29,9 @@ pub(crate) struct MainThread {
     /// How many they are, to be asked without the lock.
     waiting: AtomicUsize,
     max: usize,
+    /// The octets of the requests that lanes have handed over.
+    octets: AtomicUsize,
+    max_octets: usize,
     /// Counts what there may be to look at.
     bell: Gate,
     /// The thread that runs the ORB, or was the last to do so.
@@ -48,12 +52,14 @@ struct Task {
 }
 
 impl MainThread {
-    /// One that lets `max` requests wait.
-    pub(crate) fn new(max: usize) -> Self {
+    /// One that lets `max` requests wait, and as many of lanes as have `max_octets` together.
+    pub(crate) fn new(max: usize, max_octets: usize) -> Self {
         Self {
             tasks: PiMutex::new(Some(BinaryHeap::new())),
             waiting: AtomicUsize::new(0),
             max,
+            octets: AtomicUsize::new(0),
+            max_octets,
             bell: Gate::new(0),
             owner: AtomicU64::new(NOBODY),
             runs: PiMutex::new(0),
@@ -80,6 +86,7 @@ impl MainThread {
     /// Whether no more requests can wait.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.max
+            || self.octets.load(Ordering::Relaxed) >= self.max_octets
     }
 
     pub(crate) fn has_work(&self) -> bool {
@@ -94,7 +101,7 @@ impl MainThread {
     /// Has work done by the main thread: at once where that is the calling one, and by the
     /// calling one where no thread has run the ORB yet, or it is ending.
     pub(crate) fn entrust(&self, work: impl FnOnce() + Send + 'static) {
-        if self.is_here() || self.owner.load(Ordering::Relaxed) == NOBODY {
+        if self.is_here_or_nowhere() {
             work();
         } else if let Some(refused) = self.push(None, true, Box::new(work)) {
             (refused.work)();
@@ -102,21 +109,36 @@ impl MainThread {
     }
 
     /// As [`entrust`](Self::entrust), and waits for what it comes to; `None` where that takes too
-    /// long.
+    /// long, or where no more can wait. What has not begun by then is not done any more.
     pub(crate) fn consult<R: Send + 'static>(
         &self,
         time_out: Duration,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> Option<R> {
-        let answer = Arc::new((Gate::new(0), PiMutex::new(None)));
-        let left = answer.clone();
-        self.entrust(move || {
-            let result = work();
-            *left.1.lock() = Some(result);
-            left.0.set(1);
+        if self.is_full() && !self.is_here_or_nowhere() {
+            return None;
+        }
+        let question = Arc::new(Question {
+            state: Gate::new(ASKED),
+            answer: PiMutex::new(None),
         });
-        answer.0.wait_while(0, Deadline::after(time_out));
-        answer.1.lock().take()
+        let left = question.clone();
+        self.entrust(move || {
+            if left.state.compare_set(ASKED, BEGUN).is_ok() {
+                *left.answer.lock() = Some(work());
+                left.state.set(ANSWERED);
+            }
+        });
+        let deadline = Deadline::after(time_out);
+        if question.state.wait_while(ASKED, deadline) == ASKED {
+            let _ = question.state.compare_set(ASKED, WITHDRAWN);
+        }
+        question.state.wait_while(BEGUN, deadline);
+        question.answer.lock().take()
+    }
+
+    fn is_here_or_nowhere(&self) -> bool {
+        self.is_here() || self.owner.load(Ordering::Relaxed) == NOBODY
     }
 
     /// Gives a task back where the ORB is ending.
@@ -157,6 +179,18 @@ impl MainThread {
     }
 }
 
+/// What somebody asks the main thread, and waits for.
+struct Question<R> {
+    state: Gate,
+    answer: PiMutex<Option<R>>,
+}
+
+const ASKED: u32 = 0;
+const BEGUN: u32 = 1;
+const ANSWERED: u32 = 2;
+/// Who asked has stopped waiting.
+const WITHDRAWN: u32 = 3;
+
 /// The calling thread is the main one.
 pub(crate) struct Claim<'m>(&'m MainThread);
 
@@ -196,6 +230,7 @@ impl Drop for Claim<'_> {
 
 /// A request that a lane's thread has read for the main thread.
 pub(super) struct Handed {
+    octets: usize,
     core: Arc<Core>,
     lane: Arc<Lane>,
     connection: Key,
@@ -213,7 +248,10 @@ impl Handed {
         message: Frame,
     ) -> Self {
         lane.running.fetch_add(1, Ordering::AcqRel);
+        let octets = message.len().max(worker::FRAME_CAPACITY);
+        core.main.octets.fetch_add(octets, Ordering::Relaxed);
         Self {
+            octets,
             core: core.clone(),
             lane: lane.clone(),
             connection,
@@ -239,7 +277,10 @@ impl Handed {
             role: Role::Main,
         };
         let mut worker = Worker::with_parts(&self.core, &lane, thread, message, reply, arena);
-        let handled = worker.handle(&connection, self.connection, self.header);
+        // As on a lane's thread, a panic of what the application left is the end of the connection:
+        // the client must not wait for an answer.
+        let handle = || worker.handle(&connection, self.connection, self.header);
+        let handled = catch_unwind(AssertUnwindSafe(handle)).unwrap_or(Err(End::Gone));
         let outcome = handled.map(|handled| {
             debug_assert!(!matches!(handled, Handled::ForMainThread(_)));
         });
@@ -247,12 +288,19 @@ impl Handed {
         let key = self.connection;
         drop(self);
         worker::conclude(&lane, &connection, key, outcome);
-        SPARE.set(Some(worker.into_reply_parts()));
+        let (reply, mut arena) = worker.into_reply_parts();
+        // The next request may be a long time off.
+        arena.reset();
+        SPARE.set(Some((reply, arena)));
     }
 }
 
 impl Drop for Handed {
     fn drop(&mut self) {
+        self.core
+            .main
+            .octets
+            .fetch_sub(self.octets, Ordering::Relaxed);
         if let Some(connection) = self.lane.connections.get(self.connection) {
             drop(connection.resume_work());
         }
@@ -291,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_most_urgent_is_done_first_and_equals_in_order() {
-        let main = MainThread::new(8);
+        let main = MainThread::new(8, 1 << 20);
         let done = Arc::new(PiMutex::new(Vec::new()));
         for (priority, name) in [
             (None, 'a'),
@@ -309,7 +357,7 @@ mod tests {
 
     #[test]
     fn only_one_thread_is_the_main_one() {
-        let main = MainThread::new(8);
+        let main = MainThread::new(8, 1 << 20);
         let claim = main.claim();
         assert!(claim.is_some() && main.is_here());
         std::thread::scope(|scope| {

@@ -193,8 +193,6 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
             core.state.set(STOPPING);
             // This counts as a lane until all are told, so that one of them is the last.
             core.live_lanes.fetch_add(1, Ordering::AcqRel);
-            core.poas.deactivate();
-            core.main.close();
             pools
                 .all()
                 .flat_map(|pool| pool.lanes())
@@ -203,6 +201,9 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         begins
     };
     if begun {
+        // Both may run application code, which may use pools.
+        core.poas.deactivate();
+        core.main.close();
         lane_ended(core);
     }
     crate::client::forget_orb(core);

@@ -337,6 +337,6 @@ impl Worker {
 /// Fragments and cancellations that a thread takes from one connection in one go.
 const MAX_PARTS: u32 = 64;
 /// What a thread's frames hold without growing.
-const FRAME_CAPACITY: usize = 64 << 10;
+pub(super) const FRAME_CAPACITY: usize = 64 << 10;
 /// What a frame that once held a great message keeps.
 const KEPT_CAPACITY: usize = 1 << 20;

@@ -1,0 +1,86 @@
+//! Which servants are objects.
+
+use std::collections::HashMap;
+
+use chronorb_rt::{HashIndex, PiMutex};
+
+use super::Policies;
+use crate::demux::hash_of;
+
+/// The objects that servants are, by the servants' identity, as far as somebody asks for them.
+pub(super) enum Identities {
+    /// Each servant is one object: the slots of those.
+    Unique(HashIndex),
+    /// A servant may be very many objects: how many. Who made it wants to know when it is none
+    /// any more.
+    Multiple(PiMutex<HashMap<usize, u32>>),
+    /// Nobody asks.
+    Unknown,
+}
+
+impl Identities {
+    pub(super) fn of(policies: &Policies) -> Self {
+        if policies.is_unique() {
+            Self::Unique(HashIndex::new())
+        } else if policies.uses_servant_manager() {
+            Self::Multiple(PiMutex::default())
+        } else {
+            Self::Unknown
+        }
+    }
+
+    /// Notes that a servant is one object more.
+    pub(super) fn add(&self, identity: usize, slot: u32) {
+        match self {
+            Self::Unique(slots) => slots.insert(hash(identity), slot),
+            Self::Multiple(counts) => *counts.lock().entry(identity).or_default() += 1,
+            Self::Unknown => {}
+        }
+    }
+
+    /// Notes that it is one less.
+    pub(super) fn remove(&self, identity: usize, slot: u32) {
+        match self {
+            Self::Unique(slots) => {
+                slots.remove(hash(identity), slot);
+            }
+            Self::Multiple(counts) => {
+                let mut counts = counts.lock();
+                if let Some(count) = counts.get_mut(&identity) {
+                    *count -= 1;
+                    if *count == 0 {
+                        counts.remove(&identity);
+                    }
+                }
+                if counts.is_empty() {
+                    counts.shrink_to_fit();
+                }
+            }
+            Self::Unknown => {}
+        }
+    }
+
+    /// The object of a servant that can be only one; `accept` looks into a slot where it may be.
+    pub(super) fn find<R>(
+        &self,
+        identity: usize,
+        accept: impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
+        match self {
+            Self::Unique(slots) => slots.find(hash(identity), accept),
+            Self::Multiple(_) | Self::Unknown => None,
+        }
+    }
+
+    /// Whether a servant that may be several objects is any.
+    pub(super) fn has(&self, identity: usize) -> bool {
+        match self {
+            Self::Multiple(counts) => counts.lock().contains_key(&identity),
+            Self::Unique(_) | Self::Unknown => false,
+        }
+    }
+}
+
+fn hash(identity: usize) -> u32 {
+    hash_of(&identity.to_ne_bytes())
+}
