@@ -446,3 +446,80 @@ fn after_shutdown_calls_within_are_bad_inv_order_however_they_are_made() {
     let direct = Scope::with(|scope| object.direct(scope, &tell, |_: &Servant, _, _| ()));
     assert_eq!(direct, None);
 }
+
+/// Takes servants back with the means of the ORB, and notes on which thread.
+struct Uses(Orb, Arc<Log>);
+
+impl ServantActivator for Uses {
+    fn incarnate(&self, _: &ObjectId, _: &Poa) -> Result<Servant, Refusal> {
+        Ok(named("made"))
+    }
+
+    fn etherealize(&self, id: &ObjectId, _: &Poa, _: Servant, _: bool, _: bool) {
+        // It takes what the end of the ORB takes too.
+        let _ = self.0.shutdown(false);
+        let thread = std::thread::current().id();
+        self.1.note(format!("{id:?} {thread:?}"));
+    }
+}
+
+#[test]
+fn the_main_thread_takes_servants_back_at_the_latest_with_the_end_of_the_orb() {
+    let s = site();
+    let log = Arc::new(Log::default());
+    let poa = s.poa("main", &[MAIN, MANAGER, USER]);
+    poa.set_servant_activator(Uses(s.server.clone(), log.clone()))
+        .expect("it retains");
+    for id in ["a", "b"] {
+        poa.activate_object_with_id(id, named(id))
+            .expect("it is free");
+    }
+    // From now on this is the main thread.
+    s.server.perform_work();
+    let deactivate = |id: &'static str| {
+        std::thread::scope(|threads| {
+            let other = threads.spawn(|| poa.deactivate_object(&id.into()));
+            other.join().expect("no panic").expect("it is active");
+        });
+    };
+    deactivate("a");
+    deactivate("b");
+    assert_eq!(log.len(), 0, "they are left to the main thread");
+    s.server.shutdown(true).expect("no servant calls");
+    let here = std::thread::current().id();
+    let expected = ["a", "b"].map(|id| format!("ObjectId({id}) {here:?}"));
+    assert_eq!(log.take(), expected);
+}
+
+#[test]
+fn a_thread_that_ends_may_still_try_to_call() {
+    let s = site();
+    let object = s.remote_to(&s.poa("poa", &[USER]), "x");
+    struct Late(Object, Arc<AtomicU32>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            // Whether it still can is the system's business; it must only come back.
+            let _ = ask(&self.0);
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    thread_local! {
+        static LATE: std::cell::RefCell<Vec<Late>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    let tried = Arc::new(AtomicU32::new(0));
+    std::thread::scope(|threads| {
+        for first in [true, false] {
+            let (object, tried) = (object.clone(), tried.clone());
+            threads.spawn(move || {
+                // Values of a thread are dropped in an order of the system's choice.
+                let call = || drop(ask(&object));
+                if first {
+                    call();
+                }
+                LATE.with_borrow_mut(|late| late.push(Late(object.clone(), tried)));
+                call();
+            });
+        }
+    });
+    until("both have tried", || tried.load(Ordering::SeqCst) == 2);
+}
