@@ -51,6 +51,14 @@ pub struct SocketOptions {
     pub no_delay: bool,
     /// Probe idle peers (`SO_KEEPALIVE`).
     pub keep_alive: bool,
+    /// Reach only hosts of the networks that this machine is attached to (`SO_DONTROUTE`).
+    pub dont_route: bool,
+    /// The differentiated services code point of packets, 0 to 63 (`IP_TOS`, `IPV6_TCLASS`); `None`
+    /// leaves the kernel's choice.
+    pub dscp: Option<u8>,
+    /// The priority of packets in this machine's queues (`SO_PRIORITY`); `None` leaves the kernel's
+    /// choice.
+    pub priority: Option<u32>,
     /// Send buffer in octets; `None` leaves the kernel's choice.
     pub send_buffer: Option<u32>,
     /// Receive buffer in octets; `None` leaves the kernel's choice.
@@ -62,6 +70,9 @@ impl Default for SocketOptions {
         Self {
             no_delay: true,
             keep_alive: true,
+            dont_route: false,
+            dscp: None,
+            priority: None,
             send_buffer: None,
             receive_buffer: None,
         }
