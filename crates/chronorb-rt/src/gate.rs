@@ -55,31 +55,41 @@ impl Gate {
     ///
     /// Returns the present state: another one, or `state` itself when the deadline has passed.
     pub fn wait_while(&self, state: u32, deadline: Deadline) -> u32 {
-        let timeout = deadline.instant().to_timespec();
-        loop {
-            let present = self.get();
-            if present != state {
-                return present;
-            }
-            let waited = futex::wait_bitset(
-                &self.state,
-                futex::Flags::PRIVATE,
-                state,
-                Some(&timeout),
-                NonZeroU32::MAX,
-            );
-            match waited {
-                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(Errno::TIMEDOUT) => return self.get(),
-                Err(error) => unreachable!("FUTEX_WAIT_BITSET on an own word: {error}"),
-            }
-        }
+        wait_while(&self.state, state, deadline)
     }
 
     fn wake(&self) {
-        // Waking cannot fail: the word is mapped and aligned.
-        let _woken = futex::wake(&self.state, futex::Flags::PRIVATE, i32::MAX as u32);
+        wake_all(&self.state);
     }
+}
+
+/// Waits while a word is `value`, at most until `deadline`; returns what it is then.
+pub(crate) fn wait_while(word: &AtomicU32, value: u32, deadline: Deadline) -> u32 {
+    let timeout = deadline.instant().to_timespec();
+    loop {
+        let present = word.load(Ordering::Acquire);
+        if present != value {
+            return present;
+        }
+        let waited = futex::wait_bitset(
+            word,
+            futex::Flags::PRIVATE,
+            value,
+            Some(&timeout),
+            NonZeroU32::MAX,
+        );
+        match waited {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::TIMEDOUT) => return word.load(Ordering::Acquire),
+            Err(error) => unreachable!("FUTEX_WAIT_BITSET on an own word: {error}"),
+        }
+    }
+}
+
+/// Wakes all threads that wait for a change of a word.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    // Waking cannot fail: the word is mapped and aligned.
+    let _woken = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
 }
 
 #[cfg(test)]

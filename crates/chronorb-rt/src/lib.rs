@@ -30,6 +30,7 @@
 mod alloc;
 mod baton;
 mod clock;
+mod crew;
 pub mod epoch;
 mod gate;
 mod hash_index;
@@ -49,6 +50,7 @@ mod wake;
 pub use alloc::{CountingAllocator, allocations, forbid, live_octets};
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
+pub use crew::{Bounds, Call, Crew, Offered};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;

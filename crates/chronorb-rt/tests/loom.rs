@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
-use chronorb_rt::{Baton, Full, HashIndex, Key, Released, Removed, SlotRef, Slots, epoch};
+use chronorb_rt::{
+    Baton, Bounds, Crew, Full, HashIndex, Key, Offered, Released, Removed, SlotRef, Slots, epoch,
+};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
@@ -437,4 +439,195 @@ fn every_claim_of_two_threads_is_followed_by_a_look() {
 #[test]
 fn every_claim_of_three_threads_is_followed_by_a_look() {
     bounded(3, || no_wake_up_is_lost(3));
+}
+
+/// A seat of a crew and a room of one thing.
+fn crew_of_one<T>() -> Crew<T> {
+    let bounds = Bounds {
+        things: 1,
+        octets: 1,
+    };
+    Crew::new(1, 1, 2, bounds)
+}
+
+#[test]
+fn what_found_no_seat_is_served_by_who_gives_one_back() {
+    loom::model(|| {
+        let crew = Arc::new(crew_of_one());
+        let served = Arc::new(Count::new(0));
+        let serve_and_finish = |crew: &Crew<()>, served: &Count| {
+            served.fetch_add(1, Relaxed);
+            while crew.finish().is_some() {
+                served.fetch_add(1, Relaxed);
+            }
+        };
+        // Two threads with a request each, one seat, and room for one to wait.
+        let other = {
+            let (crew, served) = (Arc::clone(&crew), Arc::clone(&served));
+            thread::spawn(move || match crew.offer(0, 1, ()) {
+                Offered::Seat(()) => serve_and_finish(&crew, &served),
+                Offered::Waits(evicted) => assert!(evicted.is_empty()),
+                Offered::Refused(()) => panic!("there is room for it"),
+            })
+        };
+        if crew.try_begin() {
+            serve_and_finish(&crew, &served);
+        } else {
+            match crew.offer(0, 1, ()) {
+                Offered::Seat(()) => serve_and_finish(&crew, &served),
+                Offered::Waits(_) => {}
+                Offered::Refused(()) => panic!("the other one has the seat"),
+            }
+        }
+        other.join().unwrap();
+        assert_eq!(served.load(Relaxed), 2);
+        assert_eq!(crew.counts(), (1, 1, 0), "the seat is free again");
+    });
+}
+
+#[test]
+fn an_assignment_reaches_a_member_that_is_about_to_rest() {
+    loom::model(|| {
+        let crew = Arc::new(crew_of_one());
+        let me = crew.enlist(1).unwrap();
+        assert!(crew.try_begin());
+        let reader = {
+            let crew = Arc::clone(&crew);
+            thread::spawn(move || {
+                crew.assign(7);
+                crew.call().map(|call| call.make()).is_some()
+            })
+        };
+        let served = if crew.rest(me) {
+            // The member waits here. It goes on when it is called, or not at all.
+            let called = reader.join().unwrap();
+            assert!(called, "it rests, and nobody calls it");
+            assert!(crew.rise(me));
+            crew.take_assigned()
+        } else {
+            let served = crew.take_assigned();
+            reader.join().unwrap();
+            served
+        };
+        assert_eq!(served, Some(7));
+        crew.leave(me);
+    });
+}
+
+#[test]
+fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
+    loom::model(|| {
+        let crew: Arc<Crew<()>> = Arc::new(crew_of_one());
+        let me = crew.enlist(1).unwrap();
+        assert!(crew.rest(me));
+        let raised = Arc::new(AtomicBool::new(false));
+        let caller = {
+            let (crew, raised) = (Arc::clone(&crew), Arc::clone(&raised));
+            thread::spawn(move || {
+                if let Some(call) = crew.call() {
+                    // Its priority is set here.
+                    raised.store(true, loom::sync::atomic::Ordering::Relaxed);
+                    call.make();
+                    return true;
+                }
+                false
+            })
+        };
+        // An event of its own woke it.
+        let called = crew.rise(me);
+        if called {
+            assert!(raised.load(loom::sync::atomic::Ordering::Relaxed));
+        }
+        assert_eq!(caller.join().unwrap(), called);
+        crew.leave(me);
+    });
+}
+
+#[test]
+fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
+    // As lanes do it: the reader of the high one asks the low one for a seat, leaves the request if there is none,
+    // and asks again; a thread of the low one that is done looks above before and after it frees its seat.
+    loom::model(|| {
+        let (high, low) = (Arc::new(crew_of_one()), Arc::new(crew_of_one::<u32>()));
+        assert!(high.try_begin(), "the high lane is exhausted");
+        assert!(low.try_begin(), "a thread of the low one is at work");
+        let low_thread = {
+            let (high, low) = (Arc::clone(&high), Arc::clone(&low));
+            thread::spawn(move || {
+                loop {
+                    if let Some(borrowed) = high.take() {
+                        return Some(borrowed);
+                    }
+                    assert!(low.finish().is_none());
+                    if !high.has_backlog() || !low.try_begin() {
+                        return None;
+                    }
+                }
+            })
+        };
+        let mut assigned = low.try_begin().then_some(7);
+        if assigned.is_none() {
+            assert!(matches!(high.offer(0, 1, 7), Offered::Waits(_)));
+            while assigned.is_none() && high.has_backlog() && low.try_begin() {
+                assigned = high.take();
+                if assigned.is_none() {
+                    low.finish();
+                }
+            }
+        }
+        let borrowed = low_thread.join().unwrap();
+        assert_eq!(
+            assigned.or(borrowed),
+            Some(7),
+            "the request was left behind"
+        );
+        assert!(assigned.is_none() || borrowed.is_none());
+    });
+}
+
+#[test]
+fn nothing_waits_in_a_crew_that_is_closed() {
+    loom::model(|| {
+        let crew = Arc::new(crew_of_one());
+        assert!(crew.try_begin());
+        let reader = {
+            let crew = Arc::clone(&crew);
+            thread::spawn(move || match crew.offer(0, 1, 7) {
+                Offered::Waits(_) => None,
+                Offered::Seat(thing) | Offered::Refused(thing) => Some(thing),
+            })
+        };
+        let closed = crew.close();
+        let refused = reader.join().unwrap();
+        assert_eq!(closed.first().copied().or(refused), Some(7));
+        assert_eq!(crew.counts(), (1, 0, 0));
+    });
+}
+
+#[test]
+fn a_thread_too_many_leaves_only_with_a_free_seat() {
+    loom::model(|| {
+        let crew: Arc<Crew<()>> = Arc::new(Crew::new(
+            1,
+            2,
+            2,
+            Bounds {
+                things: 0,
+                octets: 0,
+            },
+        ));
+        assert!(crew.grow() && crew.finish().is_none());
+        let idle = [(); 2].map(|()| {
+            let crew = Arc::clone(&crew);
+            thread::spawn(move || crew.retire())
+        });
+        let begun = crew.try_begin();
+        let left = idle.map(|thread| thread.join().unwrap());
+        let left = left.into_iter().filter(|left| *left).count() as u32;
+        assert!(left <= 1, "the least stay");
+        assert!(begun || left == 1);
+        let (seats, free, _) = crew.counts();
+        assert_eq!(seats, 2 - left);
+        assert_eq!(free, seats - u32::from(begun));
+    });
 }

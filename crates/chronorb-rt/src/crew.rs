@@ -1,0 +1,599 @@
+//! The threads of a lane: how many may begin to serve, what waits for them, and who is idle.
+
+use core::cmp::Ordering as Order;
+use core::fmt;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The crew of a lane: threads that serve things of type `T`, for example requests.
+///
+/// Three matters are kept together, so that none of them can be missed:
+///
+/// * *Seats*: as many as threads may serve at a time. Whoever has got one ([`try_begin`](Self::try_begin)) serves, or
+///   has a member serve, and then gives it back ([`finish`](Self::finish)).
+/// * *The backlog*: what found no seat waits there ([`offer`](Self::offer)), the most urgent first, within bounds.
+///   `finish` hands it out together with the seat, so that a seat is never free while something waits.
+/// * *Members*: the threads. One that has nothing to do [rests](Self::rest); things that have a seat already are
+///   [assigned](Self::assign), and a resting member is [called](Self::call) for them. A member looks for what is
+///   assigned before it waits, so that an assignment that found nobody resting is not lost.
+///
+/// Taking and giving back a seat is lock-free while nothing waits. How a member waits, and how it is woken, is not the
+/// crew's matter; [`park`](Self::park) and [`wake`](Self::wake) are one way.
+pub struct Crew<T> {
+    /// The free seats in the low half, the length of the backlog in the high half; one of them is 0.
+    seats: AtomicU64,
+    desk: Mutex<Desk<T>>,
+    /// The length of `desk.assigned`.
+    assigned: AtomicU32,
+    members: Box<[Member]>,
+    /// Seats in all.
+    size: AtomicU32,
+    least: u32,
+    greatest: u32,
+}
+
+/// What may wait in the backlog of a [`Crew`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Bounds {
+    /// The greatest number of things; 0 for no backlog.
+    pub things: u32,
+    /// The greatest sum of their sizes.
+    pub octets: usize,
+}
+
+/// What became of a thing that was [offered](Crew::offer).
+#[derive(Debug)]
+pub enum Offered<T> {
+    /// There was a seat, which the caller has now.
+    Seat(T),
+    /// It waits. What is less urgent, and had to make room for it, comes back.
+    Waits(Vec<T>),
+    /// It comes back: there is no room, or the crew is closed.
+    Refused(T),
+}
+
+impl<T> Crew<T> {
+    /// A crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for `members` threads.
+    #[must_use]
+    pub fn new(least: u32, greatest: u32, members: u32, bounds: Bounds) -> Self {
+        Self {
+            seats: AtomicU64::new(u64::from(least)),
+            desk: Mutex::new(Desk {
+                assigned: VecDeque::with_capacity(members as usize),
+                backlog: Backlog::new(bounds),
+                closed: false,
+            }),
+            assigned: AtomicU32::new(0),
+            members: (0..members).map(|_| Member::vacant()).collect(),
+            size: AtomicU32::new(least),
+            least,
+            greatest,
+        }
+    }
+
+    /// Takes a seat, if one is free.
+    #[inline]
+    pub fn try_begin(&self) -> bool {
+        let mut seats = self.seats.load(Ordering::SeqCst);
+        while free(seats) > 0 {
+            match self.exchange(seats, seats - SEAT) {
+                Ok(()) => return true,
+                Err(present) => seats = present,
+            }
+        }
+        false
+    }
+
+    /// Gives a seat back; or keeps it, with the most urgent thing of the backlog to be served next.
+    #[inline]
+    pub fn finish(&self) -> Option<T> {
+        let mut seats = self.seats.load(Ordering::SeqCst);
+        loop {
+            if waiting(seats) == 0 {
+                match self.exchange(seats, seats + SEAT) {
+                    Ok(()) => return None,
+                    Err(present) => seats = present,
+                }
+            } else if let Some(thing) = self.take() {
+                return Some(thing);
+            } else {
+                seats = self.seats.load(Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Takes the most urgent thing of the backlog, to be served by a seat of another crew.
+    pub fn take(&self) -> Option<T> {
+        if waiting(self.seats.load(Ordering::SeqCst)) == 0 {
+            return None;
+        }
+        let mut desk = self.desk.lock();
+        let thing = desk.backlog.pop()?;
+        self.seats.fetch_sub(WAITING, Ordering::SeqCst);
+        Some(thing)
+    }
+
+    /// Leaves a thing for which there was no seat. Greater ranks are more urgent; equals are served in order.
+    pub fn offer(&self, rank: i32, octets: usize, thing: T) -> Offered<T> {
+        let mut desk = self.desk.lock();
+        let mut evicted = match desk.closed {
+            true => None,
+            false => desk.backlog.make_room(rank, octets),
+        };
+        loop {
+            let seats = self.seats.load(Ordering::SeqCst);
+            if free(seats) > 0 {
+                // Nothing waits then, so that nothing was evicted.
+                if self.exchange(seats, seats - SEAT).is_ok() {
+                    return Offered::Seat(thing);
+                }
+                continue;
+            }
+            let Some(less_urgent) = &evicted else {
+                return Offered::Refused(thing);
+            };
+            let out = less_urgent.len() as u64 * WAITING;
+            if self.exchange(seats, seats + WAITING - out).is_ok() {
+                desk.backlog.push(rank, octets, thing);
+                return Offered::Waits(evicted.take().unwrap_or_default());
+            }
+        }
+    }
+
+    /// Adds a seat, which the caller has then, unless there are as many as there may be. A thread more is to be
+    /// started; where that fails, [`shrink`](Self::shrink) takes the seat away again.
+    pub fn grow(&self) -> bool {
+        let grown = self
+            .size
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |size| {
+                (size < self.greatest).then(|| size + 1)
+            });
+        grown.is_ok()
+    }
+
+    /// Takes away the seat that the caller has.
+    pub fn shrink(&self) {
+        self.size.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Takes away a free seat, if there are more than the least: the thread that asks may leave.
+    pub fn retire(&self) -> bool {
+        let above = |size: u32| (size > self.least).then(|| size - 1);
+        let (order, otherwise) = (Ordering::SeqCst, Ordering::SeqCst);
+        if self.size.fetch_update(order, otherwise, above).is_err() {
+            return false;
+        }
+        if self.try_begin() {
+            return true;
+        }
+        self.size.fetch_add(1, Ordering::SeqCst);
+        false
+    }
+
+    /// Whether there are more seats than the least.
+    #[inline]
+    pub fn has_grown(&self) -> bool {
+        self.size.load(Ordering::Relaxed) > self.least
+    }
+
+    /// Seats in all, those that are free, and how many things wait.
+    pub fn counts(&self) -> (u32, u32, u32) {
+        let seats = self.seats.load(Ordering::SeqCst);
+        let size = self.size.load(Ordering::Relaxed);
+        (size, free(seats), waiting(seats))
+    }
+
+    /// Whether anything waits in the backlog.
+    #[inline]
+    pub fn has_backlog(&self) -> bool {
+        waiting(self.seats.load(Ordering::SeqCst)) > 0
+    }
+
+    /// Lets nothing wait any more; what waits comes back.
+    pub fn close(&self) -> Vec<T> {
+        let mut desk = self.desk.lock();
+        desk.closed = true;
+        let things = desk.backlog.clear();
+        self.seats
+            .fetch_sub(things.len() as u64 * WAITING, Ordering::SeqCst);
+        things
+    }
+
+    /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be [called](Self::call).
+    pub fn assign(&self, thing: T) {
+        let mut desk = self.desk.lock();
+        desk.assigned.push_back(thing);
+        self.assigned.fetch_add(1, Ordering::Release);
+        drop(desk);
+        fence(Ordering::SeqCst);
+    }
+
+    /// A thing that is assigned; the seat comes with it.
+    #[inline]
+    pub fn take_assigned(&self) -> Option<T> {
+        if self.assigned.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        let mut desk = self.desk.lock();
+        let thing = desk.assigned.pop_front()?;
+        self.assigned.fetch_sub(1, Ordering::SeqCst);
+        Some(thing)
+    }
+
+    /// Makes the calling thread a member; `None` where there is no room.
+    pub fn enlist(&self, thread: u32) -> Option<usize> {
+        let place = self.members.iter().position(|member| {
+            let (vacant, order) = (VACANT, Ordering::SeqCst);
+            member
+                .state
+                .compare_exchange(vacant, BUSY, order, order)
+                .is_ok()
+        })?;
+        self.members[place].thread.store(thread, Ordering::SeqCst);
+        Some(place)
+    }
+
+    /// The member leaves. It must not rest.
+    pub fn leave(&self, member: usize) {
+        self.members[member].state.store(VACANT, Ordering::SeqCst);
+    }
+
+    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned, and it is at work
+    /// again.
+    #[inline]
+    pub fn rest(&self, member: usize) -> bool {
+        self.members[member].state.store(IDLE, Ordering::Release);
+        // Either this sees what is assigned, or whoever assigns it sees that this rests.
+        fence(Ordering::SeqCst);
+        if self.assigned.load(Ordering::SeqCst) == 0 {
+            return true;
+        }
+        self.rise(member);
+        false
+    }
+
+    /// The member does not rest any more. Returns whether it was called meanwhile.
+    #[inline]
+    pub fn rise(&self, member: usize) -> bool {
+        let state = &self.members[member].state;
+        loop {
+            let risen = state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst);
+            match risen {
+                Ok(_) | Err(BUSY) => return false,
+                Err(CALLED) => {
+                    state.store(BUSY, Ordering::SeqCst);
+                    return true;
+                }
+                // Whoever calls is not done with this thread yet, and is at least as urgent.
+                Err(_) => crate::sync::yield_now(),
+            }
+        }
+    }
+
+    /// Chooses a resting member: none other can, and it does not go on before the returned call is
+    /// [made](Call::make). `None` where nobody rests.
+    pub fn call(&self) -> Option<Call<'_>> {
+        self.members.iter().enumerate().find_map(|(place, member)| {
+            let (idle, order) = (IDLE, Ordering::SeqCst);
+            let chosen = member.state.compare_exchange(idle, CALLING, order, order);
+            chosen.is_ok().then_some(Call { member, place })
+        })
+    }
+}
+
+#[cfg(not(loom))]
+impl<T> Crew<T> {
+    /// Waits while the member rests and is not called, at most until the deadline.
+    pub fn park(&self, member: usize, deadline: crate::Deadline) {
+        crate::gate::wait_while(&self.members[member].state, IDLE, deadline);
+    }
+
+    /// Wakes a parked member.
+    pub fn wake(&self, member: usize) {
+        crate::gate::wake_all(&self.members[member].state);
+    }
+}
+
+impl<T> fmt::Debug for Crew<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seats, free, waiting) = self.counts();
+        f.debug_struct("Crew")
+            .field("seats", &seats)
+            .field("free", &free)
+            .field("waiting", &waiting)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A member that was chosen to be called, and stays where it is until it is.
+#[must_use = "the member waits for it"]
+pub struct Call<'c> {
+    member: &'c Member,
+    place: usize,
+}
+
+impl Call<'_> {
+    /// The kernel's id of its thread, which cannot end before the call is made.
+    #[must_use]
+    pub fn thread(&self) -> u32 {
+        self.member.thread.load(Ordering::SeqCst)
+    }
+
+    /// Calls it. Whoever calls wakes it then. Returns the member's number.
+    pub fn make(self) -> usize {
+        self.place
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.member.state.store(CALLED, Ordering::SeqCst);
+    }
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("member", &self.place).finish()
+    }
+}
+
+struct Member {
+    state: AtomicU32,
+    /// The kernel's id of its thread.
+    thread: AtomicU32,
+}
+
+impl Member {
+    fn vacant() -> Self {
+        Self {
+            state: AtomicU32::new(VACANT),
+            thread: AtomicU32::new(0),
+        }
+    }
+}
+
+const VACANT: u32 = 0;
+const BUSY: u32 = 1;
+const IDLE: u32 = 2;
+/// Chosen; it must not go on yet.
+const CALLING: u32 = 3;
+const CALLED: u32 = 4;
+
+/// What waits for members, behind a lock.
+struct Desk<T> {
+    assigned: VecDeque<T>,
+    backlog: Backlog<T>,
+    closed: bool,
+}
+
+/// Things without a seat.
+struct Backlog<T> {
+    things: BinaryHeap<Waiting<T>>,
+    octets: usize,
+    bounds: Bounds,
+    /// The number of the next thing.
+    next: u64,
+}
+
+struct Waiting<T> {
+    rank: i32,
+    number: u64,
+    octets: usize,
+    thing: T,
+}
+
+impl<T> Backlog<T> {
+    fn new(bounds: Bounds) -> Self {
+        Self {
+            things: BinaryHeap::new(),
+            octets: 0,
+            bounds,
+            next: 0,
+        }
+    }
+
+    fn push(&mut self, rank: i32, octets: usize, thing: T) {
+        let number = self.next;
+        self.next += 1;
+        self.octets += octets;
+        self.things.push(Waiting {
+            rank,
+            number,
+            octets,
+            thing,
+        });
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let first = self.things.pop()?;
+        self.octets -= first.octets;
+        Some(first.thing)
+    }
+
+    fn clear(&mut self) -> Vec<T> {
+        self.octets = 0;
+        self.things.drain().map(|waiting| waiting.thing).collect()
+    }
+
+    /// Makes room for one more thing, by taking out what is less urgent, the least urgent and youngest first.
+    /// `None`, and nothing taken out, where that does not suffice.
+    fn make_room(&mut self, rank: i32, octets: usize) -> Option<Vec<T>> {
+        let fits = |things: usize, present: usize| {
+            things < self.bounds.things as usize
+                && present.saturating_add(octets) <= self.bounds.octets
+        };
+        if fits(self.things.len(), self.octets) {
+            return Some(Vec::new());
+        }
+        let mut present: Vec<_> = core::mem::take(&mut self.things).into_sorted_vec();
+        // The least urgent come first.
+        let (mut things, mut left) = (present.len(), self.octets);
+        let mut out = 0;
+        while !fits(things, left) && present.get(out).is_some_and(|least| least.rank < rank) {
+            things -= 1;
+            left -= present[out].octets;
+            out += 1;
+        }
+        let enough = fits(things, left);
+        let evicted = present.drain(..if enough { out } else { 0 });
+        let evicted = evicted.map(|waiting| waiting.thing).collect();
+        self.things = present.into();
+        if !enough {
+            return None;
+        }
+        self.octets = left;
+        Some(evicted)
+    }
+}
+
+impl<T> Ord for Waiting<T> {
+    fn cmp(&self, other: &Self) -> Order {
+        let urgent = self.rank.cmp(&other.rank);
+        urgent.then_with(|| other.number.cmp(&self.number))
+    }
+}
+
+impl<T> PartialOrd for Waiting<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Waiting<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Order::Equal
+    }
+}
+
+impl<T> Eq for Waiting<T> {}
+
+impl<T> Crew<T> {
+    fn exchange(&self, present: u64, new: u64) -> Result<(), u64> {
+        self.seats
+            .compare_exchange_weak(present, new, Ordering::SeqCst, Ordering::SeqCst)
+            .map(drop)
+    }
+}
+
+const SEAT: u64 = 1;
+const WAITING: u64 = 1 << 32;
+
+fn free(seats: u64) -> u32 {
+    seats as u32
+}
+
+fn waiting(seats: u64) -> u32 {
+    (seats >> 32) as u32
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ROOM: Bounds = Bounds {
+        things: 2,
+        octets: 100,
+    };
+
+    fn waits<T: fmt::Debug>(offered: Offered<T>) -> Vec<T> {
+        match offered {
+            Offered::Waits(evicted) => evicted,
+            other => panic!("it does not wait: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_waits_gets_the_seat_that_is_given_back_the_most_urgent_first() {
+        let crew = Crew::new(1, 1, 1, ROOM);
+        assert!(crew.try_begin() && !crew.try_begin());
+        assert!(waits(crew.offer(1, 1, "low")).is_empty());
+        assert!(waits(crew.offer(2, 1, "high")).is_empty());
+        assert_eq!(crew.finish(), Some("high"));
+        assert_eq!(crew.finish(), Some("low"));
+        assert_eq!(crew.finish(), None);
+        assert!(crew.try_begin());
+    }
+
+    #[test]
+    fn equals_are_served_in_order() {
+        let crew = Crew::new(1, 1, 1, ROOM);
+        assert!(crew.try_begin());
+        waits(crew.offer(1, 1, "first"));
+        waits(crew.offer(1, 1, "second"));
+        assert_eq!(crew.finish(), Some("first"));
+    }
+
+    #[test]
+    fn things_and_octets_are_bounded() {
+        let crew = Crew::new(1, 1, 1, ROOM);
+        assert!(crew.try_begin());
+        waits(crew.offer(0, 60, 'a'));
+        assert!(matches!(crew.offer(0, 41, 'b'), Offered::Refused('b')));
+        waits(crew.offer(0, 40, 'c'));
+        assert!(matches!(crew.offer(0, 0, 'd'), Offered::Refused('d')));
+        assert_eq!(crew.counts(), (1, 0, 2));
+    }
+
+    #[test]
+    fn what_is_more_urgent_takes_the_room_of_what_is_less() {
+        let crew = Crew::new(1, 1, 1, ROOM);
+        assert!(crew.try_begin());
+        waits(crew.offer(1, 60, "old"));
+        waits(crew.offer(1, 40, "young"));
+        assert_eq!(waits(crew.offer(2, 30, "urgent")), ["young"]);
+        // One eviction would not make enough room here, and two would not either.
+        assert!(matches!(crew.offer(2, 90, "great"), Offered::Refused(_)));
+        assert_eq!(crew.finish(), Some("urgent"));
+        assert_eq!(crew.finish(), Some("old"));
+    }
+
+    #[test]
+    fn a_closed_crew_gives_back_what_waits_and_takes_nothing() {
+        let crew = Crew::new(1, 1, 1, ROOM);
+        assert!(crew.try_begin());
+        waits(crew.offer(0, 1, 'a'));
+        assert_eq!(crew.close(), ['a']);
+        assert!(matches!(crew.offer(0, 1, 'b'), Offered::Refused('b')));
+        assert_eq!(crew.finish(), None);
+    }
+
+    #[test]
+    fn a_crew_grows_to_its_bound_and_shrinks_to_its_least() {
+        let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
+        assert!(!crew.retire());
+        assert!(crew.grow() && !crew.grow());
+        assert!(crew.has_grown());
+        assert_eq!(crew.finish(), None, "the new seat was the caller's");
+        assert!(crew.retire());
+        assert_eq!(crew.counts(), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_resting_member_is_called_once() {
+        let crew: Crew<()> = Crew::new(1, 1, 2, ROOM);
+        let me = crew.enlist(7).expect("there is room");
+        assert!(crew.call().is_none(), "it does not rest");
+        assert!(crew.rest(me));
+        let call = crew.call().expect("it rests");
+        assert_eq!(call.thread(), 7);
+        assert!(crew.call().is_none());
+        assert_eq!(call.make(), me);
+        assert!(crew.rise(me));
+        assert!(crew.rest(me));
+        assert!(!crew.rise(me));
+        crew.leave(me);
+    }
+
+    #[test]
+    fn a_member_does_not_rest_while_something_is_assigned() {
+        let crew = Crew::new(1, 1, 1, ROOM);
+        let me = crew.enlist(7).expect("there is room");
+        assert!(crew.try_begin());
+        crew.assign('a');
+        assert!(!crew.rest(me));
+        assert_eq!(crew.take_assigned(), Some('a'));
+        assert!(crew.rest(me));
+    }
+}
