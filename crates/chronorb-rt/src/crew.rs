@@ -54,6 +54,17 @@ pub enum Offered<T> {
     Refused(T),
 }
 
+/// How a member came to be at work again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Risen {
+    /// Nobody called it.
+    ByItself,
+    /// It was called.
+    Called,
+    /// It was called, and its priority was changed by the caller.
+    Raised,
+}
+
 impl<T> Crew<T> {
     /// A crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for `members` threads.
     #[must_use]
@@ -191,23 +202,33 @@ impl<T> Crew<T> {
         waiting(self.seats.load(Ordering::SeqCst)) > 0
     }
 
-    /// Lets nothing wait any more; what waits comes back.
+    /// Lets nothing wait any more; what waits in the backlog, or is assigned, comes back.
     pub fn close(&self) -> Vec<T> {
         let mut desk = self.desk.lock();
         desk.closed = true;
-        let things = desk.backlog.clear();
-        self.seats
-            .fetch_sub(things.len() as u64 * WAITING, Ordering::SeqCst);
+        let mut things = desk.backlog.clear();
+        let out = things.len() as u64 * WAITING;
+        self.seats.fetch_sub(out, Ordering::SeqCst);
+        let assigned = desk.assigned.len() as u32;
+        self.assigned.fetch_sub(assigned, Ordering::SeqCst);
+        things.extend(desk.assigned.drain(..));
         things
     }
 
     /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be [called](Self::call).
-    pub fn assign(&self, thing: T) {
+    ///
+    /// # Errors
+    /// The thing, where the crew is closed.
+    pub fn assign(&self, thing: T) -> Result<(), T> {
         let mut desk = self.desk.lock();
+        if desk.closed {
+            return Err(thing);
+        }
         desk.assigned.push_back(thing);
         self.assigned.fetch_add(1, Ordering::Release);
         drop(desk);
         fence(Ordering::SeqCst);
+        Ok(())
     }
 
     /// A thing that is assigned; the seat comes with it.
@@ -254,17 +275,20 @@ impl<T> Crew<T> {
         false
     }
 
-    /// The member does not rest any more. Returns whether it was called meanwhile.
+    /// The member does not rest any more.
     #[inline]
-    pub fn rise(&self, member: usize) -> bool {
+    pub fn rise(&self, member: usize) -> Risen {
         let state = &self.members[member].state;
         loop {
             let risen = state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst);
             match risen {
-                Ok(_) | Err(BUSY) => return false,
-                Err(CALLED) => {
+                Ok(_) | Err(BUSY) => return Risen::ByItself,
+                Err(how @ (CALLED | RAISED)) => {
                     state.store(BUSY, Ordering::SeqCst);
-                    return true;
+                    return match how {
+                        RAISED => Risen::Raised,
+                        _ => Risen::Called,
+                    };
                 }
                 // Whoever calls is not done with this thread yet, and is at least as urgent.
                 Err(_) => crate::sync::yield_now(),
@@ -294,6 +318,13 @@ impl<T> Crew<T> {
     pub fn wake(&self, member: usize) {
         crate::gate::wake_all(&self.members[member].state);
     }
+
+    /// Calls and wakes all parked members.
+    pub fn wake_all(&self) {
+        while let Some(call) = self.call() {
+            self.wake(call.make(false));
+        }
+    }
 }
 
 impl<T> fmt::Debug for Crew<T> {
@@ -321,15 +352,12 @@ impl Call<'_> {
         self.member.thread.load(Ordering::SeqCst)
     }
 
-    /// Calls it. Whoever calls wakes it then. Returns the member's number.
-    pub fn make(self) -> usize {
+    /// Calls it, and tells whether its priority was changed for that. Whoever calls wakes it then. Returns the member's
+    /// number.
+    pub fn make(self, raised: bool) -> usize {
+        let how = if raised { RAISED } else { CALLED };
+        self.member.state.store(how, Ordering::SeqCst);
         self.place
-    }
-}
-
-impl Drop for Call<'_> {
-    fn drop(&mut self) {
-        self.member.state.store(CALLED, Ordering::SeqCst);
     }
 }
 
@@ -360,6 +388,7 @@ const IDLE: u32 = 2;
 /// Chosen; it must not go on yet.
 const CALLING: u32 = 3;
 const CALLED: u32 = 4;
+const RAISED: u32 = 5;
 
 /// What waits for members, behind a lock.
 struct Desk<T> {
@@ -579,10 +608,10 @@ mod tests {
         let call = crew.call().expect("it rests");
         assert_eq!(call.thread(), 7);
         assert!(crew.call().is_none());
-        assert_eq!(call.make(), me);
-        assert!(crew.rise(me));
+        assert_eq!(call.make(true), me);
+        assert_eq!(crew.rise(me), Risen::Raised);
         assert!(crew.rest(me));
-        assert!(!crew.rise(me));
+        assert_eq!(crew.rise(me), Risen::ByItself);
         crew.leave(me);
     }
 
@@ -591,7 +620,7 @@ mod tests {
         let crew = Crew::new(1, 1, 1, ROOM);
         let me = crew.enlist(7).expect("there is room");
         assert!(crew.try_begin());
-        crew.assign('a');
+        crew.assign('a').expect("it is open");
         assert!(!crew.rest(me));
         assert_eq!(crew.take_assigned(), Some('a'));
         assert!(crew.rest(me));

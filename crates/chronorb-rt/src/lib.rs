@@ -50,7 +50,7 @@ mod wake;
 pub use alloc::{CountingAllocator, allocations, forbid, live_octets};
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
-pub use crew::{Bounds, Call, Crew, Offered};
+pub use crew::{Bounds, Call, Crew, Offered, Risen};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
-    Baton, Bounds, Crew, Full, HashIndex, Key, Offered, Released, Removed, SlotRef, Slots, epoch,
+    Baton, Bounds, Crew, Full, HashIndex, Key, Offered, Released, Removed, Risen, SlotRef, Slots,
+    epoch,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -494,15 +495,15 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
         let reader = {
             let crew = Arc::clone(&crew);
             thread::spawn(move || {
-                crew.assign(7);
-                crew.call().map(|call| call.make()).is_some()
+                crew.assign(7).unwrap();
+                crew.call().map(|call| call.make(false)).is_some()
             })
         };
         let served = if crew.rest(me) {
             // The member waits here. It goes on when it is called, or not at all.
             let called = reader.join().unwrap();
             assert!(called, "it rests, and nobody calls it");
-            assert!(crew.rise(me));
+            assert_eq!(crew.rise(me), Risen::Called);
             crew.take_assigned()
         } else {
             let served = crew.take_assigned();
@@ -526,17 +527,17 @@ fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
             thread::spawn(move || {
                 if let Some(call) = crew.call() {
                     // Its priority is set here.
-                    raised.store(true, loom::sync::atomic::Ordering::Relaxed);
-                    call.make();
+                    raised.store(true, Relaxed);
+                    call.make(true);
                     return true;
                 }
                 false
             })
         };
         // An event of its own woke it.
-        let called = crew.rise(me);
+        let called = crew.rise(me) == Risen::Raised;
         if called {
-            assert!(raised.load(loom::sync::atomic::Ordering::Relaxed));
+            assert!(raised.load(Relaxed));
         }
         assert_eq!(caller.join().unwrap(), called);
         crew.leave(me);
