@@ -185,7 +185,8 @@ pub fn lock_operations() -> u64 {
 }
 
 /// The kernel's id of the calling thread, which costs a system call only the first time.
-pub(crate) fn thread_id() -> u32 {
+#[must_use]
+pub fn thread_id() -> u32 {
     match THREAD_ID.get() {
         0 => {
             let id = gettid().as_raw_nonzero().get().unsigned_abs();
