@@ -13,6 +13,7 @@
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
 //! | time | [`Monotonic`], [`Deadline`] |
 //! | mutual exclusion without unbounded priority inversion | [`PiMutex`] |
+//! | the same as separate calls, without a value | [`PiLock`] |
 //! | a table that readers enter without waiting | [`Slots`] |
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
@@ -38,6 +39,7 @@ mod hash_index;
 mod interfaces;
 mod kick;
 mod memory;
+mod pi_lock;
 mod pi_mutex;
 mod rights;
 mod row;
@@ -57,7 +59,8 @@ pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
 pub use memory::{MemoryLockError, lock_all, page_faults};
-pub use pi_mutex::{PiMutex, PiMutexGuard, lock_operations, thread_id};
+pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
+pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,
