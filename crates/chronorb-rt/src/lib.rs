@@ -8,16 +8,19 @@
 //! |---|---|
 //! | a thread with a declared policy, priority, affinity and stack | [`ThreadBuilder`] |
 //! | the scheduling of the calling thread | [`current`], [`set_current`] |
+//! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
 //! | what the process may do, and how to grant the rest | [`Rights`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
 //! | time | [`Monotonic`], [`Deadline`] |
 //! | mutual exclusion without unbounded priority inversion | [`PiMutex`] |
+//! | the same as separate calls, without a value | [`PiLock`] |
 //! | a table that readers enter without waiting | [`Slots`] |
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
 //! | one owner at a time, nobody waits, no wake-up is lost | [`Baton`] |
 //! | a state that threads wait on | [`Gate`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
+//! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
@@ -35,7 +38,9 @@ pub mod epoch;
 mod gate;
 mod hash_index;
 mod interfaces;
+mod kick;
 mod memory;
+mod pi_lock;
 mod pi_mutex;
 mod rights;
 mod row;
@@ -54,10 +59,14 @@ pub use crew::{Bounds, Call, Crew, Offered, Risen};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
+pub use kick::{Kick, epoll_wait_or_kick};
 pub use memory::{MemoryLockError, lock_all, page_faults};
-pub use pi_mutex::{PiMutex, PiMutexGuard, lock_operations};
+pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
+pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
-pub use scheduling::{Policy, Scheduling, SchedulingError, current, set_current};
+pub use scheduling::{
+    Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,
+};
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, list};

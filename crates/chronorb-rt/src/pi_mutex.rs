@@ -1,17 +1,14 @@
 //! A mutex that passes the priority of its waiters on to its owner.
 #![allow(unsafe_code)]
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 
-use rustix::io::Errno;
-use rustix::thread::{futex, gettid};
-
 use crate::clock::Deadline;
+use crate::pi_lock::{PiLock, PiLockError};
 
 /// A mutex with priority inheritance (`FUTEX_LOCK_PI`): while a thread of high priority waits, the
 /// owner runs at that priority, so that no thread of middle priority can delay both.
@@ -20,8 +17,7 @@ use crate::clock::Deadline;
 /// next, and gets the mutex directly from the kernel. A panic of the owner unlocks; there is no
 /// poisoning. The mutex is not recursive.
 pub struct PiMutex<T: ?Sized> {
-    /// 0, or the thread id of the owner and the kernel's flags.
-    owner: AtomicU32,
+    lock: PiLock,
     value: UnsafeCell<T>,
 }
 
@@ -34,7 +30,7 @@ impl<T> PiMutex<T> {
     /// An unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self {
-            owner: AtomicU32::new(0),
+            lock: PiLock::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -49,47 +45,32 @@ impl<T: ?Sized> PiMutex<T> {
     /// Locks, and waits as long as it takes.
     ///
     /// # Panics
-    /// If the calling thread has the mutex already, or if its owner ended without unlocking (a
-    /// leaked guard): the call could never return.
+    /// If the calling thread has the mutex already, if its owner waits for one that the calling
+    /// thread has, or if its owner ended without unlocking (a leaked guard): the call could never
+    /// return.
     pub fn lock(&self) -> PiMutexGuard<'_, T> {
-        if let Some(guard) = self.try_lock() {
-            return guard;
+        if let Err(error) = self.lock.lock() {
+            refuse(error);
         }
-        loop {
-            match futex::lock_pi(&self.owner, futex::Flags::PRIVATE, None) {
-                Ok(()) => return self.guard(),
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(error) => refuse(error),
-            }
-        }
+        self.guard()
     }
 
     /// Locks if the mutex is free; never waits. `None` also if the calling thread has it.
     pub fn try_lock(&self) -> Option<PiMutexGuard<'_, T>> {
-        LOCK_OPERATIONS.set(LOCK_OPERATIONS.get() + 1);
-        self.owner
-            .compare_exchange(0, thread_id(), Ordering::Acquire, Ordering::Relaxed)
-            .ok()?;
-        Some(self.guard())
+        self.lock.try_lock().then(|| self.guard())
     }
 
     /// Locks, and waits at most for `duration`; the owner inherits the priority meanwhile.
-    /// `None` after that time, or at once if the calling thread has the mutex.
+    /// `None` after that time, or at once if the calling thread has the mutex, or its owner waits
+    /// for one that the calling thread has.
     ///
     /// # Panics
     /// If the owner ended without unlocking (a leaked guard), or on Linux before 5.14.
     pub fn try_lock_for(&self, duration: Duration) -> Option<PiMutexGuard<'_, T>> {
-        if let Some(guard) = self.try_lock() {
-            return Some(guard);
-        }
-        let timeout = Deadline::after(duration).instant().to_timespec();
-        loop {
-            match futex::lock_pi2(&self.owner, futex::Flags::PRIVATE, Some(&timeout)) {
-                Ok(()) => return Some(self.guard()),
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(Errno::TIMEDOUT | Errno::DEADLK) => return None,
-                Err(error) => refuse(error),
-            }
+        match self.lock.lock_until(Deadline::after(duration)) {
+            Ok(locked) => locked.then(|| self.guard()),
+            Err(PiLockError::Deadlock) => None,
+            Err(error) => refuse(error),
         }
     }
 
@@ -102,19 +83,6 @@ impl<T: ?Sized> PiMutex<T> {
         PiMutexGuard {
             mutex: self,
             of_this_thread: PhantomData,
-        }
-    }
-
-    fn unlock(&self) {
-        let unlocked =
-            self.owner
-                .compare_exchange(thread_id(), 0, Ordering::Release, Ordering::Relaxed);
-        if unlocked.is_err() {
-            // Somebody waits: the kernel hands the mutex over. Its own change of the word orders
-            // the memory of the two owners.
-            while let Err(error) = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE) {
-                debug_assert!(matches!(error, Errno::AGAIN | Errno::INTR), "{error}");
-            }
         }
     }
 }
@@ -166,7 +134,8 @@ impl<T: ?Sized> DerefMut for PiMutexGuard<'_, T> {
 
 impl<T: ?Sized> Drop for PiMutexGuard<'_, T> {
     fn drop(&mut self) {
-        self.mutex.unlock();
+        let unlocked = self.mutex.lock.unlock();
+        debug_assert!(unlocked.is_ok(), "a guard stays on its thread");
     }
 }
 
@@ -176,38 +145,17 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for PiMutexGuard<'_, T> {
     }
 }
 
-/// How many times the calling thread has locked, or tried to lock, any [`PiMutex`] so far.
-///
-/// Tests use the difference to show how many locks a path takes.
-#[must_use]
-pub fn lock_operations() -> u64 {
-    LOCK_OPERATIONS.get()
-}
-
-/// The kernel's id of the calling thread, which costs a system call only the first time.
-pub(crate) fn thread_id() -> u32 {
-    match THREAD_ID.get() {
-        0 => {
-            let id = gettid().as_raw_nonzero().get().unsigned_abs();
-            THREAD_ID.set(id);
-            id
-        }
-        id => id,
-    }
-}
-
 #[cold]
-fn refuse(error: Errno) -> ! {
+fn refuse(error: PiLockError) -> ! {
     match error {
-        Errno::DEADLK => panic!("the thread locks a PiMutex that it has locked already"),
-        Errno::SRCH => panic!("the owner of a PiMutex has ended without unlocking it"),
-        error => panic!("the kernel refuses to lock a PiMutex: {error}"),
+        PiLockError::Deadlock => panic!(
+            "the thread locks a PiMutex that it has locked already, or whose owner waits for it"
+        ),
+        PiLockError::OwnerEnded => panic!("the owner of a PiMutex has ended without unlocking it"),
+        PiLockError::Os(error) => {
+            panic!("the kernel refuses to lock a PiMutex: system error {error}")
+        }
     }
-}
-
-thread_local! {
-    static THREAD_ID: Cell<u32> = const { Cell::new(0) };
-    static LOCK_OPERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 #[cfg(test)]
@@ -216,6 +164,7 @@ mod tests {
     use std::{mem, thread};
 
     use super::*;
+    use crate::lock_operations;
 
     const LONG: Duration = Duration::from_secs(60);
     const SHORT: Duration = Duration::from_micros(100);
@@ -274,15 +223,13 @@ mod tests {
         let guard = mutex.lock();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| *mutex.lock() += 1);
-            // The kernel marks the word as soon as somebody waits.
-            while mutex.owner.load(Ordering::Relaxed) == thread_id() {
+            while !mutex.lock.has_waiters() {
                 thread::yield_now();
             }
             drop(guard);
             waiter.join().unwrap();
         });
-        assert_eq!(mutex.owner.load(Ordering::Relaxed), 0);
-        assert_eq!(mutex.into_inner(), 1);
+        assert_eq!(mutex.try_lock().map(|value| *value), Some(1));
     }
 
     #[test]

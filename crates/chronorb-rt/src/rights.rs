@@ -155,7 +155,13 @@ impl PriorityRefusal {
         let limit = getrlimit(Resource::Rtprio).current;
         let limit_suffices = limit.is_none_or(|limit| limit >= 99);
         match (capable, limit_suffices, error) {
-            (_, _, SchedulingError::InvalidPriority | SchedulingError::Os(_))
+            (
+                _,
+                _,
+                SchedulingError::InvalidPriority
+                | SchedulingError::NoSuchThread
+                | SchedulingError::Os(_),
+            )
             | (_, true, SchedulingError::NotPermitted) => Self::ControlGroup,
             (false, false, SchedulingError::NotPermitted) => Self::NoRight,
             (true, false, SchedulingError::NotPermitted) => match in_user_namespace() {

@@ -4,6 +4,7 @@ use core::cell::Cell;
 use core::fmt;
 use std::io;
 
+use libc::c_int;
 use rustix::io::Errno;
 
 use crate::sys;
@@ -90,23 +91,31 @@ pub fn current() -> io::Result<Scheduling> {
 /// # Errors
 /// See [`SchedulingError`]; the thread is then scheduled as before.
 pub fn set_current(scheduling: Scheduling) -> Result<(), SchedulingError> {
-    if !scheduling.is_valid() {
-        return Err(SchedulingError::InvalidPriority);
-    }
-    let policy = match scheduling.policy {
-        Policy::Other => libc::SCHED_OTHER,
-        Policy::Fifo => libc::SCHED_FIFO,
-        Policy::RoundRobin => libc::SCHED_RR,
-    };
     let flags = match RESET_ON_FORK.get() {
         true => libc::SCHED_RESET_ON_FORK,
         false => 0,
     };
-    sys::set_scheduler(policy | flags, scheduling.priority.into()).map_err(|error| match error {
-        Errno::PERM => SchedulingError::NotPermitted,
-        Errno::INVAL => SchedulingError::InvalidPriority,
-        other => SchedulingError::Os(other.raw_os_error()),
-    })
+    set(0, scheduling, flags)
+}
+
+/// Sets the policy and priority of the thread `tid` of this process, by the kernel's thread id:
+/// [`thread_id`](crate::thread_id), [`Thread::tid`](crate::Thread::tid).
+///
+/// Whether children of that thread start with time sharing (`SCHED_RESET_ON_FORK`) stays as the
+/// kernel has it. The thread's id can be given to a new thread as soon as it has ended, so that
+/// the caller must know that it runs.
+///
+/// # Errors
+/// [`SchedulingError::NoSuchThread`] for an id of no thread of this process; otherwise as
+/// [`set_current`]. The thread is then scheduled as before.
+pub fn set_scheduling_of(tid: u32, scheduling: Scheduling) -> Result<(), SchedulingError> {
+    let tid = i32::try_from(tid)
+        .ok()
+        .filter(|&tid| tid > 0)
+        .ok_or(SchedulingError::NoSuchThread)?;
+    sys::signal_thread(tid, 0)?;
+    let (policy, _) = sys::scheduler(tid)?;
+    set(tid, scheduling, policy & libc::SCHED_RESET_ON_FORK)
 }
 
 /// Why a thread does not get the scheduling that was asked for.
@@ -124,9 +133,37 @@ pub enum SchedulingError {
     /// The priority is outside of the policy's range: 1..=99 for real time, 0 for time sharing.
     #[error("the priority is outside of the range of its policy")]
     InvalidPriority,
+    /// The process has no such thread, or no longer.
+    #[error("the process has no such thread")]
+    NoSuchThread,
     /// The system gave another error number.
     #[error("the scheduling could not be set: system error {0}")]
     Os(i32),
+}
+
+impl From<Errno> for SchedulingError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::PERM => Self::NotPermitted,
+            Errno::INVAL => Self::InvalidPriority,
+            Errno::SRCH => Self::NoSuchThread,
+            other => Self::Os(other.raw_os_error()),
+        }
+    }
+}
+
+/// Sets the scheduling of the thread `tid`; 0 is the calling thread.
+fn set(tid: i32, scheduling: Scheduling, flags: c_int) -> Result<(), SchedulingError> {
+    if !scheduling.is_valid() {
+        return Err(SchedulingError::InvalidPriority);
+    }
+    let policy = match scheduling.policy {
+        Policy::Other => libc::SCHED_OTHER,
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::RoundRobin => libc::SCHED_RR,
+    };
+    sys::set_scheduler(tid, policy | flags, scheduling.priority.into())?;
+    Ok(())
 }
 
 /// Declares whether [`set_current`] asks for `SCHED_RESET_ON_FORK` on the calling thread.
@@ -154,10 +191,11 @@ thread_local! {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
     use std::thread;
 
     use super::*;
-    use crate::Rights;
+    use crate::{Rights, thread_id};
 
     #[test]
     fn priorities_outside_of_the_policy_are_refused() {
@@ -199,5 +237,90 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    /// Runs `test` with the id of another thread, which runs `at_its_start` and waits meanwhile.
+    fn with_another_thread(at_its_start: fn(), test: impl FnOnce(u32)) {
+        thread::scope(|scope| {
+            let (send, started) = mpsc::channel();
+            let (ended, end) = mpsc::channel::<()>();
+            scope.spawn(move || {
+                at_its_start();
+                send.send(thread_id()).unwrap();
+                // It ends with the sender.
+                let _ended = end.recv();
+            });
+            test(started.recv().unwrap());
+            drop(ended);
+        });
+    }
+
+    #[test]
+    fn another_thread_is_set_and_the_calling_one_stays() {
+        let may =
+            |scheduling: Scheduling| Rights::probe().max_fifo.unwrap_or(0) >= scheduling.priority;
+        let own = current().unwrap();
+        with_another_thread(
+            || (),
+            |other| {
+                for scheduling in [Scheduling::fifo(1), Scheduling::rr(2), Scheduling::OTHER] {
+                    match set_scheduling_of(other, scheduling) {
+                        Ok(()) => {
+                            assert!(may(scheduling));
+                            assert_eq!(of_thread(other.cast_signed()).unwrap(), scheduling);
+                        }
+                        Err(error) => {
+                            assert!(!may(scheduling));
+                            assert_eq!(error, SchedulingError::NotPermitted);
+                        }
+                    }
+                }
+                assert_eq!(
+                    set_scheduling_of(other, Scheduling::fifo(100)),
+                    Err(SchedulingError::InvalidPriority)
+                );
+            },
+        );
+        assert_eq!(current().unwrap(), own);
+    }
+
+    #[test]
+    fn another_thread_keeps_its_flag() {
+        fn with_reset() {
+            set_reset_on_fork(true);
+            set_current(Scheduling::OTHER).unwrap();
+        }
+        let has_flag = |tid: u32| {
+            let (policy, _) = sys::scheduler(tid.cast_signed()).unwrap();
+            policy & libc::SCHED_RESET_ON_FORK != 0
+        };
+        with_another_thread(with_reset, |other| {
+            set_scheduling_of(other, Scheduling::OTHER).unwrap();
+            assert!(has_flag(other));
+        });
+        with_another_thread(
+            || (),
+            |other| {
+                set_scheduling_of(other, Scheduling::OTHER).unwrap();
+                assert!(!has_flag(other));
+            },
+        );
+    }
+
+    #[test]
+    fn a_thread_that_is_not_of_this_process_is_left_alone() {
+        let gone = thread::spawn(thread_id).join().unwrap();
+        // The kernel keeps the id for a moment after the end.
+        while set_scheduling_of(gone, Scheduling::OTHER).is_ok() {
+            thread::yield_now();
+        }
+        let parent = std::os::unix::process::parent_id();
+        for tid in [gone, parent, 0, u32::MAX] {
+            assert_eq!(
+                set_scheduling_of(tid, Scheduling::OTHER),
+                Err(SchedulingError::NoSuchThread),
+                "{tid}"
+            );
+        }
     }
 }

@@ -3,6 +3,8 @@
 
 use core::mem::{self, MaybeUninit};
 use core::ptr;
+use core::time::Duration;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, c_long};
 use rustix::io::Errno;
@@ -21,15 +23,15 @@ pub(crate) fn scheduler(tid: i32) -> Result<(c_int, c_int), Errno> {
     Ok((policy as c_int, param.sched_priority))
 }
 
-/// Sets the policy (with its flags) and the priority of the calling thread.
+/// Sets the policy (with its flags) and the priority of the thread `tid`; 0 is the calling thread.
 ///
 /// The system call itself, because the function of some C libraries refuses.
-pub(crate) fn set_scheduler(policy: c_int, priority: c_int) -> Result<(), Errno> {
+pub(crate) fn set_scheduler(tid: i32, policy: c_int, priority: c_int) -> Result<(), Errno> {
     let param = libc::sched_param {
         sched_priority: priority,
     };
-    // SAFETY: `param` is alive and of the type that the kernel reads; 0 is the calling thread.
-    check(unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) })?;
+    // SAFETY: `param` is alive and of the type that the kernel reads.
+    check(unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const param) })?;
     Ok(())
 }
 
@@ -114,6 +116,69 @@ pub(crate) unsafe fn catch_signal(
     check(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) }.into())?;
     Ok(())
 }
+
+/// What the process does on `signal`: the address of a handler, `SIG_DFL` or `SIG_IGN`.
+pub(crate) fn disposition(signal: c_int) -> Result<libc::sighandler_t, Errno> {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: no action is given, and the present one is written to `action`.
+    check(unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) }.into())?;
+    // SAFETY: a `sigaction` of zeroes is valid too.
+    Ok(unsafe { action.assume_init() }.sa_sigaction)
+}
+
+/// Sends `signal` to the thread `tid` of this process; 0 only asks whether there is such a thread.
+pub(crate) fn signal_thread(tid: i32, signal: c_int) -> Result<(), Errno> {
+    // SAFETY: the call takes no pointer.
+    check(unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal) })?;
+    Ok(())
+}
+
+/// Blocks `signal` on the calling thread. Returns the thread's mask without it.
+pub(crate) fn block_signal(signal: c_int) -> libc::sigset_t {
+    let mut blocked = MaybeUninit::uninit();
+    let mut mask = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` fills `blocked` before it is used, `pthread_sigmask` fills `mask`, and
+    // neither refuses a signal number that exists.
+    unsafe {
+        libc::sigemptyset(blocked.as_mut_ptr());
+        libc::sigaddset(blocked.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), mask.as_mut_ptr());
+        libc::sigdelset(mask.as_mut_ptr(), signal);
+        mask.assume_init()
+    }
+}
+
+/// Waits for one event of an epoll set, with the thread's signal mask as `mask` during the wait.
+/// Returns the event's flags and data; `None` after `time_out`.
+pub(crate) fn epoll_wait(
+    set: BorrowedFd<'_>,
+    time_out: Option<Duration>,
+    mask: Option<&libc::sigset_t>,
+) -> Result<Option<(u32, u64)>, Errno> {
+    let mut event = libc::epoll_event { events: 0, u64: 0 };
+    // The kernel's own type of a time: two numbers of 64 bits on every machine.
+    let time_out = time_out.map(|time_out| {
+        let seconds = i64::try_from(time_out.as_secs()).unwrap_or(i64::MAX);
+        [seconds, time_out.subsec_nanos().into()]
+    });
+    // SAFETY: there is room for the one event asked for; the time and the mask are null or alive,
+    // and the mask begins with the kernel's own signal set, whose size is given.
+    let events = check(unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            set.as_raw_fd(),
+            &raw mut event,
+            1,
+            time_out.as_ref().map_or(ptr::null(), ptr::from_ref),
+            mask.map_or(ptr::null(), ptr::from_ref),
+            KERNEL_SIGNAL_SET,
+        )
+    })?;
+    Ok((events > 0).then_some((event.events, event.u64)))
+}
+
+/// The size of the kernel's signal set: one bit for each of its 64 signals.
+const KERNEL_SIGNAL_SET: usize = 8;
 
 /// The part of a range that consists of whole pages: its offset and its size.
 fn whole_pages(start: usize, size: usize, page: usize) -> (usize, usize) {

@@ -7,7 +7,8 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-use crate::pi_mutex::{PiMutex, thread_id};
+use crate::pi_lock::thread_id;
+use crate::pi_mutex::PiMutex;
 use crate::scheduling::{self, Scheduling, SchedulingError};
 use crate::sys;
 

@@ -103,16 +103,30 @@ impl Reactor {
         }];
         match epoll::wait(&self.set, &mut events, time_out.as_ref()) {
             Ok(0) | Err(Errno::INTR) => Ok(None),
-            Ok(_) => {
-                let event = events[0];
-                let flags = event.flags;
-                Ok(Some(Event {
-                    token: event.data.u64(),
-                    writable: flags.contains(epoll::EventFlags::OUT),
-                    hang_up: flags.intersects(HANG_UP),
-                }))
-            }
+            Ok(_) => Ok(Some(Event::new(events[0].flags, events[0].data.u64()))),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// As [`wait`](Self::wait), for a thread that can be kicked: a [`Kick`](chronorb_rt::Kick) that
+    /// was sent to the calling thread since its last wait, or comes during this one, ends it, and
+    /// gives `None`. An event that is there comes first, and the kick ends the next wait.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_or_kick(&self, time_out: Option<Duration>) -> io::Result<Option<Event>> {
+        let event = chronorb_rt::epoll_wait_or_kick(&self.set, time_out)?;
+        Ok(event
+            .map(|(flags, token)| Event::new(epoll::EventFlags::from_bits_retain(flags), token)))
+    }
+}
+
+impl Event {
+    fn new(flags: epoll::EventFlags, token: u64) -> Self {
+        Self {
+            token,
+            writable: flags.contains(epoll::EventFlags::OUT),
+            hang_up: flags.intersects(HANG_UP),
         }
     }
 }
