@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::demux::Demultiplexing;
 use crate::rtcorba::MappingKind;
+use crate::server::StageProbe;
 
 /// The settings of an ORB.
 ///
@@ -71,6 +72,13 @@ pub struct OrbConfig {
     pub servant_demultiplexing: Demultiplexing,
     /// `-ORBCollocation`: how objects of this ORB are called from within it.
     pub collocation: Collocation,
+    /// `-ORBThreadpoolStrategy`: how threads of pools share the work.
+    pub threadpool_strategy: ThreadpoolStrategy,
+    /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand stays
+    /// without work.
+    pub dynamic_thread_idle_timeout: Duration,
+    /// Told by each thread what it is doing to a request; for tests and measurements.
+    pub stage_probe: Option<StageProbe>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
     pub max_main_thread_requests: usize,
 }
@@ -99,6 +107,9 @@ impl Default for OrbConfig {
             poa_demultiplexing: Demultiplexing::Active,
             servant_demultiplexing: Demultiplexing::Active,
             collocation: Collocation::ThroughPoa,
+            threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
+            dynamic_thread_idle_timeout: Duration::from_secs(60),
+            stage_probe: None,
             max_main_thread_requests: 256,
         }
     }
@@ -123,6 +134,18 @@ pub enum Collocation {
     /// By the calling thread: generated stubs call the servant without marshalling, where that
     /// makes no difference.
     Direct,
+}
+
+/// How the threads of thread pools share the work of reading and serving requests.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ThreadpoolStrategy {
+    /// Leader/Followers: the thread that reads a request serves it, and another one reads on. No request changes
+    /// threads, unless it is buffered or its thread is borrowed.
+    #[default]
+    LeaderFollowers,
+    /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections and reads; the
+    /// others serve. Each request changes threads, which costs a wake-up.
+    HalfSyncHalfAsync,
 }
 
 /// Whether real-time scheduling is wanted.
@@ -424,6 +447,23 @@ const SETTINGS: &[Setting] = &[
             };
             Ok(())
         },
+    },
+    Setting {
+        key: "threadpool_strategy",
+        options: &["-ORBThreadpoolStrategy"],
+        apply: |config, text| {
+            config.threadpool_strategy = match text {
+                "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
+                "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
+                other => return Err(format!("{other:?} is not leader-followers or half-sync")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "dynamic_thread_idle_timeout",
+        options: &["-ORBDynamicThreadIdleTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
     },
     Setting {
         key: "max_main_thread_requests",

@@ -13,7 +13,7 @@ use crate::config::{OrbConfig, RealTimeMode};
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
 use crate::rtcorba::{Priority, PriorityMapping};
-use crate::server::{MainThread, Pools};
+use crate::server::{MainThread, Pools, Stage};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
 pub(crate) struct Core {
@@ -88,6 +88,14 @@ impl Core {
         let number = rest.try_into().map(u64::from_be_bytes);
         u64::from_be_bytes(*incarnation) == self.incarnation
             && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
+    }
+
+    /// Tells the probe, if there is one, what the calling thread is about to do.
+    #[inline]
+    pub(crate) fn at(&self, stage: Stage) {
+        if let Some(probe) = &self.config.stage_probe {
+            probe.at(stage);
+        }
     }
 
     pub(crate) fn socket_options(&self) -> SocketOptions {

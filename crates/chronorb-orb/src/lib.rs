@@ -30,8 +30,9 @@ pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 pub use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
-pub use config::{Collocation, ConfigError, OrbConfig, RealTimeMode};
+pub use config::{Collocation, ConfigError, OrbConfig, RealTimeMode, ThreadpoolStrategy};
 pub use demux::Demultiplexing;
 pub use object::{Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use scope::Scope;
+pub use server::{Activity, Stage, StageProbe};

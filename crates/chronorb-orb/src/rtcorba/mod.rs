@@ -11,4 +11,7 @@ pub(crate) use current::{OwnPriority, PriorityGuard, request_priority};
 pub use priority::{
     DirectMapping, LinearMapping, MappingKind, NativePriority, Priority, PriorityMapping,
 };
-pub use rt_orb::{Lane, RtOrb, ThreadpoolId, ThreadpoolLanes};
+pub use rt_orb::{
+    DestroyThreadpoolError, Lane, RequestBuffering, RtOrb, Threadpool, ThreadpoolId,
+    ThreadpoolLanes,
+};

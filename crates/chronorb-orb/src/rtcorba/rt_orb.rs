@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind};
+use thiserror::Error;
 
 use super::Priority;
 use crate::core::Core;
-use crate::server::{LaneSpec, Threadpool};
+use crate::server::{self, LaneSpec, PoolSpec};
 
 /// `RTCORBA::RTORB`: thread pools (RT-CORBA 1.2, 5.8).
 #[derive(Clone, Debug)]
@@ -25,17 +26,46 @@ impl ThreadpoolId {
     }
 }
 
-/// What `create_threadpool_with_lanes` needs.
-#[derive(Clone, Debug, Default)]
+/// A thread pool without lanes: what [`RtOrb::create_threadpool`] needs.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Threadpool {
+    /// Octets of stack for each thread; 0 for the default of 256 KiB.
+    pub stack_size: usize,
+    /// Threads made with the pool.
+    pub static_threads: u32,
+    /// Threads made on demand, in addition.
+    pub dynamic_threads: u32,
+    /// What its threads have while they serve nothing.
+    pub default_priority: Priority,
+    /// Whether requests that find no thread are buffered by the ORB, and how many.
+    pub request_buffering: Option<RequestBuffering>,
+}
+
+impl Threadpool {
+    /// A pool of `threads` static threads.
+    pub const fn new(default_priority: Priority, threads: u32) -> Self {
+        Self {
+            stack_size: 0,
+            static_threads: threads,
+            dynamic_threads: 0,
+            default_priority,
+            request_buffering: None,
+        }
+    }
+}
+
+/// A thread pool with lanes: what [`RtOrb::create_threadpool_with_lanes`] needs.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ThreadpoolLanes {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.
     pub stack_size: usize,
     /// The lanes, at least one, each priority once.
     pub lanes: Vec<Lane>,
-    /// Whether an exhausted lane may use threads of lower ones.
+    /// Whether a lane all of whose threads are busy may use threads of lower ones, the nearest first. A thread that
+    /// is borrowed has the priority of the lane that uses it, until the request is served.
     pub allow_borrowing: bool,
-    /// Whether requests beyond the number of threads are buffered by the ORB.
-    pub allow_request_buffering: bool,
+    /// Whether requests that find no thread are buffered by the ORB, and how many.
+    pub request_buffering: Option<RequestBuffering>,
 }
 
 /// A lane of a thread pool.
@@ -43,9 +73,9 @@ pub struct ThreadpoolLanes {
 pub struct Lane {
     /// The priority of its threads.
     pub priority: Priority,
-    /// Threads made with the pool, at least one.
+    /// Threads made with the pool.
     pub static_threads: u32,
-    /// Threads made on demand.
+    /// Threads made on demand, in addition.
     pub dynamic_threads: u32,
 }
 
@@ -60,72 +90,139 @@ impl Lane {
     }
 }
 
+/// How many requests the ORB buffers while all threads are busy (RT-CORBA 1.2, 5.8.3).
+///
+/// The bounds hold for each lane, so that requests of one priority cannot take the room of those of another. In a pool
+/// without lanes, more urgent requests are served first, and take the room of less urgent ones. A request for which
+/// there is no room is answered at once by `TRANSIENT` (OMG minor 1).
+///
+/// Without buffering, requests that find no thread stay where they are, unread: the transport holds their clients back.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RequestBuffering {
+    /// The greatest number of requests; 0 for the ORB's own bound, 4096.
+    pub max_requests: u32,
+    /// The greatest number of octets of all of them; 0 for the ORB's own bound, `-ORBMaxBufferedOctets`.
+    pub max_octets: usize,
+}
+
+/// A thread pool could not be destroyed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum DestroyThreadpoolError {
+    /// There is none of this number.
+    #[error("there is no such thread pool, or no more")]
+    InvalidThreadpool,
+    /// It is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or calls from itself (`BAD_INV_ORDER`, OMG minor 3);
+    /// or its threads have not ended in time (`TIMEOUT`), and will later.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
 impl RtOrb {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
     }
 
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// Makes a thread pool with lanes.
     ///
-    /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority,
-    /// which lead and follow one another. They run when this returns.
+    /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority. They run when this
+    /// returns. How they share the work is the ORB's [strategy](crate::ThreadpoolStrategy). A pool that buffers,
+    /// borrows or has threads on demand, and any under Half-Sync/Half-Async, has one thread more in each lane than it
+    /// was given: one reads while all others serve.
+    ///
+    /// ```no_run
+    /// use chronorb_orb::rtcorba::{Lane, Priority, RequestBuffering, ThreadpoolLanes};
+    /// # fn example(orb: chronorb_orb::Orb) -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
+    ///     lanes: vec![
+    ///         Lane::new(Priority::new(1_000).unwrap(), 4),
+    ///         Lane::new(Priority::new(20_000).unwrap(), 2),
+    ///     ],
+    ///     allow_borrowing: true,
+    ///     request_buffering: Some(RequestBuffering { max_requests: 64, max_octets: 1 << 20 }),
+    ///     ..ThreadpoolLanes::default()
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// `BAD_PARAM` where there is no lane, a lane without static threads, or a priority twice;
-    /// `DATA_CONVERSION` (OMG minor 2) where a priority has no native one; `NO_IMPLEMENT` for
-    /// dynamic threads, borrowing and request buffering, which this version does not have;
-    /// `NO_RESOURCES` where threads or endpoints cannot be had (the log says why);
-    /// `BAD_INV_ORDER` (OMG minor 4) after shutdown.
+    /// `BAD_PARAM` where there is no lane, a lane without any thread, more threads than the ORB can have (65536), or a
+    /// priority twice; `DATA_CONVERSION` (OMG minor 2) where a priority has no native one; `INITIALIZE` (OMG minor 1)
+    /// where real-time scheduling is required and the process may not use that native priority; `NO_RESOURCES` where
+    /// threads or endpoints cannot be had (the log says why); `BAD_INV_ORDER` (OMG minor 4) after shutdown.
     pub fn create_threadpool_with_lanes(
         &self,
         pool: &ThreadpoolLanes,
     ) -> Result<ThreadpoolId, SystemException> {
-        let no_implement = SystemException::no(SystemExceptionKind::NoImplement, 0);
-        let bad_param = SystemException::no(SystemExceptionKind::BadParam, 0);
-        if pool.allow_borrowing || pool.allow_request_buffering {
-            return Err(no_implement);
-        }
-        if pool.lanes.iter().any(|lane| lane.dynamic_threads > 0) {
-            return Err(no_implement);
-        }
         let mut priorities: Vec<_> = pool.lanes.iter().map(|lane| lane.priority).collect();
         priorities.sort_unstable();
         priorities.dedup();
-        if pool.lanes.is_empty()
-            || priorities.len() != pool.lanes.len()
-            || pool.lanes.iter().any(|lane| lane.static_threads == 0)
-        {
-            return Err(bad_param);
+        if priorities.len() != pool.lanes.len() {
+            return Err(BAD_PARAM);
         }
-        let lanes = pool
-            .lanes
-            .iter()
-            .map(|lane| LaneSpec {
-                priority: Some(lane.priority),
-                threads: lane.static_threads,
-            })
-            .collect::<Vec<_>>();
-        Threadpool::create(&self.core, &lanes, pool.stack_size, true)
+        self.create(PoolSpec {
+            lanes: pool.lanes.iter().map(lane_spec).collect(),
+            stack_size: pool.stack_size,
+            laned: true,
+            borrowing: pool.allow_borrowing,
+            buffering: pool.request_buffering,
+        })
     }
 
-    /// Makes a thread pool without lanes: its threads wait at `default_priority`, and take the
+    /// Makes a thread pool without lanes: its threads wait at the default priority, and take the
     /// priority of the request or object for each upcall.
     ///
     /// # Errors
     /// As [`create_threadpool_with_lanes`](Self::create_threadpool_with_lanes).
-    pub fn create_threadpool(
-        &self,
-        stack_size: usize,
-        static_threads: u32,
-        default_priority: Priority,
-    ) -> Result<ThreadpoolId, SystemException> {
-        if static_threads == 0 {
-            return Err(SystemException::no(SystemExceptionKind::BadParam, 0));
-        }
-        let lane = LaneSpec {
-            priority: Some(default_priority),
-            threads: static_threads,
+    pub fn create_threadpool(&self, pool: &Threadpool) -> Result<ThreadpoolId, SystemException> {
+        let lane = Lane {
+            priority: pool.default_priority,
+            static_threads: pool.static_threads,
+            dynamic_threads: pool.dynamic_threads,
         };
-        Threadpool::create(&self.core, &[lane], stack_size, false)
+        self.create(PoolSpec {
+            lanes: vec![lane_spec(&lane)],
+            stack_size: pool.stack_size,
+            laned: false,
+            borrowing: false,
+            buffering: pool.request_buffering,
+        })
+    }
+
+    /// Ends a thread pool: no request comes in any more, those in progress are answered, and all its threads have ended
+    /// when this returns. The POAs that it serves are destroyed before.
+    ///
+    /// # Errors
+    /// [`DestroyThreadpoolError`]. `BAD_INV_ORDER` leaves the pool as it was.
+    pub fn destroy_threadpool(&self, pool: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
+        server::Threadpool::destroy(&self.core, pool)
+    }
+
+    fn create(&self, spec: PoolSpec) -> Result<ThreadpoolId, SystemException> {
+        let threads = spec.lanes.iter().map(|lane| {
+            let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
+            (threads > 0).then_some(threads)
+        });
+        match threads.sum::<Option<u64>>() {
+            Some(1..=MAX_THREADS) => server::Threadpool::create(&self.core, &spec),
+            _ => Err(BAD_PARAM),
+        }
     }
 }
+
+fn lane_spec(lane: &Lane) -> LaneSpec {
+    LaneSpec {
+        priority: Some(lane.priority),
+        static_threads: lane.static_threads,
+        dynamic_threads: lane.dynamic_threads,
+    }
+}
+
+const BAD_PARAM: SystemException = SystemException::no(SystemExceptionKind::BadParam, 0);
+/// Threads of a pool, all lanes together.
+const MAX_THREADS: u64 = 65_536;

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, Decoder, Encoder, Frame};
+use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    CompletionStatus, HEADER_LEN, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
     SystemExceptionKind, Version, encode_locate_reply, finish_message, minor, start_message,
 };
@@ -17,6 +17,7 @@ use chronorb_rt::Key;
 use super::connection::ServerConnection;
 use super::intake::End;
 use super::lane::Lane;
+use super::probe::Stage;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::object::OBJECT_ID;
@@ -50,6 +51,7 @@ pub(super) enum Handled {
 impl Context<'_> {
     /// Serves a request.
     pub(super) fn request(&mut self, message: MessageHeader) -> Result<Handled, End> {
+        self.core.at(Stage::Dispatch);
         let body = self.request.decoder(HEADER_LEN, message.endian, self.arena);
         let mut body = body.with_host(Some(self.core));
         let header =
@@ -126,6 +128,33 @@ impl Context<'_> {
         })
     }
 
+    /// Answers a request that is not served.
+    pub(super) fn refuse(&mut self, message: MessageHeader) -> Result<Handled, End> {
+        let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        if message.kind == MessageType::LocateRequest {
+            let header = LocateRequestHeader::decode(&mut d, message.version);
+            let header = header.map_err(|_| End::Malformed)?;
+            let refused = write_locate_reply(
+                self.reply,
+                message.version,
+                header.request_id,
+                Err(DISCARDED),
+                None,
+            );
+            refused.map_err(|_| End::Gone)?;
+            return Ok(Handled::Answered);
+        }
+        let header = RequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
+        if header.response == ResponseFlags::None {
+            return Ok(Handled::Silently);
+        }
+        let text = self.connection.text(message.version);
+        let mut reply = ReplyWriter::new(self.reply, message.version, header.request_id, text, &[]);
+        reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
+        reply.finish();
+        Ok(Handled::Answered)
+    }
+
     /// Answers where an object is.
     pub(super) fn locate(&mut self, message: MessageHeader) -> Result<Handled, End> {
         let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
@@ -135,33 +164,56 @@ impl Context<'_> {
         let key = header.target.key().unwrap_or_default();
         let registered = self.core.resolver.registered(key);
         let here = is_here(self.core, key);
-        let status = match (here, &registered) {
-            (Ok(true), _) => LocateStatus::ObjectHere,
-            (Ok(false), Some(_)) => LocateStatus::ObjectForward,
-            (Ok(false), None) => LocateStatus::UnknownObject,
-            (Err(_), _) if message.version >= Version::V1_2 => LocateStatus::SystemException,
-            // Older versions have no way to say it: the request itself is told.
-            (Err(_), _) => LocateStatus::ObjectHere,
-        };
-        let mut write = || {
-            let mut e = start_message(self.reply, message.version, MessageType::LocateReply)?;
-            let header = LocateReplyHeader {
-                request_id: header.request_id,
-                status,
-            };
-            encode_locate_reply(&mut e, message.version, &header)?;
-            if let (LocateStatus::ObjectForward, Some(ior)) = (status, &registered) {
-                ior.encode(&mut e)?;
-            }
-            if let (LocateStatus::SystemException, Err(exception)) = (status, here) {
-                exception.encode(&mut e)?;
-            }
-            finish_message(self.reply);
-            Ok::<(), chronorb_cdr::CdrError>(())
-        };
-        write().map_err(|_| End::Gone)?;
+        let written = write_locate_reply(
+            self.reply,
+            message.version,
+            header.request_id,
+            here,
+            registered.as_ref(),
+        );
+        written.map_err(|_| End::Gone)?;
         Ok(Handled::Answered)
     }
+}
+
+/// Says where an object is: here, where it is registered, nowhere, or why that cannot be said.
+fn write_locate_reply(
+    reply: &mut Frame,
+    version: Version,
+    request_id: u32,
+    here: Result<bool, SystemException>,
+    registered: Option<&Ior>,
+) -> Result<(), CdrError> {
+    let status = match (here, registered) {
+        (Ok(true), _) => LocateStatus::ObjectHere,
+        (Ok(false), Some(_)) => LocateStatus::ObjectForward,
+        (Ok(false), None) => LocateStatus::UnknownObject,
+        (Err(_), _) if version >= Version::V1_2 => LocateStatus::SystemException,
+        // Older versions have no way to say it: the request itself is told.
+        (Err(_), _) => LocateStatus::ObjectHere,
+    };
+    let mut e = start_message(reply, version, MessageType::LocateReply)?;
+    let header = LocateReplyHeader { request_id, status };
+    encode_locate_reply(&mut e, version, &header)?;
+    if let (LocateStatus::ObjectForward, Some(ior)) = (status, registered) {
+        ior.encode(&mut e)?;
+    }
+    if let (LocateStatus::SystemException, Err(exception)) = (status, here) {
+        exception.encode(&mut e)?;
+    }
+    finish_message(reply);
+    Ok(())
+}
+
+/// The priority that came with the request in a frame, if any.
+pub(super) fn priority_of(
+    request: &mut Frame,
+    arena: &Arena,
+    message: MessageHeader,
+) -> Option<Priority> {
+    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
+    let header = RequestHeader::decode(&mut d, message.version).ok()?;
+    propagated_priority(&header).ok().flatten()
 }
 
 /// Whether a request for the object would find a servant; adapters are activated for it.
@@ -257,6 +309,9 @@ impl Body for Dispatch<'_, '_, '_> {
     {
         let taken: Option<Decoder<'c>> = self.arguments.take();
         let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        if let Some(request) = self.request {
+            request.core.at(Stage::Upcall);
+        }
         let reply = &mut *self.reply;
         if let Some(result) = implicit(servant, call.operation, &mut arguments, reply) {
             return result;
@@ -291,7 +346,7 @@ fn implicit(
     if operation.first() != Some(&b'_') {
         return None;
     }
-    let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), chronorb_cdr::CdrError>| {
+    let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>| {
         write(reply.normal()?).map_err(reply_error)
     };
     match operation {
@@ -309,7 +364,7 @@ fn implicit(
             Some(answer(&|e| e.write_str(id)))
         }
         // The object is no component.
-        b"_component" => Some(answer(&|e| chronorb_giop::Ior::nil().encode(e))),
+        b"_component" => Some(answer(&|e| Ior::nil().encode(e))),
         // There is no interface repository.
         b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
             SystemExceptionKind::IntfRepos,

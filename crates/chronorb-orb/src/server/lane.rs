@@ -2,20 +2,23 @@
 //! shared with no other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::Endian;
 use chronorb_giop::{
     HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
 };
-use chronorb_rt::{Deadline, Key, Monotonic, PiMutex, Scheduling, Slots, Wake};
+use chronorb_rt::{Deadline, Gate, Key, Monotonic, PiMutex, Scheduling, Slots, Wake};
 use chronorb_transport::{
     AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor,
 };
 
 use super::connection::{Gone, ServerConnection, Timeliness};
 use super::load::Load;
+use super::probe::{Stage, StageProbe};
+use super::staff::Staff;
+use super::watch::LaneWatch;
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
@@ -28,14 +31,23 @@ pub(crate) struct Lane {
     published: Vec<Published>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
+    input_timeout: Duration,
     pub(super) load: Arc<Load>,
     /// No descriptor was left for a connection: it still waits at the acceptor.
     accept_again: AtomicBool,
     /// When slow peers are looked at next, in nanoseconds.
     next_upkeep: AtomicU64,
     stop: Wake,
+    stopping: AtomicBool,
     /// Threads that have not ended.
     pub(super) running: AtomicUsize,
+    ended: Gate,
+    /// The number of the next thread, for its name.
+    numbers: AtomicU32,
+    /// Who serves, where it is not simply who reads.
+    staff: Option<Arc<Staff>>,
+    watch: LaneWatch,
+    probe: Option<StageProbe>,
 }
 
 /// An endpoint as references tell it.
@@ -56,8 +68,10 @@ pub(super) struct LaneSetup {
     pub(super) name: String,
     pub(super) priority: Option<Priority>,
     pub(super) scheduling: Scheduling,
-    pub(super) threads: u32,
+    pub(super) static_threads: u32,
     pub(super) stack_size: usize,
+    /// Whether its pool has lanes, so that all its requests are of one priority.
+    pub(super) laned: bool,
 }
 
 /// What a lane's thread woke up for.
@@ -73,6 +87,7 @@ impl Lane {
         core: &Core,
         setup: LaneSetup,
         endpoints: &[Endpoint],
+        staff: Option<Arc<Staff>>,
     ) -> Result<Self, SystemException> {
         let no_resources = |what: &str, why: &dyn std::fmt::Display| {
             eprintln!("chronorb: lane {}: {what}: {why}", setup.name);
@@ -116,13 +131,20 @@ impl Lane {
             // Those that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
             max_connections: core.config.max_connections,
+            input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
             load: Arc::new(Load::new(
                 core.config.max_buffered_octets,
                 core.config.max_message_size,
             )),
             accept_again: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),
+            ended: Gate::new(0),
+            numbers: AtomicU32::new(0),
+            staff,
+            watch: LaneWatch::default(),
+            probe: core.config.stage_probe.clone(),
             setup,
         })
     }
@@ -141,19 +163,51 @@ impl Lane {
         &self.setup
     }
 
+    /// Its place in its pool.
+    pub(super) fn index(&self) -> usize {
+        self.setup.id.1 as usize
+    }
+
+    pub(super) fn staff(&self) -> Option<&Staff> {
+        self.staff.as_deref()
+    }
+
+    pub(super) fn watch(&self) -> &LaneWatch {
+        &self.watch
+    }
+
+    pub(super) fn next_number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Tells all its threads to end after what they are doing.
     pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
         self.stop.notify();
     }
 
-    /// Waits for something to do; connections that only need to be taken in are.
-    pub(super) fn next_work(&self, input_timeout: Duration) -> Work {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
+    /// `called` says that the thread may be called by a kick.
+    pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
         let watched = self.load.has_slow() || self.accept_again.load(Ordering::Relaxed);
-        let Ok(event) = self.reactor.wait(watched.then_some(UPKEEP_PAUSE)) else {
+        let time_out = match (patience, watched) {
+            (Some(patience), true) => Some(patience.min(UPKEEP_PAUSE)),
+            (None, true) => Some(UPKEEP_PAUSE),
+            (patience, false) => patience,
+        };
+        let waited = match called {
+            true => self.reactor.wait_or_kick(time_out),
+            false => self.reactor.wait(time_out),
+        };
+        let Ok(event) = waited else {
             // The set itself is broken: nothing can be served any more.
             return Work::Stop;
         };
-        self.upkeep(input_timeout);
+        self.upkeep(self.input_timeout);
         match event {
             None => Work::Nothing,
             Some(event) => match event.token {
@@ -170,9 +224,21 @@ impl Lane {
         }
     }
 
+    /// Leaves what a thread was woken for to another one.
+    pub(super) fn put_back(&self, work: &Work) {
+        if let Work::Serve { key, event } = work
+            && let Some(connection) = self.connections.get(*key)
+        {
+            if event.hang_up {
+                connection.set_hung_up();
+            }
+            self.rearm(&connection, *key);
+        }
+    }
+
     /// Watches the time of slow peers, and takes in connections for which no descriptor was
     /// left: now and then, and on a busy lane too, whose waits never time out.
-    fn upkeep(&self, input_timeout: Duration) {
+    pub(super) fn upkeep(&self, input_timeout: Duration) {
         if !self.load.has_slow() && !self.accept_again.load(Ordering::Relaxed) {
             return;
         }
@@ -225,6 +291,9 @@ impl Lane {
 
     /// Takes in all connections that wait at an acceptor.
     fn accept(&self, index: usize) {
+        if let Some(probe) = &self.probe {
+            probe.at(Stage::Accept);
+        }
         let acceptors = self.acceptors.lock();
         while let Some(acceptor) = acceptors.get(index) {
             match acceptor.accept() {
@@ -240,6 +309,7 @@ impl Lane {
     }
 
     fn admit(&self, transport: Box<dyn Connection>) {
+        self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         if self.connections.len() as u64 >= u64::from(self.max_connections) {
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
@@ -275,6 +345,11 @@ impl Lane {
         }
     }
 
+    /// Waits until all its threads have ended, and it is closed; returns whether that is so in time.
+    pub(super) fn wait_until_ended(&self, deadline: Deadline) -> bool {
+        self.ended.wait_while(0, deadline) != 0
+    }
+
     /// Closes the endpoints and says goodbye to all peers; the last thread of the lane does.
     pub(super) fn close(&self) {
         self.acceptors.lock().clear();
@@ -287,6 +362,7 @@ impl Lane {
             }
             self.end(key);
         }
+        self.ended.set(1);
     }
 }
 
@@ -317,6 +393,6 @@ fn key_of(token: u64) -> Key {
 const STOP: u64 = u64::MAX;
 const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
 /// How often slow peers, and acceptors without a descriptor, are looked at.
-const UPKEEP_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const UPKEEP_PAUSE: Duration = Duration::from_millis(100);
 /// How long all peers of a lane together have to take their last replies at its end.
 const LINGER: Duration = Duration::from_secs(2);

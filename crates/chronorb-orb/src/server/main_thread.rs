@@ -9,12 +9,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::{Arena, Frame};
-use chronorb_giop::MessageHeader;
-use chronorb_rt::{Deadline, Gate, Key, PiMutex};
+use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use super::dispatch::Handled;
-use super::intake::End;
-use super::lane::Lane;
+use super::handed::Handed;
 use super::worker::{self, Worker};
 use crate::core::Core;
 use crate::poa::{NOBODY, this_thread};
@@ -96,6 +93,12 @@ impl MainThread {
     /// Leaves a request for the main thread. Where the ORB is ending, it is dropped.
     pub(crate) fn post(&self, priority: Option<Priority>, work: Work) {
         drop(self.push(priority, false, work));
+    }
+
+    /// Leaves a request of a lane for the main thread, as [`post`](Self::post).
+    pub(super) fn take_over(&self, core: &Arc<Core>, priority: Option<Priority>, handed: Handed) {
+        let taken = TakenOver::new(core, &handed);
+        self.post(priority, Box::new(|| taken.serve(handed)));
     }
 
     /// Has work done by the main thread: at once where that is the calling one, and by the
@@ -228,66 +231,35 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// A request that a lane's thread has read for the main thread.
-pub(super) struct Handed {
-    octets: usize,
+/// A request of a lane, as the main thread has it: counted, as long as it waits or is served.
+struct TakenOver {
     core: Arc<Core>,
-    lane: Arc<Lane>,
-    connection: Key,
-    header: MessageHeader,
-    message: Frame,
+    octets: usize,
 }
 
-impl Handed {
-    /// Keeps the lane from ending. The caller has begun the work on the connection.
-    pub(super) fn new(
-        core: &Arc<Core>,
-        lane: &Arc<Lane>,
-        connection: Key,
-        header: MessageHeader,
-        message: Frame,
-    ) -> Self {
-        lane.running.fetch_add(1, Ordering::AcqRel);
-        let octets = message.len().max(worker::FRAME_CAPACITY);
+impl TakenOver {
+    fn new(core: &Arc<Core>, handed: &Handed) -> Self {
+        let octets = handed.octets().max(worker::FRAME_CAPACITY);
         core.main.octets.fetch_add(octets, Ordering::Relaxed);
         Self {
-            octets,
             core: core.clone(),
-            lane: lane.clone(),
-            connection,
-            header,
-            message,
+            octets,
         }
     }
 
     /// Serves it, on the main thread.
-    pub(super) fn serve(mut self) {
-        let lane = self.lane.clone();
-        let Some(connection) = lane.connections.get(self.connection) else {
-            return;
-        };
+    fn serve(self, handed: Handed) {
         let (reply, arena) = SPARE
             .take()
             .unwrap_or_else(|| worker::reply_parts(&self.core));
-        let message = std::mem::replace(&mut self.message, Frame::new(0, 0));
         let thread = Thread {
             own: OwnPriority::of_caller(),
             // A POA that holds requests again must not hold up the others.
             patience: Duration::ZERO,
             role: Role::Main,
         };
-        let mut worker = Worker::with_parts(&self.core, &lane, thread, message, reply, arena);
-        // As on a lane's thread, a panic of what the application left is the end of the connection:
-        // the client must not wait for an answer.
-        let handle = || worker.handle(&connection, self.connection, self.header);
-        let handled = catch_unwind(AssertUnwindSafe(handle)).unwrap_or(Err(End::Gone));
-        let outcome = handled.map(|handled| {
-            debug_assert!(!matches!(handled, Handled::ForMainThread(_)));
-        });
-        // The work ends before it is asked whether the connection is over.
-        let key = self.connection;
-        drop(self);
-        worker::conclude(&lane, &connection, key, outcome);
+        let mut worker = Worker::with_parts(&self.core, handed.lane(), thread, reply, arena);
+        handed.serve_by(&mut worker);
         let (reply, mut arena) = worker.into_reply_parts();
         // The next request may be a long time off.
         arena.reset();
@@ -295,16 +267,10 @@ impl Handed {
     }
 }
 
-impl Drop for Handed {
+impl Drop for TakenOver {
     fn drop(&mut self) {
-        self.core
-            .main
-            .octets
-            .fetch_sub(self.octets, Ordering::Relaxed);
-        if let Some(connection) = self.lane.connections.get(self.connection) {
-            drop(connection.resume_work());
-        }
-        worker::leave(&self.core, &self.lane);
+        let octets = &self.core.main.octets;
+        octets.fetch_sub(self.octets, Ordering::Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod connection;
 mod dispatch;
+mod handed;
 mod input;
 mod intake;
 mod lane;
@@ -10,9 +11,15 @@ mod load;
 mod main_thread;
 mod output;
 mod pool;
+mod probe;
+mod staff;
+mod threads;
+mod watch;
 mod worker;
 
 pub(crate) use dispatch::Dispatch;
 pub(crate) use lane::{Lane, Published};
 pub(crate) use main_thread::MainThread;
-pub(crate) use pool::{LaneSpec, Pools, Threadpool, is_published, shutdown};
+pub(crate) use pool::{LaneSpec, PoolSpec, Pools, Threadpool, is_published, shutdown};
+pub use probe::{Stage, StageProbe};
+pub use watch::Activity;

@@ -1,34 +1,37 @@
 //! Thread pools: sets of lanes.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::Deadline;
+use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Bounds, Deadline};
 use chronorb_transport::{Address, Endpoint, parse_endpoints};
 
+use super::handed::Handed;
 use super::lane::{Lane, LaneSetup};
-use super::worker;
+use super::staff::{PostSetup, Staff, StaffSetup};
+use super::threads;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
 use crate::poa::is_in_upcall;
-use crate::rtcorba::{Priority, ThreadpoolId};
+use crate::rtcorba::{DestroyThreadpoolError, Priority, RequestBuffering, ThreadpoolId};
 
 /// The thread pools of an ORB.
 #[derive(Default)]
 pub(crate) struct Pools {
     /// The pool of POAs that name none.
     default: Option<Arc<Threadpool>>,
-    named: Vec<Arc<Threadpool>>,
+    /// In order of creation; a number is never used again.
+    named: Vec<Option<Arc<Threadpool>>>,
 }
 
 impl Pools {
     pub(crate) fn get(&self, id: ThreadpoolId) -> Option<Arc<Threadpool>> {
         let index = usize::try_from(id.0).ok()?.checked_sub(1)?;
-        self.named.get(index).cloned()
+        self.named.get(index).cloned().flatten()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<Threadpool>> {
-        self.default.iter().chain(&self.named)
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Threadpool>> {
+        self.default.iter().chain(self.named.iter().flatten())
     }
 }
 
@@ -38,6 +41,19 @@ pub(crate) struct Threadpool {
     number: u32,
     lanes: Vec<Arc<Lane>>,
     laned: bool,
+    staff: Option<Arc<Staff>>,
+    /// POAs that are served by it, and have not been destroyed.
+    users: AtomicUsize,
+}
+
+/// What a pool is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolSpec {
+    pub(crate) lanes: Vec<LaneSpec>,
+    pub(crate) stack_size: usize,
+    pub(crate) laned: bool,
+    pub(crate) borrowing: bool,
+    pub(crate) buffering: Option<RequestBuffering>,
 }
 
 /// What a lane is made of.
@@ -45,7 +61,8 @@ pub(crate) struct Threadpool {
 pub(crate) struct LaneSpec {
     /// `None` for ordinary scheduling.
     pub(crate) priority: Option<Priority>,
-    pub(crate) threads: u32,
+    pub(crate) static_threads: u32,
+    pub(crate) dynamic_threads: u32,
 }
 
 impl Threadpool {
@@ -57,15 +74,22 @@ impl Threadpool {
         if let Some(pool) = &pools.default {
             return Ok(pool.clone());
         }
-        let spec = LaneSpec {
-            priority: None,
-            threads: core.config.threads,
+        let spec = PoolSpec {
+            lanes: vec![LaneSpec {
+                priority: None,
+                static_threads: core.config.threads,
+                dynamic_threads: 0,
+            }],
+            stack_size: 0,
+            laned: false,
+            borrowing: false,
+            buffering: None,
         };
         let endpoints = match &core.config.listen_endpoints[..] {
             [] => any_endpoint()?,
             given => given.to_vec(),
         };
-        let pool = Self::open(core, 0, &[(spec, endpoints)], 0, false)?;
+        let pool = Self::open(core, 0, &spec, &[endpoints])?;
         pools.default = Some(pool.clone());
         Ok(pool)
     }
@@ -73,65 +97,133 @@ impl Threadpool {
     /// Makes a pool of an RT ORB.
     pub(crate) fn create(
         core: &Arc<Core>,
-        lanes: &[LaneSpec],
-        stack_size: usize,
-        laned: bool,
+        spec: &PoolSpec,
     ) -> Result<ThreadpoolId, SystemException> {
         let mut pools = core.pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
-        let lanes = lanes
-            .iter()
-            .enumerate()
-            .map(|(index, spec)| Ok((*spec, lane_endpoints(core, (number, index as u32))?)))
+        let endpoints = (0..spec.lanes.len() as u32)
+            .map(|lane| lane_endpoints(core, (number, lane)))
             .collect::<Result<Vec<_>, SystemException>>()?;
-        let pool = Self::open(core, number, &lanes, stack_size, laned)?;
-        pools.named.push(pool);
+        let pool = Self::open(core, number, spec, &endpoints)?;
+        pools.named.push(Some(pool));
         Ok(ThreadpoolId(number))
+    }
+
+    /// Ends a pool of an RT ORB: requests in progress are answered, and all its threads have ended when this returns.
+    ///
+    /// # Errors
+    /// [`DestroyThreadpoolError`].
+    pub(crate) fn destroy(
+        core: &Arc<Core>,
+        id: ThreadpoolId,
+    ) -> Result<(), DestroyThreadpoolError> {
+        let bad_order = |minor| SystemException::no(SystemExceptionKind::BadInvOrder, minor);
+        let pool = {
+            let mut pools = core.pools.lock();
+            core.check_running()?;
+            let pool = pools.get(id);
+            let pool = pool.ok_or(DestroyThreadpoolError::InvalidThreadpool)?;
+            let here = worker_pool(core);
+            if here == Some(pool.number) {
+                return Err(bad_order(minor::WOULD_DEADLOCK).into());
+            }
+            if pool.users.load(Ordering::Acquire) > 0 {
+                return Err(bad_order(minor::THREADPOOL_IN_USE).into());
+            }
+            pools.named[id.0 as usize - 1] = None;
+            pool
+        };
+        // What is dropped here, and the end of a lane, must not meet the lock.
+        drop(pool.stop());
+        let deadline = Deadline::after(core.config.request_timeout);
+        let ended = pool
+            .lanes
+            .iter()
+            .all(|lane| lane.wait_until_ended(deadline));
+        match ended {
+            true => Ok(()),
+            false => {
+                Err(
+                    SystemException::new(SystemExceptionKind::Timeout, 0, CompletionStatus::Maybe)
+                        .into(),
+                )
+            }
+        }
     }
 
     /// Opens all lanes, then starts their threads; a failure leaves nothing behind.
     fn open(
         core: &Arc<Core>,
         number: u32,
-        lanes: &[(LaneSpec, Vec<Endpoint>)],
-        stack_size: usize,
-        laned: bool,
+        spec: &PoolSpec,
+        endpoints: &[Vec<Endpoint>],
     ) -> Result<Arc<Self>, SystemException> {
-        let lanes = lanes
+        let setups = spec
+            .lanes
             .iter()
             .enumerate()
-            .map(|(index, (spec, endpoints))| {
-                let scheduling = match spec.priority {
+            .map(|(index, lane)| {
+                let scheduling = match lane.priority {
                     Some(priority) => core.real_time.scheduling(priority)?,
                     None => chronorb_rt::Scheduling::OTHER,
                 };
-                let setup = LaneSetup {
+                Ok(LaneSetup {
                     id: (number, index as u32),
                     name: format!("{number}:{index}"),
-                    priority: spec.priority,
+                    priority: lane.priority,
                     scheduling,
-                    threads: spec.threads,
-                    stack_size: if stack_size == 0 {
-                        STACK_SIZE
-                    } else {
-                        stack_size
+                    static_threads: lane.static_threads,
+                    stack_size: match spec.stack_size {
+                        0 => STACK_SIZE,
+                        size => size,
                     },
-                };
-                Lane::open(core, setup, endpoints).map(Arc::new)
+                    laned: spec.laned,
+                })
+            })
+            .collect::<Result<Vec<_>, SystemException>>()?;
+        let staff = staff_of(core, spec, &setups)?;
+        let lanes = setups
+            .into_iter()
+            .zip(endpoints)
+            .map(|(setup, endpoints)| {
+                Lane::open(core, setup, endpoints, staff.clone()).map(Arc::new)
             })
             .collect::<Result<Vec<_>, _>>()?;
-        for (started, lane) in lanes.iter().enumerate() {
-            if let Err(exception) = worker::start(core, lane) {
-                lanes[..=started].iter().for_each(|lane| lane.stop());
+        let pool = Arc::new(Self {
+            number,
+            lanes,
+            laned: spec.laned,
+            staff,
+            users: AtomicUsize::new(0),
+        });
+        for lane in &pool.lanes {
+            if let Err(exception) = threads::start(core, lane) {
+                drop(pool.stop());
                 return Err(exception);
             }
         }
-        Ok(Arc::new(Self {
-            number,
-            lanes,
-            laned,
-        }))
+        Ok(pool)
+    }
+
+    /// Tells all threads to end. What waited for them comes back, to be dropped.
+    #[must_use = "it is to be dropped where no lock is held"]
+    fn stop(&self) -> Vec<Handed> {
+        self.lanes.iter().for_each(|lane| lane.stop());
+        self.staff
+            .as_ref()
+            .map(|staff| staff.close())
+            .unwrap_or_default()
+    }
+
+    /// Counts a POA that is served by it.
+    pub(crate) fn add_user(&self) {
+        self.users.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A POA that was served by it has been destroyed.
+    pub(crate) fn remove_user(&self) {
+        self.users.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Whether it is the pool of POAs that name none.
@@ -141,7 +233,7 @@ impl Threadpool {
 
     /// The lane that the calling thread serves, if it is one of this pool.
     pub(crate) fn lane_of_thread(&self, core: &Core) -> Option<&Lane> {
-        let (pool, lane) = worker::lane_of_thread(core)?;
+        let (pool, lane) = threads::lane_of_thread(core)?;
         let lane = self.lanes.get(lane as usize)?;
         (pool == self.number).then_some(lane)
     }
@@ -179,7 +271,7 @@ pub(crate) fn is_published(core: &Core, addresses: &[Address]) -> bool {
 
 /// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).
 pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemException> {
-    if wait && (worker::lane_of_thread(core).is_some() || is_in_upcall(core)) {
+    if wait && (threads::lane_of_thread(core).is_some() || is_in_upcall(core)) {
         return Err(SystemException::no(
             SystemExceptionKind::BadInvOrder,
             minor::WOULD_DEADLOCK,
@@ -189,18 +281,17 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
     let begun = {
         let pools = core.pools.lock();
         let begins = core.state.get() == RUNNING;
-        if begins {
+        begins.then(|| {
             core.state.set(STOPPING);
             // This counts as a lane until all are told, so that one of them is the last.
             core.live_lanes.fetch_add(1, Ordering::AcqRel);
-            pools
-                .all()
-                .flat_map(|pool| pool.lanes())
-                .for_each(|lane| lane.stop());
-        }
-        begins
+            let left = pools.all().flat_map(|pool| pool.stop());
+            left.collect::<Vec<_>>()
+        })
     };
-    if begun {
+    if let Some(left) = begun {
+        // Requests that waited for a thread end with their connections.
+        drop(left);
         // Both may run application code, which may use pools.
         core.poas.deactivate();
         core.main.close();
@@ -239,6 +330,46 @@ fn finish(core: &Core) {
     core.poas.clear();
 }
 
+/// Who serves a pool's lanes, where it is not simply who reads.
+fn staff_of(
+    core: &Core,
+    spec: &PoolSpec,
+    lanes: &[LaneSetup],
+) -> Result<Option<Arc<Staff>>, SystemException> {
+    let limit = |wanted: usize, otherwise: usize| if wanted == 0 { otherwise } else { wanted };
+    let bounds = |buffering: RequestBuffering| Bounds {
+        things: limit(buffering.max_requests as usize, MAX_BUFFERED_REQUESTS) as u32,
+        octets: limit(buffering.max_octets, core.config.max_buffered_octets),
+    };
+    let setup = StaffSetup {
+        strategy: core.config.threadpool_strategy,
+        borrowing: spec.borrowing,
+        buffering: spec.buffering.map(bounds),
+        idle_timeout: core.config.dynamic_thread_idle_timeout,
+    };
+    let posts: Vec<PostSetup> = spec
+        .lanes
+        .iter()
+        .zip(lanes)
+        .map(|(spec, lane)| PostSetup {
+            priority: spec.priority,
+            scheduling: lane.scheduling,
+            static_threads: spec.static_threads,
+            dynamic_threads: spec.dynamic_threads,
+        })
+        .collect();
+    let staff = Staff::new(setup, &posts).map_err(|error| {
+        eprintln!("chronorb: threads cannot be lent to other lanes: {error}");
+        SystemException::no(SystemExceptionKind::NoResources, 0)
+    })?;
+    Ok(staff.map(Arc::new))
+}
+
+/// The number of the pool that the calling thread serves.
+fn worker_pool(core: &Core) -> Option<u32> {
+    threads::lane_of_thread(core).map(|(pool, _)| pool)
+}
+
 /// Where a lane listens: where the configuration says, else at any port of the default host.
 fn lane_endpoints(core: &Core, lane: (u32, u32)) -> Result<Vec<Endpoint>, SystemException> {
     let config = &core.config;
@@ -265,5 +396,7 @@ fn any_endpoint() -> Result<Vec<Endpoint>, SystemException> {
     parse_endpoints("iiop://").map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))
 }
 
+/// Requests that a lane buffers, where nothing else is asked for.
+const MAX_BUFFERED_REQUESTS: usize = 4096;
 /// Octets of stack of a pool's thread, where nothing else is asked for.
 const STACK_SIZE: usize = 256 << 10;

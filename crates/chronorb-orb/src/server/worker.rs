@@ -1,62 +1,29 @@
-//! A lane's threads: each leads, follows and serves.
+//! A thread at work: it reads a message, and serves it, or has it served.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{MessageHeader, MessageType, SystemException, SystemExceptionKind};
-use chronorb_rt::{Key, Released, ThreadBuilder};
+use chronorb_giop::{MessageHeader, MessageType};
+use chronorb_rt::{Key, Released, set_current};
 use chronorb_transport::Event;
 
-use super::connection::ServerConnection;
+use super::connection::{AtWork, ServerConnection};
 use super::dispatch::{self, Handled};
+use super::handed::Handed;
 use super::intake::{self, End, Intake};
-use super::lane::{Lane, LaneId, Work, empty_message};
-use super::main_thread::Handed;
-use super::pool;
+use super::lane::{Lane, UPKEEP_PAUSE, empty_message};
+use super::probe::Stage;
+use super::staff::{Buffered, Staff};
+use super::threads::{self, Part};
+use super::watch::{Activity, ThreadWatch};
 use crate::core::Core;
-use crate::rtcorba::{OwnPriority, Priority};
+use crate::rtcorba::OwnPriority;
 use crate::upcall::{Role, Thread};
-
-thread_local! {
-    /// The ORB, pool and lane that this thread serves; none for a thread of the application.
-    static SERVES: Cell<Option<(u64, LaneId)>> = const { Cell::new(None) };
-}
-
-/// Starts the threads of a lane. Those that were started before one could not be are to be
-/// stopped by the caller.
-#[allow(clippy::disallowed_macros, reason = "once for each lane")]
-pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
-    let setup = lane.setup();
-    core.live_lanes.fetch_add(1, Ordering::AcqRel);
-    // This thread counts too until all others are there, so that the lane cannot end before.
-    lane.running.store(1, Ordering::Release);
-    let mut started = Ok(());
-    for number in 0..setup.threads {
-        let worker = Worker::new(core, lane);
-        // The kernel keeps 15 octets of it: the lane comes first.
-        let name = format!("{}.{number} {}", setup.name, core.config.orb_id);
-        lane.running.fetch_add(1, Ordering::AcqRel);
-        let spawned = ThreadBuilder::new(name)
-            .scheduling(setup.scheduling)
-            .stack_size(setup.stack_size)
-            .prefault_stack(true)
-            .spawn(move || worker.run());
-        if let Err(error) = spawned {
-            lane.running.fetch_sub(1, Ordering::AcqRel);
-            eprintln!("chronorb: lane {}: no thread: {error}", setup.name);
-            started = Err(SystemException::no(SystemExceptionKind::NoResources, 0));
-            break;
-        }
-    }
-    leave(core, lane);
-    started
-}
 
 /// Ends a connection where it is over.
 pub(super) fn conclude(
@@ -88,65 +55,28 @@ pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
     (reply, Arena::new(config.arena_size))
 }
 
-/// Takes a thread out of its lane, however it ends.
-struct Leaving<'w>(&'w Arc<Core>, &'w Lane);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        leave(self.0, self.1);
-    }
-}
-
-/// A thread, or a request that it handed on, leaves the lane; the last one closes it.
-pub(super) fn leave(core: &Core, lane: &Lane) {
-    if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-        lane.close();
-        pool::lane_ended(core);
-    }
-}
-
-/// The lane of this ORB that the calling thread serves.
-pub(super) fn lane_of_thread(core: &Core) -> Option<LaneId> {
-    let (orb, lane) = SERVES.get()?;
-    (orb == core.number).then_some(lane)
-}
-
 /// A thread with what it needs for one request: frames and an arena of its own.
 pub(super) struct Worker {
     core: Arc<Core>,
+    /// The lane that it works for at present.
     lane: Arc<Lane>,
     thread: Thread,
     request: Frame,
     reply: Frame,
     arena: Arena,
+    watch: Arc<ThreadWatch>,
+    /// The lane of the pool whose seat it has.
+    seat: Option<usize>,
 }
 
 impl Worker {
     /// For a thread of a lane.
-    fn new(core: &Arc<Core>, lane: &Arc<Lane>) -> Self {
-        let thread = Thread {
-            own: OwnPriority {
-                priority: lane.priority(),
-                scheduling: Some(lane.setup().scheduling),
-            },
-            patience: core.config.hold_timeout,
-            role: Role::Lane,
-        };
+    #[allow(clippy::disallowed_methods, reason = "once for each thread")]
+    pub(super) fn new(core: &Arc<Core>, lane: &Arc<Lane>, watch: Arc<ThreadWatch>) -> Self {
         // What a request may be is checked as it arrives, and what is received with it may be more.
         let request = Frame::new(FRAME_CAPACITY, usize::MAX);
         let (reply, arena) = reply_parts(core);
-        Self::with_parts(core, lane, thread, request, reply, arena)
-    }
-
-    /// For a thread that serves requests of a lane.
-    pub(super) fn with_parts(
-        core: &Arc<Core>,
-        lane: &Arc<Lane>,
-        thread: Thread,
-        request: Frame,
-        reply: Frame,
-        arena: Arena,
-    ) -> Self {
+        let thread = thread_of(core, lane);
         Self {
             core: core.clone(),
             lane: lane.clone(),
@@ -154,6 +84,29 @@ impl Worker {
             request,
             reply,
             arena,
+            watch,
+            seat: None,
+        }
+    }
+
+    /// For another thread that serves requests of a lane.
+    #[allow(clippy::disallowed_methods, reason = "not for threads of lanes")]
+    pub(super) fn with_parts(
+        core: &Arc<Core>,
+        lane: &Arc<Lane>,
+        thread: Thread,
+        reply: Frame,
+        arena: Arena,
+    ) -> Self {
+        Self {
+            core: core.clone(),
+            lane: lane.clone(),
+            thread,
+            request: Frame::new(0, usize::MAX),
+            reply,
+            arena,
+            watch: Arc::new(ThreadWatch::new(String::new())),
+            seat: None,
         }
     }
 
@@ -161,28 +114,36 @@ impl Worker {
         (self.reply, self.arena)
     }
 
-    fn run(mut self) {
-        SERVES.set(Some((self.core.number, self.lane.setup().id)));
-        let lane = self.lane.clone();
-        let _leaving = Leaving(&self.core.clone(), &lane);
-        loop {
-            match lane.next_work(self.core.config.input_timeout) {
-                Work::Serve { key, event } => self.serve(&lane, key, event),
-                Work::Nothing => {}
-                Work::Stop => break,
-            }
-        }
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
-    /// Receives one message and handles it; what comes after it is left to the next thread.
-    fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
+    pub(super) fn lane(&self) -> &Arc<Lane> {
+        &self.lane
+    }
+
+    pub(super) fn watch(&self) -> &Arc<ThreadWatch> {
+        &self.watch
+    }
+
+    /// Puts another message into the place of the one to be handled.
+    pub(super) fn exchange_request(&mut self, message: Frame) -> Frame {
+        std::mem::replace(&mut self.request, message)
+    }
+
+    /// Receives one message and sees to it; what comes after it is left to the next thread.
+    pub(super) fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
+        self.watch.set(Activity::Reading);
         // Application code runs not only in operations: servants and kept values are dropped, and
         // skeletons asked for their types. If that panics, one connection ends and not the lane.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let Some(connection) = lane.connections.get(key) else {
                 return;
             };
-            let served = self.serve_connection(lane, &connection, key, event);
+            let served = match lane.staff() {
+                None => self.serve_connection(lane, &connection, key, event),
+                Some(staff) => self.serve_or_hand_on(lane, staff, &connection, key, event),
+            };
             conclude(lane, &connection, key, served);
         }));
         if outcome.is_err() {
@@ -190,6 +151,7 @@ impl Worker {
         }
     }
 
+    /// Serves what it reads.
     fn serve_connection(
         &mut self,
         lane: &Lane,
@@ -197,6 +159,201 @@ impl Worker {
         key: Key,
         event: Event,
     ) -> Result<(), End> {
+        let Some((header, at_work)) = self.take_message(lane, connection, key, event)? else {
+            return Ok(());
+        };
+        self.serve_here(connection, key, at_work, header)
+    }
+
+    fn serve_here(
+        &mut self,
+        connection: &ServerConnection,
+        key: Key,
+        at_work: AtWork<'_>,
+        header: MessageHeader,
+    ) -> Result<(), End> {
+        if let Handled::ForMainThread(priority) = self.handle(connection, key, header)? {
+            let handed = self.hand_on(key, at_work, header, Frame::new(FRAME_CAPACITY, usize::MAX));
+            self.core.main.take_over(&self.core, priority, handed);
+        }
+        Ok(())
+    }
+
+    /// Serves what it reads where there is a seat and that is its part; otherwise another thread does, or it waits,
+    /// or is refused. See [`Staff`].
+    fn serve_or_hand_on(
+        &mut self,
+        lane: &Lane,
+        staff: &Staff,
+        connection: &ServerConnection,
+        key: Key,
+        event: Event,
+    ) -> Result<(), End> {
+        if !staff.buffers() && self.seat.is_none() {
+            // Without a seat nothing is read: the transport holds the client back.
+            self.seat = self.find_seat(staff).or_else(|| {
+                self.watch.set(Activity::Blocked);
+                let find = || {
+                    lane.upkeep(self.core.config.input_timeout);
+                    self.find_seat(staff)
+                };
+                staff.await_seat(find, || lane.is_stopping(), UPKEEP_PAUSE)
+            });
+            if self.seat.is_none() {
+                return Ok(());
+            }
+        }
+        let Some((header, at_work)) = self.take_message(lane, connection, key, event)? else {
+            return Ok(());
+        };
+        if !matches!(
+            header.kind,
+            MessageType::Request | MessageType::LocateRequest
+        ) {
+            return self.handle(connection, key, header).map(drop);
+        }
+        if self.seat.is_none() {
+            self.seat = self.find_seat(staff);
+        }
+        let own = lane.index();
+        match self.seat {
+            Some(seat) if seat == own && staff.readers_serve() => {
+                self.serve_here(connection, key, at_work, header)
+            }
+            Some(seat) => {
+                self.seat = None;
+                if seat != own {
+                    lane.watch().borrowed.fetch_add(1, Ordering::Relaxed);
+                }
+                let handed = self.hand_on(key, at_work, header, staff.spare_frame());
+                // Where the pool is ending, the client is told so with the connection.
+                let _ = staff.assign(seat, handed);
+                Ok(())
+            }
+            None => self.buffer(lane, staff, key, at_work, header),
+        }
+    }
+
+    /// Lets the request in the frame wait for a seat.
+    #[cold]
+    fn buffer(
+        &mut self,
+        lane: &Lane,
+        staff: &Staff,
+        key: Key,
+        at_work: AtWork<'_>,
+        header: MessageHeader,
+    ) -> Result<(), End> {
+        let rank = dispatch::priority_of(&mut self.request, &self.arena, header)
+            .filter(|_| !lane.setup().laned)
+            .or(lane.priority());
+        // What waits takes no more room than it needs.
+        let mut copy = Frame::new(self.request.len(), usize::MAX);
+        copy.extend_from_slice(self.request.as_slice())
+            .map_err(|_| End::Gone)?;
+        let own = std::mem::replace(&mut self.request, copy);
+        let handed = self.hand_on(key, at_work, header, own);
+        let refused = match staff.buffer(lane.index(), handed, rank) {
+            Buffered::Seat(handed) if staff.readers_serve() => {
+                self.seat = Some(lane.index());
+                drop(handed.serve_by(self));
+                return Ok(());
+            }
+            Buffered::Seat(handed) => {
+                let _ = staff.assign(lane.index(), handed);
+                return Ok(());
+            }
+            Buffered::Waits { evicted } => {
+                lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
+                evicted
+            }
+            Buffered::Refused(refused) => refused,
+        };
+        for handed in refused {
+            lane.watch().refused.fetch_add(1, Ordering::Relaxed);
+            drop(handed.refuse_by(self));
+        }
+        Ok(())
+    }
+
+    /// A seat for a request of its lane: a free one, one of a new thread, or one of a lower lane.
+    fn find_seat(&self, staff: &Staff) -> Option<usize> {
+        let own = self.lane.index();
+        let crew = staff.crew(own);
+        if crew.try_begin() {
+            return Some(own);
+        }
+        if crew.grow() {
+            let part = match staff.readers_serve() {
+                true => Part::LeaderAndFollower,
+                false => Part::Server,
+            };
+            if !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok()
+            {
+                return Some(own);
+            }
+            crew.shrink();
+        }
+        staff.borrow_seat(own)
+    }
+
+    /// The message in the frame, for another thread to serve; `frame` takes its place.
+    fn hand_on(
+        &mut self,
+        key: Key,
+        at_work: AtWork<'_>,
+        header: MessageHeader,
+        frame: Frame,
+    ) -> Handed {
+        let message = self.exchange_request(frame);
+        Handed::new(&self.core, &self.lane, key, at_work, header, message)
+    }
+
+    /// Serves what another thread has read, by the seat of a lane of the pool; for another lane at that one's
+    /// priority.
+    pub(super) fn serve_handed(&mut self, handed: Handed, seat: usize) {
+        self.seat = Some(seat);
+        let visits = !Arc::ptr_eq(handed.lane(), &self.lane);
+        let home = visits.then(|| self.visit(handed.lane().clone()));
+        let frame = handed.serve_by(self);
+        if let Some(staff) = self.lane.staff() {
+            staff.give_frame_back(frame);
+        }
+        if let Some(home) = home {
+            self.visit(home);
+        }
+    }
+
+    /// Works for another lane from now on. Returns the one before.
+    #[cold]
+    fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
+        // Where it is refused, the request is served all the same, as any is without the right to it.
+        let _ = set_current(lane.setup().scheduling);
+        threads::set_lane_of_thread(&self.core, &lane);
+        self.thread = thread_of(&self.core, &lane);
+        std::mem::replace(&mut self.lane, lane)
+    }
+
+    /// Serves what waits for the seat that the thread has, until nothing does, and gives the seat back.
+    pub(super) fn serve_on(&mut self) {
+        while let Some(seat) = self.seat.take() {
+            let home = self.lane.clone();
+            let Some(staff) = home.staff() else { return };
+            if let Some(next) = staff.next(seat) {
+                self.serve_handed(next, seat);
+            }
+        }
+    }
+
+    /// Reads one whole message into the frame, for which the work has then begun; `None` where there is none yet.
+    fn take_message<'c>(
+        &mut self,
+        lane: &Lane,
+        connection: &'c ServerConnection,
+        key: Key,
+        event: Event,
+    ) -> Result<Option<(MessageHeader, AtWork<'c>)>, End> {
+        self.core.at(Stage::Read);
         if event.writable && connection.flush()? {
             lane.rearm(connection, key);
         }
@@ -205,7 +362,7 @@ impl Worker {
         }
         let Some(mut input) = connection.input.claim() else {
             // The thread that has it was told to look again.
-            return Ok(());
+            return Ok(None);
         };
         input.unread = true;
         input.hung_up = connection.is_hung_up();
@@ -220,7 +377,7 @@ impl Worker {
             let Intake::Message { header, more } = intake else {
                 input.settle(parts > 0)?;
                 match input.release() {
-                    Released::Done => return Ok(()),
+                    Released::Done => return Ok(None),
                     Released::Again(again) => {
                         input = again;
                         input.unread = true;
@@ -238,7 +395,7 @@ impl Worker {
                 input.settle(true)?;
                 drop(input);
                 lane.rearm(connection, key);
-                return Ok(());
+                return Ok(None);
             };
             if header.kind == MessageType::Request && connection.is_text_unknown() {
                 // Before the next request can be read by another thread.
@@ -252,12 +409,7 @@ impl Worker {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }
-            let handled = self.handle(connection, key, header)?;
-            if let Handled::ForMainThread(priority) = handled {
-                at_work.goes_on();
-                self.hand_over(key, header, priority);
-            }
-            return Ok(());
+            return Ok(Some((header, at_work)));
         }
     }
 
@@ -284,16 +436,14 @@ impl Worker {
         }
     }
 
-    /// Gives the request in the frame to the main thread.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the main thread's requests are queued"
-    )]
-    fn hand_over(&mut self, key: Key, header: MessageHeader, priority: Option<Priority>) {
-        let fresh = Frame::new(FRAME_CAPACITY, usize::MAX);
-        let message = std::mem::replace(&mut self.request, fresh);
-        let handed = Handed::new(&self.core, &self.lane, key, header, message);
-        self.core.main.post(priority, Box::new(|| handed.serve()));
+    /// Tells the client of the request in the frame that there is no room for it.
+    pub(super) fn refuse(
+        &mut self,
+        connection: &ServerConnection,
+        key: Key,
+        header: MessageHeader,
+    ) -> Result<Handled, End> {
+        self.handle_with(connection, key, |context| context.refuse(header))
     }
 
     /// Handles the message in the frame, and sends the answer.
@@ -302,6 +452,32 @@ impl Worker {
         connection: &ServerConnection,
         key: Key,
         header: MessageHeader,
+    ) -> Result<Handled, End> {
+        self.watch.set(Activity::Serving);
+        let begun = self.lane.watch().now();
+        let handled = self.handle_with(connection, key, |context| match header.kind {
+            MessageType::Request => context.request(header),
+            MessageType::LocateRequest => context.locate(header),
+            // A request that has begun cannot be taken back; its reply is ignored by the client.
+            MessageType::CancelRequest => Ok(Handled::Silently),
+            MessageType::CloseConnection => Err(End::Ended),
+            MessageType::MessageError => Err(End::Gone),
+            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
+                Err(End::Malformed)
+            }
+        })?;
+        if header.kind == MessageType::Request {
+            self.watch.has_served(begun);
+        }
+        Ok(handled)
+    }
+
+    #[inline]
+    fn handle_with(
+        &mut self,
+        connection: &ServerConnection,
+        key: Key,
+        handle: impl FnOnce(&mut dispatch::Context<'_>) -> Result<Handled, End>,
     ) -> Result<Handled, End> {
         self.arena.reset();
         let mut context = dispatch::Context {
@@ -314,23 +490,26 @@ impl Worker {
             reply: &mut self.reply,
             thread: self.thread,
         };
-        let handled = match header.kind {
-            MessageType::Request => context.request(header)?,
-            MessageType::LocateRequest => context.locate(header)?,
-            // A request that has begun cannot be taken back; its reply is ignored by the client.
-            MessageType::CancelRequest => Handled::Silently,
-            MessageType::CloseConnection => return Err(End::Ended),
-            MessageType::MessageError => return Err(End::Gone),
-            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
-                return Err(End::Malformed);
-            }
-        };
+        let handled = handle(&mut context)?;
         if handled == Handled::Answered {
+            self.core.at(Stage::Write);
             self.lane.send(connection, key, self.reply.as_slice())?;
         }
         self.request.shrink_to(KEPT_CAPACITY);
         self.reply.shrink_to(KEPT_CAPACITY);
         Ok(handled)
+    }
+}
+
+/// A thread of a lane, as the one that serves.
+fn thread_of(core: &Core, lane: &Lane) -> Thread {
+    Thread {
+        own: OwnPriority {
+            priority: lane.priority(),
+            scheduling: Some(lane.setup().scheduling),
+        },
+        patience: core.config.hold_timeout,
+        role: Role::Lane,
     }
 }
 

@@ -1,0 +1,248 @@
+//! The threads of a lane: how they are made, wait, find work and end.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_rt::{Deadline, Monotonic, Risen, ThreadBuilder, set_current, thread_id};
+
+use super::lane::{Lane, LaneId, Work};
+use super::pool;
+use super::staff::Staff;
+use super::watch::{Activity, ThreadWatch};
+use super::worker::Worker;
+use crate::core::Core;
+
+thread_local! {
+    /// The ORB, pool and lane that this thread serves; none for a thread of the application.
+    static SERVES: Cell<Option<(u64, LaneId)>> = const { Cell::new(None) };
+}
+
+/// What a thread of a lane does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Part {
+    /// It reads and serves what it has read (Leader/Followers).
+    LeaderAndFollower,
+    /// It reads, and others serve (Half-Sync/Half-Async).
+    Reader,
+    /// It serves what others have read.
+    Server,
+}
+
+/// Starts the threads of a lane. Those that were started before one could not be are to be
+/// stopped by the caller.
+pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
+    core.live_lanes.fetch_add(1, Ordering::AcqRel);
+    // This thread counts too until all others are there, so that the lane cannot end before.
+    lane.running.store(1, Ordering::Release);
+    let threads = lane.setup().static_threads;
+    let started = match lane.staff() {
+        None => start_all(core, lane, Part::LeaderAndFollower, threads),
+        // One reads while all others serve.
+        Some(staff) if staff.readers_serve() => start_all(
+            core,
+            lane,
+            Part::LeaderAndFollower,
+            threads.saturating_add(1),
+        ),
+        Some(_) => start_one(core, lane, Part::Reader)
+            .and_then(|()| start_all(core, lane, Part::Server, threads)),
+    };
+    leave(core, lane);
+    started
+}
+
+fn start_all(
+    core: &Arc<Core>,
+    lane: &Arc<Lane>,
+    part: Part,
+    threads: u32,
+) -> Result<(), SystemException> {
+    (0..threads).try_for_each(|_| start_one(core, lane, part))
+}
+
+/// Starts one more thread of a lane that is not ending.
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each thread"
+)]
+pub(super) fn start_one(
+    core: &Arc<Core>,
+    lane: &Arc<Lane>,
+    part: Part,
+) -> Result<(), SystemException> {
+    let setup = lane.setup();
+    // The kernel keeps 15 octets of it: the lane comes first.
+    let name = match part {
+        Part::Reader => format!("{}.io {}", setup.name, core.config.orb_id),
+        _ => format!(
+            "{}.{} {}",
+            setup.name,
+            lane.next_number(),
+            core.config.orb_id
+        ),
+    };
+    let watch = Arc::new(ThreadWatch::new(name.clone()));
+    let worker = Worker::new(core, lane, watch);
+    lane.running.fetch_add(1, Ordering::AcqRel);
+    let spawned = ThreadBuilder::new(name)
+        .scheduling(setup.scheduling)
+        .stack_size(setup.stack_size)
+        .prefault_stack(true)
+        .spawn(move || run(worker, part));
+    if let Err(error) = spawned {
+        leave(core, lane);
+        eprintln!("chronorb: lane {}: no thread: {error}", setup.name);
+        return Err(SystemException::no(SystemExceptionKind::NoResources, 0));
+    }
+    Ok(())
+}
+
+/// A thread, or a request that it handed on, leaves the lane; the last one closes it.
+pub(super) fn leave(core: &Core, lane: &Lane) {
+    if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+        lane.close();
+        pool::lane_ended(core);
+    }
+}
+
+/// The lane of this ORB that the calling thread serves.
+pub(super) fn lane_of_thread(core: &Core) -> Option<LaneId> {
+    let (orb, lane) = SERVES.get()?;
+    (orb == core.number).then_some(lane)
+}
+
+/// Says which lane the calling thread serves from now on.
+pub(super) fn set_lane_of_thread(core: &Core, lane: &Lane) {
+    SERVES.set(Some((core.number, lane.setup().id)));
+}
+
+fn run(mut worker: Worker, part: Part) {
+    let (core, lane) = (worker.core().clone(), worker.lane().clone());
+    set_lane_of_thread(&core, &lane);
+    let _leaving = Leaving(&core, &lane);
+    let watch = worker.watch().clone();
+    watch.tid.store(thread_id(), Ordering::Relaxed);
+    lane.watch().enter(watch);
+    match (lane.staff(), part) {
+        (None, _) => serve_alone(&mut worker, &lane),
+        (Some(_), Part::Reader) => read_for_others(&mut worker, &lane),
+        (Some(staff), part) => serve_as_member(&mut worker, &lane, staff, part),
+    }
+    lane.watch().leave(worker.watch());
+}
+
+/// Takes a thread out of its lane, however it ends.
+struct Leaving<'w>(&'w Core, &'w Lane);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        leave(self.0, self.1);
+    }
+}
+
+/// Leads, follows and serves; whichever thread the kernel wakes.
+fn serve_alone(worker: &mut Worker, lane: &Lane) {
+    loop {
+        worker.watch().set(Activity::Waiting);
+        match lane.next_work(None, false) {
+            Work::Serve { key, event } => worker.serve(lane, key, event),
+            Work::Nothing => {}
+            Work::Stop => return,
+        }
+    }
+}
+
+/// Reads, and never serves.
+fn read_for_others(worker: &mut Worker, lane: &Lane) {
+    loop {
+        worker.watch().set(Activity::Waiting);
+        match lane.next_work(None, false) {
+            Work::Serve { key, event } => worker.serve(lane, key, event),
+            Work::Nothing => {}
+            Work::Stop => return,
+        }
+        // Requests without a seat are served by others; a seat that was not used goes back.
+        worker.serve_on();
+    }
+}
+
+/// Serves what is assigned to it; as leader and follower, what it reads too.
+fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: Part) {
+    let crew = staff.crew(lane.index());
+    let member = loop {
+        match crew.enlist(thread_id()) {
+            Some(member) => break member,
+            // There is room for all, once one that has retired is gone.
+            None => std::thread::yield_now(),
+        }
+    };
+    if let Some(kick) = staff.kick() {
+        kick.block();
+    }
+    let mut idle_since = Monotonic::now();
+    loop {
+        let mut work = Work::Nothing;
+        let mut raised = false;
+        worker.watch().set(Activity::Waiting);
+        if crew.rest(member) {
+            let patience = staff.patience(lane.index());
+            work = match part {
+                Part::LeaderAndFollower => lane.next_work(patience, staff.kick().is_some()),
+                _ => {
+                    // Whoever stops the lane wakes those that rest by then.
+                    if !lane.is_stopping() {
+                        let patience = patience.unwrap_or(LOOK_AGAIN);
+                        crew.park(member, Deadline::after(patience));
+                    }
+                    Work::Nothing
+                }
+            };
+            let risen = crew.rise(member);
+            raised = risen == Risen::Raised;
+            if risen != Risen::ByItself && matches!(work, Work::Serve { .. }) {
+                // What is assigned comes first; somebody else reads on.
+                lane.put_back(&work);
+                work = Work::Nothing;
+            }
+        }
+        let mut idle = true;
+        while let Some(handed) = crew.take_assigned() {
+            worker.serve_handed(handed, lane.index());
+            worker.serve_on();
+            idle = false;
+        }
+        if raised {
+            // The thread was made with it, so that it is permitted.
+            let _ = set_current(lane.setup().scheduling);
+        }
+        match work {
+            Work::Serve { key, event } => {
+                worker.serve(lane, key, event);
+                worker.serve_on();
+                idle = false;
+            }
+            Work::Stop => break,
+            Work::Nothing if lane.is_stopping() => break,
+            Work::Nothing => {}
+        }
+        let now = Monotonic::now();
+        if !idle {
+            idle_since = now;
+        } else if let Some(patience) = staff.patience(lane.index())
+            && now - idle_since >= patience
+            && crew.retire()
+        {
+            break;
+        }
+    }
+    crew.leave(member);
+}
+
+/// How often a thread that serves what others read looks whether it is to end, without being woken.
+const LOOK_AGAIN: Duration = Duration::from_secs(3600);

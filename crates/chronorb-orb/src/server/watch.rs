@@ -1,0 +1,190 @@
+//! What a lane and its threads are doing, for who watches the ORB.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use chronorb_rt::{Monotonic, PiMutex};
+
+/// What a thread of the ORB is doing.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// It waits for something to do.
+    Waiting,
+    /// It takes in connections, or reads.
+    Reading,
+    /// It serves a request.
+    Serving,
+    /// It has something to read, and waits for a thread that may serve it.
+    Blocked,
+}
+
+impl Activity {
+    fn of(number: u32) -> Self {
+        match number {
+            0 => Self::Waiting,
+            1 => Self::Reading,
+            2 => Self::Serving,
+            _ => Self::Blocked,
+        }
+    }
+}
+
+/// What one thread is doing; it alone writes it.
+pub(super) struct ThreadWatch {
+    pub(super) name: String,
+    pub(super) tid: AtomicU32,
+    activity: AtomicU32,
+    served: AtomicU64,
+    times: Times,
+}
+
+impl ThreadWatch {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            tid: AtomicU32::new(0),
+            activity: AtomicU32::new(0),
+            served: AtomicU64::new(0),
+            times: Times::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn set(&self, activity: Activity) {
+        self.activity.store(activity as u32, Ordering::Relaxed);
+    }
+
+    pub(super) fn activity(&self) -> Activity {
+        Activity::of(self.activity.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    /// A request was served, since `begun` where times are taken.
+    #[inline]
+    pub(super) fn has_served(&self, begun: Option<Monotonic>) {
+        // There is one writer.
+        let served = self.served.load(Ordering::Relaxed);
+        self.served.store(served + 1, Ordering::Relaxed);
+        if let Some(begun) = begun {
+            self.times.note(Monotonic::now() - begun);
+        }
+    }
+}
+
+/// What a lane has done so far, and who its threads are.
+#[derive(Default)]
+pub(super) struct LaneWatch {
+    threads: PiMutex<Vec<Arc<ThreadWatch>>>,
+    /// Requests of threads that have left.
+    served_before: AtomicU64,
+    pub(super) accepted: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) borrowed: AtomicU64,
+    pub(super) buffered: AtomicU64,
+    /// Times are taken while somebody watches.
+    pub(super) takes_times: AtomicBool,
+}
+
+impl LaneWatch {
+    pub(super) fn enter(&self, thread: Arc<ThreadWatch>) {
+        self.threads.lock().push(thread);
+    }
+
+    pub(super) fn leave(&self, thread: &Arc<ThreadWatch>) {
+        self.served_before
+            .fetch_add(thread.served(), Ordering::Relaxed);
+        self.threads.lock().retain(|t| !Arc::ptr_eq(t, thread));
+    }
+
+    /// When a request begins, where times are taken.
+    #[inline]
+    pub(super) fn now(&self) -> Option<Monotonic> {
+        self.takes_times
+            .load(Ordering::Relaxed)
+            .then(Monotonic::now)
+    }
+
+    pub(super) fn threads(&self) -> Vec<Arc<ThreadWatch>> {
+        self.threads.lock().clone()
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        let threads: u64 = self.threads.lock().iter().map(|t| t.served()).sum();
+        threads + self.served_before.load(Ordering::Relaxed)
+    }
+
+    /// How often serving a request took how long, since times are taken.
+    pub(super) fn times(&self) -> Vec<(Duration, u64)> {
+        let threads = self.threads.lock();
+        (0..BUCKETS)
+            .map(|bucket| {
+                let count = threads.iter().map(|t| t.times.count(bucket)).sum();
+                (upper_bound(bucket), count)
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// Counts of times, in buckets that grow by a quarter of a power of two.
+struct Times([AtomicU64; BUCKETS]);
+
+impl Times {
+    fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; BUCKETS])
+    }
+
+    fn note(&self, time: Duration) {
+        let count = &self.0[bucket_of(time.as_nanos() as u64)];
+        // There is one writer.
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn count(&self, bucket: usize) -> u64 {
+        self.0[bucket].load(Ordering::Relaxed)
+    }
+}
+
+/// Four for each power of two, up to half a minute.
+const BUCKETS: usize = 4 * 35;
+
+fn bucket_of(nanoseconds: u64) -> usize {
+    if nanoseconds < 4 {
+        return nanoseconds as usize;
+    }
+    let power = nanoseconds.ilog2() as usize;
+    let quarter = (nanoseconds >> (power - 2)) as usize & 3;
+    (4 * (power - 1) + quarter).min(BUCKETS - 1)
+}
+
+/// The least time that is too long for a bucket.
+fn upper_bound(bucket: usize) -> Duration {
+    let next = bucket + 1;
+    let nanoseconds = match next {
+        0..4 => next as u64,
+        _ => (4 + (next as u64 & 3)) << (next / 4 - 1),
+    };
+    Duration::from_nanos(nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_is_below_the_bound_of_its_bucket_and_not_below_that_of_the_one_before() {
+        for nanoseconds in (0..10_000).chain([1 << 20, (1 << 30) - 1, 1 << 34]) {
+            let bucket = bucket_of(nanoseconds);
+            let time = Duration::from_nanos(nanoseconds);
+            assert!(time < upper_bound(bucket), "{nanoseconds} in {bucket}");
+            assert!(bucket == 0 || time >= upper_bound(bucket - 1));
+        }
+    }
+}
