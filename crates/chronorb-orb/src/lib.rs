@@ -35,4 +35,6 @@ pub use demux::Demultiplexing;
 pub use object::{Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use scope::Scope;
-pub use server::{Activity, Stage, StageProbe};
+pub use server::{
+    Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+};

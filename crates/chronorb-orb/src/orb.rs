@@ -13,7 +13,7 @@ use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 use crate::resolver;
 use crate::rtcorba::{RtCurrent, RtOrb};
-use crate::server;
+use crate::server::{self, Snapshot};
 
 /// An ORB: the way to objects elsewhere, and the home of objects here.
 ///
@@ -107,6 +107,17 @@ impl Orb {
     /// The priority of the calling thread.
     pub fn rt_current(&self) -> RtCurrent {
         RtCurrent::new(self.core.clone())
+    }
+
+    /// What its thread pools, lanes and threads are doing now.
+    pub fn snapshot(&self) -> Snapshot {
+        server::snapshot(&self.core)
+    }
+
+    /// Has the lanes that are there take the time of each request, for [`snapshot`](Self::snapshot), or not any
+    /// more. It costs two readings of the clock for each request.
+    pub fn watch(&self, times: bool) {
+        server::take_times(&self.core, times);
     }
 
     /// Whether priorities reach the operating system in this process.

@@ -87,7 +87,12 @@ impl MainThread {
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) > 0
+        self.waiting() > 0
+    }
+
+    /// How many requests wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
     }
 
     /// Leaves a request for the main thread. Where the ORB is ending, it is dropped.

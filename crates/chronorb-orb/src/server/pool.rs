@@ -226,6 +226,10 @@ impl Threadpool {
         self.users.fetch_sub(1, Ordering::AcqRel);
     }
 
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Whether it is the pool of POAs that name none.
     pub(crate) fn is_default(&self) -> bool {
         self.number == 0
