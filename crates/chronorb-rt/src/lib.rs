@@ -70,5 +70,5 @@ pub use scheduling::{
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
-pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, list};
+pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, list};
 pub use wake::Wake;
