@@ -114,6 +114,10 @@ minors! {
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
     ObjectNotExist: NO_SUCH_OBJECT = CHRONORB | 1, "the object adapter has no such object";
+    ObjectNotExist: MUTEX_DESTROYED = CHRONORB | 2, "the mutex was destroyed";
+    BadInvOrder: MUTEX_NOT_OWNED = CHRONORB | 1, "the mutex is not locked by this thread";
+    BadInvOrder: MUTEX_OWNER_ENDED = CHRONORB | 2, "the thread that locked the mutex has ended";
+    BadInvOrder: MUTEX_IN_USE = CHRONORB | 3, "the mutex is locked";
     ObjAdapter: POA_MANAGER_INACTIVE = CHRONORB | 1, "the manager of the object adapter is inactive";
     IntfRepos: NO_INTERFACE_REPOSITORY = CHRONORB | 1, "there is no interface repository";
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";

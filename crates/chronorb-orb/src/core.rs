@@ -12,7 +12,7 @@ use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 use crate::config::{OrbConfig, RealTimeMode};
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
-use crate::rtcorba::{Priority, PriorityMapping};
+use crate::rtcorba::{NamedMutexes, Priority, PriorityMapping};
 use crate::server::{MainThread, Pools, Stage};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
@@ -32,6 +32,7 @@ pub(crate) struct Core {
     /// The number of the next object whose id is not a slot.
     pub(crate) next_object: AtomicU64,
     pub(crate) main: MainThread,
+    pub(crate) mutexes: NamedMutexes,
     pub(crate) resolver: Resolver,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
@@ -61,6 +62,7 @@ impl Core {
             managers: Managers::default(),
             next_object: AtomicU64::new(0),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
+            mutexes: NamedMutexes::default(),
             resolver: Resolver::new(&config),
             state: Gate::new(RUNNING),
             config,

@@ -23,6 +23,7 @@
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
@@ -47,6 +48,7 @@ mod row;
 mod scheduling;
 mod signal;
 mod slots;
+mod socket;
 mod sync;
 mod sys;
 mod thread;
@@ -69,5 +71,6 @@ pub use scheduling::{
 };
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
-pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, list};
+pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
+pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, list};
 pub use wake::Wake;

@@ -6,7 +6,7 @@ use core::ptr;
 use core::time::Duration;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use libc::{c_int, c_long};
+use libc::{c_int, c_long, c_void};
 use rustix::io::Errno;
 use rustix::mm::{
     Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap_anonymous, munmap,
@@ -44,9 +44,9 @@ pub(crate) fn thread_usage() -> libc::rusage {
     unsafe { usage.assume_init() }
 }
 
-/// Gives memory to every page of the calling thread's stack; not for the main thread, whose stack
-/// grows by itself. Returns the number of bytes.
-pub(crate) fn prefault_stack() -> Result<usize, Errno> {
+/// The lowest address and the size of the calling thread's stack, in whole pages, without its
+/// guard; not for the main thread, whose stack grows by itself.
+pub(crate) fn stack() -> Result<(*mut c_void, usize), Errno> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: `attributes` is writable, and is filled by the call that succeeds.
     let error = unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
@@ -65,16 +65,31 @@ pub(crate) fn prefault_stack() -> Result<usize, Errno> {
         return Err(Errno::from_raw_os_error(error));
     }
     let (offset, size) = whole_pages(lowest.addr(), size, page_size());
+    Ok((lowest.wrapping_byte_add(offset), size))
+}
+
+/// Gives memory to every page of the calling thread's stack; not for the main thread.
+pub(crate) fn prefault_stack() -> Result<(), Errno> {
+    let (lowest, size) = stack()?;
     // SAFETY: the range is the mapped stack of this very thread, and populating it does not change
     // what it contains.
-    unsafe {
-        madvise(
-            lowest.wrapping_byte_add(offset),
-            size,
-            Advice::LinuxPopulateWrite,
-        )?;
-    }
-    Ok(size)
+    unsafe { madvise(lowest, size, Advice::LinuxPopulateWrite) }
+}
+
+/// The CPU time that the thread `tid` of this process has used.
+pub(crate) fn cpu_time(tid: i32) -> Result<Duration, Errno> {
+    // What pthread_getcpuclockid(3) makes: the complement of the id, the bit for a thread, and the
+    // scheduler's clock.
+    const OF_A_THREAD: i32 = 4;
+    const BY_THE_SCHEDULER: i32 = 2;
+    let clock = (!tid << 3) | OF_A_THREAD | BY_THE_SCHEDULER;
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: `time` is writable and of the type that the call fills.
+    check(unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) }.into())?;
+    // SAFETY: a `timespec` consists of numbers, for which zero is valid too.
+    let time = unsafe { time.assume_init() };
+    // A time that was used is never negative, and has less than a second of nanoseconds.
+    Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
 /// Whether the kernel lets the process lock `size` more bytes. Asks for addresses only, takes no
@@ -175,6 +190,45 @@ pub(crate) fn epoll_wait(
         )
     })?;
     Ok((events > 0).then_some((event.events, event.u64)))
+}
+
+/// Sets an option of the socket itself (`SOL_SOCKET`) whose value is a number.
+pub(crate) fn set_socket_option(
+    socket: BorrowedFd<'_>,
+    option: c_int,
+    value: c_int,
+) -> Result<(), Errno> {
+    let size = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is alive and of the size given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw const value).cast(),
+            size,
+        )
+    };
+    check(result.into())?;
+    Ok(())
+}
+
+/// The value of an option of the socket itself that is a number.
+pub(crate) fn socket_option(socket: BorrowedFd<'_>, option: c_int) -> Result<c_int, Errno> {
+    let mut value: c_int = 0;
+    let mut size = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is writable and of the size given.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw mut value).cast(),
+            &raw mut size,
+        )
+    };
+    check(result.into())?;
+    Ok(value)
 }
 
 /// The size of the kernel's signal set: one bit for each of its 64 signals.

@@ -1,10 +1,13 @@
 //! Threads with declared scheduling.
 
 use core::fmt;
+use core::time::Duration;
+use std::fs;
 use std::io;
 use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 
+use rustix::param::page_size;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use crate::pi_lock::thread_id;
@@ -74,7 +77,8 @@ impl ThreadBuilder {
         self
     }
 
-    /// The size of the stack in bytes, which the system may round up; 2 MiB by default.
+    /// The size of the stack in bytes, rounded up to whole pages; 2 MiB by default. The C library
+    /// may give a larger one that an ended thread has left; [`Thread::stack_size`] tells.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -102,21 +106,28 @@ impl ThreadBuilder {
         let name = self.name.clone();
         let mut builder = Builder::new().name(self.name.clone());
         if let Some(bytes) = self.stack_size {
-            builder = builder.stack_size(bytes);
+            let pages = bytes.checked_next_multiple_of(page_size());
+            builder = builder.stack_size(pages.unwrap_or(bytes));
         }
         let (report, reported) = mpsc::sync_channel(1);
         let handle = builder
             .spawn(move || {
                 let started = self.declare();
-                let registered = started.is_ok().then(|| Registered::new(self.name));
+                let stack_size = started.as_ref().ok().copied();
+                let registered = stack_size.map(|size| Registered::new(self.name, size));
                 // The receiver is there until it has the report.
-                let _sent = report.send(started.map(|()| thread_id()));
+                let _sent = report.send(started.map(|size| (thread_id(), size)));
                 drop(report);
                 registered.map(|_until_the_end| f())
             })
             .map_err(SpawnError::Create)?;
         match reported.recv() {
-            Ok(Ok(tid)) => Ok(Thread { name, tid, handle }),
+            Ok(Ok((tid, stack_size))) => Ok(Thread {
+                name,
+                tid,
+                stack_size,
+                handle,
+            }),
             Ok(Err(error)) => {
                 let _nothing = handle.join();
                 Err(error)
@@ -125,8 +136,8 @@ impl ThreadBuilder {
         }
     }
 
-    /// Puts the declaration into force on the calling thread.
-    fn declare(&self) -> Result<(), SpawnError> {
+    /// Puts the declaration into force on the calling thread. Returns the size of its stack.
+    fn declare(&self) -> Result<usize, SpawnError> {
         scheduling::set_reset_on_fork(self.reset_on_fork);
         scheduling::set_current(self.scheduling)?;
         if let Some(cpus) = &self.affinity {
@@ -135,7 +146,8 @@ impl ThreadBuilder {
         if self.prefault_stack {
             sys::prefault_stack().map_err(|error| SpawnError::Prefault(error.into()))?;
         }
-        Ok(())
+        let (_, size) = sys::stack().map_err(|error| SpawnError::Create(error.into()))?;
+        Ok(size)
     }
 }
 
@@ -143,6 +155,7 @@ impl ThreadBuilder {
 pub struct Thread<T> {
     name: String,
     tid: u32,
+    stack_size: usize,
     handle: JoinHandle<Option<T>>,
 }
 
@@ -157,6 +170,12 @@ impl<T> Thread<T> {
     #[must_use]
     pub fn tid(&self) -> u32 {
         self.tid
+    }
+
+    /// The size of the stack in bytes, as the system has made it, without its guard.
+    #[must_use]
+    pub fn stack_size(&self) -> usize {
+        self.stack_size
     }
 
     /// Whether the thread's function has returned or panicked.
@@ -218,6 +237,27 @@ pub struct ThreadInfo {
     pub scheduling: Scheduling,
     /// The numbers of the CPUs on which the thread may run.
     pub affinity: Vec<usize>,
+    /// The size of the stack in bytes, as the system has made it, without its guard.
+    pub stack_size: usize,
+    /// What the thread does now.
+    pub state: ThreadState,
+    /// The CPU time that the thread has used so far.
+    pub cpu_time: Duration,
+}
+
+/// What a thread does, as the kernel sees it (`/proc/PID/stat`).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ThreadState {
+    /// It runs, or would run if it had a CPU.
+    Running,
+    /// It waits for an event, a lock or a time.
+    Waiting,
+    /// It waits in the kernel, where no signal reaches it: mostly for a disk.
+    Blocked,
+    /// A debugger or a signal has stopped it.
+    Stopped,
+    /// It ends.
+    Ending,
 }
 
 /// All threads made by [`ThreadBuilder`] that run their function now, in the order of their start.
@@ -227,19 +267,29 @@ pub fn list() -> Vec<ThreadInfo> {
     let threads = THREADS.lock();
     threads
         .iter()
-        .filter_map(|(tid, name)| {
-            let pid = Pid::from_raw(tid.cast_signed());
+        .filter_map(|entry| {
+            let tid = entry.tid.cast_signed();
             Some(ThreadInfo {
-                name: name.clone(),
-                tid: *tid,
-                scheduling: scheduling::of_thread(tid.cast_signed()).ok()?,
-                affinity: cpu_numbers(&sched_getaffinity(pid).ok()?),
+                name: entry.name.clone(),
+                tid: entry.tid,
+                scheduling: scheduling::of_thread(tid).ok()?,
+                affinity: cpu_numbers(&sched_getaffinity(Pid::from_raw(tid)).ok()?),
+                stack_size: entry.stack_size,
+                state: state(tid).ok()?,
+                cpu_time: sys::cpu_time(tid).ok()?,
             })
         })
         .collect()
 }
 
-static THREADS: PiMutex<Vec<(u32, String)>> = PiMutex::new(Vec::new());
+static THREADS: PiMutex<Vec<Entry>> = PiMutex::new(Vec::new());
+
+/// What the list keeps of a thread.
+struct Entry {
+    tid: u32,
+    name: String,
+    stack_size: usize,
+}
 
 /// The entry of the calling thread in the list of threads.
 struct Registered {
@@ -247,16 +297,20 @@ struct Registered {
 }
 
 impl Registered {
-    fn new(name: String) -> Self {
+    fn new(name: String, stack_size: usize) -> Self {
         let tid = thread_id();
-        THREADS.lock().push((tid, name));
+        THREADS.lock().push(Entry {
+            tid,
+            name,
+            stack_size,
+        });
         Self { tid }
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        THREADS.lock().retain(|(tid, _)| *tid != self.tid);
+        THREADS.lock().retain(|entry| entry.tid != self.tid);
     }
 }
 
@@ -269,6 +323,20 @@ fn set_affinity(cpus: &[usize]) -> io::Result<()> {
         set.set(cpu);
     }
     Ok(sched_setaffinity(None, &set)?)
+}
+
+fn state(tid: i32) -> io::Result<ThreadState> {
+    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat"))?;
+    // The name before it may contain anything, also a parenthesis.
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes());
+    Ok(match state.and_then(|rest| rest.first()) {
+        Some(b'R') => ThreadState::Running,
+        Some(b'S' | b'I') => ThreadState::Waiting,
+        Some(b'T' | b't') => ThreadState::Stopped,
+        Some(b'X' | b'x' | b'Z') => ThreadState::Ending,
+        // `D`, and what only kernels before 4.14 had.
+        _ => ThreadState::Blocked,
+    })
 }
 
 fn cpu_numbers(set: &CpuSet) -> Vec<usize> {

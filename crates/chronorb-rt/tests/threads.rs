@@ -8,11 +8,12 @@
 
 use std::fs;
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chronorb_rt::{
-    PiMutex, Rights, Scheduling, SchedulingError, SpawnError, Thread, ThreadBuilder, current, list,
-    page_faults,
+    PiMutex, Rights, Scheduling, SchedulingError, SpawnError, Thread, ThreadBuilder, ThreadState,
+    current, list, page_faults,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
 
@@ -136,6 +137,60 @@ fn a_living_thread_is_listed_with_its_whole_name() {
     drop(end);
     assert!(thread.join().unwrap());
     assert_eq!(find(), None);
+}
+
+#[test]
+fn the_list_tells_what_a_thread_does_and_has_used() {
+    let info_of = |tid| list().into_iter().find(|thread| thread.tid == tid);
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let waits = ThreadBuilder::new("waits) R")
+        .spawn(move || ended.recv().is_err())
+        .unwrap();
+    while info_of(waits.tid()).unwrap().state != ThreadState::Waiting {
+        std::thread::yield_now();
+    }
+    drop(end);
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let works = ThreadBuilder::new("works")
+        .spawn(move || while !stopped.load(Ordering::Relaxed) {})
+        .unwrap();
+    let before = info_of(works.tid()).unwrap();
+    assert_eq!(before.state, ThreadState::Running);
+    while info_of(works.tid()).unwrap().cpu_time == before.cpu_time {
+        std::thread::yield_now();
+    }
+    stop.store(true, Ordering::Relaxed);
+    works.join().unwrap();
+    assert!(waits.join().unwrap());
+}
+
+#[test]
+fn the_stack_is_at_least_as_large_as_declared() {
+    const DECLARED: usize = 300_000;
+    let thread = ThreadBuilder::new("stack")
+        .stack_size(DECLARED)
+        .spawn(|| list().into_iter().find(|info| info.name == "stack"))
+        .unwrap();
+    let size = thread.stack_size();
+    assert!(size >= DECLARED, "{size}");
+    assert_eq!(
+        thread.join().unwrap().map(|info| info.stack_size),
+        Some(size)
+    );
+}
+
+#[test]
+fn a_round_robin_thread_is_one() {
+    let declared = Scheduling::rr(7);
+    if Rights::probe().max_fifo < Some(7) {
+        eprintln!("NOT TESTED: real-time priorities, to which this process has no right.");
+        return;
+    }
+    let builder = ThreadBuilder::new("urgent").scheduling(declared);
+    let thread = builder.spawn(current).unwrap();
+    assert_eq!(thread.join().unwrap().unwrap(), declared);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod reactor;
 pub mod tcp;
 
 use std::fmt;
+use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -44,7 +45,12 @@ impl fmt::Display for Address {
     }
 }
 
-/// Properties that a transport sets on its sockets.
+/// Properties that a transport sets on its sockets, on those that listen, and on both ends of a
+/// connection.
+///
+/// What the kernel refuses is an error where a socket listens or connects, and names the option; a
+/// connection that was taken in and cannot have them ends at once. [`Connection::options`] tells
+/// what holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SocketOptions {
     /// Send small messages at once (`TCP_NODELAY`).
@@ -56,12 +62,12 @@ pub struct SocketOptions {
     /// The differentiated services code point of packets, 0 to 63 (`IP_TOS`, `IPV6_TCLASS`); `None`
     /// leaves the kernel's choice.
     pub dscp: Option<u8>,
-    /// The priority of packets in this machine's queues (`SO_PRIORITY`); `None` leaves the kernel's
-    /// choice.
+    /// The priority of packets in this machine's queues, 0 to 6, and above with `CAP_NET_ADMIN`
+    /// (`SO_PRIORITY`); `None` leaves the kernel's choice, which follows `dscp`.
     pub priority: Option<u32>,
-    /// Send buffer in octets; `None` leaves the kernel's choice.
+    /// Send buffer in octets, cut to `net.core.wmem_max`; `None` leaves the kernel's choice.
     pub send_buffer: Option<u32>,
-    /// Receive buffer in octets; `None` leaves the kernel's choice.
+    /// Receive buffer in octets, cut to `net.core.rmem_max`; `None` leaves the kernel's choice.
     pub receive_buffer: Option<u32>,
 }
 
@@ -153,6 +159,13 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
 
     /// Ends both directions, so that a thread that waits on it returns.
     fn shutdown(&self);
+
+    /// The properties of the connection as the kernel has them. All are known, and buffers are
+    /// twice what was asked for: the kernel counts its own book-keeping in (socket(7)).
+    ///
+    /// # Errors
+    /// Where the connection is broken.
+    fn options(&self) -> io::Result<SocketOptions>;
 
     /// The other side, for messages to people.
     fn peer(&self) -> String;

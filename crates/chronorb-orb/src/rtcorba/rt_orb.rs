@@ -9,10 +9,10 @@ use super::Priority;
 use crate::core::Core;
 use crate::server::{self, LaneSpec, PoolSpec};
 
-/// `RTCORBA::RTORB`: thread pools (RT-CORBA 1.2, 5.8).
+/// `RTCORBA::RTORB`: thread pools and mutexes (RT-CORBA 1.2, 5.8 and 5.9).
 #[derive(Clone, Debug)]
 pub struct RtOrb {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
 }
 
 /// Names a thread pool of an ORB.

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, sockopt};
 
 use super::connection::TcpConnection;
-use super::{reachable_host, set_options, socket};
+use super::{options, reachable_host, socket};
 use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, SocketOptions};
 
 /// A listening TCP socket.
@@ -63,10 +63,11 @@ impl Acceptor for TcpAcceptor {
         loop {
             match net::accept_with(&self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => {
-                    // Without no-delay the connection would still be correct, and a peer that
-                    // went away in the meantime is noticed at the first read.
-                    let _ = set_options(&socket, self.options);
-                    return Ok(Some(Box::new(TcpConnection::new(socket))));
+                    // Without its options a connection is not the one that was configured: it
+                    // ends here.
+                    if options::set(&socket, self.options).is_ok() {
+                        return Ok(Some(Box::new(TcpConnection::new(socket))));
+                    }
                 }
                 Err(Errno::AGAIN) => return Ok(None),
                 // The connection ended while it waited in the backlog (accept(2)).
@@ -110,13 +111,13 @@ fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|a| a.ip()).collect())
 }
 
-fn listen(address: SocketAddr, options: SocketOptions) -> io::Result<(OwnedFd, SocketAddr)> {
+fn listen(address: SocketAddr, wanted: SocketOptions) -> io::Result<(OwnedFd, SocketAddr)> {
     let socket = socket(&address)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
         sockopt::set_ipv6_v6only(&socket, false)?;
     }
-    set_options(&socket, options)?;
+    options::set(&socket, wanted)?;
     net::bind(&socket, &address)?;
     net::listen(&socket, BACKLOG)?;
     rustix::io::ioctl_fionbio(&socket, true)?;
@@ -126,3 +127,36 @@ fn listen(address: SocketAddr, options: SocketOptions) -> io::Result<(OwnedFd, S
 
 /// Connections that may wait to be taken in; the kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: i32 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_cannot_have_its_options_ends_at_once() -> io::Result<()> {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (socket, local) = listen(address, SocketOptions::default())?;
+        // As if the process had lost a right since it began to listen.
+        let acceptor = TcpAcceptor {
+            socket,
+            options: SocketOptions {
+                priority: Some(u32::MAX),
+                ..SocketOptions::default()
+            },
+            published: Address {
+                host: local.ip().to_string(),
+                port: local.port(),
+            },
+        };
+        let mut peer = TcpStream::connect(local)?;
+        poll(&mut [PollFd::new(&acceptor, PollFlags::IN)], None)?;
+        assert!(matches!(acceptor.accept(), Ok(None)));
+        assert_eq!(peer.read(&mut [0])?, 0, "the end of the stream");
+        Ok(())
+    }
+}

@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,8 @@ use chronorb_rt::Deadline;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, Shutdown, sockopt};
 
-use crate::{Connection, IoError, SendError, time_out_fits};
+use super::options;
+use crate::{Connection, IoError, SendError, SocketOptions, time_out_fits};
 
 /// A connected TCP socket in blocking mode; `try_*` ask for no wait call by call.
 #[derive(Debug)]
@@ -104,6 +106,10 @@ impl Connection for TcpConnection {
     fn shutdown(&self) {
         // A connection that is gone already needs no end.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
+    }
+
+    fn options(&self) -> io::Result<SocketOptions> {
+        options::get(&self.socket)
     }
 
     #[allow(clippy::disallowed_methods, reason = "for messages to people")]

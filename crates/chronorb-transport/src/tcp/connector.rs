@@ -11,13 +11,13 @@ use rustix::net::{self, sockopt};
 use rustix::time::Timespec;
 
 use super::connection::TcpConnection;
-use super::{set_options, socket};
+use super::{options, socket};
 use crate::{ConnectError, SocketOptions};
 
 /// Connects, and waits for it until the deadline.
 pub(super) fn connect(
     address: SocketAddr,
-    options: SocketOptions,
+    wanted: SocketOptions,
     deadline: Deadline,
 ) -> Result<TcpConnection, ConnectError> {
     let refused = |source: io::Error| ConnectError::Refused {
@@ -25,7 +25,7 @@ pub(super) fn connect(
         source,
     };
     let socket = socket(&address).map_err(refused)?;
-    set_options(&socket, options).map_err(refused)?;
+    options::set(&socket, wanted).map_err(refused)?;
     rustix::io::ioctl_fionbio(&socket, true).map_err(|e| refused(e.into()))?;
     match net::connect(&socket, &address) {
         Ok(()) => {}

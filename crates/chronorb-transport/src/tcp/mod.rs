@@ -3,13 +3,14 @@
 mod acceptor;
 mod connection;
 mod connector;
+mod options;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 
 use chronorb_rt::Deadline;
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use self::acceptor::TcpAcceptor;
 use crate::{
@@ -72,19 +73,6 @@ fn socket(address: &SocketAddr) -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         Some(net::ipproto::TCP),
     )?)
-}
-
-/// Sets what the options ask for; buffers before connecting or listening, so that the window is scaled to them.
-fn set_options(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
-    sockopt::set_tcp_nodelay(socket, options.no_delay)?;
-    sockopt::set_socket_keepalive(socket, options.keep_alive)?;
-    if let Some(size) = options.send_buffer {
-        sockopt::set_socket_send_buffer_size(socket, size as usize)?;
-    }
-    if let Some(size) = options.receive_buffer {
-        sockopt::set_socket_recv_buffer_size(socket, size as usize)?;
-    }
-    Ok(())
 }
 
 /// The address to publish for an unspecified one: that of the first interface

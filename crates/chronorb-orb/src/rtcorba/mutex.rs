@@ -1,0 +1,264 @@
+//! The standard synchronizers: RT mutexes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Deadline, NotOwner, PiLock, PiLockError, PiMutex};
+
+use super::RtOrb;
+
+/// `RTCORBA::Mutex`: mutual exclusion within the process, with priority inheritance (RT-CORBA 1.2,
+/// 5.9).
+///
+/// While a thread waits, the owner runs at least at that thread's native priority, so that a thread
+/// of high priority waits for the critical section and for no thread of middle priority; the ORB's
+/// own locks do the same. The most urgent waiter is next. Without contention no operation makes a
+/// system call.
+///
+/// A clone is another reference to the same mutex, and two references are equal if their mutex is
+/// the same. The standard leaves open what misuse does; here it is an exception, and the mutex
+/// stays as it was:
+///
+/// | misuse | exception |
+/// |---|---|
+/// | to lock what the thread has locked, or what is had by a thread that waits for this one | `BAD_INV_ORDER`, OMG minor 3 |
+/// | to unlock what is not locked, or locked by another thread | `BAD_INV_ORDER`, [`minor::MUTEX_NOT_OWNED`] |
+/// | to lock what was locked by a thread that has ended since | `BAD_INV_ORDER`, [`minor::MUTEX_OWNER_ENDED`] |
+/// | to destroy what is locked | `BAD_INV_ORDER`, [`minor::MUTEX_IN_USE`] |
+/// | to use what is destroyed | `OBJECT_NOT_EXIST`, [`minor::MUTEX_DESTROYED`] |
+///
+/// Where a thread ends that has the mutex while others wait, the most urgent of them gets it.
+///
+/// ```
+/// # use chronorb_orb::{Orb, OrbConfig, SystemException};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let orb = Orb::with_config(OrbConfig::default())?;
+/// use std::time::Duration;
+///
+/// let mutex = orb.rt().create_mutex();
+/// if mutex.try_lock(Duration::from_millis(5))? {
+///     // The critical section.
+///     mutex.unlock()?;
+/// }
+/// let section = mutex.guard()?;
+/// drop(section);
+/// orb.rt().destroy_mutex(&mutex)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RtMutex {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    lock: PiLock,
+    /// Written by who has the lock, or in place of an owner that has ended.
+    destroyed: AtomicBool,
+    /// The number of its ORB.
+    orb: u64,
+}
+
+/// The named mutexes of an ORB.
+pub(crate) type NamedMutexes = PiMutex<BTreeMap<String, RtMutex>>;
+
+impl RtMutex {
+    /// Locks, and waits as long as it takes.
+    ///
+    /// # Errors
+    /// See [`RtMutex`]; `NO_RESOURCES` where the system has no memory for a waiting thread.
+    pub fn lock(&self) -> Result<(), SystemException> {
+        let locked = self.shared.lock.lock();
+        self.outcome(locked.map(|()| true)).map(|_always| ())
+    }
+
+    /// Locks, and waits at most for `max_wait`; [`Duration::ZERO`] does not wait. Returns whether
+    /// the mutex is locked.
+    ///
+    /// The `TimeT` of the standard counts 100 ns: `Duration::from_nanos(100 * max_wait)`.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub fn try_lock(&self, max_wait: Duration) -> Result<bool, SystemException> {
+        let locked = self.shared.lock.lock_until(Deadline::after(max_wait));
+        self.outcome(locked)
+    }
+
+    /// Unlocks; the most urgent waiter has the mutex when this returns.
+    ///
+    /// # Errors
+    /// See [`RtMutex`].
+    pub fn unlock(&self) -> Result<(), SystemException> {
+        self.shared.lock.unlock().map_err(|NotOwner| {
+            if self.is_destroyed() {
+                destroyed()
+            } else {
+                bad_inv_order(minor::MUTEX_NOT_OWNED)
+            }
+        })
+    }
+
+    /// Locks as [`lock`](Self::lock), until the guard is dropped.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub fn guard(&self) -> Result<RtMutexGuard<'_>, SystemException> {
+        self.lock()?;
+        Ok(RtMutexGuard {
+            mutex: self,
+            of_this_thread: PhantomData,
+        })
+    }
+
+    fn new(orb: u64) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                lock: PiLock::new(),
+                destroyed: AtomicBool::new(false),
+                orb,
+            }),
+        }
+    }
+
+    /// What locking has come to, if the mutex is still there.
+    fn outcome(&self, locked: Result<bool, PiLockError>) -> Result<bool, SystemException> {
+        if self.is_destroyed() {
+            if locked == Ok(true) {
+                // This thread has just locked it, for the next one that waits to see the same.
+                let _ = self.shared.lock.unlock();
+            }
+            return Err(destroyed());
+        }
+        locked.map_err(|error| match error {
+            PiLockError::Deadlock => bad_inv_order(minor::WOULD_DEADLOCK),
+            PiLockError::OwnerEnded => bad_inv_order(minor::MUTEX_OWNER_ENDED),
+            PiLockError::Os(_) => SystemException::no(SystemExceptionKind::NoResources, 0),
+        })
+    }
+
+    /// Ends a mutex that is not locked, or whose owner has ended.
+    fn destroy(&self) -> Result<(), SystemException> {
+        let lock = &self.shared.lock;
+        let locked = lock.lock_until(Deadline::after(Duration::ZERO));
+        if self.is_destroyed() {
+            return self.outcome(locked).map(|_never| ());
+        }
+        match locked {
+            Ok(true) => {
+                self.shared.destroyed.store(true, Ordering::Relaxed);
+                lock.unlock()
+                    .map_err(|NotOwner| bad_inv_order(minor::MUTEX_NOT_OWNED))
+            }
+            Err(PiLockError::OwnerEnded) => {
+                self.shared.destroyed.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Ok(false) | Err(PiLockError::Deadlock | PiLockError::Os(_)) => {
+                Err(bad_inv_order(minor::MUTEX_IN_USE))
+            }
+        }
+    }
+
+    fn is_destroyed(&self) -> bool {
+        self.shared.destroyed.load(Ordering::Relaxed)
+    }
+}
+
+impl PartialEq for RtMutex {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl Eq for RtMutex {}
+
+impl fmt::Debug for RtMutex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RtMutex")
+            .field("lock", &self.shared.lock)
+            .field("destroyed", &self.is_destroyed())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A critical section of an [`RtMutex`]; dropping it unlocks. It stays on its thread.
+#[derive(Debug)]
+#[must_use = "the mutex is unlocked when the guard is dropped"]
+pub struct RtMutexGuard<'a> {
+    mutex: &'a RtMutex,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for RtMutexGuard<'_> {
+    fn drop(&mut self) {
+        // Who unlocked by hand within the section has ended it already.
+        let _ = self.mutex.unlock();
+    }
+}
+
+/// There is no mutex of this name (`RTCORBA::RTORB::MutexNotFound`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("there is no mutex of this name")]
+pub struct MutexNotFound;
+
+/// Synchronizers (RT-CORBA 1.2, 5.9). They do not need the ORB to run.
+impl RtOrb {
+    /// Makes a mutex without a name, unlocked.
+    pub fn create_mutex(&self) -> RtMutex {
+        RtMutex::new(self.core.number)
+    }
+
+    /// Ends a mutex, and takes its name off the list. Whoever wants to lock it from now on gets
+    /// `OBJECT_NOT_EXIST`.
+    ///
+    /// A mutex without a name needs no end: its memory is given back with its last reference.
+    ///
+    /// # Errors
+    /// See [`RtMutex`]; a mutex whose owner has ended can be destroyed. `BAD_PARAM` where it is one
+    /// of another ORB.
+    pub fn destroy_mutex(&self, mutex: &RtMutex) -> Result<(), SystemException> {
+        if mutex.shared.orb != self.core.number {
+            return Err(SystemException::no(SystemExceptionKind::BadParam, 0));
+        }
+        let mut named = self.core.mutexes.lock();
+        mutex.destroy()?;
+        named.retain(|_, other| other != mutex);
+        Ok(())
+    }
+
+    /// The mutex of this name, which is made, unlocked, where there is none yet; and whether it was
+    /// made. It is there until it is destroyed, or the ORB ends.
+    ///
+    /// Names are those of one ORB.
+    pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
+        let mut named = self.core.mutexes.lock();
+        if let Some(mutex) = named.get(name) {
+            return (mutex.clone(), false);
+        }
+        let mutex = self.create_mutex();
+        named.insert(name.to_owned(), mutex.clone());
+        (mutex, true)
+    }
+
+    /// The mutex of this name.
+    ///
+    /// # Errors
+    /// [`MutexNotFound`] where it was not made, or is destroyed.
+    pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
+        let named = self.core.mutexes.lock();
+        named.get(name).cloned().ok_or(MutexNotFound)
+    }
+}
+
+fn bad_inv_order(minor: u32) -> SystemException {
+    SystemException::no(SystemExceptionKind::BadInvOrder, minor)
+}
+
+fn destroyed() -> SystemException {
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::MUTEX_DESTROYED)
+}

@@ -1,0 +1,74 @@
+//! Properties of sockets that decide how their packets leave the machine, socket(7).
+
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::sys;
+
+/// Sets whether packets reach only hosts of the networks that this machine is attached to, and pass
+/// no router (`SO_DONTROUTE`).
+///
+/// # Errors
+/// Where the descriptor is not a socket.
+pub fn set_dont_route(socket: impl AsFd, dont_route: bool) -> io::Result<()> {
+    sys::set_socket_option(socket.as_fd(), libc::SO_DONTROUTE, dont_route.into())?;
+    Ok(())
+}
+
+/// Whether packets pass no router; see [`set_dont_route`].
+///
+/// # Errors
+/// Where the descriptor is not a socket.
+pub fn dont_route(socket: impl AsFd) -> io::Result<bool> {
+    Ok(sys::socket_option(socket.as_fd(), libc::SO_DONTROUTE)? != 0)
+}
+
+/// Sets the priority of packets in this machine's queues, higher is more urgent (`SO_PRIORITY`).
+///
+/// # Errors
+/// `PermissionDenied` above 6 for a process without `CAP_NET_ADMIN`; `InvalidInput` above
+/// `i32::MAX`.
+pub fn set_packet_priority(socket: impl AsFd, priority: u32) -> io::Result<()> {
+    let priority = i32::try_from(priority).map_err(|_| io::ErrorKind::InvalidInput)?;
+    sys::set_socket_option(socket.as_fd(), libc::SO_PRIORITY, priority)?;
+    Ok(())
+}
+
+/// The priority of packets in this machine's queues; see [`set_packet_priority`].
+///
+/// # Errors
+/// Where the descriptor is not a socket.
+pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
+    Ok(sys::socket_option(socket.as_fd(), libc::SO_PRIORITY)?.cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_read_back() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(!dont_route(&socket).unwrap());
+        set_dont_route(&socket, true).unwrap();
+        assert!(dont_route(&socket).unwrap());
+
+        assert_eq!(packet_priority(&socket).unwrap(), 0);
+        set_packet_priority(&socket, 6).unwrap();
+        assert_eq!(packet_priority(&socket).unwrap(), 6);
+        let refused = set_packet_priority(&socket, u32::MAX).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn what_is_no_socket_is_refused() {
+        let file = File::open("/dev/null").unwrap();
+        assert!(set_dont_route(&file, true).is_err());
+        assert!(dont_route(&file).is_err());
+        assert!(set_packet_priority(&file, 1).is_err());
+        assert!(packet_priority(&file).is_err());
+    }
+}
