@@ -117,6 +117,7 @@ minors! {
     ObjAdapter: POA_MANAGER_INACTIVE = CHRONORB | 1, "the manager of the object adapter is inactive";
     IntfRepos: NO_INTERFACE_REPOSITORY = CHRONORB | 1, "there is no interface repository";
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
+    Internal: MAPPING_PANICKED = CHRONORB | 1, "the priority mapping or transform of the application panicked";
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
     ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
 }

@@ -4,11 +4,21 @@
 
 mod current;
 mod priority;
+mod real_time;
 mod rt_orb;
+mod transform;
+
+/// How real-time threads are scheduled: see
+/// [`OrbConfig::scheduling_policy`](crate::OrbConfig::scheduling_policy).
+pub use chronorb_rt::Policy as SchedulingPolicy;
 
 pub use current::RtCurrent;
 pub(crate) use current::{OwnPriority, PriorityGuard, request_priority};
 pub use priority::{
-    DirectMapping, LinearMapping, MappingKind, NativePriority, Priority, PriorityMapping,
+    ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,
+    PriorityMapping,
 };
+pub(crate) use real_time::RealTime;
 pub use rt_orb::{Lane, RtOrb, ThreadpoolId, ThreadpoolLanes};
+pub use transform::PriorityTransform;
+pub(crate) use transform::{Transform, onward_priority};

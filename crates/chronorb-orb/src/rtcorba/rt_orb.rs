@@ -11,7 +11,7 @@ use crate::server::{LaneSpec, Threadpool};
 /// `RTCORBA::RTORB`: thread pools (RT-CORBA 1.2, 5.8).
 #[derive(Clone, Debug)]
 pub struct RtOrb {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
 }
 
 /// Names a thread pool of an ORB.
