@@ -11,8 +11,8 @@ use chronorb_orb::rtcorba::{
     SchedulingPolicy, ThreadpoolLanes,
 };
 use chronorb_orb::{
-    Collocation, Object, Orb, OrbConfig, RealTimeMode, SystemException, SystemExceptionKind as Kind,
-    minor,
+    Collocation, Object, Orb, OrbConfig, RealTimeMode, SystemException,
+    SystemExceptionKind as Kind, minor,
 };
 use chronorb_rt::{PiMutex, Rights, Scheduling};
 use support::adapters::{Site, ask, omg, site_with, teller};
@@ -184,7 +184,10 @@ fn round_robin_is_that_of_all_threads_of_the_orb() {
     };
     let pool = s.server.rt().create_threadpool_with_lanes(&lanes);
     let model = Policy::PriorityModel(PriorityModel::ServerDeclared, corba(8_000));
-    let poa = s.poa("lane", &[Policy::Threadpool(pool.expect("it opens")), model]);
+    let poa = s.poa(
+        "lane",
+        &[Policy::Threadpool(pool.expect("it opens")), model],
+    );
     let laned = poa.serve(teller(|call| Ok(seen(call.priority()))));
     let laned = s.remote(&laned.expect("it is new"));
     assert_eq!(ask(&laned), served_at(8_000, Scheduling::rr(24)), "a lane");
@@ -401,7 +404,11 @@ fn the_outbound_transform_changes_what_a_servant_propagates() {
         &near,
         PriorityModel::ClientPropagated,
     );
-    assert_eq!(ask(&object), relayed(20_000, 20_000), "as long as there is none");
+    assert_eq!(
+        ask(&object),
+        relayed(20_000, 20_000),
+        "as long as there is none"
+    );
     let transform = transformed(&near.server);
     assert_eq!(ask(&object), relayed(21_000, 19_000));
     let relay = b"relay".to_vec();

@@ -77,7 +77,8 @@ impl Poa {
         servant: impl IntoServant,
         priority: Priority,
     ) -> Result<ObjectId, ActivateError> {
-        if !self.declares_for_objects() {
+        let policies = self.policies();
+        if !self.declares_for_objects() || !policies.has_system_ids() || !policies.retains() {
             return Err(ActivateError::WrongPolicy);
         }
         self.check_priority(priority)?;
@@ -102,7 +103,7 @@ impl Poa {
         servant: impl IntoServant,
         priority: Priority,
     ) -> Result<(), ActivateError> {
-        if !self.declares_for_objects() {
+        if !self.declares_for_objects() || !self.policies().retains() {
             return Err(ActivateError::WrongPolicy);
         }
         self.check_priority(priority)?;
