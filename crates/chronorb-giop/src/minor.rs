@@ -122,6 +122,7 @@ minors! {
     IntfRepos: NO_INTERFACE_REPOSITORY = CHRONORB | 1, "there is no interface repository";
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
     BadInvOrder: THREADPOOL_IN_USE = CHRONORB | 4, "object adapters are still served by the thread pool";
+    Internal: MAPPING_PANICKED = CHRONORB | 1, "the priority mapping or transform of the application panicked";
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
     ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
 }

@@ -15,7 +15,7 @@ use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
 use thiserror::Error;
 
 use crate::demux::Demultiplexing;
-use crate::rtcorba::MappingKind;
+use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::StageProbe;
 
 /// The settings of an ORB.
@@ -44,8 +44,12 @@ pub struct OrbConfig {
     pub real_time: RealTimeMode,
     /// `-ORBLockMemory`: lock all memory of the process at start.
     pub lock_memory: bool,
-    /// `-ORBPriorityMapping`: how CORBA priorities become native ones.
+    /// `-ORBPriorityMapping`: how CORBA priorities become native ones. The application's own is
+    /// set here, and not by a text.
     pub priority_mapping: MappingKind,
+    /// `-ORBSchedulingPolicy`: how the ORB's real-time threads, and those that set a priority by
+    /// it, are scheduled; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
+    pub scheduling_policy: SchedulingPolicy,
     /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
     pub max_message_size: usize,
     /// `-ORBMaxConnections`: the greatest number of connections of each lane.
@@ -95,6 +99,7 @@ impl Default for OrbConfig {
             real_time: RealTimeMode::Preferred,
             lock_memory: false,
             priority_mapping: MappingKind::Linear,
+            scheduling_policy: SchedulingPolicy::Fifo,
             max_message_size: 16 << 20,
             max_connections: 1024,
             max_buffered_octets: 64 << 20,
@@ -361,7 +366,21 @@ const SETTINGS: &[Setting] = &[
             config.priority_mapping = match text {
                 "linear" => MappingKind::Linear,
                 "direct" => MappingKind::Direct,
-                other => return Err(format!("{other:?} is not linear or direct")),
+                "continuous" => MappingKind::Continuous,
+                other => return Err(format!("{other:?} is not linear, direct or continuous")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "scheduling_policy",
+        options: &["-ORBSchedulingPolicy", "-ORBSchedPolicy"],
+        apply: |config, text| {
+            config.scheduling_policy = match text {
+                "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
+                "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
+                "other" | "SCHED_OTHER" => SchedulingPolicy::Other,
+                other => return Err(format!("{other:?} is not fifo, rr or other")),
             };
             Ok(())
         },

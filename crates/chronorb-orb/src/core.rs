@@ -2,17 +2,17 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Gate, PiMutex, Rights, Scheduling};
+use chronorb_rt::{Gate, PiMutex};
 use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
-use crate::config::{OrbConfig, RealTimeMode};
+use crate::config::OrbConfig;
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
-use crate::rtcorba::{NamedMutexes, Priority, PriorityMapping};
+use crate::rtcorba::{NamedMutexes, RealTime, Transform};
 use crate::server::{MainThread, Pools, Stage};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
@@ -24,6 +24,7 @@ pub(crate) struct Core {
     pub(crate) config: OrbConfig,
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) real_time: RealTime,
+    pub(crate) transform: Transform,
     pub(crate) pools: PiMutex<Pools>,
     /// Lanes whose threads have not all ended.
     pub(crate) live_lanes: AtomicUsize,
@@ -55,6 +56,7 @@ impl Core {
             number,
             incarnation,
             real_time: RealTime::new(&config),
+            transform: Transform::default(),
             transport: Box::new(Tcp),
             pools: PiMutex::new(Pools::default()),
             live_lanes: AtomicUsize::new(0),
@@ -111,78 +113,5 @@ impl fmt::Debug for Core {
             .field("id", &self.config.orb_id)
             .field("number", &self.number)
             .finish_non_exhaustive()
-    }
-}
-
-/// What this process may do about scheduling, and how priorities are mapped.
-pub(crate) struct RealTime {
-    mode: RealTimeMode,
-    max_native: Option<u8>,
-    mapping: Box<dyn PriorityMapping>,
-    warned: AtomicBool,
-}
-
-impl RealTime {
-    fn new(config: &OrbConfig) -> Self {
-        let max_native = match config.real_time {
-            RealTimeMode::Off => None,
-            RealTimeMode::Required | RealTimeMode::Preferred => Rights::probe().max_fifo,
-        };
-        Self {
-            mode: config.real_time,
-            max_native,
-            mapping: config.priority_mapping.mapping(),
-            warned: AtomicBool::new(false),
-        }
-    }
-
-    /// Whether priorities reach the operating system.
-    pub(crate) fn is_available(&self) -> bool {
-        self.max_native.is_some()
-    }
-
-    /// The native scheduling of a CORBA priority.
-    ///
-    /// Without the right to it this is the ordinary one, and the first time it says so loudly.
-    ///
-    /// # Errors
-    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it;
-    /// `INITIALIZE` (OMG minor 1) where real-time scheduling is required, and the process may not
-    /// use that native priority.
-    pub(crate) fn scheduling(&self, priority: Priority) -> Result<Scheduling, SystemException> {
-        let native = self.mapping.to_native(priority).ok_or_else(|| {
-            SystemException::no(
-                SystemExceptionKind::DataConversion,
-                minor::PRIORITY_MAPPING_FAILED,
-            )
-        })?;
-        if native == 0 {
-            return Ok(Scheduling::OTHER);
-        }
-        match self.max_native {
-            Some(max) if native <= max => Ok(Scheduling::fifo(native)),
-            _ if self.mode == RealTimeMode::Required => Err(SystemException::no(
-                SystemExceptionKind::Initialize,
-                minor::PRIORITY_RANGE_TOO_SMALL,
-            )),
-            _ => {
-                self.warn();
-                Ok(Scheduling::OTHER)
-            }
-        }
-    }
-
-    fn warn(&self) {
-        if self.mode == RealTimeMode::Off || self.warned.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        eprintln!("chronorb: WARNING: priorities are NOT real-time in this process.");
-        for missing in Rights::probe().missing() {
-            eprintln!("chronorb:   {}: {}", missing.what, missing.cost);
-            eprintln!("chronorb:   to get it: {}", missing.remedy);
-        }
-        eprintln!(
-            "chronorb:   -ORBRealTime off says that this is meant; -ORBRealTime required refuses to run like this."
-        );
     }
 }

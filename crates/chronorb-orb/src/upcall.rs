@@ -106,20 +106,25 @@ impl Upcall<'_> {
         };
         let active = poa.find(key.hint, key.id);
         drop(reading);
+        let mut own = None;
         let priority = match poa.priority_model() {
             Some((PriorityModel::ClientPropagated, default)) => {
                 Some(self.propagated.unwrap_or(default))
             }
-            Some((PriorityModel::ServerDeclared, priority)) => Some(priority),
+            Some((PriorityModel::ServerDeclared, default)) => {
+                own = poa.own_priority(active.as_deref(), key.priority);
+                own.or(Some(default))
+            }
             None => None,
         };
         if !self.may_serve(&poa, priority) {
             return Err(Unserved::ByAnotherThread(priority));
         }
+        let priority = self.core.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
         let found = match active {
             Some(active) => Found::Active(active),
-            None => poa.make_servant(key.id, self.operation)?,
+            None => poa.make_servant(key.id, own, self.operation)?,
         };
         let _serial = poa.enter(self.thread.patience)?;
         let _running = found.begin(self.core, &poa);

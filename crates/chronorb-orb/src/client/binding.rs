@@ -16,7 +16,7 @@ use super::connection::ClientConnection;
 use crate::object::Object;
 use crate::poa::PriorityModel;
 use crate::profile::Profile;
-use crate::rtcorba::{Priority, request_priority};
+use crate::rtcorba::{Priority, onward_priority};
 
 /// How this thread reaches an object at its present priority.
 pub(super) struct Binding {
@@ -58,7 +58,7 @@ pub(super) fn bind(object: &Object, deadline: Deadline) -> Result<Rc<Binding>, S
         // The thread is ending, and has let go of its connections already.
         return Err(NO_USABLE_PROFILE);
     }
-    let key = (object.number(), request_priority());
+    let key = (object.number(), onward_priority(object.core())?);
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     match present {
         Some(binding) if !binding.connection.is_closed() => Ok(binding),
@@ -77,13 +77,16 @@ pub(super) fn forward(
     target: Object,
     deadline: Deadline,
 ) -> Result<(), SystemException> {
-    let key = (object.number(), request_priority());
+    let key = (object.number(), onward_priority(object.core())?);
     establish(key, target, true, deadline).map(drop)
 }
 
 /// Forgets how this thread reaches `object`; the next call finds out anew.
 pub(super) fn forget(object: &Object) {
-    let key = (object.number(), request_priority());
+    let Ok(priority) = onward_priority(object.core()) else {
+        return;
+    };
+    let key = (object.number(), priority);
     BINDINGS.with_borrow_mut(|all| all.bindings.remove(&key));
 }
 

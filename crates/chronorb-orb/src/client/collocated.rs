@@ -18,7 +18,7 @@ use super::invocation::{Arguments, Outcome, read_status};
 use crate::call::{Call, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
-use crate::rtcorba::{OwnPriority, Priority, request_priority};
+use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{Scope, text_within};
 use crate::server::Dispatch;
 use crate::upcall::{Body, Role, Thread, Unserved, Upcall};
@@ -37,10 +37,14 @@ pub(super) fn exchange(
     if let Err(exception) = marshal(core, &mut scope.request, arguments) {
         return Some(Err(exception));
     }
-    let propagated = request_priority();
+    let propagated = match onward_priority(core) {
+        Ok(priority) => priority,
+        Err(exception) => return Some(Err(exception)),
+    };
     let served = match serve(core, key, operation.name, scope, propagated, caller(core)) {
         Err(Unserved::ByAnotherThread(priority)) => {
-            by_main_thread(core, key, operation, scope, priority, deadline)?
+            let priorities = (priority, propagated);
+            by_main_thread(core, key, operation, scope, priorities, deadline)?
         }
         served => served,
     };
@@ -62,6 +66,10 @@ pub(crate) fn direct<'x, S: 'static, R>(
 ) -> Option<Result<R, SystemException>> {
     // Without the ORB a marshalled call says so.
     core.check_running().ok()?;
+    let propagated = match onward_priority(core) {
+        Ok(priority) => priority,
+        Err(exception) => return Some(Err(exception)),
+    };
     scope.begin(core);
     let upcall = Upcall {
         core,
@@ -70,7 +78,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
         operation: operation.name.as_bytes(),
         response_expected: true,
         contexts: &[],
-        propagated: request_priority(),
+        propagated,
         thread: caller(core),
     };
     let mut call = Direct {
@@ -154,7 +162,8 @@ fn serve(
     Ok(())
 }
 
-/// Lets the main thread serve the request, and waits; `None` where it is none for it.
+/// Lets the main thread serve the request, which waits for it at the first of two priorities and
+/// came with the second, and waits; `None` where it is none for it.
 #[cold]
 #[allow(clippy::disallowed_methods, reason = "the request is queued")]
 fn by_main_thread(
@@ -162,7 +171,7 @@ fn by_main_thread(
     key: &[u8],
     operation: &Operation,
     scope: &mut Scope,
-    priority: Option<Priority>,
+    (priority, propagated): (Option<Priority>, Option<Priority>),
     deadline: Deadline,
 ) -> Option<Result<(), Unserved>> {
     if !core.poas.is_for_main_thread(core.incarnation, key) || core.main.is_here() {
@@ -175,7 +184,6 @@ fn by_main_thread(
         done: Gate::new(0),
         result: PiMutex::new(None),
     });
-    let propagated = request_priority();
     let mut there = Scope::new(core.config.arena_size);
     std::mem::swap(&mut there.request, &mut scope.request);
     let (key, name) = (key.to_vec(), operation.name);

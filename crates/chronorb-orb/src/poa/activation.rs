@@ -17,6 +17,7 @@ use super::{
 use crate::call::Servant;
 use crate::demux::hash_of;
 use crate::object::Object;
+use crate::rtcorba::Priority;
 
 impl Poa {
     /// Activates a servant under an id of the POA's making.
@@ -26,11 +27,7 @@ impl Poa {
     /// retained; [`ActivateError::ServantAlreadyActive`] where the servant is an object already
     /// and the POA has [`IdUniqueness::Unique`](super::IdUniqueness::Unique).
     pub fn activate_object(&self, servant: impl IntoServant) -> Result<ObjectId, ActivateError> {
-        if !self.policies().has_system_ids() || !self.policies().retains() {
-            return Err(ActivateError::WrongPolicy);
-        }
-        let active = self.activate(self.new_id(), servant.into_servant())?;
-        Ok(active.id.clone())
+        self.activate_new(servant.into_servant(), None)
     }
 
     /// Activates a servant under an id of the application's making, or under one that the POA
@@ -46,25 +43,7 @@ impl Poa {
         id: impl Into<ObjectId>,
         servant: impl IntoServant,
     ) -> Result<(), ActivateError> {
-        let id = id.into();
-        if !self.policies().retains() {
-            return Err(ActivateError::WrongPolicy);
-        }
-        self.check_id(&id)?;
-        if self.activator_of_servants().is_none() {
-            return self.activate(Some(id), servant.into_servant()).map(drop);
-        }
-        // After the activator has taken back the servant that had the id.
-        let deadline = Deadline::after(self.core().config.hold_timeout);
-        let begun = self.inner.changing.begin(&id, deadline);
-        if begun == Begun::TimedOut {
-            return Err(DISCARDED.into());
-        }
-        let activated = self.activate(Some(id.clone()), servant.into_servant());
-        if begun == Begun::Now {
-            self.inner.changing.end(&id);
-        }
-        activated.map(drop)
+        self.activate_as(id.into(), servant.into_servant(), None)
     }
 
     /// Ends an object: no request comes in any more. Requests in progress are finished; after the
@@ -89,7 +68,7 @@ impl Poa {
         let repository_id = servant.repository_id();
         let id = self.activate_object(servant)?;
         let hint = slot(id.as_bytes());
-        Ok(self.reference(hint, id.as_bytes(), repository_id)?)
+        Ok(self.reference(hint, id.as_bytes(), None, repository_id)?)
     }
 
     /// The id of a servant: the one that it is active under, a new one where the POA activates
@@ -108,6 +87,7 @@ impl Poa {
             return Ok(id);
         }
         self.current_id(servant)
+            .map(|(id, _)| id)
             .filter(|_| policies.uses_default_servant())
             .ok_or(ServantError::ServantNotActive)
     }
@@ -121,20 +101,18 @@ impl Poa {
     pub fn servant_to_reference(&self, servant: &Servant) -> Result<Object, ServantError> {
         let policies = self.policies();
         let repository_id = servant.repository_id();
-        let id = match self.current_id(servant) {
-            Some(id) => id,
+        let (id, priority) = match self.current_id(servant) {
+            Some(current) => current,
             None => {
                 let by_map = policies.is_unique() || policies.is_implicit();
                 if !policies.retains() || !by_map {
                     return Err(ServantError::WrongPolicy);
                 }
-                self.id_of_servant(servant)?
-                    .ok_or(ServantError::ServantNotActive)?
+                let id = self.id_of_servant(servant)?;
+                (id.ok_or(ServantError::ServantNotActive)?, None)
             }
         };
-        let found = self.find(self.hint(&id), id.as_bytes());
-        let place = found.map(|found| found.key());
-        Ok(self.reference(place, id.as_bytes(), repository_id)?)
+        Ok(self.reference_to(&id, priority, repository_id)?)
     }
 
     /// The id that a servant has or gets by the active object map.
@@ -152,7 +130,7 @@ impl Poa {
             if !policies.is_implicit() {
                 return Ok(None);
             }
-            match self.activate(self.new_id(), servant.clone()) {
+            match self.activate(self.new_id(), servant.clone(), None) {
                 Ok(active) => return Ok(Some(active.id.clone())),
                 Err(ActivateError::System(exception)) => return Err(exception),
                 // By another thread, in between.
@@ -161,12 +139,14 @@ impl Poa {
         }
     }
 
-    /// The id of the request in progress here that this servant serves.
-    fn current_id(&self, servant: &Servant) -> Option<ObjectId> {
+    /// The id of the request in progress here that this servant serves, and the priority that its
+    /// reference says.
+    fn current_id(&self, servant: &Servant) -> Option<(ObjectId, Option<Priority>)> {
         let current = PoaCurrent::new(self.core().clone());
         let here = current.poa().ok()? == *self;
         let its = current.servant().ok()?.identity() == servant.identity();
-        current.object_id().ok().filter(|_| here && its)
+        let id = current.object_id().ok().filter(|_| here && its)?;
+        Some((id, current.own_priority()))
     }
 
     /// Where an object of this id may be in the active object map.
@@ -218,11 +198,53 @@ impl Poa {
         self.policies().is_persistent().then(|| self.numbered_id())
     }
 
+    /// Activates a servant under an id of the POA's making, with a priority of its own if that is
+    /// given.
+    pub(super) fn activate_new(
+        &self,
+        servant: Servant,
+        priority: Option<Priority>,
+    ) -> Result<ObjectId, ActivateError> {
+        if !self.policies().has_system_ids() || !self.policies().retains() {
+            return Err(ActivateError::WrongPolicy);
+        }
+        let active = self.activate(self.new_id(), servant, priority)?;
+        Ok(active.id.clone())
+    }
+
+    /// Activates a servant under an id, with a priority of its own if that is given.
+    pub(super) fn activate_as(
+        &self,
+        id: ObjectId,
+        servant: Servant,
+        priority: Option<Priority>,
+    ) -> Result<(), ActivateError> {
+        if !self.policies().retains() {
+            return Err(ActivateError::WrongPolicy);
+        }
+        self.check_id(&id)?;
+        if self.activator_of_servants().is_none() {
+            return self.activate(Some(id), servant, priority).map(drop);
+        }
+        // After the activator has taken back the servant that had the id.
+        let deadline = Deadline::after(self.core().config.hold_timeout);
+        let begun = self.inner.changing.begin(&id, deadline);
+        if begun == Begun::TimedOut {
+            return Err(DISCARDED.into());
+        }
+        let activated = self.activate(Some(id.clone()), servant, priority);
+        if begun == Begun::Now {
+            self.inner.changing.end(&id);
+        }
+        activated.map(drop)
+    }
+
     /// Puts an object into the active object map, from which others may take it at once.
     pub(super) fn activate(
         &self,
         id: Option<ObjectId>,
         servant: Servant,
+        priority: Option<Priority>,
     ) -> Result<ActiveRef<'_>, ActivateError> {
         self.check_alive()?;
         self.pool()?;
@@ -239,10 +261,18 @@ impl Poa {
         if self.find_servant(identity).is_some() {
             return Err(ActivateError::ServantAlreadyActive);
         }
+        let priority = match &id {
+            Some(id) => self.agreed_priority(id, priority)?,
+            None => priority,
+        };
         let named = id.is_some();
         let make = |key| {
             let id = id.unwrap_or_else(|| ObjectId::new(slot_octets(key)));
-            Active { servant, id }
+            Active {
+                servant,
+                id,
+                priority,
+            }
         };
         let key = objects.insert(named, make).map_err(|_| {
             SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_OBJECTS)
@@ -325,7 +355,7 @@ impl Poa {
     }
 
     fn etherealize(&self, activator: &dyn ServantActivator, active: Active) {
-        let Active { servant, id } = active;
+        let Active { servant, id, .. } = active;
         let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);
         let _priority = self.keep_priority();
         let _running = Running::servant_manager(self);

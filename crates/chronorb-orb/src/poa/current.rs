@@ -7,10 +7,11 @@ use std::thread::LocalKey;
 use chronorb_rt::Key;
 use thiserror::Error;
 
-use super::{ObjectError, ObjectId, Poa};
+use super::{ObjectId, Poa};
 use crate::call::Servant;
 use crate::core::Core;
 use crate::object::Object;
+use crate::rtcorba::Priority;
 
 /// `PortableServer::Current`: what the request that the calling thread is serving is for (CORBA
 /// 3.3, 15.3.11). Servants that have their [`Call`](crate::Call) at hand find it there too.
@@ -47,7 +48,7 @@ impl PoaCurrent {
         let upcall = self.innermost().ok_or(NoContext)?;
         let id = match upcall.target {
             Target::Active(slot) => self.poa_of(upcall).and_then(|poa| poa.held_id(slot)),
-            Target::Passing(index) => passing(index, |(id, _)| id.clone()),
+            Target::Passing(index) => passing(index, |passing| passing.id.clone()),
             Target::None => None,
         };
         id.ok_or(NoContext)
@@ -61,8 +62,8 @@ impl PoaCurrent {
         let poa = self.poa()?;
         let id = self.object_id()?;
         let servant = self.servant()?;
-        let reference: Result<_, ObjectError> = poa.reference_to(&id, servant.repository_id());
-        reference.map_err(|_| NoContext)
+        poa.reference_to(&id, self.own_priority(), servant.repository_id())
+            .map_err(|_| NoContext)
     }
 
     /// The servant that serves the request.
@@ -73,10 +74,18 @@ impl PoaCurrent {
         let upcall = self.innermost().ok_or(NoContext)?;
         let servant = match upcall.target {
             Target::Active(slot) => self.poa_of(upcall).and_then(|poa| poa.held_servant(slot)),
-            Target::Passing(index) => passing(index, |(_, servant)| servant.clone()),
+            Target::Passing(index) => passing(index, |passing| passing.servant.clone()),
             Target::None => None,
         };
         servant.ok_or(NoContext)
+    }
+
+    /// The priority that the reference of a target says which the POA does not remember.
+    pub(super) fn own_priority(&self) -> Option<Priority> {
+        match self.innermost()?.target {
+            Target::Passing(index) => passing(index, |passing| passing.priority)?,
+            Target::Active(_) | Target::None => None,
+        }
     }
 
     fn poa_of(&self, upcall: Upcall) -> Option<Poa> {
@@ -113,6 +122,14 @@ enum Target {
     None,
 }
 
+/// A target that its POA does not remember.
+pub(super) struct Passed {
+    pub(super) id: ObjectId,
+    pub(super) servant: Servant,
+    /// What its reference says.
+    pub(super) priority: Option<Priority>,
+}
+
 thread_local! {
     /// The innermost request in progress. It is what every request writes, so it has nothing to be
     /// dropped, and is written field by field.
@@ -126,7 +143,7 @@ thread_local! {
     /// Those around it, the outermost first.
     static OUTER: RefCell<Vec<Upcall>> = const { RefCell::new(Vec::new()) };
     /// The targets of those whose POAs do not remember them.
-    static PASSING: RefCell<Vec<(ObjectId, Servant)>> = const { RefCell::new(Vec::new()) };
+    static PASSING: RefCell<Vec<Passed>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Innermost {
@@ -170,9 +187,9 @@ impl Running {
     }
 
     /// For one that the POA does not remember.
-    pub(super) fn passing(poa: &Poa, id: ObjectId, servant: Servant) -> Self {
+    pub(super) fn passing(poa: &Poa, target: Passed) -> Self {
         let index = with(&PASSING, |passing| {
-            passing.push((id, servant));
+            passing.push(target);
             passing.len() - 1
         });
         let target = index.map_or(Target::None, Target::Passing);
@@ -228,7 +245,7 @@ pub(crate) fn is_in_upcall(core: &Core) -> bool {
     is_own(&Innermost::get()) || with(&OUTER, |outer| outer.iter().any(is_own)).unwrap_or_default()
 }
 
-fn passing<R>(index: usize, f: impl FnOnce(&(ObjectId, Servant)) -> R) -> Option<R> {
+fn passing<R>(index: usize, f: impl FnOnce(&Passed) -> R) -> Option<R> {
     with(&PASSING, |passing| passing.get(index).map(f))?
 }
 

@@ -7,6 +7,9 @@
 //! | C7 52 01 02 | incarnation | POA's slot  | hash of path, hash of id  | length | path | id …   by path
 //! | C7 52 01 03 | hash of path, hash of id  | length | path | id …               persistent
 //! ```
+//! Where an object has a priority of its own, the fourth octet is 16 more, and the priority follows
+//! it in two octets: so references keep it that are older than the object, or than this run.
+//!
 //! All numbers are big-endian, so that a key reads the same everywhere; a slot is an index and a
 //! generation, 4 octets each. The id that a transient POA makes is the object's slot: the way to
 //! it is two array look-ups, and a stale key is told by a generation. `incarnation` tells keys of
@@ -18,12 +21,16 @@
 
 use chronorb_rt::Key;
 
+use crate::rtcorba::Priority;
+
 /// A parsed key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ObjectKey<'k> {
     pub(crate) poa: PoaKey<'k>,
     /// Where the object was when the key was made; a guess.
     pub(crate) hint: Hint,
+    /// The object's own, in a POA whose priorities the server declares.
+    pub(crate) priority: Option<Priority>,
     pub(crate) id: &'k [u8],
 }
 
@@ -67,30 +74,47 @@ impl<'k> ObjectKey<'k> {
     // What is returned through memory in parts, and read as a whole, costs more than the reading.
     #[inline(always)]
     pub(crate) fn parse(octets: &'k [u8]) -> Option<Self> {
-        let (magic, rest) = octets.split_first_chunk::<4>()?;
-        match *magic {
+        let (magic, mut rest) = octets.split_first_chunk::<4>()?;
+        let [c, r, version, kind] = *magic;
+        let mut priority = None;
+        if kind & WITH_PRIORITY != 0 {
+            let (value, after) = rest.split_first_chunk()?;
+            priority = Some(Priority::new(i16::from_be_bytes(*value))?);
+            rest = after;
+        }
+        let magic = [c, r, version, kind & !WITH_PRIORITY];
+        match magic {
             PLACE | PLACE_WITH_HINT => {
                 let (incarnation, rest) = split_u64(rest)?;
                 let (key, mut id) = split_slot(rest)?;
                 let mut hint = Hint::None;
-                if *magic == PLACE_WITH_HINT {
+                if magic == PLACE_WITH_HINT {
                     let (slot, rest) = split_slot(id)?;
                     (hint, id) = (Hint::Slot(slot), rest);
                 }
                 let poa = PoaKey::Place { incarnation, key };
-                Some(Self { poa, hint, id })
+                Some(Self {
+                    poa,
+                    hint,
+                    priority,
+                    id,
+                })
             }
             PATH => {
                 let (incarnation, rest) = split_u64(rest)?;
                 let (key, rest) = split_slot(rest)?;
-                Self::by_path(Some((incarnation, key)), rest)
+                Self::by_path(Some((incarnation, key)), priority, rest)
             }
-            PERSISTENT => Self::by_path(None, rest),
+            PERSISTENT => Self::by_path(None, priority, rest),
             _ => None,
         }
     }
 
-    fn by_path(place: Option<(u64, Key)>, rest: &'k [u8]) -> Option<Self> {
+    fn by_path(
+        place: Option<(u64, Key)>,
+        priority: Option<Priority>,
+        rest: &'k [u8],
+    ) -> Option<Self> {
         let (hash, rest) = split_u32(rest)?;
         let (id_hash, rest) = split_u32(rest)?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -98,23 +122,32 @@ impl<'k> ObjectKey<'k> {
         let (path, id) = rest.split_at_checked(length)?;
         let poa = PoaKey::Path { place, hash, path };
         let hint = Hint::Hash(id_hash);
-        Some(Self { poa, hint, id })
+        Some(Self {
+            poa,
+            hint,
+            priority,
+            id,
+        })
     }
 
     /// Writes the key. A path has [`MAX_PATH`] octets at most.
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(40 + self.id.len());
+        let begin = |octets: &mut Vec<u8>, [c, r, version, kind]: [u8; 4]| match self.priority {
+            None => octets.extend_from_slice(&[c, r, version, kind]),
+            Some(priority) => {
+                octets.extend_from_slice(&[c, r, version, kind | WITH_PRIORITY]);
+                octets.extend_from_slice(&priority.value().to_be_bytes());
+            }
+        };
         match self.poa {
             PoaKey::Place { incarnation, key } => {
                 let hint = match self.hint {
                     Hint::Slot(slot) => Some(slot),
                     Hint::Hash(_) | Hint::None => None,
                 };
-                octets.extend_from_slice(if hint.is_some() {
-                    &PLACE_WITH_HINT
-                } else {
-                    &PLACE
-                });
+                let kind = hint.map_or(PLACE, |_| PLACE_WITH_HINT);
+                begin(&mut octets, kind);
                 octets.extend_from_slice(&incarnation.to_be_bytes());
                 octets.extend_from_slice(&slot_octets(key));
                 octets.extend(hint.map(slot_octets).into_iter().flatten());
@@ -122,11 +155,11 @@ impl<'k> ObjectKey<'k> {
             PoaKey::Path { place, hash, path } => {
                 match place {
                     Some((incarnation, key)) => {
-                        octets.extend_from_slice(&PATH);
+                        begin(&mut octets, PATH);
                         octets.extend_from_slice(&incarnation.to_be_bytes());
                         octets.extend_from_slice(&slot_octets(key));
                     }
-                    None => octets.extend_from_slice(&PERSISTENT),
+                    None => begin(&mut octets, PERSISTENT),
                 }
                 let id_hash = match self.hint {
                     Hint::Hash(hash) => hash,
@@ -185,6 +218,8 @@ const PLACE: [u8; 4] = [0xc7, b'R', 1, 0];
 const PLACE_WITH_HINT: [u8; 4] = [0xc7, b'R', 1, 1];
 const PATH: [u8; 4] = [0xc7, b'R', 1, 2];
 const PERSISTENT: [u8; 4] = [0xc7, b'R', 1, 3];
+/// In the fourth octet: the object's priority follows.
+const WITH_PRIORITY: u8 = 0x10;
 
 #[cfg(test)]
 mod tests {
@@ -196,14 +231,19 @@ mod tests {
         slot.prop_map(|(index, generation)| Key { index, generation })
     }
 
+    fn priorities() -> impl Strategy<Value = Option<Priority>> {
+        proptest::option::of((0..=i16::MAX).prop_filter_map("not negative", Priority::new))
+    }
+
     proptest! {
         #[test]
         fn keys_by_place_survive_the_way_there_and_back(
-            incarnation: u64, key in slots(), hint in proptest::option::of(slots()), id: Vec<u8>,
+            incarnation: u64, key in slots(), hint in proptest::option::of(slots()),
+            priority in priorities(), id: Vec<u8>,
         ) {
             let poa = PoaKey::Place { incarnation, key };
             let hint = hint.map_or(Hint::None, Hint::Slot);
-            let key = ObjectKey { poa, hint, id: &id };
+            let key = ObjectKey { poa, hint, priority, id: &id };
             let octets = key.to_vec();
             prop_assert_eq!(ObjectKey::parse(&octets), Some(key));
         }
@@ -211,19 +251,19 @@ mod tests {
         #[test]
         fn keys_by_path_survive_the_way_there_and_back(
             incarnation: u64, key in slots(), persistent: bool,
-            hash: u32, path in ".{0,40}", hint: u32, id: Vec<u8>,
+            hash: u32, path in ".{0,40}", hint: u32, priority in priorities(), id: Vec<u8>,
         ) {
             let place = (!persistent).then_some((incarnation, key));
             let poa = PoaKey::Path { place, hash, path: path.as_bytes() };
-            let key = ObjectKey { poa, hint: Hint::Hash(hint), id: &id };
+            let key = ObjectKey { poa, hint: Hint::Hash(hint), priority, id: &id };
             let octets = key.to_vec();
             prop_assert_eq!(ObjectKey::parse(&octets), Some(key));
         }
 
         #[test]
-        fn no_octets_make_it_panic(octets: Vec<u8>, magic in 0..4_u8) {
+        fn no_octets_make_it_panic(octets: Vec<u8>, kind in 0..4_u8, flag in 0..2_u8) {
             let _ = ObjectKey::parse(&octets);
-            let ours = [&[0xc7, b'R', 1, magic], &octets[..]].concat();
+            let ours = [&[0xc7, b'R', 1, kind | flag << 4], &octets[..]].concat();
             let _ = ObjectKey::parse(&ours);
         }
     }
@@ -232,5 +272,7 @@ mod tests {
     fn keys_of_others_are_not_ours() {
         assert_eq!(ObjectKey::parse(b"NameService"), None);
         assert_eq!(ObjectKey::parse(b""), None);
+        let negative = [0xc7, b'R', 1, 0x13, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(ObjectKey::parse(&negative), None);
     }
 }

@@ -13,6 +13,7 @@ mod lifecycle;
 mod manager;
 mod objects;
 mod policy;
+mod priorities;
 mod reference;
 mod replaceable;
 mod serial;
@@ -113,6 +114,8 @@ struct Inner {
     writing: PiMutex<()>,
     /// Objects that the servant activator is making or taking back.
     changing: InProgress<ObjectId>,
+    /// The priorities that references to objects were created with.
+    declared: PiMutex<HashMap<ObjectId, Priority>>,
     servant_manager: Replaceable<ServantManager>,
     default_servant: Replaceable<Servant>,
     serial: Option<Serial>,

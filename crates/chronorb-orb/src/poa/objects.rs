@@ -10,11 +10,14 @@ use super::key::{Hint, slot};
 use super::{ObjectId, Poa};
 use crate::call::Servant;
 use crate::demux::Named;
+use crate::rtcorba::Priority;
 
 /// An object of a POA.
 pub(crate) struct Active {
     pub(crate) servant: Servant,
     pub(crate) id: ObjectId,
+    /// Its own; none where it has that of its POA.
+    pub(crate) priority: Option<Priority>,
 }
 
 impl Named for Active {

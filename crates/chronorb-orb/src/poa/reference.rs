@@ -13,6 +13,7 @@ use super::{ObjectError, ObjectId, Poa, PriorityModel};
 use crate::call::Servant;
 use crate::demux::{Demultiplexing, hash_of};
 use crate::object::Object;
+use crate::rtcorba::Priority;
 use crate::server::{Lane, Published, Threadpool};
 
 impl Poa {
@@ -25,7 +26,7 @@ impl Poa {
             return Err(ObjectError::WrongPolicy);
         }
         let id = self.numbered_id();
-        Ok(self.reference(None, id.as_bytes(), repository_id)?)
+        Ok(self.reference(None, id.as_bytes(), None, repository_id)?)
     }
 
     /// A reference to an object that need not be active (yet).
@@ -38,7 +39,7 @@ impl Poa {
         repository_id: &str,
     ) -> Result<Object, ObjectError> {
         self.check_id(id)?;
-        self.reference_to(id, repository_id)
+        Ok(self.reference_to(id, None, repository_id)?)
     }
 
     /// The id within a reference that this POA made.
@@ -99,25 +100,32 @@ impl Poa {
         let active = self.find(self.hint(id), id.as_bytes());
         let active = active.ok_or(ObjectError::ObjectNotActive)?;
         let repository_id = active.servant.repository_id();
-        Ok(self.reference(Some(active.key()), id.as_bytes(), repository_id)?)
+        let place = Some(active.key());
+        Ok(self.reference(place, id.as_bytes(), active.priority, repository_id)?)
     }
 
-    /// The reference of an object that may be active.
+    /// The reference of an object that may be active; `priority` is its own as far as the caller
+    /// knows.
     pub(super) fn reference_to(
         &self,
         id: &ObjectId,
+        priority: Option<Priority>,
         repository_id: &str,
-    ) -> Result<Object, ObjectError> {
-        let active = self.find(self.hint(id), id.as_bytes());
-        let place = active.map(|active| active.key());
-        Ok(self.reference(place, id.as_bytes(), repository_id)?)
+    ) -> Result<Object, SystemException> {
+        let (place, priority) = match self.find(self.hint(id), id.as_bytes()) {
+            Some(active) => (Some(active.key()), active.priority.or(priority)),
+            None => (None, priority.or_else(|| self.declared_priority(id))),
+        };
+        self.reference(place, id.as_bytes(), priority, repository_id)
     }
 
-    /// The reference of the object with this id; `place` is its slot where it is active.
+    /// The reference of the object with this id; `place` is its slot where it is active, and
+    /// `priority` is its own.
     pub(super) fn reference(
         &self,
         place: Option<Key>,
         id: &[u8],
+        priority: Option<Priority>,
         repository_id: &str,
     ) -> Result<Object, SystemException> {
         let poa = self.poa_key();
@@ -127,11 +135,19 @@ impl Poa {
             (PoaKey::Place { .. }, Some(place)) if slot(id) != Some(place) => Hint::Slot(place),
             (PoaKey::Place { .. }, _) => Hint::None,
         };
-        let key = ObjectKey { poa, hint, id };
+        let key = ObjectKey {
+            poa,
+            hint,
+            priority,
+            id,
+        };
         let core = &self.inner.core;
         self.check_alive()?;
         let pool = self.pool()?;
-        let lane = self.published_lane(pool);
+        let model = self
+            .priority_model()
+            .map(|(model, default)| (model, priority.unwrap_or(default)));
+        let lane = published_lane(pool, model.map(|(_, priority)| priority));
         let mut addresses = lane.published();
         let Some(first) = addresses.next() else {
             let kind = chronorb_giop::SystemExceptionKind::Internal;
@@ -148,7 +164,7 @@ impl Poa {
                 let (host, port) = (address.host.clone(), address.port);
                 components.push(Component::AlternateIiopAddress { host, port }.tagged()?);
             }
-            if let Some((model, priority)) = self.priority_model() {
+            if let Some((model, priority)) = model {
                 let value = PriorityModelValue {
                     model: match model {
                         PriorityModel::ClientPropagated => 0,
@@ -204,14 +220,14 @@ impl Poa {
     pub(super) fn is_persistent(&self) -> bool {
         self.policies().is_persistent()
     }
+}
 
-    /// The lane whose endpoint clients use that know nothing of lanes: that of the server's
-    /// priority, else the least urgent.
-    fn published_lane<'p>(&self, pool: &'p Threadpool) -> &'p Lane {
-        self.priority_model()
-            .and_then(|(_, priority)| pool.lane_of(priority))
-            .unwrap_or_else(|| pool.least_urgent_lane())
-    }
+/// The lane whose endpoint clients use that know nothing of lanes: that of the priority that the
+/// server declares, else the least urgent.
+fn published_lane(pool: &Threadpool, declared: Option<Priority>) -> &Lane {
+    declared
+        .and_then(|priority| pool.lane_of(priority))
+        .unwrap_or_else(|| pool.least_urgent_lane())
 }
 
 /// Every endpoint of every lane, in the form that TAO reads too.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Full, Removed, SlotRef};
 
+use super::current::Passed;
 use super::in_progress::Begun;
 use super::key::Hint;
 use super::objects::ActiveRef;
@@ -15,6 +16,7 @@ use super::{
 };
 use crate::call::{Servant, Skeleton, bad_operation};
 use crate::core::Core;
+use crate::rtcorba::Priority;
 
 /// What can be activated: a skeleton, or one that is shared already.
 pub trait IntoServant {
@@ -51,6 +53,8 @@ pub(crate) enum Found<'p> {
 /// A default servant, or one that a locator has given.
 pub(crate) struct Passing<'p> {
     id: ObjectId,
+    /// What the reference says.
+    priority: Option<Priority>,
     kind: Kind<'p>,
 }
 
@@ -99,7 +103,12 @@ impl Found<'_> {
         match self {
             Self::Active(active) => Running::active(core, poa, active.key()),
             Self::Passing(passing) => {
-                Running::passing(poa, passing.id.clone(), passing.shared().clone())
+                let target = Passed {
+                    id: passing.id.clone(),
+                    servant: passing.shared().clone(),
+                    priority: passing.priority,
+                };
+                Running::passing(poa, target)
             }
         }
     }
@@ -262,9 +271,12 @@ impl Poa {
     /// What a servant manager answers; `OBJECT_NOT_EXIST` where nothing else serves an object
     /// that is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant
     /// manager) or 5 (the servant is another object already).
+    ///
+    /// `priority` is the object's own.
     pub(crate) fn make_servant<'p>(
         &'p self,
         id: &[u8],
+        priority: Option<Priority>,
         operation: &'p [u8],
     ) -> Result<Found<'p>, Refusal> {
         let policies = self.policies();
@@ -276,6 +288,7 @@ impl Poa {
             };
             return Ok(Found::Passing(Passing {
                 id: ObjectId::new(id),
+                priority,
                 kind: Kind::Default(servant),
             }));
         }
@@ -285,10 +298,10 @@ impl Poa {
         let manager = self.inner.servant_manager.get();
         match manager.as_deref().ok_or(NO_SERVANT_MANAGER)? {
             ServantManager::Activator(activator) => {
-                self.incarnate(&**activator, &ObjectId::new(id))
+                self.incarnate(&**activator, &ObjectId::new(id), priority)
             }
             ServantManager::Locator(locator) => {
-                self.locate(locator.clone(), ObjectId::new(id), operation)
+                self.locate(locator.clone(), ObjectId::new(id), priority, operation)
             }
         }
     }
@@ -298,6 +311,7 @@ impl Poa {
         &self,
         activator: &dyn ServantActivator,
         id: &ObjectId,
+        priority: Option<Priority>,
     ) -> Result<Found<'_>, Refusal> {
         let deadline = Deadline::after(self.core().config.hold_timeout);
         let changing = &self.inner.changing;
@@ -314,7 +328,7 @@ impl Poa {
                 // That was first, and the object deactivated again: its servant is still to be
                 // given back.
                 None if changing.is_marked(id) => None,
-                None => Some(self.incarnate_now(activator, id)),
+                None => Some(self.incarnate_now(activator, id, priority)),
             };
             changing.end(id);
             if let Some(made) = made {
@@ -327,6 +341,7 @@ impl Poa {
         &self,
         activator: &dyn ServantActivator,
         id: &ObjectId,
+        priority: Option<Priority>,
     ) -> Result<ActiveRef<'_>, Refusal> {
         // Who takes the former servant back may have to wait for this thread to leave the POA: it
         // enters only now, after that.
@@ -336,7 +351,8 @@ impl Poa {
         let asked = catch_unwind(AssertUnwindSafe(ask));
         drop(running);
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
-        let activated = self.activate(Some(id.clone()), servant);
+        let priority = self.declared_priority(id).or(priority);
+        let activated = self.activate(Some(id.clone()), servant, priority);
         match activated {
             // Its request is served by it, even where it is deactivated at once.
             Ok(active) => return Ok(active),
@@ -354,6 +370,7 @@ impl Poa {
         &'p self,
         locator: Arc<dyn ServantLocator>,
         id: ObjectId,
+        priority: Option<Priority>,
         operation: &'p [u8],
     ) -> Result<Found<'p>, Refusal> {
         let operation = std::str::from_utf8(operation).map_err(|_| bad_operation())?;
@@ -372,7 +389,7 @@ impl Poa {
             _serial: serial,
         };
         let kind = Kind::Located(located);
-        Ok(Found::Passing(Passing { id, kind }))
+        Ok(Found::Passing(Passing { id, priority, kind }))
     }
 }
 

@@ -237,6 +237,7 @@ impl Poa {
                     servants: Identities::of(&policies),
                     writing: PiMutex::new(()),
                     changing: InProgress::new(),
+                    declared: PiMutex::new(HashMap::new()),
                     servant_manager: Replaceable::new(),
                     default_servant: Replaceable::new(),
                     serial: Serial::of(policies.thread),

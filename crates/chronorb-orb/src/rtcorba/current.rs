@@ -41,9 +41,14 @@ impl RtCurrent {
     /// the upcall.
     ///
     /// # Errors
-    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it;
-    /// `NO_PERMISSION` where the system refuses the native one although the ORB may use
-    /// real-time scheduling.
+    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
+    /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
+    /// and the native one is beyond [what the process may use](super::RtOrb::native_priority_range);
+    /// `NO_PERMISSION` where the system refuses it all the same; `INTERNAL` where the application's
+    /// mapping panics. The thread then has the priority that it had.
+    ///
+    /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
+    /// `TryFrom<i16>`.
     pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
         let scheduling = self.core.real_time.scheduling(priority)?;
         if request_priority() != Some(priority) {

@@ -1,6 +1,9 @@
 //! CORBA priorities and their mapping to native ones.
 
 use std::fmt;
+use std::sync::Arc;
+
+use chronorb_giop::{SystemException, SystemExceptionKind};
 
 /// A CORBA priority, 0 to 32767; more is more urgent (RT-CORBA 1.2, 5.4).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -23,6 +26,18 @@ impl Priority {
     }
 }
 
+/// The priority with this value, as `RTCORBA::Priority` is a `short`.
+///
+/// # Errors
+/// `BAD_PARAM` where it is negative.
+impl TryFrom<i16> for Priority {
+    type Error = SystemException;
+
+    fn try_from(value: i16) -> Result<Self, SystemException> {
+        Self::new(value).ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))
+    }
+}
+
 impl fmt::Display for Priority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -33,6 +48,45 @@ impl fmt::Display for Priority {
 pub type NativePriority = u8;
 
 /// How CORBA priorities become native ones and back (RT-CORBA 1.2, 5.4.2).
+///
+/// An application that needs another mapping than those of this module gives one of its own to the
+/// configuration of an ORB, which uses it from its start on:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use chronorb_orb::rtcorba::{MappingKind, NativePriority, Priority, PriorityMapping};
+/// use chronorb_orb::{Orb, OrbConfig};
+///
+/// /// The plant's three urgencies, and nothing else.
+/// #[derive(Debug)]
+/// struct Plant;
+///
+/// impl PriorityMapping for Plant {
+///     fn to_native(&self, priority: Priority) -> Option<NativePriority> {
+///         match priority.value() {
+///             0 => Some(0),
+///             1 => Some(30),
+///             2 => Some(60),
+///             _ => None,
+///         }
+///     }
+///
+///     fn to_corba(&self, native: NativePriority) -> Option<Priority> {
+///         (0..3).filter_map(Priority::new).find(|p| self.to_native(*p) == Some(native))
+///     }
+/// }
+///
+/// let mut config = OrbConfig::read(&mut Vec::new())?;
+/// config.priority_mapping = MappingKind::Custom(Arc::new(Plant));
+/// let orb = Orb::with_config(config)?;
+/// # orb.shutdown(true)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It is asked by many threads at a time, for a request whenever that has another priority than
+/// the thread that serves it: it must not wait, and should not allocate. What it answers outside
+/// of the system's range is as good as no answer; where it panics, whoever asked gets `INTERNAL`.
 pub trait PriorityMapping: fmt::Debug + Send + Sync {
     /// The native priority of a CORBA priority; `None` where it has none (`DATA_CONVERSION`).
     fn to_native(&self, priority: Priority) -> Option<NativePriority>;
@@ -41,20 +95,27 @@ pub trait PriorityMapping: fmt::Debug + Send + Sync {
     fn to_corba(&self, native: NativePriority) -> Option<Priority>;
 }
 
-/// The mappings that a configuration can name.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Which mapping an ORB uses.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum MappingKind {
-    /// [`LinearMapping`].
+    /// [`LinearMapping`]: `-ORBPriorityMapping linear`.
     Linear,
-    /// [`DirectMapping`].
+    /// [`DirectMapping`]: `-ORBPriorityMapping direct`.
     Direct,
+    /// [`ContinuousMapping`]: `-ORBPriorityMapping continuous`.
+    Continuous,
+    /// One of the application, set in [`OrbConfig`](crate::OrbConfig).
+    Custom(Arc<dyn PriorityMapping>),
 }
 
 impl MappingKind {
-    pub(crate) fn mapping(self) -> Box<dyn PriorityMapping> {
+    pub(crate) fn mapping(&self) -> Arc<dyn PriorityMapping> {
         match self {
-            Self::Linear => Box::new(LinearMapping),
-            Self::Direct => Box::new(DirectMapping),
+            Self::Linear => Arc::new(LinearMapping),
+            Self::Direct => Arc::new(DirectMapping),
+            Self::Continuous => Arc::new(ContinuousMapping),
+            Self::Custom(mapping) => mapping.clone(),
         }
     }
 }
@@ -105,6 +166,24 @@ impl PriorityMapping for DirectMapping {
     }
 }
 
+/// Takes the CORBA priorities from 0 on for the native ones from the least urgent on, one by one:
+/// 0…97 are 1…98, and others have none. No priority is ordinary scheduling.
+#[derive(Clone, Copy, Debug)]
+pub struct ContinuousMapping;
+
+impl PriorityMapping for ContinuousMapping {
+    fn to_native(&self, priority: Priority) -> Option<NativePriority> {
+        let above = u8::try_from(priority.0).ok()?;
+        let native = LEAST_URGENT.checked_add(above)?;
+        (native <= MOST_URGENT).then_some(native)
+    }
+
+    fn to_corba(&self, native: NativePriority) -> Option<Priority> {
+        let above = native.checked_sub(LEAST_URGENT)?;
+        (native <= MOST_URGENT).then_some(Priority(i16::from(above)))
+    }
+}
+
 const ORDINARY: NativePriority = 0;
 const LEAST_URGENT: NativePriority = 1;
 /// 99 belongs to the kernel's own threads, which an ORB must not hold up.
@@ -138,6 +217,24 @@ mod tests {
     #[test]
     fn the_direct_mapping_refuses_what_is_not_native() {
         assert_eq!(DirectMapping.to_native(Priority(99)), None);
+    }
+
+    #[test]
+    fn the_continuous_mapping_counts_from_the_least_urgent_on() {
+        for (corba, native) in [(0, Some(1)), (1, Some(2)), (97, Some(98)), (98, None)] {
+            assert_eq!(ContinuousMapping.to_native(Priority(corba)), native);
+        }
+        assert_eq!(ContinuousMapping.to_native(Priority::MAX), None);
+        for (native, corba) in [(0, None), (1, Some(0)), (98, Some(97)), (99, None)] {
+            assert_eq!(ContinuousMapping.to_corba(native), corba.map(Priority));
+        }
+    }
+
+    #[test]
+    fn a_negative_value_is_no_priority() {
+        let refused = Priority::try_from(-1).expect_err("it is negative");
+        assert_eq!(refused.kind, SystemExceptionKind::BadParam);
+        assert_eq!(Priority::try_from(7), Ok(Priority(7)));
     }
 
     proptest! {

@@ -1,0 +1,127 @@
+//! What the process may do about scheduling, and how its priorities become native ones.
+
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Policy, Rights, Scheduling};
+
+use super::{NativePriority, Priority, PriorityMapping, RtOrb};
+use crate::config::{OrbConfig, RealTimeMode};
+
+impl RtOrb {
+    /// The native real-time priorities that this ORB may give to threads: from 1 to what the
+    /// process has the right to. `None` where it has no right to any, or
+    /// [`real_time`](OrbConfig::real_time) or
+    /// [`scheduling_policy`](OrbConfig::scheduling_policy) say that none is wanted; 0, ordinary
+    /// scheduling, is always there.
+    ///
+    /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
+    /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
+    pub fn native_priority_range(&self) -> Option<RangeInclusive<NativePriority>> {
+        self.core.real_time.max_native.map(|max| 1..=max)
+    }
+
+    /// The mapping of CORBA priorities to native ones that this ORB uses.
+    pub fn priority_mapping(&self) -> Arc<dyn PriorityMapping> {
+        self.core.real_time.mapping.clone()
+    }
+}
+
+/// What this process may do about scheduling, and how priorities are mapped.
+pub(crate) struct RealTime {
+    mode: RealTimeMode,
+    policy: Policy,
+    max_native: Option<NativePriority>,
+    mapping: Arc<dyn PriorityMapping>,
+    warned: AtomicBool,
+}
+
+impl RealTime {
+    pub(crate) fn new(config: &OrbConfig) -> Self {
+        let max_native = match (config.real_time, config.scheduling_policy) {
+            (RealTimeMode::Off, _) | (_, Policy::Other) => None,
+            // The kernel grants the same priorities for both real-time policies.
+            (_, Policy::Fifo | Policy::RoundRobin) => Rights::probe().max_fifo,
+        };
+        Self {
+            mode: config.real_time,
+            policy: config.scheduling_policy,
+            max_native,
+            mapping: config.priority_mapping.mapping(),
+            warned: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether priorities reach the operating system.
+    pub(crate) fn is_available(&self) -> bool {
+        self.max_native.is_some()
+    }
+
+    /// The native scheduling of a CORBA priority.
+    ///
+    /// Without the right to it this is the ordinary one, and the first time it says so loudly.
+    ///
+    /// # Errors
+    /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
+    /// the system does not have; `INTERNAL` where the application's mapping panicked; `INITIALIZE`
+    /// (OMG minor 1) where real-time scheduling is required, and the process may not use that
+    /// native priority.
+    pub(crate) fn scheduling(&self, priority: Priority) -> Result<Scheduling, SystemException> {
+        let native = ask_application(|| self.mapping.to_native(priority))?;
+        if native == 0 {
+            return Ok(Scheduling::OTHER);
+        }
+        match self.max_native {
+            _ if native > MOST_URGENT => Err(NOT_MAPPED),
+            Some(max) if native <= max => Ok(Scheduling {
+                policy: self.policy,
+                priority: native,
+            }),
+            _ if self.mode == RealTimeMode::Required => Err(SystemException::no(
+                SystemExceptionKind::Initialize,
+                minor::PRIORITY_RANGE_TOO_SMALL,
+            )),
+            _ => {
+                self.warn();
+                Ok(Scheduling::OTHER)
+            }
+        }
+    }
+
+    fn warn(&self) {
+        let unwanted = self.mode == RealTimeMode::Off || self.policy == Policy::Other;
+        if unwanted || self.warned.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        eprintln!("chronorb: WARNING: priorities are NOT real-time in this process.");
+        for missing in Rights::probe().missing() {
+            eprintln!("chronorb:   {}: {}", missing.what, missing.cost);
+            eprintln!("chronorb:   to get it: {}", missing.remedy);
+        }
+        eprintln!(
+            "chronorb:   -ORBRealTime off says that this is meant; -ORBRealTime required refuses to run like this."
+        );
+    }
+}
+
+/// What a mapping or a transform of the application answers.
+///
+/// # Errors
+/// `DATA_CONVERSION` (OMG minor 2) where that is nothing; `INTERNAL` where it panics.
+pub(super) fn ask_application<T>(ask: impl FnOnce() -> Option<T>) -> Result<T, SystemException> {
+    let answer = catch_unwind(AssertUnwindSafe(ask));
+    answer.map_err(|_| PANICKED)?.ok_or(NOT_MAPPED)
+}
+
+/// The most urgent native priority that the system has.
+const MOST_URGENT: NativePriority = 99;
+const NOT_MAPPED: SystemException = SystemException::no(
+    SystemExceptionKind::DataConversion,
+    minor::PRIORITY_MAPPING_FAILED,
+);
+/// A priority mapping or transform panicked.
+const PANICKED: SystemException =
+    SystemException::no(SystemExceptionKind::Internal, minor::MAPPING_PANICKED);

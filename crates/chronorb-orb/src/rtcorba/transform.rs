@@ -1,0 +1,124 @@
+//! Priority transforms: priorities that follow neither the client nor the server alone.
+
+use std::sync::{Arc, OnceLock};
+
+use chronorb_giop::{SystemException, SystemExceptionKind};
+
+use super::real_time::ask_application;
+use super::{Priority, RtOrb, request_priority};
+use crate::core::Core;
+use crate::poa::{NoContext, PoaCurrent};
+
+/// `RTCORBA::PriorityTransform`: changes the priority of requests as they come in, and that of the
+/// calls that servants make (RT-CORBA 1.2, “Priority Transforms”).
+///
+/// It is asked by many threads at a time, on the way of every request: it must not wait, and
+/// should not allocate. `None`, the standard's `FALSE`, is `DATA_CONVERSION` (OMG minor 2) for
+/// whoever makes the call, and a panic is `INTERNAL`.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use chronorb_orb::Orb;
+/// use chronorb_orb::rtcorba::{Priority, PriorityTransform};
+///
+/// /// What servants call is a little less urgent than what they serve.
+/// struct Onward;
+///
+/// impl PriorityTransform for Onward {
+///     fn inbound(&self, priority: Priority, _: &[u8]) -> Option<Priority> {
+///         Some(priority)
+///     }
+///
+///     fn outbound(&self, priority: Priority, _: &[u8]) -> Option<Priority> {
+///         Priority::new(priority.value().saturating_sub(100).max(1))
+///     }
+/// }
+///
+/// let orb = Orb::init(&mut Vec::new())?;
+/// orb.rt().set_priority_transform(Arc::new(Onward))?;
+/// # orb.shutdown(true)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait PriorityTransform: Send + Sync {
+    /// The priority that a request is served at, instead of the one that came with it or that the
+    /// server declares.
+    ///
+    /// It is called once for each request to a POA that has a priority model, from other processes
+    /// or from this one, when the target's priority is known and before it becomes a native one:
+    /// servant managers and the servant run at what this says. The lane that a request is received
+    /// by, and which thread serves it, do not depend on it. `object_id` names the target.
+    fn inbound(&self, priority: Priority, object_id: &[u8]) -> Option<Priority>;
+
+    /// The priority of a call that a servant makes while it serves a request, instead of that of
+    /// the thread: it chooses the connection, and travels with the request where the target's
+    /// model is client-propagated. The thread's own priority stays.
+    ///
+    /// It is called for each attempt of a call by an upcall's thread, where that has a priority; a
+    /// call that is forwarded, or sent again after an orderly close, is another attempt.
+    /// `object_id` names the object that makes the call, not its target.
+    fn outbound(&self, priority: Priority, object_id: &[u8]) -> Option<Priority>;
+}
+
+impl RtOrb {
+    /// Installs the priority transform of this ORB, once. Requests that are being served already
+    /// came in without it.
+    ///
+    /// # Errors
+    /// `BAD_INV_ORDER` where there is one.
+    pub fn set_priority_transform(
+        &self,
+        transform: Arc<dyn PriorityTransform>,
+    ) -> Result<(), SystemException> {
+        let set = self.core.transform.0.set(transform);
+        set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
+    }
+}
+
+/// The priority transform of an ORB, if there is one. To ask for it is one load.
+#[derive(Default)]
+pub(crate) struct Transform(OnceLock<Arc<dyn PriorityTransform>>);
+
+impl Transform {
+    /// The priority to serve a request for an object at.
+    ///
+    /// # Errors
+    /// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
+    #[inline]
+    pub(crate) fn inbound(
+        &self,
+        priority: Option<Priority>,
+        object_id: &[u8],
+    ) -> Result<Option<Priority>, SystemException> {
+        match (self.0.get(), priority) {
+            (Some(transform), Some(priority)) => {
+                ask_application(|| transform.inbound(priority, object_id)).map(Some)
+            }
+            _ => Ok(priority),
+        }
+    }
+}
+
+/// The priority of a call that this thread makes by an ORB; `None` where it has none.
+///
+/// # Errors
+/// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
+#[inline]
+pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, SystemException> {
+    match (core.transform.0.get(), request_priority()) {
+        (Some(transform), Some(priority)) => transformed(core, &**transform, priority).map(Some),
+        (_, priority) => Ok(priority),
+    }
+}
+
+fn transformed(
+    core: &Arc<Core>,
+    transform: &dyn PriorityTransform,
+    priority: Priority,
+) -> Result<Priority, SystemException> {
+    match PoaCurrent::new(core.clone()).object_id() {
+        Ok(id) => ask_application(|| transform.outbound(priority, id.as_bytes())),
+        // Outside of a request there is nothing to transform.
+        Err(NoContext) => Ok(priority),
+    }
+}
