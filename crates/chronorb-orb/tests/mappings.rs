@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{
     Lane, MappingKind, NativePriority, Priority, PriorityMapping, PriorityTransform,
-    SchedulingPolicy, ThreadpoolLanes,
+    SchedulingPolicy, Threadpool, ThreadpoolLanes,
 };
 use chronorb_orb::{
     Collocation, Object, Orb, OrbConfig, RealTimeMode, SystemException,
@@ -231,7 +231,7 @@ fn required_priorities_outside_of_the_range_are_refused() {
     let too_restricted = omg(Kind::Initialize, 1);
     let set = apart(|| orb.rt_current().set_priority(corba(1)));
     assert_eq!(set, Err(too_restricted));
-    let pool = orb.rt().create_threadpool(0, 1, corba(1));
+    let pool = orb.rt().create_threadpool(&Threadpool::new(corba(1), 1));
     assert_eq!(pool, Err(too_restricted));
     let ordinary = apart(|| orb.rt_current().set_priority(Priority::MIN));
     assert_eq!(ordinary, Ok(()), "which is always there");

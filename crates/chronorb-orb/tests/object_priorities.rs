@@ -11,7 +11,7 @@ use chronorb_orb::poa::{
     ServantActivator, ServantLocator, ServantRetention,
 };
 use chronorb_orb::rtcorba::{
-    Lane, LinearMapping, MappingKind, Priority, PriorityMapping, ThreadpoolLanes,
+    Lane, LinearMapping, MappingKind, Priority, PriorityMapping, Threadpool, ThreadpoolLanes,
 };
 use chronorb_orb::{Endpoint, parse_endpoints};
 use chronorb_orb::{Object, Orb, Servant, SystemException, SystemExceptionKind as Kind};
@@ -202,7 +202,10 @@ fn a_reference_that_says_nothing_of_it_leads_to_the_same() {
 #[test]
 fn a_pool_without_lanes_takes_each_objects_priority() {
     let s = site_with(|config| config.priority_mapping = MappingKind::Direct);
-    let pool = s.server.rt().create_threadpool(0, 1, corba(1));
+    let pool = s
+        .server
+        .rt()
+        .create_threadpool(&Threadpool::new(corba(1), 1));
     let threadpool = Policy::Threadpool(pool.expect("it opens"));
     let poa = s.poa("rt", &[threadpool, declared(2), USER]);
     let native = |value| match has_real_time() {
