@@ -16,6 +16,8 @@ Commands:
           parts, the corpora of the fuzzer, and calls to and from other ORBs. Installs what these need beyond Rust (apt-get,
           as root) and says what it leaves out where it cannot. With CHRONORB_PEERS=required a
           missing peer is a failure.
+  tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
+          thread pools
   check   formatting, clippy, documentation and tidiness, as the project's CI does
   tidy    tidiness alone: no trailing space, no file above 900 lines, licences in place
   deny    licences, duplicates and origins of dependencies (installs cargo-deny)
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => test(),
+        ["tsan"] => tsan(),
         ["check"] => checks::all(),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
@@ -91,3 +94,50 @@ fn models() -> Result<(), Failure> {
     ];
     run::cargo(&args, &environment)
 }
+
+/// Data races that happen in tests. The sanitizer is part of every toolchain, and its option is one
+/// of those that a stable compiler takes only when it is told to.
+fn tsan() -> Result<(), Failure> {
+    let suppressions = run::root().join("xtask/tsan.supp");
+    for strategy in ["leader-followers", "half-sync"] {
+        let environment = [
+            ("RUSTC_BOOTSTRAP", "1".to_owned()),
+            (
+                "RUSTFLAGS",
+                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer".to_owned(),
+            ),
+            (
+                "CARGO_TARGET_DIR",
+                run::target_dir().join("tsan").display().to_string(),
+            ),
+            (
+                "TSAN_OPTIONS",
+                format!("suppressions={} history_size=4", suppressions.display()),
+            ),
+            ("CHRONORB_ORB_THREADPOOL_STRATEGY", strategy.to_owned()),
+        ];
+        run::cargo(TSAN, &environment)?;
+    }
+    Ok(())
+}
+
+/// Without tests of what the sanitizer itself changes: allocations, page faults, system calls.
+const TSAN: &[&str] = &[
+    "test",
+    "--package=chronorb-rt",
+    "--package=chronorb-orb",
+    "--target=x86_64-unknown-linux-gnu",
+    "--lib",
+    "--test=calls",
+    "--test=lanes",
+    "--test=connections",
+    "--test=collocation",
+    "--test=failures",
+    "--test=hostile",
+    "--test=managers",
+    "--test=mutexes",
+    "--test=object_priorities",
+    "--test=poa_lifecycle",
+    "--test=poa_servant_managers",
+    "--test=poa_threads",
+];

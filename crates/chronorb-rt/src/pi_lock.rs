@@ -110,7 +110,11 @@ impl PiLock {
                 None => futex::lock_pi(&self.owner, futex::Flags::PRIVATE, None),
             };
             match locked {
-                Ok(()) => return Ok(true),
+                Ok(()) => {
+                    // Pairs with that of the owner before, who handed it over.
+                    self.owner.load(Ordering::Acquire);
+                    return Ok(true);
+                }
                 Err(Errno::TIMEDOUT) => return Ok(false),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(Errno::DEADLK) => return Err(PiLockError::Deadlock),
@@ -120,10 +124,11 @@ impl PiLock {
         }
     }
 
-    /// Lets the kernel hand the lock over to a waiter. Its own change of the word orders the
-    /// memory of the two owners.
+    /// Lets the kernel hand the lock over to a waiter.
     #[cold]
     fn hand_over(&self) {
+        // Nothing is changed, and everything before is visible to who sees the word from now on.
+        self.owner.fetch_or(0, Ordering::Release);
         while let Err(error) = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE) {
             debug_assert!(matches!(error, Errno::AGAIN | Errno::INTR), "{error}");
         }

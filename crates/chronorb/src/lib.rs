@@ -86,10 +86,12 @@
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
-    Arena, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError, Demultiplexing,
-    Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, Object, Operation, Orb,
-    OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
-    SystemException, SystemExceptionKind, UserException, Version, minor, narrow, parse_endpoints,
+    Activity, Arena, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
+    Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior, LaneSnapshot, LongDouble,
+    Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply, ReplyWriter,
+    ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, SystemException,
+    SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException, Version, minor, narrow,
+    parse_endpoints,
 };
 
 /// What most programs need.
@@ -99,7 +101,9 @@ pub mod prelude {
         PoaManager, Policy, PriorityModel, Refusal, RequestProcessing, ServantActivator,
         ServantLocator, ServantRetention, ThreadModel,
     };
-    pub use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
+    pub use chronorb_orb::rtcorba::{
+        Lane, Priority, RequestBuffering, Threadpool, ThreadpoolLanes,
+    };
     pub use chronorb_orb::{
         Call, CompletionStatus, Interface, Object, Orb, Scope, SystemException,
         SystemExceptionKind, UserException,

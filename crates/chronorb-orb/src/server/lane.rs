@@ -42,6 +42,8 @@ pub(crate) struct Lane {
     /// Threads that have not ended.
     pub(super) running: AtomicUsize,
     ended: Gate,
+    /// It was said that a thread could not be had.
+    pub(super) warned: AtomicBool,
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
     /// Who serves, where it is not simply who reads.
@@ -141,6 +143,7 @@ impl Lane {
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             ended: Gate::new(0),
+            warned: AtomicBool::new(false),
             numbers: AtomicU32::new(0),
             staff,
             watch: LaneWatch::default(),

@@ -97,7 +97,10 @@ pub(super) fn start_one(
         .spawn(move || run(worker, part));
     if let Err(error) = spawned {
         leave(core, lane);
-        eprintln!("chronorb: lane {}: no thread: {error}", setup.name);
+        // A thread on demand is asked for again with each request.
+        if !lane.warned.swap(true, Ordering::Relaxed) {
+            eprintln!("chronorb: lane {}: no thread: {error}", setup.name);
+        }
         return Err(SystemException::no(SystemExceptionKind::NoResources, 0));
     }
     Ok(())
