@@ -123,10 +123,6 @@ impl RtOrb {
         Self { core }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
-    }
-
     /// Makes a thread pool with lanes.
     ///
     /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority. They run when this
