@@ -2,7 +2,7 @@
 
 use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
-    Component, IiopProfile, Ior, Policies, PriorityModelValue, SystemException, TAG_INTERNET_IOP,
+    Component, IiopProfile, Ior, Policies, PolicyValue, PriorityModelValue, SystemException, TAG_INTERNET_IOP,
     TaggedProfile, TaoEndpoint, Version,
 };
 
@@ -156,7 +156,7 @@ impl Poa {
                     },
                     server_priority: priority.value(),
                 };
-                let policies = Policies::with_priority_model(value)?;
+                let policies = Policies(vec![PolicyValue::priority_model(value)?]);
                 components.push(Component::Policies(policies).tagged()?);
             }
             if pool.has_lanes() {
