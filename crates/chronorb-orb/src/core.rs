@@ -12,6 +12,7 @@ use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 use crate::config::{OrbConfig, RealTimeMode};
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
+use crate::rtcorba::policies::{OrbPolicies, Protocols};
 use crate::rtcorba::{Priority, PriorityMapping};
 use crate::server::{MainThread, Pools};
 
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub(crate) next_object: AtomicU64,
     pub(crate) main: MainThread,
     pub(crate) resolver: Resolver,
+    pub(crate) policies: OrbPolicies,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -62,6 +64,7 @@ impl Core {
             next_object: AtomicU64::new(0),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             resolver: Resolver::new(&config),
+            policies: OrbPolicies::default(),
             state: Gate::new(RUNNING),
             config,
         })
@@ -90,8 +93,12 @@ impl Core {
             && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn socket_options(&self) -> SocketOptions {
-        SocketOptions::default()
+    /// What is set on the sockets that a lane of this priority listens by and takes in: the
+    /// ORB's server protocols, which are fixed from the first call on.
+    pub(crate) fn server_socket_options(&self, priority: Option<Priority>) -> SocketOptions {
+        let protocols = self.policies.server_protocols();
+        let properties = protocols.and_then(Protocols::usable).unwrap_or_default();
+        properties.socket_options(priority)
     }
 }
 

@@ -45,7 +45,7 @@ impl fmt::Display for Address {
 }
 
 /// Properties that a transport sets on its sockets.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SocketOptions {
     /// Send small messages at once (`TCP_NODELAY`).
     pub no_delay: bool,

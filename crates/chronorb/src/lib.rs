@@ -86,7 +86,7 @@
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
-    Arena, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError, Demultiplexing,
+    Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError, Demultiplexing,
     Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, Object, Operation, Orb,
     OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
     SystemException, SystemExceptionKind, UserException, Version, minor, narrow, parse_endpoints,

@@ -2,8 +2,8 @@
 
 use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
-    Component, IiopProfile, Ior, Policies, PolicyValue, PriorityModelValue, SystemException, TAG_INTERNET_IOP,
-    TaggedProfile, TaoEndpoint, Version,
+    Component, IiopProfile, Ior, Policies, PolicyValue, PriorityModelValue, SystemException,
+    TAG_INTERNET_IOP, TaggedProfile, TaoEndpoint, Version,
 };
 
 use chronorb_rt::Key;
