@@ -52,13 +52,17 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
 /// Binds at one priority, and asks the server whether it has the object, so that forwards are
 /// followed now.
 fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemException> {
+    let mut first = true;
     loop {
-        let mut binding = call.bind()?;
-        if binding.connection.is_stale() {
-            binding.connection.close();
-            binding = call.bind()?;
-        }
-        let located = locate(&binding, scope, call.deadline);
+        let binding = call.bind()?;
+        let located = match locate(&binding, scope, call.deadline) {
+            // The connection may be one from before that has ended since; asking twice does no harm.
+            Err(Failure::Exception(e)) if first && e.kind == SystemExceptionKind::CommFailure => {
+                first = false;
+                Err(Failure::NotProcessed)
+            }
+            located => located,
+        };
         if let ControlFlow::Break(result) = call.follow(&binding, located) {
             return result.map(drop);
         }
