@@ -138,7 +138,7 @@ impl Drop for Laned {
 }
 
 /// The endpoints that a reference tells, each with its priority.
-fn endpoints(object: &Object) -> BTreeSet<(i16, u16)> {
+pub(crate) fn endpoints(object: &Object) -> BTreeSet<(i16, u16)> {
     let profile = IiopProfile::decode(&object.ior().profiles[0].data).expect("our own");
     let mut lanes = BTreeSet::new();
     for component in &profile.components {
