@@ -156,9 +156,9 @@ fn policies_are_added_to_those_of_a_level_or_take_their_place() {
         &[private.clone(), short.clone()],
         SetOverride::Set,
     );
-    let added = with(&first, &[long.clone()], SetOverride::Add);
+    let added = with(&first, std::slice::from_ref(&long), SetOverride::Add);
     assert_eq!(added.policy_overrides(&[]), [private.clone(), long.clone()]);
-    let set = with(&first, &[long.clone()], SetOverride::Set);
+    let set = with(&first, std::slice::from_ref(&long), SetOverride::Set);
     assert_eq!(set.policy_overrides(&[]), [long]);
     let none = with(&first, &[], SetOverride::Set);
     assert_eq!(none.policy_overrides(&[]), []);
