@@ -7,11 +7,12 @@ use std::os::fd::OwnedFd;
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
-    ClientPolicy, NetworkPriority, Protocols, SetOverride, TcpProtocolProperties,
+    ClientPolicy, Lane, NetworkPriority, Protocols, SetOverride, TcpProtocolProperties,
+    ThreadpoolLanes,
 };
 use rustix::net::{getpeername, getsockname, sockopt};
 use rustix::process::{ForeignRawFd, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
-use support::laned::{LANES, Laned, PROPAGATED, Pool, corba, endpoints, laned_by};
+use support::laned::{Laned, PROPAGATED, Pool, corba, endpoints, laned_by};
 use support::{add, orb};
 
 /// What the kernel says of a socket.
@@ -63,11 +64,15 @@ fn sockets(port: u16) -> (Vec<Seen>, Vec<Seen>) {
     (clients, servers)
 }
 
-/// The port of the lane of this priority.
-fn port_of_lane(s: &Laned, value: i16) -> u16 {
-    let mut lanes = endpoints(&s.object).into_iter();
-    lanes.find(|(lane, _)| *lane == value).expect("a lane").1
+/// The port of the only lane.
+fn port_of_lane(s: &Laned) -> u16 {
+    let (lane, port) = endpoints(&s.object).pop_first().expect("a lane");
+    assert_eq!(lane, URGENT);
+    port
 }
+
+/// In the fifth of the seven classes of priorities.
+const URGENT: i16 = 20_000;
 
 #[test]
 fn each_side_has_the_properties_of_its_policy() {
@@ -93,14 +98,21 @@ fn each_side_has_the_properties_of_its_policy() {
         .policy_manager()
         .set_server_protocol(protocols(of_server))
         .expect("nothing is open yet");
-    let model = Policy::PriorityModel(PROPAGATED, corba(LANES[0]));
-    let s = laned_by(server, Pool::Lanes, &[model]);
+    let pool = server.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
+        lanes: vec![Lane::new(corba(URGENT), 1)],
+        ..Default::default()
+    });
+    let policies = [
+        Policy::Threadpool(pool.expect("the lane opens")),
+        Policy::PriorityModel(PROPAGATED, corba(URGENT)),
+    ];
+    let s = laned_by(server, Pool::Default, &policies);
     let policy = ClientPolicy::ClientProtocol(protocols(of_client));
     let object = s.object.with_policy_overrides(&[policy], SetOverride::Set);
     let object = object.expect("it is one");
-    s.at(Some(20), || {
+    s.at(Some(URGENT), || {
         assert_eq!(add(&object, 1, 1), Ok(2));
-        let (client, server) = sockets(port_of_lane(&s, 20));
+        let (client, server) = sockets(port_of_lane(&s));
         assert_eq!(
             client,
             [Seen {
