@@ -2,6 +2,7 @@ use chronorb_cdr::CdrError;
 
 use crate::codesets::CodeSetComponentInfo;
 use crate::encapsulation::{self, Reader};
+use crate::policies::Policies;
 
 /// Which ORB made the reference.
 pub const TAG_ORB_TYPE: u32 = 0;
@@ -13,9 +14,6 @@ pub const TAG_POLICIES: u32 = 2;
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 /// The addresses of the server, each for one priority, as TAO writes them.
 pub const TAG_TAO_ENDPOINTS: u32 = 0x5441_4f02;
-
-/// The type of the PriorityModel policy of RT-CORBA.
-pub const POLICY_PRIORITY_MODEL: u32 = 40;
 
 /// A part of a profile, as it travels. Whoever does not know its tag passes
 /// it on as it is.
@@ -145,89 +143,4 @@ pub struct TaoEndpoint {
     pub port: u16,
     /// The CORBA priority, 0 to 32767; TAO writes -1 for any.
     pub priority: i16,
-}
-
-/// Policies of the object that clients must know: CORBA Messaging, clause 17.3.
-#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub struct Policies(pub Vec<PolicyValue>);
-
-/// A policy, as it travels.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct PolicyValue {
-    /// The type of the policy, as [`POLICY_PRIORITY_MODEL`].
-    pub policy_type: u32,
-    /// Its value, an encapsulation.
-    pub data: Vec<u8>,
-}
-
-/// The value of the PriorityModel policy: RT-CORBA 1.2, clause 5.7.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct PriorityModelValue {
-    /// 0 is CLIENT_PROPAGATED, 1 is SERVER_DECLARED.
-    pub model: u32,
-    /// The CORBA priority of requests that bring none, or of all.
-    pub server_priority: i16,
-}
-
-impl Policies {
-    /// The PriorityModel policy alone.
-    ///
-    /// # Errors
-    /// None in practice: the value is small.
-    pub fn with_priority_model(value: PriorityModelValue) -> Result<Self, CdrError> {
-        Ok(Self(vec![PolicyValue {
-            policy_type: POLICY_PRIORITY_MODEL,
-            data: encapsulation::build(|e| {
-                e.write_u32(value.model)?;
-                e.write_i16(value.server_priority)
-            })?,
-        }]))
-    }
-
-    /// The PriorityModel policy, if it is among them.
-    pub fn priority_model(&self) -> Option<PriorityModelValue> {
-        self.0
-            .iter()
-            .find(|policy| policy.policy_type == POLICY_PRIORITY_MODEL)
-            .and_then(|policy| PriorityModelValue::decode(&policy.data).ok())
-    }
-
-    fn encode(&self) -> Result<Vec<u8>, CdrError> {
-        encapsulation::build(|e| {
-            e.write_len(self.0.len())?;
-            self.0.iter().try_for_each(|policy| {
-                e.write_u32(policy.policy_type)?;
-                e.write_octet_seq(&policy.data)
-            })
-        })
-    }
-
-    fn decode(data: &[u8]) -> Result<Self, CdrError> {
-        let policies = Reader::new(data)?.read_seq(|r| {
-            Ok(PolicyValue {
-                policy_type: r.read_u32()?,
-                data: r.read_octet_seq()?.to_vec(),
-            })
-        })?;
-        for policy in &policies {
-            if policy.policy_type == POLICY_PRIORITY_MODEL {
-                PriorityModelValue::decode(&policy.data)?;
-            }
-        }
-        Ok(Self(policies))
-    }
-}
-
-impl PriorityModelValue {
-    fn decode(data: &[u8]) -> Result<Self, CdrError> {
-        let mut r = Reader::new(data)?;
-        let model = r.read_u32()?;
-        if model > 1 {
-            return Err(CdrError::InvalidEnum);
-        }
-        Ok(Self {
-            model,
-            server_priority: r.read_i16()?,
-        })
-    }
 }

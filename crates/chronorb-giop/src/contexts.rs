@@ -14,6 +14,8 @@ pub const BI_DIR_IIOP: u32 = 5;
 pub const INVOCATION_POLICIES: u32 = 7;
 /// The real-time priority of the request: [`encode_priority`].
 pub const RT_CORBA_PRIORITY: u32 = 10;
+/// The priorities that a connection's requests will have: [`encode_priority_range`].
+pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 /// A message about an exception, for people.
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
 
@@ -71,4 +73,28 @@ pub const fn encode_priority(priority: i16) -> [u8; 4] {
 #[inline]
 pub fn decode_priority(data: &[u8]) -> Result<i16, CdrError> {
     Reader::new(data)?.read_i16()
+}
+
+/// The content of the context [`RT_CORBA_PRIORITY_RANGE`], in the byte order of this machine: the
+/// least and the greatest priority of a band, as a client that binds one may tell them to a
+/// server that has no endpoint for each. RT-CORBA 1.2, clause 5.13.
+///
+/// ```text
+/// 0            1     2     4      6
+/// | byte order | pad | low | high |
+/// ```
+pub const fn encode_priority_range(low: i16, high: i16) -> [u8; 6] {
+    let [l0, l1] = low.to_ne_bytes();
+    let [h0, h1] = high.to_ne_bytes();
+    [Endian::NATIVE.is_little() as u8, 0, l0, l1, h0, h1]
+}
+
+/// Reads the content of the context [`RT_CORBA_PRIORITY_RANGE`]: the least and the greatest
+/// priority, as they stand there.
+///
+/// # Errors
+/// [`CdrError::EndOfData`]
+pub fn decode_priority_range(data: &[u8]) -> Result<(i16, i16), CdrError> {
+    let mut r = Reader::new(data)?;
+    Ok((r.read_i16()?, r.read_i16()?))
 }

@@ -27,15 +27,15 @@ mod exception;
 mod header;
 mod ior;
 mod locate;
+mod policies;
 mod profile;
 mod reply;
 mod request;
 mod target;
 
 pub use component::{
-    Component, ComponentError, POLICY_PRIORITY_MODEL, Policies, PolicyValue, PriorityModelValue,
-    TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TAG_POLICIES, TAG_TAO_ENDPOINTS,
-    TaggedComponent, TaoEndpoint,
+    Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
+    TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint,
 };
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -47,6 +47,11 @@ pub use ior::{Ior, IorError, TaggedProfile};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
     encode_locate_request,
+};
+pub use policies::{
+    POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIORITY_MODEL,
+    POLICY_PRIVATE_CONNECTION, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SERVER_PROTOCOL, Policies,
+    PolicyValue, PriorityBandValue, PriorityModelValue, ProtocolValue, TcpPropertiesValue,
 };
 pub use profile::{IiopProfile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id};

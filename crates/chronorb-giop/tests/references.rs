@@ -5,9 +5,9 @@ use chronorb_giop::codesets::{
     self, CodeSetComponent, CodeSetComponentInfo, CodeSetContext, ISO_8859_1, UTF_8, UTF_16,
 };
 use chronorb_giop::{
-    Component, IiopProfile, Ior, IorError, Policies, PriorityModelValue, SystemException,
-    SystemExceptionKind, TAG_CODE_SETS, TAG_POLICIES, TaggedComponent, TaggedProfile, TaoEndpoint,
-    Version, minor,
+    Component, IiopProfile, Ior, IorError, Policies, PolicyValue, PriorityModelValue,
+    SystemException, SystemExceptionKind, TAG_CODE_SETS, TAG_POLICIES, TaggedComponent,
+    TaggedProfile, TaoEndpoint, Version, minor,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn component() -> impl Strategy<Value = Component> {
                 model,
                 server_priority,
             };
-            Component::Policies(Policies::with_priority_model(value).unwrap())
+            Component::Policies(Policies(vec![PolicyValue::priority_model(value).unwrap()]))
         }),
         (100..200u32, octets())
             .prop_map(|(tag, data)| Component::Unknown(TaggedComponent { tag, data })),
@@ -186,14 +186,14 @@ fn a_priority_model_is_found_and_checked() {
         model: 1,
         server_priority: 20,
     };
-    let policies = Policies::with_priority_model(value).unwrap();
+    let policies = Policies(vec![PolicyValue::priority_model(value).unwrap()]);
     assert_eq!(policies.priority_model(), Some(value));
     assert_eq!(Policies::default().priority_model(), None);
     let wrong = PriorityModelValue {
         model: 2,
         server_priority: 20,
     };
-    let policies = Policies::with_priority_model(wrong).unwrap();
+    let policies = Policies(vec![PolicyValue::priority_model(wrong).unwrap()]);
     let component = Component::Policies(policies).tagged().unwrap();
     let error = component.typed().unwrap_err();
     assert_eq!(

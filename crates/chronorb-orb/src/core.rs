@@ -12,7 +12,8 @@ use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 use crate::config::OrbConfig;
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
-use crate::rtcorba::{NamedMutexes, RealTime, Transform};
+use crate::rtcorba::policies::{OrbPolicies, Protocols};
+use crate::rtcorba::{NamedMutexes, Priority, RealTime, Transform};
 use crate::server::{MainThread, Pools, Stage};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
@@ -35,6 +36,7 @@ pub(crate) struct Core {
     pub(crate) main: MainThread,
     pub(crate) mutexes: NamedMutexes,
     pub(crate) resolver: Resolver,
+    pub(crate) policies: OrbPolicies,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -66,6 +68,7 @@ impl Core {
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             mutexes: NamedMutexes::default(),
             resolver: Resolver::new(&config),
+            policies: OrbPolicies::default(),
             state: Gate::new(RUNNING),
             config,
         })
@@ -102,8 +105,12 @@ impl Core {
         }
     }
 
-    pub(crate) fn socket_options(&self) -> SocketOptions {
-        SocketOptions::default()
+    /// What is set on the sockets that a lane of this priority listens by and takes in: the
+    /// ORB's server protocols, which are fixed from the first call on.
+    pub(crate) fn server_socket_options(&self, priority: Option<Priority>) -> SocketOptions {
+        let protocols = self.policies.server_protocols();
+        let properties = protocols.and_then(Protocols::usable).unwrap_or_default();
+        properties.socket_options(priority)
     }
 }
 

@@ -32,7 +32,7 @@ pub use chronorb_giop::{
 pub use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
 pub use config::{Collocation, ConfigError, OrbConfig, RealTimeMode, ThreadpoolStrategy};
 pub use demux::Demultiplexing;
-pub use object::{Interface, Object, narrow};
+pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use scope::Scope;
 pub use server::{

@@ -7,13 +7,18 @@ use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
 use chronorb_giop::{Ior, SystemException};
+use thiserror::Error;
 
 use crate::call::{Operation, Reply};
 use crate::client;
 use crate::config::Collocation;
 use crate::core::Core;
-use crate::poa::ObjectKey;
+use crate::poa::{ObjectKey, PriorityModel};
 use crate::profile::Profile;
+use crate::rtcorba::policies::{
+    Overrides, effective_overrides, effective_policy, effective_time_out,
+};
+use crate::rtcorba::{ClientPolicy, ClientPolicyKind, Priority, SetOverride};
 use crate::scope::Scope;
 use crate::server;
 
@@ -32,10 +37,26 @@ struct Inner {
     ior: Ior,
     /// How to reach it; `None` where no profile can be used here.
     profile: Option<Profile>,
-    time_out: Option<Duration>,
+    overrides: Overrides,
     collocation: Collocation,
+    /// The number of the reference that private connections belong to: this one's, or that of
+    /// the one that was forwarded to it.
+    owner: u64,
     /// Whether it is an object of this ORB; found out when that is first asked.
     within: OnceLock<bool>,
+}
+
+/// A reference could not be bound explicitly.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Calls would be `INV_POLICY`: these policies contradict each other, the server or the
+    /// present priority. Not all of them may be named.
+    #[error("{} of the policies cannot be followed", .0.len())]
+    Inconsistent(Vec<ClientPolicy>),
+    /// The server cannot be reached, or does not have the object.
+    #[error(transparent)]
+    System(#[from] SystemException),
 }
 
 /// A typed reference, as generated for each IDL interface.
@@ -74,23 +95,38 @@ impl Object {
             return None;
         }
         let collocation = core.config.collocation;
-        Some(Self::new(core.clone(), ior, None, collocation))
+        let overrides = Overrides::default();
+        Some(Self::new(core.clone(), ior, overrides, collocation, None))
+    }
+
+    /// The object that a server named instead of this one; it is called by the same policies.
+    pub(crate) fn forwarded_to(&self, ior: Ior) -> Option<Self> {
+        if ior.is_nil() {
+            return None;
+        }
+        let inner = &self.inner;
+        let (core, overrides) = (inner.core.clone(), inner.overrides.clone());
+        let owner = Some(inner.owner);
+        Some(Self::new(core, ior, overrides, inner.collocation, owner))
     }
 
     fn new(
         core: Arc<Core>,
         ior: Ior,
-        time_out: Option<Duration>,
+        overrides: Overrides,
         collocation: Collocation,
+        owner: Option<u64>,
     ) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         Self {
             inner: Arc::new(Inner {
-                number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+                number,
+                owner: owner.unwrap_or(number),
                 profile: Profile::of(&ior, core.config.max_giop_version),
                 core,
                 ior,
-                time_out,
+                overrides,
                 collocation,
                 within: OnceLock::new(),
             }),
@@ -131,12 +167,77 @@ impl Object {
         }
     }
 
-    /// The same object, with another bound on the time that a call may take in all.
+    /// The same object, with another bound on the time that a call may take in all: the policy
+    /// [`ClientPolicy::RelativeRoundtripTimeout`] alone.
     #[must_use]
     pub fn with_timeout(&self, time_out: Duration) -> Self {
-        let inner = &self.inner;
-        let (core, ior) = (inner.core.clone(), inner.ior.clone());
-        Self::new(core, ior, Some(time_out), inner.collocation)
+        self.with_overrides(self.inner.overrides.with_time_out(time_out))
+    }
+
+    /// The same object, called by other policies (`Object::_set_policy_overrides`). This reference
+    /// stays as it is, with its connections.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 30) for two policies of a kind.
+    pub fn with_policy_overrides(
+        &self,
+        policies: &[ClientPolicy],
+        how: SetOverride,
+    ) -> Result<Self, SystemException> {
+        let overrides = self.inner.overrides.changed(policies, how)?;
+        Ok(self.with_overrides(overrides))
+    }
+
+    /// The policies of these kinds that this reference has itself; all, where no kind is named
+    /// (`Object::_get_policy_overrides`).
+    pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
+        self.inner.overrides.list(kinds)
+    }
+
+    /// The policy that holds at this side for calls that the calling thread makes by this
+    /// reference (`Object::_get_client_policy`): the reference's own, else the thread's, else the
+    /// ORB's, else the default, which only the time-out has.
+    pub fn client_policy(&self, kind: ClientPolicyKind) -> Option<ClientPolicy> {
+        if kind == ClientPolicyKind::RelativeRoundtripTimeout {
+            return Some(ClientPolicy::RelativeRoundtripTimeout(self.time_out()));
+        }
+        self.effective_overrides().get(kind)
+    }
+
+    /// The policy that such calls go by, once reconciled with what the server says in the
+    /// reference (`Object::_get_policy`).
+    ///
+    /// # Errors
+    /// `INV_POLICY` (OMG minor 1) where both sides have the policy, and only one may.
+    pub fn policy(&self, kind: ClientPolicyKind) -> Result<Option<ClientPolicy>, SystemException> {
+        if kind == ClientPolicyKind::RelativeRoundtripTimeout {
+            return Ok(self.client_policy(kind));
+        }
+        effective_policy(&self.effective_overrides(), self.profile(), kind)
+    }
+
+    /// The priority model of the object's server, and the server's priority, as the reference
+    /// says them; `None` where priorities play no part.
+    pub fn priority_model(&self) -> Option<(PriorityModel, Priority)> {
+        self.profile()?.priority_model
+    }
+
+    /// Makes ready what the calling thread's calls of this object need, so that none of them
+    /// has to connect (`Object::_validate_connection`).
+    ///
+    /// At the thread's present priority; with priority bands, for each band that a call may be
+    /// in, at each lane in it (one band only, where the server declares the priority). Each
+    /// connection is tried by a locate request, and forwards are followed. An object that is
+    /// called within the process needs none, but for oneway operations.
+    ///
+    /// # Errors
+    /// [`BindError::Inconsistent`] where a call would be `INV_POLICY`, with the policies that are
+    /// at fault; [`BindError::System`] with the exception of a call: `TRANSIENT` (OMG minor 2)
+    /// where the server cannot be reached, `TIMEOUT` where the time of one call is over,
+    /// `NO_RESOURCES` (OMG minor 2) where the server has no endpoint for a priority or band,
+    /// `OBJECT_NOT_EXIST` where the server has no such object.
+    pub fn validate_connection(&self) -> Result<(), BindError> {
+        client::bind_explicitly(self)
     }
 
     /// The same object, called in this way where it is one of this ORB.
@@ -144,7 +245,13 @@ impl Object {
     pub fn with_collocation(&self, collocation: Collocation) -> Self {
         let inner = &self.inner;
         let (core, ior) = (inner.core.clone(), inner.ior.clone());
-        Self::new(core, ior, inner.time_out, collocation)
+        Self::new(core, ior, inner.overrides.clone(), collocation, None)
+    }
+
+    fn with_overrides(&self, overrides: Overrides) -> Self {
+        let inner = &self.inner;
+        let (core, ior) = (inner.core.clone(), inner.ior.clone());
+        Self::new(core, ior, overrides, inner.collocation, None)
     }
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.
@@ -156,8 +263,9 @@ impl Object {
     /// Every system exception of the server, and `TRANSIENT` where it cannot be reached,
     /// `COMM_FAILURE` where the connection broke during the call, `TIMEOUT` where the call took
     /// too long, `MARSHAL` where a message is malformed, `NO_RESOURCES` (OMG minor 2) where the
-    /// server has no endpoint for this thread's priority, `BAD_INV_ORDER` (OMG minor 4) after
-    /// shutdown.
+    /// server has no endpoint for this thread's priority, `INV_POLICY` (OMG minor 1) where the
+    /// policies cannot be followed, or the priority is in none of the bands, `BAD_INV_ORDER`
+    /// (OMG minor 4) after shutdown.
     pub fn invoke<'s>(
         &self,
         scope: &'s mut Scope,
@@ -267,9 +375,21 @@ impl Object {
     }
 
     pub(crate) fn time_out(&self) -> Duration {
-        self.inner
-            .time_out
-            .unwrap_or(self.inner.core.config.request_timeout)
+        effective_time_out(&self.inner.core, &self.inner.overrides)
+    }
+
+    pub(crate) fn effective_overrides(&self) -> Overrides {
+        effective_overrides(&self.inner.core, &self.inner.overrides)
+    }
+
+    /// Whose private connections it uses.
+    pub(crate) fn owner(&self) -> u64 {
+        self.inner.owner
+    }
+
+    /// How many handles of this reference there are, those that tables hold included.
+    pub(crate) fn handles(&self) -> usize {
+        Arc::strong_count(&self.inner)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::core::{Core, STOPPED, STOPPING};
 use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 use crate::resolver;
-use crate::rtcorba::{RtCurrent, RtOrb};
+use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, Snapshot};
 
 /// An ORB: the way to objects elsewhere, and the home of objects here.
@@ -118,6 +118,16 @@ impl Orb {
     /// more. It costs two readings of the clock for each request.
     pub fn watch(&self, times: bool) {
         server::take_times(&self.core, times);
+    }
+
+    /// The policies of this ORB, for the calls of all its threads.
+    pub fn policy_manager(&self) -> PolicyManager {
+        PolicyManager::new(self.core.clone())
+    }
+
+    /// The policies of the calling thread, for its calls by references of this ORB.
+    pub fn policy_current(&self) -> PolicyCurrent {
+        PolicyCurrent::new(self.core.clone())
     }
 
     /// Whether priorities reach the operating system in this process.

@@ -8,7 +8,7 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 
 use crate::poa::PriorityModel;
-use crate::rtcorba::Priority;
+use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The first usable profile of a reference, read once.
 #[derive(Clone, Debug)]
@@ -18,9 +18,12 @@ pub(crate) struct Profile {
     pub(crate) key: Box<[u8]>,
     /// Where any request may go, in order of preference.
     pub(crate) addresses: Vec<Address>,
-    /// Where requests of one priority go.
-    pub(crate) lanes: Vec<(Priority, Address)>,
+    /// Where requests of one priority go; of any, where none is said.
+    pub(crate) lanes: Vec<(Option<Priority>, Address)>,
     pub(crate) priority_model: Option<(PriorityModel, Priority)>,
+    pub(crate) bands: Option<PriorityBands>,
+    /// Protocols that the server wants its clients to use.
+    pub(crate) protocols: Option<Protocols>,
     pub(crate) code_sets: Option<CodeSetComponentInfo>,
     /// Which profile of the reference it is, for requests that name the target by it.
     pub(crate) index: usize,
@@ -72,6 +75,8 @@ impl Profile {
             }],
             lanes: Vec::new(),
             priority_model: None,
+            bands: None,
+            protocols: None,
             code_sets: None,
             index,
         };
@@ -83,16 +88,21 @@ impl Profile {
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
                 Ok(Component::TaoEndpoints(endpoints)) => {
-                    this.lanes.extend(endpoints.into_iter().filter_map(|e| {
+                    this.lanes.extend(endpoints.into_iter().map(|e| {
                         let address = Address {
                             host: e.host,
                             port: e.port,
                         };
-                        Some((Priority::new(e.priority)?, address))
+                        // TAO says -1 for any.
+                        (Priority::new(e.priority), address)
                     }));
                 }
                 Ok(Component::Policies(policies)) => {
                     this.priority_model = policies.priority_model().and_then(priority_model);
+                    let bands = policies.priority_bands();
+                    this.bands = bands.and_then(|bands| PriorityBands::from_values(&bands));
+                    let protocols = policies.client_protocols();
+                    this.protocols = protocols.and_then(|list| Protocols::from_values(&list));
                 }
                 _ => {}
             }

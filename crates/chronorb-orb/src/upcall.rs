@@ -175,6 +175,25 @@ impl Upcall<'_> {
     }
 }
 
+/// Whether calls of an object by the calling thread, made at this priority, stay within the
+/// process: this thread or the main one serves them.
+pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) -> bool {
+    let Some(key) = ObjectKey::parse(key) else {
+        return false;
+    };
+    let _reading = epoch::enter();
+    let Some(poa) = core.poas.find(core.incarnation, &key) else {
+        // Whoever makes it says; until then nothing is known that a connection would be for.
+        return true;
+    };
+    let served_at = match poa.priority_model() {
+        Some((PriorityModel::ClientPropagated, default)) => Some(priority.unwrap_or(default)),
+        Some((PriorityModel::ServerDeclared, declared)) => Some(declared),
+        None => None,
+    };
+    poa.thread_model() == ThreadModel::MainThread || is_lane_of(core, &poa, served_at)
+}
+
 /// Whether the calling thread is one that a request of this process may be served by: any where
 /// the POA is served by the ORB's own pool, else one of the pool's lane of the priority. Pools
 /// are made to keep their threads and priorities to themselves.

@@ -67,7 +67,7 @@ fn no_kind_of_reference_costs_a_lock_or_an_allocation() {
             root.create_poa(name, Some(root.manager()), policies)
                 .expect("they agree")
         };
-        let user = Policy::IdAssignment(IdAssignment::User);
+        const USER: Policy = Policy::IdAssignment(IdAssignment::User);
         let persistent = Policy::Lifespan(Lifespan::Persistent);
         let multiple = Policy::IdUniqueness(IdUniqueness::Multiple);
         let default = Policy::RequestProcessing(RequestProcessing::DefaultServant);
@@ -83,15 +83,15 @@ fn no_kind_of_reference_costs_a_lock_or_an_allocation() {
             poa.activate_object_with_id(&id, Silent).expect("it is new");
             poa.id_to_reference(&id).expect("it is active")
         };
-        let served_by_default = poa("default", &[user, multiple, default]);
+        let served_by_default = poa("default", &[USER, multiple, default]);
         served_by_default
             .set_servant(Silent)
             .expect("it uses a default servant");
 
         let references = [
             ("system id", root.serve(Silent).expect("it is new")),
-            ("user id", named("user", &[user])),
-            ("persistent", named("persistent", &[user, persistent])),
+            ("user id", named("user", &[USER])),
+            ("persistent", named("persistent", &[USER, persistent])),
             (
                 "default servant",
                 served_by_default
@@ -104,7 +104,7 @@ fn no_kind_of_reference_costs_a_lock_or_an_allocation() {
         }
 
         // The single-thread model is a lock, and nothing else.
-        let single = [user, Policy::Thread(ThreadModel::SingleThread)];
+        let single = [USER, Policy::Thread(ThreadModel::SingleThread)];
         let (allocations, locks) = counts(&named("single", &single));
         assert_eq!(allocations, 0);
         assert_eq!(locks, 1000, "one is taken for each call");

@@ -51,7 +51,7 @@ impl fmt::Display for Address {
 /// What the kernel refuses is an error where a socket listens or connects, and names the option; a
 /// connection that was taken in and cannot have them ends at once. [`Connection::options`] tells
 /// what holds.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SocketOptions {
     /// Send small messages at once (`TCP_NODELAY`).
     pub no_delay: bool,

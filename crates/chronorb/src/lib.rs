@@ -86,7 +86,7 @@
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
-    Activity, Arena, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
+    Activity, Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
     Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior, LaneSnapshot, LongDouble,
     Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply, ReplyWriter,
     ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, SystemException,

@@ -139,7 +139,7 @@ impl ClientConnection {
         frame: &mut Frame,
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure> {
-        let received = self.receive(frame, deadline);
+        let received = self.receive(frame, MessageType::Reply, deadline);
         match &received {
             Ok(_) => self.announces.set(false),
             Err(_) => self.close(),
@@ -147,7 +147,25 @@ impl ClientConnection {
         received
     }
 
-    fn receive(&self, frame: &mut Frame, deadline: Deadline) -> Result<MessageHeader, Failure> {
+    /// Receives the next locate reply into `frame`; in the same way.
+    pub(super) fn receive_locate_reply(
+        &self,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let received = self.receive(frame, MessageType::LocateReply, deadline);
+        if received.is_err() {
+            self.close();
+        }
+        received
+    }
+
+    fn receive(
+        &self,
+        frame: &mut Frame,
+        expected: MessageType,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
         loop {
             let mut header = self.next_message(frame, deadline)?;
             if header.more_fragments || header.kind == MessageType::Fragment {
@@ -159,7 +177,7 @@ impl ClientConnection {
                 header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
             }
             match header.kind {
-                MessageType::Reply => return Ok(header),
+                kind if kind == expected => return Ok(header),
                 // The server promises that it has not begun what it has not answered; a part of
                 // the answer shows that it has.
                 MessageType::CloseConnection if self.fragments.borrow().octets() == 0 => {

@@ -10,7 +10,7 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
     ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, Target, Version, encode_request, finish_message, minor, start_message,
+    SystemExceptionKind, Version, encode_request, finish_message, minor, start_message,
 };
 use chronorb_rt::Deadline;
 
@@ -19,6 +19,7 @@ use super::collocated;
 use super::connection::Failure;
 use crate::call::Operation;
 use crate::object::Object;
+use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{Answer, Scope};
 
 pub(super) type Arguments<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
@@ -42,7 +43,7 @@ pub(crate) fn invoke_oneway(
 ) -> Result<(), SystemException> {
     let mut call = Ongoing::begin(object)?;
     loop {
-        let binding = binding::bind(object, call.deadline)?;
+        let binding = call.bind()?;
         let sent = send_request(&binding, scope, operation, arguments, call.deadline);
         match sent {
             Ok(_) => return Ok(()),
@@ -64,9 +65,10 @@ pub(super) enum Outcome {
 }
 
 /// A call under way, with what it may still try.
-struct Ongoing<'o> {
+pub(super) struct Ongoing<'o> {
     object: &'o Object,
-    deadline: Deadline,
+    priority: Option<Priority>,
+    pub(super) deadline: Deadline,
     forwards: u32,
     repeats: u32,
 }
@@ -74,12 +76,24 @@ struct Ongoing<'o> {
 impl<'o> Ongoing<'o> {
     fn begin(object: &'o Object) -> Result<Self, SystemException> {
         object.core().check_running()?;
-        Ok(Self {
+        let deadline = Deadline::after(object.time_out());
+        Ok(Self::at(object, onward_priority(object.core())?, deadline))
+    }
+
+    /// A call at a priority, which has until `deadline`.
+    pub(super) fn at(object: &'o Object, priority: Option<Priority>, deadline: Deadline) -> Self {
+        Self {
             object,
-            deadline: Deadline::after(object.time_out()),
+            priority,
+            deadline,
             forwards: 0,
             repeats: 0,
-        })
+        }
+    }
+
+    /// How its object is reached.
+    pub(super) fn bind(&self) -> Result<Rc<Binding>, SystemException> {
+        binding::bind(self.object, self.priority, self.deadline)
     }
 
     /// Tries until there is an answer.
@@ -108,7 +122,7 @@ impl<'o> Ongoing<'o> {
             };
         }
         loop {
-            let binding = binding::bind(self.object, self.deadline)?;
+            let binding = self.bind()?;
             let outcome = exchange(&binding, scope, operation, arguments, self.deadline);
             if let ControlFlow::Break(result) = self.follow(&binding, outcome) {
                 return result;
@@ -117,7 +131,7 @@ impl<'o> Ongoing<'o> {
     }
 
     /// Ends the call, or prepares the next attempt.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         binding: &Rc<Binding>,
         outcome: Result<Outcome, Failure>,
@@ -149,7 +163,7 @@ impl<'o> Ongoing<'o> {
     fn forward(&mut self, ior: Ior) -> ControlFlow<Result<Answer, SystemException>> {
         let forwarded = self
             .forwarded(ior)
-            .and_then(|target| binding::forward(self.object, target, self.deadline));
+            .and_then(|target| binding::forward(self.object, self.priority, target, self.deadline));
         match forwarded {
             Ok(()) => ControlFlow::Continue(()),
             Err(exception) => ControlFlow::Break(Err(exception)),
@@ -163,7 +177,7 @@ impl<'o> Ongoing<'o> {
             let kind = SystemExceptionKind::Transient;
             return Err(SystemException::no(kind, minor::FORWARD_LOOP));
         }
-        Object::from_ior(self.object.core(), ior).ok_or_else(inv_objref)
+        self.object.forwarded_to(ior).ok_or_else(inv_objref)
     }
 
     /// Where a forwarded target fails before it began, the original one is asked again.
@@ -176,7 +190,7 @@ impl<'o> Ongoing<'o> {
         let stale = matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
             && exception.completed == CompletionStatus::No;
         if binding.forwarded && stale {
-            binding::forget(self.object);
+            binding::forget(self.object, self.priority);
             if self.repeats < MAX_REPEATS {
                 self.repeats += 1;
                 return ControlFlow::Continue(());
@@ -237,8 +251,7 @@ fn marshal(
     request_id: u32,
 ) -> Result<(), SystemException> {
     let connection = &binding.connection;
-    let profile = binding.profile()?;
-    let version = profile.version;
+    let version = binding.profile()?.version;
 
     let priority = binding
         .propagated
@@ -257,15 +270,6 @@ fn marshal(
         add(contexts::RT_CORBA_PRIORITY, data);
     }
 
-    let ior = binding.target.ior();
-    let target = match binding.addressing.get() {
-        AddressingDisposition::Key => Target::Key(&profile.key),
-        AddressingDisposition::Profile => Target::Profile(ior.profiles[profile.index].as_view()),
-        AddressingDisposition::Reference => Target::Reference {
-            index: profile.index as u32,
-            ior,
-        },
-    };
     let header = RequestHeader {
         request_id,
         response: if operation.oneway {
@@ -273,7 +277,7 @@ fn marshal(
         } else {
             ResponseFlags::SyncWithTarget
         },
-        target,
+        target: binding.target()?,
         operation: operation.name.as_bytes(),
         contexts: &list[..count],
     };

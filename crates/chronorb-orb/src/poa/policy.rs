@@ -1,10 +1,13 @@
 //! Policies of a POA, and which of them go together.
 
+use chronorb_cdr::CdrError;
+use chronorb_giop::{PolicyValue, PriorityModelValue};
+
 use super::CreatePoaError;
-use crate::rtcorba::{Priority, ThreadpoolId};
+use crate::rtcorba::{Priority, PriorityBands, Protocols, ThreadpoolId};
 
 /// A policy given to [`create_poa`](super::Poa::create_poa).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
     /// Which threads call servants. Default [`ThreadModel::OrbControl`].
@@ -29,6 +32,17 @@ pub enum Policy {
     /// Where the priority of requests comes from (RT-CORBA 1.2, 5.7), and the priority of
     /// objects for which nothing else says one. Default: priorities play no part.
     PriorityModel(PriorityModel, Priority),
+    /// Clients shall have one connection for each band of priorities (RT-CORBA 1.2, 5.13).
+    /// References tell it. Default: one for each priority that they use.
+    PriorityBandedConnection(PriorityBands),
+    /// The protocols that its objects are served by, and the properties of the connections
+    /// (RT-CORBA 1.2, 5.15). They must come to what the ORB listens by, which
+    /// [`PolicyManager::set_server_protocol`](crate::rtcorba::PolicyManager::set_server_protocol)
+    /// says, and which is the default.
+    ServerProtocol(Protocols),
+    /// The protocols that clients shall use, and how (RT-CORBA 1.2, 5.15). References tell it.
+    /// Default: as clients like.
+    ClientProtocol(Protocols),
 }
 
 /// Which threads call servants and servant managers (CORBA 3.3, 15.3.8.1).
@@ -118,7 +132,7 @@ pub enum PriorityModel {
 }
 
 /// The effective policies of a POA.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Policies {
     pub(crate) thread: ThreadModel,
     pub(crate) lifespan: Lifespan,
@@ -129,6 +143,9 @@ pub(crate) struct Policies {
     pub(crate) request_processing: RequestProcessing,
     pub(crate) threadpool: Option<ThreadpoolId>,
     pub(crate) priority_model: Option<(PriorityModel, Priority)>,
+    pub(crate) bands: Option<PriorityBands>,
+    pub(crate) server_protocols: Option<Protocols>,
+    pub(crate) client_protocols: Option<Protocols>,
 }
 
 impl Policies {
@@ -152,7 +169,7 @@ impl Policies {
             if list[..i].iter().any(|p| std::mem::discriminant(p) == kind) {
                 return Err(CreatePoaError::InvalidPolicy { index: i as u16 });
             }
-            match *policy {
+            match policy.clone() {
                 Policy::Thread(value) => this.thread = value,
                 Policy::Lifespan(value) => this.lifespan = value,
                 Policy::IdUniqueness(value) => this.id_uniqueness = value,
@@ -164,14 +181,17 @@ impl Policies {
                 Policy::PriorityModel(model, priority) => {
                     this.priority_model = Some((model, priority));
                 }
+                Policy::PriorityBandedConnection(bands) => this.bands = Some(bands),
+                Policy::ServerProtocol(protocols) => this.server_protocols = Some(protocols),
+                Policy::ClientProtocol(protocols) => this.client_protocols = Some(protocols),
             }
         }
         this.check(list)?;
         Ok(this)
     }
 
-    /// The rules of CORBA 3.3, 15.3.8. A policy that asks for another which is not there is at
-    /// fault; of several, the first in the list.
+    /// The rules of CORBA 3.3, 15.3.8, and of RT-CORBA 1.2, 5.13 and 5.15. A policy that asks for
+    /// another which is not there is at fault; of several, the first in the list.
     fn check(&self, list: &[Policy]) -> Result<(), CreatePoaError> {
         use RequestProcessing::{ActiveObjectMapOnly, DefaultServant};
         let map_only = self.request_processing == ActiveObjectMapOnly;
@@ -183,6 +203,17 @@ impl Policies {
             Policy::ImplicitActivation(_) => {
                 self.is_implicit() && !(self.retains() && self.has_system_ids())
             }
+            Policy::PriorityBandedConnection(bands) => match self.priority_model {
+                None => true,
+                // No connection would be for the only priority there is.
+                Some((PriorityModel::ServerDeclared, declared)) => {
+                    bands.band_of(declared).is_none()
+                }
+                Some((PriorityModel::ClientPropagated, _)) => false,
+            },
+            Policy::ServerProtocol(protocols) | Policy::ClientProtocol(protocols) => {
+                protocols.usable().is_none()
+            }
             _ => false,
         };
         match list.iter().position(is_at_fault) {
@@ -191,6 +222,33 @@ impl Policies {
             }),
             None => Ok(()),
         }
+    }
+
+    /// What clients must know of them, for an object of this priority model.
+    ///
+    /// # Errors
+    /// None in practice: the values are small.
+    pub(crate) fn exported(
+        &self,
+        priority_model: Option<(PriorityModel, Priority)>,
+    ) -> Result<Vec<PolicyValue>, CdrError> {
+        let mut exported = Vec::new();
+        if let Some((model, priority)) = priority_model {
+            exported.push(PolicyValue::priority_model(PriorityModelValue {
+                model: match model {
+                    PriorityModel::ClientPropagated => 0,
+                    PriorityModel::ServerDeclared => 1,
+                },
+                server_priority: priority.value(),
+            })?);
+        }
+        if let Some(bands) = &self.bands {
+            exported.push(PolicyValue::priority_bands(&bands.to_values())?);
+        }
+        if let Some(protocols) = &self.client_protocols {
+            exported.push(PolicyValue::client_protocols(&protocols.to_values())?);
+        }
+        Ok(exported)
     }
 
     pub(crate) fn retains(&self) -> bool {

@@ -2,14 +2,14 @@
 
 use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
-    Component, IiopProfile, Ior, Policies, PriorityModelValue, SystemException, TAG_INTERNET_IOP,
-    TaggedProfile, TaoEndpoint, Version,
+    Component, IiopProfile, Ior, Policies, SystemException, TAG_INTERNET_IOP, TaggedProfile,
+    TaoEndpoint, Version,
 };
 
 use chronorb_rt::Key;
 
 use super::key::{Hint, ObjectKey, PoaKey, slot};
-use super::{ObjectError, ObjectId, Poa, PriorityModel};
+use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
 use crate::demux::{Demultiplexing, hash_of};
 use crate::object::Object;
@@ -164,16 +164,9 @@ impl Poa {
                 let (host, port) = (address.host.clone(), address.port);
                 components.push(Component::AlternateIiopAddress { host, port }.tagged()?);
             }
-            if let Some((model, priority)) = model {
-                let value = PriorityModelValue {
-                    model: match model {
-                        PriorityModel::ClientPropagated => 0,
-                        PriorityModel::ServerDeclared => 1,
-                    },
-                    server_priority: priority.value(),
-                };
-                let policies = Policies::with_priority_model(value)?;
-                components.push(Component::Policies(policies).tagged()?);
+            let exported = self.policies().exported(model)?;
+            if !exported.is_empty() {
+                components.push(Component::Policies(Policies(exported)).tagged()?);
             }
             if pool.has_lanes() {
                 components.push(Component::TaoEndpoints(lane_endpoints(pool)).tagged()?);
@@ -239,11 +232,13 @@ fn lane_endpoints(pool: &Threadpool) -> Vec<TaoEndpoint> {
                 .map(|Published { address, .. }| TaoEndpoint {
                     host: address.host.clone(),
                     port: address.port,
-                    priority: lane.priority().map_or(0, |p| p.value()),
+                    priority: lane.priority().map_or(ANY_PRIORITY, |p| p.value()),
                 })
         })
         .collect()
 }
 
+/// As TAO writes the priority of an endpoint that takes requests of any.
+const ANY_PRIORITY: i16 = -1;
 /// The value of `TAG_ORB_TYPE` that tells this ORB.
 const ORB_TYPE: u32 = 0x4352_4f00;

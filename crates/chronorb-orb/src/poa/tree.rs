@@ -17,6 +17,7 @@ use super::{
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
+use crate::rtcorba::{PriorityBand, Protocols};
 use crate::server::Threadpool;
 
 impl Poa {
@@ -42,8 +43,9 @@ impl Poa {
     /// # Errors
     /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy
     /// given twice, one that does not go with the others, a thread pool that does not exist, a
-    /// thread pool with lanes without a priority model, and a priority in the model that no lane
-    /// has; `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed;
+    /// thread pool with lanes without a priority model, a priority in the model that no lane
+    /// has, a band that covers no lane, and server protocols that the ORB does not listen by;
+    /// `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed;
     /// `BAD_PARAM` for a manager of another ORB; `IMP_LIMIT` for the 65th below the root, a path
     /// of more than 65535 octets, and more than 2²⁰ POAs.
     pub fn create_poa(
@@ -215,6 +217,8 @@ impl Poa {
         }
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
+        let servants = Identities::of(&policies);
+        let serial = Serial::of(policies.thread);
         let mut made = None;
         let inserted = core.poas.insert(named, |place| {
             let poa = Self {
@@ -234,13 +238,13 @@ impl Poa {
                     holds: AtomicUsize::new(1),
                     etherealizes: AtomicBool::new(true),
                     objects: Directory::new(MAX_OBJECTS, core.config.servant_demultiplexing),
-                    servants: Identities::of(&policies),
+                    servants,
                     writing: PiMutex::new(()),
                     changing: InProgress::new(),
                     declared: PiMutex::new(HashMap::new()),
                     servant_manager: Replaceable::new(),
                     default_servant: Replaceable::new(),
-                    serial: Serial::of(policies.thread),
+                    serial,
                 }),
             };
             made = Some(poa.clone());
@@ -260,6 +264,15 @@ impl Poa {
     ) -> Result<Option<Arc<Threadpool>>, CreatePoaError> {
         let is_pool = |p: &Policy| matches!(p, Policy::Threadpool(_));
         let is_model = |p: &Policy| matches!(p, Policy::PriorityModel(..));
+        let is_bands = |p: &Policy| matches!(p, Policy::PriorityBandedConnection(_));
+        let is_server_protocol = |p: &Policy| matches!(p, Policy::ServerProtocol(_));
+        if let Some(protocols) = &policies.server_protocols {
+            let listens_by = self.core().policies.server_protocols();
+            let listens_by = listens_by.and_then(Protocols::usable).unwrap_or_default();
+            if protocols.usable() != Some(listens_by) {
+                return Err(invalid(list, is_server_protocol));
+            }
+        }
         let Some(id) = policies.threadpool else {
             return Ok(None);
         };
@@ -272,6 +285,14 @@ impl Poa {
                     return Err(invalid(list, is_model));
                 }
                 Some(_) => {}
+            }
+            let covers_lane = |band: &PriorityBand| {
+                let mut lanes = pool.lanes().iter().filter_map(|lane| lane.priority());
+                lanes.any(|lane| band.contains(lane))
+            };
+            let bands = policies.bands.as_ref().map_or(&[][..], |b| b.as_slice());
+            if !bands.iter().all(covers_lane) {
+                return Err(invalid(list, is_bands));
             }
         }
         Ok(Some(pool))

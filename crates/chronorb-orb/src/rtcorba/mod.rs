@@ -28,6 +28,7 @@
 
 mod current;
 mod mutex;
+pub(crate) mod policies;
 mod priority;
 mod real_time;
 mod rt_orb;
@@ -41,6 +42,11 @@ pub use current::RtCurrent;
 pub(crate) use current::{OwnPriority, PriorityGuard, request_priority};
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
+pub use policies::{
+    BandsError, ClientPolicy, ClientPolicyKind, NetworkPriority, PolicyCurrent, PolicyManager,
+    PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, SetOverride,
+    TcpProtocolProperties,
+};
 pub use priority::{
     ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,
     PriorityMapping,

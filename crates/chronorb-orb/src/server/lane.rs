@@ -103,7 +103,9 @@ impl Lane {
                 let why = format!("{:?} is not known; known is {known:?}", endpoint.scheme);
                 return Err(no_resources("the endpoint's scheme", &why));
             }
-            let opened = core.transport.listen(endpoint, core.socket_options());
+            let opened = core
+                .transport
+                .listen(endpoint, core.server_socket_options(setup.priority));
             for acceptor in opened.map_err(|e| no_resources("no endpoint", &e))? {
                 published.push(Published {
                     address: acceptor.published().clone(),

@@ -1,0 +1,139 @@
+//! Explicit binding: what the first calls would have to find out and to connect, done before.
+
+use std::ops::ControlFlow;
+
+use chronorb_cdr::CdrError;
+use chronorb_giop::{
+    AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, LocateReplyHeader,
+    LocateRequestHeader, LocateStatus, MessageHeader, MessageType, SystemException,
+    SystemExceptionKind, encode_locate_request, finish_message, minor, start_message,
+};
+use chronorb_rt::Deadline;
+
+use super::binding::{self, Binding};
+use super::connection::Failure;
+use super::invocation::{Ongoing, Outcome};
+use super::route::{self, NoRoute, Route};
+use crate::object::{BindError, Object};
+use crate::rtcorba::{ClientPolicy, onward_priority};
+use crate::scope::{Answer, Scope};
+use crate::upcall::stays_within;
+
+/// See [`Object::validate_connection`].
+pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
+    let core = object.core();
+    core.check_running()?;
+    let present = onward_priority(core)?;
+    if object
+        .key_within()
+        .is_some_and(|key| stays_within(core, key, present))
+    {
+        return Ok(());
+    }
+    let profile = object.profile().ok_or(binding::NO_USABLE_PROFILE)?;
+    let effective = binding::policies(object, profile).map_err(BindError::Inconsistent)?;
+    let bands = effective.bands.as_ref();
+    if let (Some(bands), Err(NoRoute::OutsideOfBands)) = (bands, Route::of(profile, bands, present))
+    {
+        let bands = ClientPolicy::PriorityBandedConnection(bands.clone());
+        return Err(BindError::Inconsistent(vec![bands]));
+    }
+    let deadline = Deadline::after(object.time_out());
+    let others = route::priorities(profile, bands).into_iter().map(Some);
+    let others = others.filter(|priority| *priority != present);
+    Scope::with(|scope| {
+        std::iter::once(present)
+            .chain(others.collect::<Vec<_>>())
+            .try_for_each(|priority| bind_one(Ongoing::at(object, priority, deadline), scope))
+    })?;
+    Ok(())
+}
+
+/// Binds at one priority, and asks the server whether it has the object, so that forwards are
+/// followed now.
+fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemException> {
+    let mut first = true;
+    loop {
+        let binding = call.bind()?;
+        let located = match locate(&binding, scope, call.deadline) {
+            // The connection may be one from before that has ended since; asking twice does no harm.
+            Err(Failure::Exception(e)) if first && e.kind == SystemExceptionKind::CommFailure => {
+                first = false;
+                Err(Failure::NotProcessed)
+            }
+            located => located,
+        };
+        if let ControlFlow::Break(result) = call.follow(&binding, located) {
+            return result.map(drop);
+        }
+    }
+}
+
+/// One locate request and its reply.
+fn locate(binding: &Binding, scope: &mut Scope, deadline: Deadline) -> Result<Outcome, Failure> {
+    scope.begin(binding.target.core());
+    let request_id = binding.connection.next_request_id();
+    let version = binding.profile()?.version;
+    let header = LocateRequestHeader {
+        request_id,
+        target: binding.target()?,
+    };
+    let write = |scope: &mut Scope| {
+        let mut e = start_message(&mut scope.request, version, MessageType::LocateRequest)?;
+        encode_locate_request(&mut e, version, &header)?;
+        finish_message(&mut scope.request);
+        Ok::<(), CdrError>(())
+    };
+    write(scope).map_err(SystemException::from)?;
+    binding.connection.send(&scope.request, deadline)?;
+    loop {
+        let connection = &binding.connection;
+        let message = connection.receive_locate_reply(&mut scope.reply, deadline)?;
+        match read(binding, scope, message, request_id) {
+            Ok(Some(outcome)) => return Ok(outcome),
+            Ok(None) => {}
+            Err(malformed) => {
+                connection.close();
+                let exception = SystemException::from(malformed);
+                return Err(exception.with_completed(CompletionStatus::No).into());
+            }
+        }
+    }
+}
+
+/// Reads a locate reply; `None` where it is not the one to `request_id`.
+fn read(
+    binding: &Binding,
+    scope: &mut Scope,
+    message: MessageHeader,
+    request_id: u32,
+) -> Result<Option<Outcome>, CdrError> {
+    let text = binding.connection.text();
+    let (frame, arena) = scope.reply_parts();
+    let mut d = frame
+        .decoder(HEADER_LEN, message.endian, arena)
+        .with_text(text);
+    let header = LocateReplyHeader::decode(&mut d, message.version)?;
+    if header.request_id != request_id {
+        return Ok(None);
+    }
+    Ok(Some(match header.status {
+        LocateStatus::ObjectHere => Outcome::Answer(Answer {
+            exception: false,
+            body: d.position(),
+            endian: message.endian,
+            text,
+        }),
+        LocateStatus::UnknownObject => Outcome::Exception(NO_SUCH_OBJECT),
+        LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
+            Outcome::Forward(Ior::decode(&mut d)?)
+        }
+        LocateStatus::SystemException => Outcome::Exception(SystemException::decode(&mut d)?),
+        LocateStatus::NeedsAddressingMode => {
+            Outcome::Addressing(AddressingDisposition::decode(&mut d)?)
+        }
+    }))
+}
+
+const NO_SUCH_OBJECT: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_OBJECT);

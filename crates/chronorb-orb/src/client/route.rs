@@ -1,0 +1,165 @@
+//! Where a request goes: which endpoint of the server, and on the connection of which priority
+//! or band.
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_transport::Address;
+
+use crate::poa::PriorityModel;
+use crate::profile::Profile;
+use crate::rtcorba::{Priority, PriorityBand, PriorityBands};
+
+/// The way of requests of one priority to an object.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Route {
+    /// Where they may go, in order of preference.
+    pub(super) addresses: Vec<Address>,
+    /// What their connection is for.
+    pub(super) carries: Carries,
+    /// The priority that travels with them, where the server's model wants it.
+    pub(super) propagated: Option<Priority>,
+}
+
+/// What a connection is for: requests of one priority, or of a band.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Carries {
+    Priority(Option<Priority>),
+    Band(PriorityBand),
+}
+
+/// There is no way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum NoRoute {
+    /// The priority is in none of the bands.
+    OutsideOfBands,
+    /// The server has no endpoint for the priority, or for any of its band.
+    NoEndpoint,
+}
+
+impl Carries {
+    /// The priority that the network shall give the connection.
+    pub(super) fn network_priority(self) -> Option<Priority> {
+        match self {
+            Self::Priority(priority) => priority,
+            Self::Band(band) => Some(band.high),
+        }
+    }
+}
+
+impl Route {
+    /// The way of requests that a thread of this priority makes.
+    ///
+    /// A server with lanes and client-propagated priorities has an endpoint for each lane. A
+    /// priority without a lane is refused and not rounded: it would share the queue of another.
+    /// With bands it is the client, or the server, who says which priorities may share one: a
+    /// request goes to the lane of its own priority, else to the least urgent lane of its band
+    /// that is more urgent, else to the most urgent one.
+    /// Requests of threads without a priority are served at the server's, whose endpoint is the
+    /// profile's own.
+    pub(super) fn of(
+        profile: &Profile,
+        bands: Option<&PriorityBands>,
+        priority: Option<Priority>,
+    ) -> Result<Self, NoRoute> {
+        let served_at = served_at(profile, priority);
+        let band = match (bands, served_at) {
+            (Some(bands), Some(priority)) => {
+                Some(bands.band_of(priority).ok_or(NoRoute::OutsideOfBands)?)
+            }
+            _ => None,
+        };
+        let propagates = matches!(
+            profile.priority_model,
+            Some((PriorityModel::ClientPropagated, _))
+        );
+        Ok(Self {
+            addresses: match (propagates, band) {
+                (true, Some(band)) => in_band(profile, band, served_at.unwrap_or(band.low))?,
+                (true, None) => match priority {
+                    Some(priority) => at_lane(profile, priority).ok_or(NoRoute::NoEndpoint)?,
+                    None => profile.addresses.clone(),
+                },
+                (false, _) => served_at
+                    .and_then(|priority| at_lane(profile, priority))
+                    .unwrap_or_else(|| profile.addresses.clone()),
+            },
+            carries: band.map_or(Carries::Priority(priority), Carries::Band),
+            propagated: priority.filter(|_| propagates),
+        })
+    }
+}
+
+/// The priorities at which requests may be made that differ in their route, beside that of the
+/// calling thread: those of the lanes in each band, or one of each band where there are no lanes.
+pub(super) fn priorities(profile: &Profile, bands: Option<&PriorityBands>) -> Vec<Priority> {
+    let propagates = matches!(
+        profile.priority_model,
+        Some((PriorityModel::ClientPropagated, _))
+    );
+    let Some(bands) = bands.filter(|_| propagates) else {
+        return Vec::new();
+    };
+    let of_band = |band: &PriorityBand| {
+        let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
+        let mut lanes: Vec<_> = lanes.filter(|lane| band.contains(*lane)).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        if lanes.is_empty() {
+            lanes.push(band.low);
+        }
+        lanes
+    };
+    bands.as_slice().iter().flat_map(of_band).collect()
+}
+
+/// The priority that the server serves the requests at; `None` where it has no model.
+fn served_at(profile: &Profile, priority: Option<Priority>) -> Option<Priority> {
+    profile.priority_model.map(|(model, server)| match model {
+        PriorityModel::ClientPropagated => priority.unwrap_or(server),
+        PriorityModel::ServerDeclared => server,
+    })
+}
+
+/// The endpoints of a lane; those of the profile where the server says none for any lane.
+fn at_lane(profile: &Profile, priority: Priority) -> Option<Vec<Address>> {
+    if profile.lanes.iter().all(|(lane, _)| lane.is_none()) {
+        return Some(profile.addresses.clone());
+    }
+    let at = |wanted| {
+        let lanes = profile
+            .lanes
+            .iter()
+            .filter(move |(lane, _)| *lane == wanted);
+        lanes
+            .map(|(_, address)| address.clone())
+            .collect::<Vec<_>>()
+    };
+    let own = at(Some(priority));
+    let addresses = if own.is_empty() { at(None) } else { own };
+    (!addresses.is_empty()).then_some(addresses)
+}
+
+fn in_band(
+    profile: &Profile,
+    band: PriorityBand,
+    priority: Priority,
+) -> Result<Vec<Address>, NoRoute> {
+    let lanes = || {
+        let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
+        lanes.filter(|lane| band.contains(*lane))
+    };
+    let lane = lanes().filter(|lane| *lane >= priority).min();
+    let lane = lane.or_else(|| lanes().max()).unwrap_or(priority);
+    at_lane(profile, lane).ok_or(NoRoute::NoEndpoint)
+}
+
+impl From<NoRoute> for SystemException {
+    fn from(none: NoRoute) -> Self {
+        match none {
+            NoRoute::OutsideOfBands => crate::rtcorba::policies::POLICIES_CONFLICT,
+            NoRoute::NoEndpoint => Self::no(
+                SystemExceptionKind::NoResources,
+                minor::NO_CONNECTION_FOR_PRIORITY,
+            ),
+        }
+    }
+}

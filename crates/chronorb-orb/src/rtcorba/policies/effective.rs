@@ -1,0 +1,95 @@
+//! What a client's policies and those in a reference come to together.
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+
+use super::{ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, TcpProtocolProperties};
+use crate::profile::Profile;
+
+/// The policies that a call by a reference goes by.
+#[derive(Clone, Debug)]
+pub(crate) struct Effective {
+    /// Whether connections belong to the reference alone.
+    pub(crate) private: bool,
+    pub(crate) bands: Option<PriorityBands>,
+    /// Of the protocol that is used.
+    pub(crate) properties: TcpProtocolProperties,
+}
+
+impl Effective {
+    /// Reconciles what holds at the client with what the reference says (CORBA 3.3, 8.3.8).
+    ///
+    /// # Errors
+    /// The policies that contradict each other, or that this ORB cannot follow.
+    pub(crate) fn of(client: &Overrides, profile: &Profile) -> Result<Self, Vec<ClientPolicy>> {
+        let mut inconsistent = Vec::new();
+        let bands = one_of(&client.bands, &profile.bands).unwrap_or_else(|both| {
+            let both = both.map(|bands| ClientPolicy::PriorityBandedConnection(bands.clone()));
+            inconsistent.extend(both);
+            None
+        });
+        if let Some(bands) = bands
+            && profile.priority_model.is_none()
+        {
+            // A server without a priority model serves all priorities alike.
+            inconsistent.push(ClientPolicy::PriorityBandedConnection(bands.clone()));
+        }
+        let protocols = one_of(&client.protocols, &profile.protocols).unwrap_or_else(|both| {
+            inconsistent.extend(both.map(|p| ClientPolicy::ClientProtocol(p.clone())));
+            None
+        });
+        let properties = match protocols {
+            None => Some(TcpProtocolProperties::default()),
+            Some(protocols) => protocols.usable().or_else(|| {
+                inconsistent.push(ClientPolicy::ClientProtocol(protocols.clone()));
+                None
+            }),
+        };
+        match properties {
+            Some(properties) if inconsistent.is_empty() => Ok(Self {
+                private: client.private,
+                bands: bands.cloned(),
+                properties,
+            }),
+            _ => Err(inconsistent),
+        }
+    }
+}
+
+/// The policy of this kind that a call by the reference goes by (`Object::_get_policy`).
+///
+/// # Errors
+/// `INV_POLICY` (OMG minor 1) where both sides say one, and only one may.
+pub(crate) fn effective_policy(
+    client: &Overrides,
+    profile: Option<&Profile>,
+    kind: ClientPolicyKind,
+) -> Result<Option<ClientPolicy>, SystemException> {
+    match (kind, profile) {
+        (ClientPolicyKind::PriorityBandedConnection, Some(profile)) => {
+            let bands = one_of(&client.bands, &profile.bands).map_err(|_| POLICIES_CONFLICT)?;
+            Ok(bands.cloned().map(ClientPolicy::PriorityBandedConnection))
+        }
+        (ClientPolicyKind::ClientProtocol, Some(profile)) => {
+            let protocols = one_of(&client.protocols, &profile.protocols);
+            let protocols = protocols.map_err(|_| POLICIES_CONFLICT)?;
+            Ok(protocols.cloned().map(ClientPolicy::ClientProtocol))
+        }
+        _ => Ok(client.get(kind)),
+    }
+}
+
+/// The policy of the one side that has it. Where both have it there is nothing that both allow
+/// (RT-CORBA 1.2, 5.13 and 5.15), even where they say the same.
+fn one_of<'p, P>(
+    client: &'p Option<P>,
+    server: &'p Option<P>,
+) -> Result<Option<&'p P>, [&'p P; 2]> {
+    match (client, server) {
+        (Some(client), Some(server)) => Err([client, server]),
+        (one, other) => Ok(one.as_ref().or(other.as_ref())),
+    }
+}
+
+/// The policies of client and server do not agree.
+pub(crate) const POLICIES_CONFLICT: SystemException =
+    SystemException::no(SystemExceptionKind::InvPolicy, minor::POLICIES_CONFLICT);

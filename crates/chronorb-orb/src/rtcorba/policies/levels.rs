@@ -1,0 +1,197 @@
+//! The levels of the ORB and of the thread.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_rt::PiMutex;
+
+use super::{ClientPolicy, ClientPolicyKind, Overrides, Protocols, SetOverride};
+use crate::core::Core;
+
+/// The policies of an ORB, for all its threads and references (`CORBA::PolicyManager`).
+#[derive(Clone, Debug)]
+pub struct PolicyManager {
+    core: Arc<Core>,
+}
+
+/// The policies of the calling thread, for all references of an ORB that it calls
+/// (`CORBA::PolicyCurrent`).
+///
+/// They stay with the thread; a servant that sets them sets them for whatever its thread serves
+/// next.
+#[derive(Clone, Debug)]
+pub struct PolicyCurrent {
+    core: Arc<Core>,
+}
+
+impl PolicyManager {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The policies of these kinds that are set here; all, where no kind is named.
+    pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
+        self.core.policies.overrides.lock().list(kinds)
+    }
+
+    /// Sets policies. They hold for calls that begin after this; connections that fit stay.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind; nothing is changed then.
+    pub fn set_policy_overrides(
+        &self,
+        policies: &[ClientPolicy],
+        how: SetOverride,
+    ) -> Result<(), SystemException> {
+        let orb = &self.core.policies;
+        let mut overrides = orb.overrides.lock();
+        let changed = overrides.changed(policies, how)?;
+        orb.time_out.store(
+            changed.time_out().map_or(NO_TIME_OUT, nanoseconds),
+            Ordering::Relaxed,
+        );
+        let before = std::mem::replace(&mut *overrides, changed);
+        // After the change, so that who sees the number sees the policies.
+        orb.generation.fetch_add(1, Ordering::Release);
+        drop(overrides);
+        drop(before);
+        Ok(())
+    }
+
+    /// Sets the protocols that the ORB listens by, and the properties of the connections that it
+    /// takes in (`RTCORBA::ServerProtocolPolicy`). The default is IIOP with
+    /// [its default properties](super::TcpProtocolProperties).
+    ///
+    /// # Errors
+    /// `BAD_INV_ORDER` where the first thread pool has opened its endpoints, or a POA has asked
+    /// for server protocols; `INV_POLICY` where this ORB has none of the protocols.
+    pub fn set_server_protocol(&self, protocols: Protocols) -> Result<(), SystemException> {
+        if protocols.usable().is_none() {
+            return Err(SystemException::no(SystemExceptionKind::InvPolicy, 0));
+        }
+        let orb = &self.core.policies;
+        let set = orb.server_protocols.set(Some(protocols));
+        set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
+    }
+}
+
+impl PolicyCurrent {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The policies of these kinds that are set here; all, where no kind is named.
+    pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
+        of_thread(&self.core, |overrides| overrides.list(kinds)).unwrap_or_default()
+    }
+
+    /// Sets policies. They hold for the thread's next calls; connections that fit stay.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind; nothing is changed then.
+    pub fn set_policy_overrides(
+        &self,
+        policies: &[ClientPolicy],
+        how: SetOverride,
+    ) -> Result<(), SystemException> {
+        let present = of_thread(&self.core, Overrides::clone).unwrap_or_default();
+        let changed = present.changed(policies, how)?;
+        let before = OF_THREADS.try_with(|all| {
+            let mut all = all.borrow_mut();
+            let gone = |(core, _): &(Weak<Core>, Overrides)| {
+                core.strong_count() == 0 || is_of(core, &self.core)
+            };
+            let before: Vec<_> = all.extract_if(.., |entry| gone(entry)).collect();
+            if !changed.is_empty() {
+                all.push((Arc::downgrade(&self.core), changed));
+            }
+            before
+        });
+        drop(before);
+        crate::client::forget_bindings(&self.core);
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// What this thread has set, for each ORB.
+    static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The policies at the level of the ORB, in a form that calls read without a lock.
+pub(crate) struct OrbPolicies {
+    overrides: PiMutex<Overrides>,
+    /// Counts changes.
+    generation: AtomicU64,
+    /// In nanoseconds, or [`NO_TIME_OUT`].
+    time_out: AtomicU64,
+    /// Fixed at the first use, since every endpoint has them; `None` for the default.
+    server_protocols: OnceLock<Option<Protocols>>,
+}
+
+impl Default for OrbPolicies {
+    fn default() -> Self {
+        Self {
+            overrides: PiMutex::new(Overrides::default()),
+            generation: AtomicU64::new(0),
+            time_out: AtomicU64::new(NO_TIME_OUT),
+            server_protocols: OnceLock::new(),
+        }
+    }
+}
+
+impl OrbPolicies {
+    /// Tells policies from those before a change.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// What the server's endpoints are opened with, from now on for good.
+    pub(crate) fn server_protocols(&self) -> Option<&Protocols> {
+        self.server_protocols.get_or_init(|| None).as_ref()
+    }
+}
+
+/// The policies that hold for a reference with these of its own, on the calling thread.
+pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
+    let inner = of_thread(core, |of_thread| own.clone().or(of_thread));
+    let inner = inner.unwrap_or_else(|| own.clone());
+    inner.or(&core.policies.overrides.lock())
+}
+
+/// How long a call by such a reference may take.
+#[inline]
+pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> Duration {
+    own.time_out()
+        .or_else(|| of_thread(core, Overrides::time_out).flatten())
+        .or_else(|| match core.policies.time_out.load(Ordering::Relaxed) {
+            NO_TIME_OUT => None,
+            nanoseconds => Some(Duration::from_nanos(nanoseconds)),
+        })
+        .unwrap_or(core.config.request_timeout)
+}
+
+/// Reads what the calling thread has set; `None` where that is nothing.
+fn of_thread<R>(core: &Core, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
+    let found = OF_THREADS.try_with(|all| {
+        let all = all.borrow();
+        let entry = all.iter().find(|(of, _)| is_of(of, core))?;
+        Some(read(&entry.1))
+    });
+    found.ok().flatten()
+}
+
+fn is_of(entry: &Weak<Core>, core: &Core) -> bool {
+    std::ptr::eq(entry.as_ptr(), core)
+}
+
+/// As far as the number goes, which is 584 years.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).map_or(NO_TIME_OUT - 1, |n| n.min(NO_TIME_OUT - 1))
+}
+
+const NO_TIME_OUT: u64 = u64::MAX;

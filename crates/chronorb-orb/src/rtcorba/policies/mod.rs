@@ -1,0 +1,95 @@
+//! Policies that a client sets for its calls: on its ORB, its threads and its references.
+//!
+//! Source: CORBA 3.3 part 1, clause 8.9 (policies, and who sets them), clause 17 (Messaging), and
+//! Real-Time CORBA 1.2, clauses 5.13 to 5.15. The standard makes a policy an object of one of many
+//! interfaces; here it is a [`ClientPolicy`], which can only be one that clients may set. So
+//! there is no `NO_PERMISSION` for a policy of the server at the wrong level.
+
+mod bands;
+mod effective;
+mod levels;
+mod overrides;
+mod protocols;
+
+use std::time::Duration;
+
+use chronorb_giop::{
+    POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
+    POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+};
+
+pub use bands::{BandsError, PriorityBand, PriorityBands};
+pub(crate) use effective::{Effective, POLICIES_CONFLICT, effective_policy};
+pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
+pub use levels::{PolicyCurrent, PolicyManager};
+pub(crate) use overrides::Overrides;
+pub use overrides::SetOverride;
+pub use protocols::{NetworkPriority, Protocol, Protocols, ProtocolsError, TcpProtocolProperties};
+
+/// A policy that a client sets for its calls.
+///
+/// Of three levels the innermost holds: the reference
+/// ([`Object::with_policy_overrides`](crate::Object::with_policy_overrides)), the calling thread
+/// ([`Orb::policy_current`](crate::Orb::policy_current)), the ORB
+/// ([`Orb::policy_manager`](crate::Orb::policy_manager)).
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ClientPolicy {
+    /// Connections are not shared with other references (RT-CORBA 1.2, 5.14). They are never
+    /// shared with other threads.
+    PrivateConnection,
+    /// One connection for each band of priorities (RT-CORBA 1.2, 5.13). The server must have a
+    /// priority model, and no bands of its own.
+    PriorityBandedConnection(PriorityBands),
+    /// The protocols that may be used, and how (RT-CORBA 1.2, 5.15). The server must not have
+    /// such a policy too.
+    ClientProtocol(Protocols),
+    /// How long a call may take in all (CORBA Messaging; the standard counts in 100 ns).
+    RelativeRoundtripTimeout(Duration),
+}
+
+/// Names a [`ClientPolicy`] without its value.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ClientPolicyKind {
+    /// [`ClientPolicy::PrivateConnection`]
+    PrivateConnection,
+    /// [`ClientPolicy::PriorityBandedConnection`]
+    PriorityBandedConnection,
+    /// [`ClientPolicy::ClientProtocol`]
+    ClientProtocol,
+    /// [`ClientPolicy::RelativeRoundtripTimeout`]
+    RelativeRoundtripTimeout,
+}
+
+impl ClientPolicy {
+    /// Which policy it is.
+    pub const fn kind(&self) -> ClientPolicyKind {
+        match self {
+            Self::PrivateConnection => ClientPolicyKind::PrivateConnection,
+            Self::PriorityBandedConnection(_) => ClientPolicyKind::PriorityBandedConnection,
+            Self::ClientProtocol(_) => ClientPolicyKind::ClientProtocol,
+            Self::RelativeRoundtripTimeout(_) => ClientPolicyKind::RelativeRoundtripTimeout,
+        }
+    }
+}
+
+impl ClientPolicyKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::PrivateConnection,
+        Self::PriorityBandedConnection,
+        Self::ClientProtocol,
+        Self::RelativeRoundtripTimeout,
+    ];
+
+    /// The standard's number of it (`CORBA::PolicyType`).
+    pub const fn policy_type(self) -> u32 {
+        match self {
+            Self::PrivateConnection => POLICY_PRIVATE_CONNECTION,
+            Self::PriorityBandedConnection => POLICY_PRIORITY_BANDED_CONNECTION,
+            Self::ClientProtocol => POLICY_CLIENT_PROTOCOL,
+            Self::RelativeRoundtripTimeout => POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+        }
+    }
+}

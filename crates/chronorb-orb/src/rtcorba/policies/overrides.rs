@@ -1,0 +1,106 @@
+//! The policies that are set at one level.
+
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+
+use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols};
+
+/// What becomes of the policies that a level has already (`CORBA::SetOverrideType`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SetOverride {
+    /// They are taken away first.
+    Set,
+    /// They stay, but for those of the same kinds.
+    Add,
+}
+
+/// The policies of a level, or of several.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides {
+    pub(super) private: bool,
+    pub(super) bands: Option<PriorityBands>,
+    pub(super) protocols: Option<Protocols>,
+    pub(super) time_out: Option<Duration>,
+}
+
+impl Overrides {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list(&[]).is_empty()
+    }
+
+    pub(crate) fn get(&self, kind: ClientPolicyKind) -> Option<ClientPolicy> {
+        match kind {
+            ClientPolicyKind::PrivateConnection => {
+                self.private.then_some(ClientPolicy::PrivateConnection)
+            }
+            ClientPolicyKind::PriorityBandedConnection => {
+                let bands = self.bands.clone();
+                bands.map(ClientPolicy::PriorityBandedConnection)
+            }
+            ClientPolicyKind::ClientProtocol => {
+                self.protocols.clone().map(ClientPolicy::ClientProtocol)
+            }
+            ClientPolicyKind::RelativeRoundtripTimeout => {
+                self.time_out.map(ClientPolicy::RelativeRoundtripTimeout)
+            }
+        }
+    }
+
+    /// Those of some kinds; of all, where none is named.
+    pub(crate) fn list(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
+        let kinds = match kinds {
+            [] => &ClientPolicyKind::ALL[..],
+            some => some,
+        };
+        kinds.iter().filter_map(|kind| self.get(*kind)).collect()
+    }
+
+    /// These with others set or added.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 30) for two of a kind.
+    pub(crate) fn changed(
+        &self,
+        policies: &[ClientPolicy],
+        how: SetOverride,
+    ) -> Result<Self, SystemException> {
+        let mut changed = match how {
+            SetOverride::Set => Self::default(),
+            SetOverride::Add => self.clone(),
+        };
+        for (i, policy) in policies.iter().enumerate() {
+            if policies[..i].iter().any(|p| p.kind() == policy.kind()) {
+                let kind = SystemExceptionKind::BadParam;
+                return Err(SystemException::no(kind, minor::DUPLICATE_POLICY));
+            }
+            match policy.clone() {
+                ClientPolicy::PrivateConnection => changed.private = true,
+                ClientPolicy::PriorityBandedConnection(bands) => changed.bands = Some(bands),
+                ClientPolicy::ClientProtocol(protocols) => changed.protocols = Some(protocols),
+                ClientPolicy::RelativeRoundtripTimeout(time) => changed.time_out = Some(time),
+            }
+        }
+        Ok(changed)
+    }
+
+    pub(crate) fn with_time_out(&self, time_out: Duration) -> Self {
+        Self {
+            time_out: Some(time_out),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn time_out(&self) -> Option<Duration> {
+        self.time_out
+    }
+
+    /// These, and those of an outer level of the kinds that are not here.
+    pub(super) fn or(mut self, outer: &Self) -> Self {
+        self.private |= outer.private;
+        self.bands = self.bands.or_else(|| outer.bands.clone());
+        self.protocols = self.protocols.or_else(|| outer.protocols.clone());
+        self.time_out = self.time_out.or(outer.time_out);
+        self
+    }
+}
