@@ -20,6 +20,7 @@
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
@@ -34,6 +35,7 @@ pub mod epoch;
 mod gate;
 mod hash_index;
 mod interfaces;
+mod link;
 mod memory;
 mod pi_mutex;
 mod rights;
@@ -52,6 +54,7 @@ pub use clock::{Deadline, Monotonic, sleep_until};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
+pub use link::{Coalescing, Offloads, QueueingDiscipline};
 pub use memory::{MemoryLockError, lock_all, page_faults};
 pub use pi_mutex::{PiMutex, PiMutexGuard, lock_operations};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
