@@ -68,6 +68,7 @@ impl Diagnosis {
         let mut lines = remedy.lines();
         let sentence = lines.next().unwrap_or_default();
         let command = lines.next().filter(|line| line.starts_with("  "));
+        let command = command.and_then(|line| line.split(" # ").next());
         let words: Vec<_> = [sentence, command.unwrap_or_default()]
             .into_iter()
             .flat_map(str::split_whitespace)
@@ -118,7 +119,7 @@ pub(super) mod tests {
                     "irq",
                     "IRQs",
                     Verdict::CostsLatency,
-                    Some("move:\n  irq   0\n  irq 1"),
+                    Some("move:\n  irq   0   # all\n  irq 1"),
                 ),
                 finding("kernel", "Kernel", Verdict::Missing, Some("boot another")),
             ],
@@ -167,7 +168,7 @@ pub(super) mod tests {
                 "verdict": "costs-latency",
                 "found": "what is IRQs",
                 "cost": "tens of µs",
-                "remedy": "move:\n  irq   0\n  irq 1",
+                "remedy": "move:\n  irq   0   # all\n  irq 1",
             })
         );
         assert_eq!(figures["findings"][0]["verdict"], "good");

@@ -67,10 +67,15 @@ fn measurement(body: &mut String, wake_ups: &WakeUps) -> Result<(), PlotError> {
 }
 
 fn findings(body: &mut String, diagnosis: &Diagnosis, verdict: Verdict) {
-    if diagnosis.with(verdict).next().is_none() {
+    let number = diagnosis.with(verdict).count();
+    if number == 0 {
         return;
     }
-    let _ = writeln!(body, "<h2>{}</h2>\n<table>", verdict.name());
+    let name = verdict.name();
+    let _ = writeln!(
+        body,
+        "<h2>{name} ({number})</h2>\n<table class=\"findings\">"
+    );
     for finding in diagnosis.with(verdict) {
         let _ = writeln!(
             body,
@@ -90,13 +95,13 @@ fn details(finding: &Finding) -> String {
             Verdict::CannotBeTold => "May cost",
             _ => "Costs",
         };
-        let _ = write!(text, "<br>{label}: {}", escape(cost));
+        let _ = write!(text, "<br><b>{label}:</b> {}", escape(cost));
     }
     let label = match finding.verdict {
         Verdict::CannotBeTold => "To find out",
         _ => "To mend",
     };
-    let mut separator = format!("<br>{label}: ");
+    let mut separator = format!("<br><b>{label}:</b> ");
     let mut is_command = false;
     for line in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
         let command = line.strip_prefix("  ");
@@ -142,7 +147,10 @@ mod tests {
         assert!(page.contains("<title>This machine: 1 missing for real time"));
         assert!(!page.contains("<svg"));
         for heading in ["Missing", "Costs latency", "Cannot be told", "Good"] {
-            assert!(page.contains(&format!("<h2>{heading}</h2>")), "{heading}");
+            assert!(
+                page.contains(&format!("<h2>{heading} (1)</h2>")),
+                "{heading}"
+            );
         }
     }
 
@@ -155,7 +163,7 @@ mod tests {
         };
         assert_eq!(
             details(&finding),
-            "&lt;b&gt;<br>Costs: tens of µs<br>To mend: one:<pre>a &gt; b\nc</pre>or two:\
+            "&lt;b&gt;<br><b>Costs:</b> tens of µs<br><b>To mend:</b> one:<pre>a &gt; b\nc</pre>or two:\
              <pre>d</pre>or three"
         );
     }

@@ -30,6 +30,7 @@ pub fn text(diagnosis: &Diagnosis) -> String {
         if let [stolen] = environment.stolen_percent[..]
             && stolen > 0.0
         {
+            text.push('\n');
             paragraph(
                 &mut text,
                 &format!(
@@ -235,7 +236,10 @@ mod tests {
         assert!(at("COSTS LATENCY (1)") < at("CANNOT BE TOLD (1)"));
         assert!(at("CANNOT BE TOLD (1)") < at("GOOD (1)"));
         assert!(at("    costs               tens of µs") < at("    to mend             move:"));
-        assert!(text.contains("\n      irq   0\n      irq 1\n"), "{text}");
+        assert!(
+            text.contains("\n      irq   0   # all\n      irq 1\n"),
+            "{text}"
+        );
         assert!(at("    may cost ") < at("    to find out         look at it"));
         assert_eq!(text.lines().last(), Some("First: IRQs (irq): move: irq 0"));
     }

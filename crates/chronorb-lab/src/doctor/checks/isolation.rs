@@ -64,11 +64,14 @@ fn judge(machine: &Machine, list: &CpuList, option: &str) -> Examined {
     let isolated = isolated(machine)?;
     let left = isolated.without(list);
     if !list.is_empty() && left.is_empty() {
-        return Ok(Judgement::good(format!("CPUs {list}")));
+        return Ok(Judgement::good(format!("CPUs {list} are free of it")));
     }
     let (found, wanted) = match isolated.is_empty() {
-        true => ("no CPU".to_owned(), candidates(machine)?),
-        false => (format!("not the isolated CPUs {left}"), isolated.with(list)),
+        true => ("no CPU is free of it".to_owned(), candidates(machine)?),
+        false => (
+            format!("the isolated CPUs {left} are not free of it"),
+            isolated.with(list),
+        ),
     };
     let remedy = match wanted.is_empty() {
         true => "give the machine a second CPU: one has to do this work".to_owned(),

@@ -59,7 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "rt-group-budget",
-        title: "Group's budget",
+        title: "Group budget",
         cost: "without a budget no thread of the control group gets a real-time priority: a \
                request may wait for ms",
         look: "read the budget of the group, if there is one:\n  \
@@ -79,11 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "Preemption",
         cost: "an urgent thread waits until a system call of another is done, or a tick comes: \
                ms, at times tens of them",
-        look: "as root, where debugfs can be mounted; else the kernel's configuration tells what \
-               it starts with:\n  \
-               mount -t debugfs none /sys/kernel/debug\n  \
-               cat /sys/kernel/debug/sched/preempt\n  \
-               zgrep PREEMPT /proc/config.gz",
+        look: "ask:\n  uname -v",
         examine: preemption::model,
     },
     Check {

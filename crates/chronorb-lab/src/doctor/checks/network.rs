@@ -134,10 +134,7 @@ pub(super) fn queueing(machine: &Machine) -> Examined {
             survey.untold(&name, &format!("{shown} is not known here"));
         }
     }
-    survey.judge(
-        "queue by priority, as -ORB settings of queue priorities expect; where the interface has \
-         several queues (mq), prio below each or mqprio at the root:",
-    )
+    survey.judge("let packets of urgent connections (SO_PRIORITY, DSCP) go first:")
 }
 
 /// Whether receivers look for packets themselves.

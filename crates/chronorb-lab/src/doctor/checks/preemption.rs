@@ -46,7 +46,17 @@ pub(super) fn model(machine: &Machine) -> Examined {
         return Ok(judgement);
     }
     let built = built_in(machine).and_then(|model| judge(model, "by the kernel's configuration"));
-    built.ok_or(unreadable)
+    Ok(built.unwrap_or_else(|| {
+        Judgement::unknown(
+            format!("PREEMPT_DYNAMIC, and which model is in use is not told: {unreadable}"),
+            format!(
+                "as root, where debugfs can be mounted; else the kernel's configuration tells \
+                 what it starts with:\n  \
+                 mount -t debugfs none /sys/kernel/debug\n  cat {MODELS}\n  \
+                 zgrep PREEMPT /proc/config.gz"
+            ),
+        )
+    }))
 }
 
 fn judge(model: &str, origin: &str) -> Option<Judgement> {
@@ -216,6 +226,6 @@ mod tests {
     fn what_could_not_be_read_is_named() {
         let finding = finding("preemption", &[DYNAMIC, (MODELS, UNREADABLE)]);
         assert_eq!(finding.verdict, CannotBeTold);
-        assert!(finding.found.starts_with(MODELS), "{}", finding.found);
+        assert!(finding.found.contains(MODELS), "{}", finding.found);
     }
 }

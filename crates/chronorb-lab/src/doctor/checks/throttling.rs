@@ -8,13 +8,15 @@ use crate::doctor::machine::{Machine, Unreadable};
 pub(super) fn budget(machine: &Machine) -> Examined {
     let runtime: i64 = machine.value(RUNTIME)?;
     if runtime < 0 {
-        return Ok(Judgement::good("off: they may run without end"));
+        return Ok(Judgement::good(
+            "off: real-time threads may run without end",
+        ));
     }
     let period: i64 = machine.value(PERIOD)?;
     if period <= 0 {
         return Err(Unreadable::rubbish(PERIOD, &period.to_string()));
     }
-    let found = format!("they may run {runtime} µs of each {period} µs");
+    let found = format!("real-time threads may run {runtime} µs of each {period} µs");
     if runtime >= period {
         return Ok(Judgement::good(found));
     }
