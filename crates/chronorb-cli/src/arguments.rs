@@ -233,11 +233,13 @@ const DOCTOR_EXAMPLES: &str = "\
 Examples:
   chronorb doctor
   chronorb doctor --measure --seconds 60 --report machine.html
-  chronorb doctor --json | jq -r '.findings[] | select(.verdict == \"missing\") | .id'
+  chronorb doctor --json | jq '.findings[] | select(.verdict == \"missing\")'
 
-Exit status: 0 also when something was found, whatever it is; 1 only when it could not run.
-Root sees more: debugfs and some files are closed to others. To see what a service may do, run it
-as that service does.";
+Exit status: 0 also when something was found, whatever it is; 1 only when it
+could not run.
+
+Root sees more: debugfs and some files are closed to others. Rights are those of
+this process: run it as the user, and in the container, that they are asked for.";
 
 const DEMUX_EXAMPLES: &str = "\
 Examples:

@@ -92,6 +92,9 @@ fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {
     let path = path.unwrap_or_default();
     let mut out = io::stdout().lock();
     if options.json {
+        for caveat in diagnosis.measurement.iter().flat_map(WakeUps::caveats) {
+            eprintln!("{caveat}");
+        }
         serde_json::to_writer(&mut out, &diagnosis.figures())?;
         writeln!(out)?;
         eprint!("{path}");

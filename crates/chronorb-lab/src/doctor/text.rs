@@ -12,10 +12,12 @@ use crate::units;
 #[must_use]
 pub fn text(diagnosis: &Diagnosis) -> String {
     let environment = &diagnosis.environment;
-    let mut text = format!(
-        "Linux {}, {} × {}\n",
+    let mut text = String::new();
+    let machine = format!(
+        "Linux {}, {} × {}",
         environment.kernel, environment.cpus, environment.cpu
     );
+    paragraph(&mut text, &machine);
     for verdict in Verdict::ALL {
         let number = diagnosis.with(verdict).count();
         if number > 0 {
@@ -198,21 +200,41 @@ fn bar(eighths: usize) -> String {
     bar
 }
 
-/// Lines of at most `width` characters; words longer than that stay whole.
+/// Lines of at most `width` characters. Paths longer than that are broken behind a slash; other
+/// words stay whole.
 fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
-        let line = lines.last_mut().expect("there is one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for mut word in text.split_whitespace() {
+        if !line.is_empty() {
+            if length(&line) + 1 + length(word) <= width {
+                line.push(' ');
+            } else {
+                lines.push(std::mem::take(&mut line));
+            }
         }
+        while length(word) > width
+            && let Some(slash) = last_slash(word, width)
+        {
+            let (head, tail) = word.split_at(slash + 1);
+            lines.push(head.to_owned());
+            word = tail;
+        }
+        line.push_str(word);
     }
+    lines.push(line);
     lines
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Where the last slash stands among the first `width` characters, but for the first one.
+fn last_slash(word: &str, width: usize) -> Option<usize> {
+    let slashes = word.char_indices().take(width).skip(1);
+    let last = slashes.filter(|(_, character)| *character == '/').last();
+    last.map(|(index, _)| index)
 }
 
 const WIDTH: usize = 80;
@@ -223,7 +245,9 @@ const BAR: usize = 40;
 
 #[cfg(test)]
 mod tests {
+    use super::super::checks::CHECKS;
     use super::super::diagnosis::tests::diagnosis;
+    use super::super::fixture::Fixture;
     use super::super::wake_ups::tests::wake_ups;
     use super::*;
 
@@ -246,10 +270,13 @@ mod tests {
 
     #[test]
     fn nothing_is_wider_than_the_terminal() {
-        let mut diagnosis = super::super::examine();
+        let fixture = Fixture::new(&[]);
+        let findings = CHECKS.iter().map(|check| fixture.finding(check.id));
+        let mut diagnosis = diagnosis();
+        diagnosis.findings = findings.collect();
         diagnosis.measurement = Some(wake_ups());
         let text = text(&diagnosis);
-        for line in text.lines().skip(1) {
+        for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
     }

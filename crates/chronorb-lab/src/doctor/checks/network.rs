@@ -164,12 +164,19 @@ pub(super) fn busy_poll(machine: &Machine) -> Examined {
 /// The interfaces that count: those that are up, without the loopback; of these, where there are
 /// such, those with a device.
 fn interfaces(machine: &Machine) -> Result<Vec<String>, Unreadable> {
-    let mut up = machine.list(NET)?;
-    up.retain(|name| {
-        let state = machine.read(&format!("{NET}/{name}/operstate"));
-        let is_up = state.is_ok_and(|state| state == "up" || state == "unknown");
-        name != "lo" && is_up
-    });
+    let mut up = Vec::new();
+    for name in machine.list(NET)? {
+        let path = format!("{NET}/{name}/operstate");
+        // There may be files among them that are no interfaces.
+        if name == "lo" || !machine.exists(&path) {
+            continue;
+        }
+        match machine.read(&path)?.as_str() {
+            "up" | "unknown" => up.push(name),
+            "down" | "dormant" | "lowerlayerdown" | "notpresent" | "testing" => {}
+            other => return Err(Unreadable::rubbish(&path, other)),
+        }
+    }
     let real: Vec<_> = (up.iter())
         .filter(|name| machine.exists(&format!("{NET}/{name}/device")))
         .cloned()
@@ -281,6 +288,22 @@ mod tests {
         assert_eq!(names(&files), ["eth0", "veth7"]);
         files.push(("/sys/class/net/eth0/device", UNREADABLE));
         assert_eq!(names(&files), ["eth0"]);
+    }
+
+    #[test]
+    fn an_interface_that_does_not_say_whether_it_is_up_is_not_left_out() {
+        for id in ["network-offloads", "napi-threads"] {
+            assert_verdicts(
+                id,
+                &[("/sys/class/net/bonding_masters", "bond0")],
+                "/sys/class/net/eth0/operstate",
+                &[
+                    ("down", Good),
+                    ("banana", CannotBeTold),
+                    (UNREADABLE, CannotBeTold),
+                ],
+            );
+        }
     }
 
     #[test]
