@@ -35,7 +35,10 @@ pub(super) fn affinity(machine: &Machine) -> Examined {
         };
     }
     let found = match isolated.is_empty() {
-        true => format!("no CPU is isolated, so that all {all} come where urgent threads run"),
+        true => format!(
+            "no CPU is isolated, so that {} of {all} may come where urgent threads run",
+            there.len()
+        ),
         false => format!(
             "{} of {all} may be served on the isolated CPUs {isolated}: {}",
             there.len(),
