@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::demux;
+use chronorb_lab::{demux, doctor};
 use clap::{Args, Parser, Subcommand, value_parser};
 
-/// Real-time CORBA: show that priorities hold, measure what calls cost, compile IDL to Rust.
+/// Real-time CORBA: show that priorities hold, examine the machine, measure what calls cost,
+/// compile IDL to Rust.
 ///
 /// Without a command it runs the demonstration.
 #[derive(Debug, Parser)]
@@ -28,6 +29,15 @@ pub(crate) enum Command {
     /// a sentence that says what it means, and a report with plots.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArguments),
+
+    /// Find out what costs latency on this machine, and how to mend it.
+    ///
+    /// Looks at the kernel, the rights of this process, CPUs, timers, memory and network, and
+    /// says of each what was found, what it costs and how to mend it: what is missing first, most
+    /// costly first. What cannot be read is said, and why. Changes nothing on the machine. With
+    /// --measure it also shows how late threads wake up that sleep until a fixed time.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArguments),
 
     /// Run an experiment of the laboratory.
     #[command(subcommand)]
@@ -80,6 +90,37 @@ impl From<DemoArguments> for Options {
                 phase: Duration::from_secs(arguments.seconds),
                 ..Setup::default()
             },
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArguments {
+    /// Print what was found as one JSON object instead of the list.
+    #[arg(long)]
+    json: bool,
+
+    /// Measure wake-ups: one thread on each CPU, at the highest real-time priority that is
+    /// permitted, wakes up each ms.
+    #[arg(long)]
+    measure: bool,
+
+    /// How long wake-ups are measured, 1 to 86400 seconds.
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "measure",
+          value_parser = value_parser!(u64).range(1..=86400))]
+    seconds: u64,
+
+    /// Also write a report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl From<DoctorArguments> for doctor::Options {
+    fn from(arguments: DoctorArguments) -> Self {
+        Self {
+            json: arguments.json,
+            measure: (arguments.measure).then_some(Duration::from_secs(arguments.seconds)),
+            report: arguments.report,
         }
     }
 }
@@ -187,6 +228,18 @@ Examples:
 
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
 the demonstration runs all the same and says that its figures are not real-time.";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  chronorb doctor
+  chronorb doctor --measure --seconds 60 --report machine.html
+  chronorb doctor --json | jq '.findings[] | select(.verdict == \"missing\")'
+
+Exit status: 0 also when something was found, whatever it is; 1 only when it
+could not run.
+
+Root sees more: debugfs and some files are closed to others. Rights are those of
+this process: run it as the user, and in the container, that they are asked for.";
 
 const DEMUX_EXAMPLES: &str = "\
 Examples:

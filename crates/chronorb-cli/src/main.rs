@@ -1,4 +1,4 @@
-//! The command `chronorb`: the demonstration, the laboratory and the IDL compiler.
+//! The command `chronorb`: the demonstration, the doctor, the laboratory and the IDL compiler.
 
 mod arguments;
 mod idl;
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let command = Arguments::parse().command;
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
+        Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
         Command::Lab(LabCommand::Demux(arguments)) => {
             status(chronorb_lab::demux::run(&arguments.into()))
         }

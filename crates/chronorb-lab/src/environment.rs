@@ -145,10 +145,7 @@ fn preemption(build: &str, real_time: bool, models: Option<&str>) -> String {
     if real_time || build.contains("PREEMPT_RT") {
         return "PREEMPT_RT".to_owned();
     }
-    let in_use = models
-        .and_then(|text| text.split_whitespace().find(|word| word.starts_with('(')))
-        .map(|word| word.trim_matches(['(', ')']));
-    match (in_use, build) {
+    match (models.and_then(|text| marked(text, ['(', ')'])), build) {
         (Some(model), _) => format!("PREEMPT_DYNAMIC, in use: {model}"),
         (None, build) if build.contains("PREEMPT_DYNAMIC") => {
             "PREEMPT_DYNAMIC, model in use unknown; no PREEMPT_RT".to_owned()
@@ -157,6 +154,14 @@ fn preemption(build: &str, real_time: bool, models: Option<&str>) -> String {
         (None, "") => "unknown".to_owned(),
         (None, _) => "none or voluntary; no PREEMPT_RT".to_owned(),
     }
+}
+
+/// The one of several words that stands between these marks, by which the kernel says that it is in
+/// use.
+pub(crate) fn marked(words: &str, [begin, end]: [char; 2]) -> Option<&str> {
+    words
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix(begin)?.strip_suffix(end))
 }
 
 /// `sched_rt_runtime_us` and `sched_rt_period_us` in words.
@@ -179,7 +184,7 @@ fn memory_lock(right: MemoryLock) -> String {
 }
 
 /// The value of the first line `name : value`.
-fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .find(|(key, _)| key.trim() == name)

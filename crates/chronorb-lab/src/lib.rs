@@ -4,10 +4,11 @@
 //! An experiment runs the real thing, describes the machine ([`Environment`]) and reports what it
 //! found, for people and for programs. [`demo`] runs a server and clients, and measures each call
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
-//! target of a request.
+//! target of a request; [`doctor`] looks for what costs latency on the machine, and how to mend it.
 
 pub mod demo;
 pub mod demux;
+pub mod doctor;
 
 mod comparison;
 mod environment;

@@ -76,6 +76,21 @@ impl Record {
         us(self.moments.max_ns)
     }
 
+    /// How many took less than 1 µs, 1 to below 2 µs, 2 to below 4 µs and so on, up to the longest.
+    #[must_use]
+    pub fn by_powers_of_two(&self) -> Vec<u64> {
+        let mut counts = Vec::new();
+        for bucket in self.histogram.iter_recorded() {
+            let us = bucket.value_iterated_to() / 1000;
+            let power = us.checked_ilog2().map_or(0, |power| power as usize + 1);
+            if counts.len() <= power {
+                counts.resize(power + 1, 0);
+            }
+            counts[power] += bucket.count_at_value();
+        }
+        counts
+    }
+
     /// The course over time: at most a few thousand points, in the order of time.
     #[must_use]
     pub fn points(&self) -> &[Point] {
@@ -263,8 +278,15 @@ mod tests {
     }
 
     #[test]
+    fn powers_of_two_hold_every_call() {
+        let record = record([0, 1, 1, 2, 3, 4, 7, 8, 1000]);
+        assert_eq!(record.by_powers_of_two(), [1, 2, 2, 2, 1, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
     fn an_empty_record_is_all_zero() {
         assert_eq!(Record::new().summary(), Summary::default());
+        assert!(Record::new().by_powers_of_two().is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 /// A point in time on `CLOCK_MONOTONIC`, in nanoseconds since an unspecified start (the boot).
 ///
@@ -21,6 +21,14 @@ impl Monotonic {
         let now = clock_gettime(ClockId::Monotonic);
         // The monotonic clock is never negative, and 64 bits of nanoseconds are 584 years.
         Self(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+    }
+
+    /// The step in which timers of this clock run out (`clock_getres`): 1 ns where the kernel has
+    /// high-resolution timers, a tick of some milliseconds where it has not.
+    #[must_use]
+    pub fn resolution() -> Duration {
+        let step = clock_getres(ClockId::Monotonic);
+        Duration::new(step.tv_sec as u64, step.tv_nsec as u32)
     }
 
     /// The point that lies `nanos` nanoseconds after the start of the clock.
@@ -124,6 +132,12 @@ mod tests {
             assert!(now >= last);
             last = now;
         }
+    }
+
+    #[test]
+    fn the_resolution_is_at_most_that_of_a_tick() {
+        assert!(!Monotonic::resolution().is_zero());
+        assert!(Monotonic::resolution() <= Duration::from_millis(10));
     }
 
     #[test]

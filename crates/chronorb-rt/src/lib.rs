@@ -24,6 +24,7 @@
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
+//! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
@@ -40,6 +41,7 @@ mod gate;
 mod hash_index;
 mod interfaces;
 mod kick;
+mod link;
 mod memory;
 mod pi_lock;
 mod pi_mutex;
@@ -62,6 +64,7 @@ pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
+pub use link::{Coalescing, Offloads, QueueingDiscipline};
 pub use memory::{MemoryLockError, lock_all, page_faults};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};

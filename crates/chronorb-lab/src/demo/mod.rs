@@ -20,7 +20,7 @@ mod error;
 mod order;
 mod parent;
 mod phase;
-mod schedule;
+pub(crate) mod schedule;
 mod server;
 mod work;
 

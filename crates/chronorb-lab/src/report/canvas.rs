@@ -60,7 +60,7 @@ pub(crate) fn chart<'a: 'b, 'b>(
         .label_style(text.clone())
         .axis_desc_style(text)
         .x_desc(x_name)
-        .x_labels((right - left).round() as usize + 1)
+        .x_labels(((right - left).round() as usize + 1).min(MOST_LABELS))
         .x_label_formatter(x_label)
         .y_desc(y_name)
         .y_labels((top - bottom).round() as usize + 1)
@@ -102,6 +102,9 @@ pub(crate) fn with_room_above((bottom, top): (f64, f64)) -> (f64, f64) {
 pub(crate) fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.reduce(f64::max).unwrap_or(0.0)
 }
+
+/// As many as do not touch each other on the horizontal axis.
+const MOST_LABELS: usize = 21;
 
 pub(crate) const SIZE: (u32, u32) = (960, 440);
 pub(crate) const FONT: &str = "sans-serif";

@@ -136,6 +136,9 @@ table.figures thead th, table:not(.figures) th { color: var(--soft); }
 table.figures tbody th { font-weight: 600; padding-top: 1rem; }
 td.missed { font-weight: 600; color: #d9622b; }
 table:not(.figures) td { white-space: normal; }
+table.findings td, table.findings th { vertical-align: top; }
+table.findings th { width: 10rem; }
+table.findings pre { margin: .3rem 0; padding: .4rem .8rem; }
 figure { margin: 2rem 0; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: .95rem; }

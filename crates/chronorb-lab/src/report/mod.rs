@@ -10,4 +10,5 @@ pub use canvas::PlotError;
 pub use document::ReportError;
 pub(crate) use document::{check_writable, document, environment_table, escape, write_page};
 pub use page::{html, write_html};
+pub(crate) use plot::{LATENCY, course};
 pub use table::text_table;

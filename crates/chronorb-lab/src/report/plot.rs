@@ -130,7 +130,8 @@ fn percentiles(record: &Record) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn course(record: &Record) -> Vec<(f64, f64)> {
+/// The latencies in the order of time: seconds, and the logarithm of the latency in µs.
+pub(crate) fn course(record: &Record) -> Vec<(f64, f64)> {
     record
         .points()
         .iter()
@@ -171,7 +172,8 @@ fn decade_label(exponent: f64) -> String {
 }
 
 /// The vertical axis.
-const LATENCY: Axis<'static> = ("latency (logarithmic)", &|exponent| decade_label(*exponent));
+pub(crate) const LATENCY: Axis<'static> =
+    ("latency (logarithmic)", &|exponent| decade_label(*exponent));
 
 const WITHOUT: RGBColor = ORANGE;
 const WITH: RGBColor = BLUE;
