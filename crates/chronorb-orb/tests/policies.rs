@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_orb::poa::{CreatePoaError, Policy};
@@ -11,11 +12,11 @@ use chronorb_orb::rtcorba::{
     TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
-use support::adapters::omg;
+use support::adapters::{ask, omg, site, waiter};
 use support::laned::{
     DECLARED, LANES, Laned, PROPAGATED, Pool, bands, corba, laned, laned_by, pool_policy,
 };
-use support::{PATIENCE, add, nothing, orb};
+use support::{Latch, PATIENCE, add, orb};
 
 use ClientPolicyKind::{
     ClientProtocol, PriorityBandedConnection, PrivateConnection, RelativeRoundtripTimeout,
@@ -216,29 +217,34 @@ fn a_thread_sets_policies_for_itself_and_for_one_orb() {
 
 #[test]
 fn a_time_out_of_any_level_ends_a_call() {
-    let s = laned(Pool::Default, &[]);
+    let s = site();
+    let latch = Arc::new(Latch::default());
+    let servant = s.root.servant_to_reference(&waiter(&latch));
+    let object = s.remote(&servant.expect("the root activates implicitly"));
     let soon = [ClientPolicy::RelativeRoundtripTimeout(
         Duration::from_millis(20),
     )];
-    let late = |object: &Object| nothing(object, "wait").map_err(|exception| exception.kind);
-    let object = s.object.with_policy_overrides(&soon, SetOverride::Set);
-    assert_eq!(
-        late(&object.expect("it is one")),
-        Err(SystemExceptionKind::Timeout)
-    );
-    s.at(None, || {
-        let current = s.client.policy_current();
-        current
-            .set_policy_overrides(&soon, SetOverride::Set)
-            .expect("it is one");
-        assert_eq!(late(&s.object), Err(SystemExceptionKind::Timeout));
+    let late = |object: &Object| {
+        let answer = ask(object).map_err(|exception| exception.kind);
+        assert_eq!(answer, Err(SystemExceptionKind::Timeout));
+    };
+    let own = object.with_policy_overrides(&soon, SetOverride::Set);
+    late(&own.expect("it is one"));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let current = s.client.policy_current();
+            current
+                .set_policy_overrides(&soon, SetOverride::Set)
+                .expect("it is one");
+            late(&object);
+        });
     });
     s.client
         .policy_manager()
         .set_policy_overrides(&soon, SetOverride::Set)
         .expect("it is one");
-    // The servant still holds the threads of the calls before.
-    assert_eq!(late(&s.object), Err(SystemExceptionKind::Timeout));
+    late(&object);
+    latch.set(2);
 }
 
 #[test]

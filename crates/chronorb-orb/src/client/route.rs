@@ -53,8 +53,8 @@ impl Route {
     /// With bands it is the client, or the server, who says which priorities may share one: a
     /// request goes to the lane of its own priority, else to the least urgent lane of its band
     /// that is more urgent, else to the most urgent one.
-    /// Requests of threads without a priority are served at the server's, whose endpoint is the
-    /// profile's own.
+    /// Requests of threads without a priority are served at the server's, as all are where the
+    /// server declares it; its endpoint is the profile's own.
     pub(super) fn of(
         profile: &Profile,
         bands: Option<&PriorityBands>,
@@ -78,9 +78,7 @@ impl Route {
                     Some(priority) => at_lane(profile, priority).ok_or(NoRoute::NoEndpoint)?,
                     None => profile.addresses.clone(),
                 },
-                (false, _) => served_at
-                    .and_then(|priority| at_lane(profile, priority))
-                    .unwrap_or_else(|| profile.addresses.clone()),
+                (false, _) => profile.addresses.clone(),
             },
             carries: band.map_or(Carries::Priority(priority), Carries::Band),
             propagated: priority.filter(|_| propagates),
