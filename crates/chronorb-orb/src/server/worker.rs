@@ -244,7 +244,7 @@ impl Worker {
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let rank = dispatch::priority_of(&mut self.request, &self.arena, header)
+        let rank = dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
             .filter(|_| !lane.setup().laned)
             .or(lane.priority());
         // What waits takes no more room than it needs.
