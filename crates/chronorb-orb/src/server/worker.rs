@@ -197,9 +197,12 @@ impl Worker {
                     lane.upkeep(self.core.config.input_timeout);
                     self.find_seat(staff)
                 };
-                staff.await_seat(find, || lane.is_stopping(), UPKEEP_PAUSE)
+                // What is assigned to its lane comes first: perhaps all others wait like this.
+                let is_over = || lane.is_stopping() || staff.expects_readers_of(lane.index());
+                staff.await_seat(find, is_over, UPKEEP_PAUSE)
             });
             if self.seat.is_none() {
+                lane.put_back(key, event);
                 return Ok(());
             }
         }
