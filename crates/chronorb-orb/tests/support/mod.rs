@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod adapters;
+pub(crate) mod pools;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
