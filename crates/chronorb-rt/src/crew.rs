@@ -231,6 +231,12 @@ impl<T> Crew<T> {
         Ok(())
     }
 
+    /// Whether anything is assigned that no member has taken.
+    #[inline]
+    pub fn has_assigned(&self) -> bool {
+        self.assigned.load(Ordering::SeqCst) > 0
+    }
+
     /// A thing that is assigned; the seat comes with it.
     #[inline]
     pub fn take_assigned(&self) -> Option<T> {

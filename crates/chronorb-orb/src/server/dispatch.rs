@@ -12,7 +12,7 @@ use chronorb_giop::{
     MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
     SystemExceptionKind, Version, encode_locate_reply, finish_message, minor, start_message,
 };
-use chronorb_rt::Key;
+use chronorb_rt::{Key, epoch};
 
 use super::connection::ServerConnection;
 use super::intake::End;
@@ -21,7 +21,7 @@ use super::probe::Stage;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::object::OBJECT_ID;
-use crate::poa::ObjectKey;
+use crate::poa::{ObjectKey, PriorityModel};
 use crate::rtcorba::Priority;
 use crate::upcall::{Body, Thread, Unserved, Upcall};
 
@@ -205,15 +205,27 @@ fn write_locate_reply(
     Ok(())
 }
 
-/// The priority that came with the request in a frame, if any.
+/// The priority that the request in a frame is to be served at, as far as that shows before it is.
 pub(super) fn priority_of(
+    core: &Core,
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,
 ) -> Option<Priority> {
+    if message.kind != MessageType::Request {
+        return None;
+    }
     let mut d = request.decoder(HEADER_LEN, message.endian, arena);
     let header = RequestHeader::decode(&mut d, message.version).ok()?;
-    propagated_priority(&header).ok().flatten()
+    let key = ObjectKey::parse(header.target.key()?)?;
+    let _reading = epoch::enter();
+    let poa = core.poas.find(core.incarnation, &key)?;
+    match poa.priority_model()? {
+        (PriorityModel::ClientPropagated, default) => {
+            Some(propagated_priority(&header).ok()?.unwrap_or(default))
+        }
+        (PriorityModel::ServerDeclared, declared) => Some(declared),
+    }
 }
 
 /// Whether a request for the object would find a servant; adapters are activated for it.

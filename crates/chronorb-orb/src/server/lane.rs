@@ -230,14 +230,12 @@ impl Lane {
     }
 
     /// Leaves what a thread was woken for to another one.
-    pub(super) fn put_back(&self, work: &Work) {
-        if let Work::Serve { key, event } = work
-            && let Some(connection) = self.connections.get(*key)
-        {
+    pub(super) fn put_back(&self, key: Key, event: Event) {
+        if let Some(connection) = self.connections.get(key) {
             if event.hang_up {
                 connection.set_hung_up();
             }
-            self.rearm(&connection, *key);
+            self.rearm(&connection, key);
         }
     }
 

@@ -172,6 +172,11 @@ impl Staff {
         seat
     }
 
+    /// Whether something is assigned to a lane that those who read there may have to serve.
+    pub(super) fn expects_readers_of(&self, lane: usize) -> bool {
+        self.readers_serve() && self.crew(lane).has_assigned()
+    }
+
     /// Has a member of a lane serve a request, for which the caller has that lane's seat.
     ///
     /// A thread that is borrowed is raised before it is woken, so that no work of a priority in between delays it.
@@ -188,7 +193,8 @@ impl Staff {
     /// Wakes a member of a lane, at the priority of another one.
     fn call(&self, to: usize, from: usize) {
         let Some(call) = self.crew(to).call() else {
-            // All are awake, and look before they wait.
+            // All are awake, and look before they wait; or wait for a seat.
+            self.tell_vacancy();
             return;
         };
         let thread = call.thread();

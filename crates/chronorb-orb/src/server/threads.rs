@@ -208,9 +208,11 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
             };
             let risen = crew.rise(member);
             raised = risen == Risen::Raised;
-            if risen != Risen::ByItself && matches!(work, Work::Serve { .. }) {
+            if risen != Risen::ByItself
+                && let Work::Serve { key, event } = work
+            {
                 // What is assigned comes first; somebody else reads on.
-                lane.put_back(&work);
+                lane.put_back(key, event);
                 work = Work::Nothing;
             }
         }

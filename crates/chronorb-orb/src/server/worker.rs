@@ -197,9 +197,12 @@ impl Worker {
                     lane.upkeep(self.core.config.input_timeout);
                     self.find_seat(staff)
                 };
-                staff.await_seat(find, || lane.is_stopping(), UPKEEP_PAUSE)
+                // What is assigned to its lane comes first: perhaps all others wait like this.
+                let is_over = || lane.is_stopping() || staff.expects_readers_of(lane.index());
+                staff.await_seat(find, is_over, UPKEEP_PAUSE)
             });
             if self.seat.is_none() {
+                lane.put_back(key, event);
                 return Ok(());
             }
         }
@@ -244,7 +247,7 @@ impl Worker {
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let rank = dispatch::priority_of(&mut self.request, &self.arena, header)
+        let rank = dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
             .filter(|_| !lane.setup().laned)
             .or(lane.priority());
         // What waits takes no more room than it needs.

@@ -4,6 +4,7 @@
 
 pub(crate) mod adapters;
 pub(crate) mod laned;
+pub(crate) mod pools;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
