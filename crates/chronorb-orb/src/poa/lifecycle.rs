@@ -98,6 +98,7 @@ impl Poa {
         let _ = catch_unwind(AssertUnwindSafe(|| self.deactivate_all()));
         self.forget_application();
         self.manager().remove(self.place());
+        drop(self.inner.pool_use.lock().take());
         // The name is free when nothing of this POA is left that a successor could meet.
         if let Some(parent) = self.parent() {
             {

@@ -65,7 +65,7 @@ use crate::call::Servant;
 use crate::core::Core;
 use crate::demux::{Directory, Named};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
-use crate::server::Threadpool;
+use crate::server::{PoolUse, Threadpool};
 
 /// A POA. A handle; clones are the same POA.
 ///
@@ -95,6 +95,8 @@ struct Inner {
     policies: Policies,
     /// The pool that it names, or the ORB's own from the first object on.
     pool: OnceLock<Arc<Threadpool>>,
+    /// Keeps that pool from being destroyed before it.
+    pool_use: PiMutex<Option<PoolUse>>,
     /// Where it stands in the table of POAs.
     place: Key,
     /// [`ALIVE`] and what comes before and after.

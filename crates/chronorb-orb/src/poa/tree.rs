@@ -18,7 +18,7 @@ use super::{
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
 use crate::rtcorba::{PriorityBand, Protocols};
-use crate::server::Threadpool;
+use crate::server::PoolUse;
 
 impl Poa {
     /// The root POA of an ORB; the first call makes it.
@@ -204,7 +204,7 @@ impl Poa {
         parent: Option<&Self>,
         manager: PoaManager,
         policies: Policies,
-        pool: Option<Arc<Threadpool>>,
+        pool: Option<PoolUse>,
     ) -> Result<Self, SystemException> {
         let path = match parent {
             None => String::new(),
@@ -217,6 +217,7 @@ impl Poa {
         }
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
+        let served_by = pool.as_ref().map(|used| used.pool().clone());
         let servants = Identities::of(&policies);
         let serial = Serial::of(policies.thread);
         let mut made = None;
@@ -229,7 +230,8 @@ impl Poa {
                     parent: parent.cloned(),
                     manager,
                     policies,
-                    pool: pool.map_or_else(OnceLock::new, OnceLock::from),
+                    pool: served_by.map_or_else(OnceLock::new, OnceLock::from),
+                    pool_use: PiMutex::new(pool),
                     place,
                     state: Gate::new(if adapting { INITIALISING } else { ALIVE }),
                     children: PiMutex::new(HashMap::new()),
@@ -261,7 +263,7 @@ impl Poa {
         &self,
         list: &[Policy],
         policies: &Policies,
-    ) -> Result<Option<Arc<Threadpool>>, CreatePoaError> {
+    ) -> Result<Option<PoolUse>, CreatePoaError> {
         let is_pool = |p: &Policy| matches!(p, Policy::Threadpool(_));
         let is_model = |p: &Policy| matches!(p, Policy::PriorityModel(..));
         let is_bands = |p: &Policy| matches!(p, Policy::PriorityBandedConnection(_));
@@ -276,8 +278,9 @@ impl Poa {
         let Some(id) = policies.threadpool else {
             return Ok(None);
         };
-        let pool = self.core().pools.lock().get(id);
-        let pool = pool.ok_or_else(|| invalid(list, is_pool))?;
+        let used = self.core().pools.lock().make_use_of(id);
+        let used = used.ok_or_else(|| invalid(list, is_pool))?;
+        let pool = used.pool();
         if pool.has_lanes() {
             match policies.priority_model {
                 None => return Err(invalid(list, is_pool)),
@@ -295,7 +298,7 @@ impl Poa {
                 return Err(invalid(list, is_bands));
             }
         }
-        Ok(Some(pool))
+        Ok(Some(used))
     }
 }
 

@@ -21,7 +21,7 @@ mod worker;
 pub(crate) use dispatch::Dispatch;
 pub(crate) use lane::{Lane, Published};
 pub(crate) use main_thread::MainThread;
-pub(crate) use pool::{LaneSpec, PoolSpec, Pools, Threadpool, is_published, shutdown};
+pub(crate) use pool::{LaneSpec, PoolSpec, PoolUse, Pools, Threadpool, is_published, shutdown};
 pub use probe::{Stage, StageProbe};
 pub use snapshot::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
 pub(crate) use snapshot::{snapshot, take_times};

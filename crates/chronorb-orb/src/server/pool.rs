@@ -25,9 +25,16 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    pub(crate) fn get(&self, id: ThreadpoolId) -> Option<Arc<Threadpool>> {
+    fn get(&self, id: ThreadpoolId) -> Option<Arc<Threadpool>> {
         let index = usize::try_from(id.0).ok()?.checked_sub(1)?;
         self.named.get(index).cloned().flatten()
+    }
+
+    /// The pool of this number, which cannot be destroyed before the result is dropped.
+    pub(crate) fn make_use_of(&self, id: ThreadpoolId) -> Option<PoolUse> {
+        let pool = self.get(id)?;
+        pool.users.fetch_add(1, Ordering::AcqRel);
+        Some(PoolUse(pool))
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Threadpool>> {
@@ -44,6 +51,21 @@ pub(crate) struct Threadpool {
     staff: Option<Arc<Staff>>,
     /// POAs that are served by it, and have not been destroyed.
     users: AtomicUsize,
+}
+
+/// That a POA is served by a pool, until its destruction.
+pub(crate) struct PoolUse(Arc<Threadpool>);
+
+impl PoolUse {
+    pub(crate) fn pool(&self) -> &Arc<Threadpool> {
+        &self.0
+    }
+}
+
+impl Drop for PoolUse {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// What a pool is made of.
@@ -214,16 +236,6 @@ impl Threadpool {
             .as_ref()
             .map(|staff| staff.close())
             .unwrap_or_default()
-    }
-
-    /// Counts a POA that is served by it.
-    pub(crate) fn add_user(&self) {
-        self.users.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// A POA that was served by it has been destroyed.
-    pub(crate) fn remove_user(&self) {
-        self.users.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(super) fn number(&self) -> u32 {
