@@ -86,10 +86,11 @@
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
-    Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError, Demultiplexing,
-    Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, Object, Operation, Orb,
-    OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
-    SystemException, SystemExceptionKind, UserException, Version, minor, narrow, parse_endpoints,
+    Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
+    Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, Object,
+    Operation, Orb, OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant,
+    Skeleton, SystemException, SystemExceptionKind, UserException, Version, minor, narrow,
+    parse_endpoints,
 };
 
 /// What most programs need.
