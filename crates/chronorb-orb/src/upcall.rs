@@ -188,7 +188,11 @@ pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) 
     };
     let served_at = match poa.priority_model() {
         Some((PriorityModel::ClientPropagated, default)) => Some(priority.unwrap_or(default)),
-        Some((PriorityModel::ServerDeclared, declared)) => Some(declared),
+        Some((PriorityModel::ServerDeclared, default)) => {
+            let active = poa.find(key.hint, key.id);
+            let own = poa.own_priority(active.as_deref(), key.priority);
+            own.or(Some(default))
+        }
         None => None,
     };
     poa.thread_model() == ThreadModel::MainThread || is_lane_of(core, &poa, served_at)

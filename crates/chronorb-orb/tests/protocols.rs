@@ -23,15 +23,22 @@ struct Seen {
     recv_buffer_size: usize,
     keep_alive: bool,
     no_delay: bool,
+    dont_route: bool,
+    dscp: u8,
+    priority: u32,
 }
 
 impl Seen {
-    fn of(socket: &OwnedFd) -> rustix::io::Result<Self> {
+    fn of(socket: &OwnedFd) -> std::io::Result<Self> {
         Ok(Self {
             send_buffer_size: sockopt::socket_send_buffer_size(socket)?,
             recv_buffer_size: sockopt::socket_recv_buffer_size(socket)?,
             keep_alive: sockopt::socket_keepalive(socket)?,
             no_delay: sockopt::tcp_nodelay(socket)?,
+            dont_route: chronorb_rt::dont_route(socket)?,
+            // The lower two bits are the kernel's (ECN).
+            dscp: sockopt::ip_tos(socket)? >> 2,
+            priority: chronorb_rt::packet_priority(socket)?,
         })
     }
 }
@@ -120,6 +127,9 @@ fn each_side_has_the_properties_of_its_policy() {
                 recv_buffer_size: 60_000,
                 keep_alive: true,
                 no_delay: false,
+                dont_route: true,
+                dscp: 46,
+                priority: 5,
             }]
         );
         assert_eq!(
@@ -129,6 +139,9 @@ fn each_side_has_the_properties_of_its_policy() {
                 recv_buffer_size: 100_000,
                 keep_alive: false,
                 no_delay: true,
+                dont_route: false,
+                dscp: 32,
+                priority: 4,
             }]
         );
     });

@@ -67,7 +67,10 @@ pub(super) enum Outcome {
 /// A call under way, with what it may still try.
 pub(super) struct Ongoing<'o> {
     object: &'o Object,
+    /// That of the attempt under way.
     priority: Option<Priority>,
+    /// Whether each attempt has that of the calling thread.
+    follows_thread: bool,
     pub(super) deadline: Deadline,
     forwards: u32,
     repeats: u32,
@@ -77,7 +80,10 @@ impl<'o> Ongoing<'o> {
     fn begin(object: &'o Object) -> Result<Self, SystemException> {
         object.core().check_running()?;
         let deadline = Deadline::after(object.time_out());
-        Ok(Self::at(object, onward_priority(object.core())?, deadline))
+        Ok(Self {
+            follows_thread: true,
+            ..Self::at(object, None, deadline)
+        })
     }
 
     /// A call at a priority, which has until `deadline`.
@@ -85,14 +91,18 @@ impl<'o> Ongoing<'o> {
         Self {
             object,
             priority,
+            follows_thread: false,
             deadline,
             forwards: 0,
             repeats: 0,
         }
     }
 
-    /// How its object is reached.
-    pub(super) fn bind(&self) -> Result<Rc<Binding>, SystemException> {
+    /// How its object is reached by the next attempt.
+    pub(super) fn bind(&mut self) -> Result<Rc<Binding>, SystemException> {
+        if self.follows_thread {
+            self.priority = onward_priority(self.object.core())?;
+        }
         binding::bind(self.object, self.priority, self.deadline)
     }
 

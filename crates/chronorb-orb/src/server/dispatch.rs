@@ -375,6 +375,9 @@ fn implicit(
             let id = servant.repository_id();
             Some(answer(&|e| e.write_str(id)))
         }
+        // A client tells the band of a connection (RT-CORBA 1.2, priority-banded connections). Here
+        // a connection is served by the lane whose endpoint it came to, whatever its band.
+        b"_bind_priority_band" => Some(answer(&|_| Ok(()))),
         // The object is no component.
         b"_component" => Some(answer(&|e| Ior::nil().encode(e))),
         // There is no interface repository.

@@ -218,7 +218,7 @@ impl Staff {
         let octets = handed.octets();
         let buffered = match self.crew(lane).offer(rank, octets, handed) {
             Offered::Seat(handed) => Buffered::Seat(handed),
-            Offered::Refused(handed) => Buffered::Refused(vec_of(handed)),
+            Offered::Refused(handed) => Buffered::Refused(handed),
             Offered::Waits(evicted) => Buffered::Waits { evicted },
         };
         if matches!(buffered, Buffered::Waits { .. }) {
@@ -310,12 +310,7 @@ pub(super) enum Buffered {
     /// It waits; less urgent ones that had to make room for it do not.
     Waits { evicted: Vec<Handed> },
     /// There is no room for it.
-    Refused(Vec<Handed>),
-}
-
-#[allow(clippy::disallowed_methods, reason = "not in steady state")]
-fn vec_of(handed: Handed) -> Vec<Handed> {
-    vec![handed]
+    Refused(Handed),
 }
 
 /// Frames that are kept for readers.

@@ -249,34 +249,34 @@ impl Worker {
     ) -> Result<(), End> {
         let rank = dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
             .filter(|_| !lane.setup().laned)
-            .or(lane.priority());
+            .or_else(|| lane.priority());
         // What waits takes no more room than it needs.
         let mut copy = Frame::new(self.request.len(), usize::MAX);
         copy.extend_from_slice(self.request.as_slice())
             .map_err(|_| End::Gone)?;
         let own = std::mem::replace(&mut self.request, copy);
         let handed = self.hand_on(key, at_work, header, own);
-        let refused = match staff.buffer(lane.index(), handed, rank) {
+        match staff.buffer(lane.index(), handed, rank) {
             Buffered::Seat(handed) if staff.readers_serve() => {
                 self.seat = Some(lane.index());
                 drop(handed.serve_by(self));
-                return Ok(());
             }
             Buffered::Seat(handed) => {
                 let _ = staff.assign(lane.index(), handed);
-                return Ok(());
             }
             Buffered::Waits { evicted } => {
                 lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
-                evicted
+                evicted.into_iter().for_each(|less| self.turn_away(less));
             }
-            Buffered::Refused(refused) => refused,
-        };
-        for handed in refused {
-            lane.watch().refused.fetch_add(1, Ordering::Relaxed);
-            drop(handed.refuse_by(self));
+            Buffered::Refused(handed) => self.turn_away(handed),
         }
         Ok(())
+    }
+
+    /// Tells the client of a request that there is no room for it.
+    fn turn_away(&mut self, handed: Handed) {
+        self.lane.watch().refused.fetch_add(1, Ordering::Relaxed);
+        drop(handed.refuse_by(self));
     }
 
     /// A seat for a request of its lane: a free one, one of a new thread, or one of a lower lane.
