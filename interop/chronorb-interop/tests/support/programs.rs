@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use chronorb::{Orb, OrbConfig};
 use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP};
 
 use super::Process;
@@ -232,13 +233,18 @@ impl NameServer {
             ];
             arguments.map(str::to_owned).to_vec()
         });
+        let url = format!("corbaloc::127.0.0.1:{port}/NameService");
+        let orb = Orb::with_config(OrbConfig::default()).expect("an ORB");
+        let root = orb.string_to_object(&url).expect("a URL");
         process.poll("name server", |process| {
             assert!(process.ended().is_none(), "it has ended");
-            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+            // It listens for a moment before it has its root context.
+            (root.non_existent() == Ok(false)).then_some(())
         });
+        orb.shutdown(true).expect("it serves nothing");
         Self {
             _process: process,
-            url: format!("corbaloc::127.0.0.1:{port}/NameService"),
+            url,
         }
     }
 }
