@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,6 +68,8 @@ pub(super) struct Worker {
     watch: Arc<ThreadWatch>,
     /// The lane of the pool whose seat it has.
     seat: Option<usize>,
+    /// The seat is a new one, of a thread that is still to be started.
+    is_new_seat: Cell<bool>,
 }
 
 impl Worker {
@@ -86,6 +89,7 @@ impl Worker {
             arena,
             watch,
             seat: None,
+            is_new_seat: Cell::new(false),
         }
     }
 
@@ -107,6 +111,7 @@ impl Worker {
             arena,
             watch: Arc::new(ThreadWatch::new(String::new())),
             seat: None,
+            is_new_seat: Cell::new(false),
         }
     }
 
@@ -219,6 +224,10 @@ impl Worker {
             self.seat = self.find_seat(staff);
         }
         let own = lane.index();
+        if self.is_new_seat.take() && !self.start_thread(staff) {
+            staff.crew(own).shrink();
+            self.seat = staff.borrow_seat(own);
+        }
         match self.seat {
             Some(seat) if seat == own && staff.readers_serve() => {
                 self.serve_here(connection, key, at_work, header)
@@ -287,17 +296,20 @@ impl Worker {
             return Some(own);
         }
         if crew.grow() {
-            let part = match staff.readers_serve() {
-                true => Part::LeaderAndFollower,
-                false => Part::Server,
-            };
-            if !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok()
-            {
-                return Some(own);
-            }
-            crew.shrink();
+            self.is_new_seat.set(true);
+            return Some(own);
         }
         staff.borrow_seat(own)
+    }
+
+    /// Starts the thread for a new seat, once there is a request for it; returns whether there is one.
+    #[cold]
+    fn start_thread(&self, staff: &Staff) -> bool {
+        let part = match staff.readers_serve() {
+            true => Part::LeaderAndFollower,
+            false => Part::Server,
+        };
+        !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok()
     }
 
     /// The message in the frame, for another thread to serve; `frame` takes its place.
@@ -339,6 +351,14 @@ impl Worker {
 
     /// Serves what waits for the seat that the thread has, until nothing does, and gives the seat back.
     pub(super) fn serve_on(&mut self) {
+        if self.is_new_seat.take() {
+            // It was not needed.
+            self.seat = None;
+            let lane = self.lane.clone();
+            let Some(staff) = lane.staff() else { return };
+            staff.crew(lane.index()).shrink();
+            staff.tell_vacancy();
+        }
         while let Some(seat) = self.seat.take() {
             let home = self.lane.clone();
             let Some(staff) = home.staff() else { return };

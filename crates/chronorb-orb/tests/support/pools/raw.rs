@@ -1,0 +1,170 @@
+//! Connections by hand.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use chronorb_cdr::{Decoder, Frame};
+use chronorb_giop::contexts::{RT_CORBA_PRIORITY, encode_priority};
+use chronorb_giop::{
+    HEADER_LEN, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType,
+    ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, Target, Version,
+    encode_locate_request, encode_request, finish_message, start_message,
+};
+use chronorb_orb::{Object, SystemException};
+
+use crate::support::PATIENCE;
+use crate::support::adapters::profile_of;
+
+/// A request that was sent by hand.
+pub(crate) struct Asked {
+    pub(super) class: usize,
+    pub(crate) number: u32,
+    pub(crate) raw: Raw,
+}
+
+impl Asked {
+    /// Whether there is an answer yet.
+    pub(crate) fn is_answered(&mut self) -> bool {
+        let stream = &self.raw.stream;
+        stream.set_nonblocking(true).expect("it is TCP");
+        let peeked = stream.peek(&mut [0]);
+        stream.set_nonblocking(false).expect("it is TCP");
+        peeked.is_ok()
+    }
+}
+
+/// A connection by hand.
+pub(crate) struct Raw {
+    pub(crate) stream: TcpStream,
+    pub(super) key: Vec<u8>,
+    /// The priority that goes with requests.
+    pub(super) priority: Option<i16>,
+}
+
+impl Raw {
+    /// One to the endpoint that a reference tells; its requests are for that object.
+    pub(crate) fn to(object: &Object) -> Self {
+        let profile = profile_of(object);
+        let stream = TcpStream::connect((profile.host.as_str(), profile.port));
+        let stream = stream.expect("it listens");
+        stream.set_nodelay(true).expect("it is TCP");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("it is not zero");
+        Self {
+            stream,
+            key: profile.object_key,
+            priority: None,
+        }
+    }
+
+    /// Sends a request to a held servant.
+    pub(crate) fn hold(&mut self, version: Version, number: u32, octets: usize) {
+        let message = self.request(
+            version,
+            ResponseFlags::SyncWithTarget,
+            b"hold",
+            number,
+            octets,
+        );
+        self.send(&message);
+    }
+
+    pub(crate) fn send(&mut self, octets: &[u8]) {
+        self.stream.write_all(octets).expect("it is there");
+    }
+
+    /// A message to a held servant; its request id is the number.
+    pub(crate) fn request(
+        &self,
+        version: Version,
+        response: ResponseFlags,
+        operation: &[u8],
+        number: u32,
+        octets: usize,
+    ) -> Vec<u8> {
+        let mut frame = Frame::new(1024, 16 << 20);
+        let mut e = start_message(&mut frame, version, MessageType::Request).expect("it fits");
+        let data = self.priority.map(encode_priority);
+        let contexts = data.as_ref().map(|data| ServiceContext {
+            id: RT_CORBA_PRIORITY,
+            data,
+        });
+        let header = RequestHeader {
+            request_id: number,
+            response,
+            target: Target::Key(&self.key),
+            operation,
+            contexts: contexts.as_slice(),
+        };
+        encode_request(&mut e, version, &header).expect("it fits");
+        if version >= Version::V1_2 {
+            e.align(8).expect("it fits");
+        }
+        e.write_u32(number).expect("it fits");
+        e.write_octet_seq(&vec![0; octets]).expect("it fits");
+        finish_message(&mut frame);
+        frame.as_slice().to_vec()
+    }
+
+    /// Asks where the object is.
+    pub(crate) fn locate(&mut self, version: Version, number: u32) {
+        let mut frame = Frame::new(64, 1 << 20);
+        let mut e =
+            start_message(&mut frame, version, MessageType::LocateRequest).expect("it fits");
+        let header = LocateRequestHeader {
+            request_id: number,
+            target: Target::Key(&self.key),
+        };
+        encode_locate_request(&mut e, version, &header).expect("it fits");
+        finish_message(&mut frame);
+        self.send(frame.as_slice());
+    }
+
+    /// The next message; `None` where the server has closed.
+    pub(crate) fn receive(&mut self) -> Option<(MessageHeader, Vec<u8>)> {
+        let mut octets = vec![0; HEADER_LEN];
+        self.stream.read_exact(&mut octets).ok()?;
+        let header = MessageHeader::parse(&octets).expect("the server speaks GIOP");
+        octets.resize(header.message_len(), 0);
+        self.stream.read_exact(&mut octets[HEADER_LEN..]).ok()?;
+        Some((header, octets))
+    }
+
+    /// The next reply: its version, the number of its request, and the exception, if it is one.
+    pub(crate) fn reply(&mut self) -> (Version, u32, Option<SystemException>) {
+        let (message, octets) = self.receive().expect("an answer");
+        assert_eq!(message.kind, MessageType::Reply);
+        decoded(&octets, |d| {
+            let header = ReplyHeader::decode(d, message.version).expect("a reply");
+            let exception = match header.status {
+                ReplyStatus::NoException => None,
+                ReplyStatus::SystemException => {
+                    Some(SystemException::decode(d).expect("an exception"))
+                }
+                other => panic!("{other:?}"),
+            };
+            (message.version, header.request_id, exception)
+        })
+    }
+
+    /// The next answer to where an object is.
+    pub(crate) fn located(&mut self) -> (u32, LocateStatus) {
+        let (message, octets) = self.receive().expect("an answer");
+        assert_eq!(message.kind, MessageType::LocateReply);
+        decoded(&octets, |d| {
+            let header = LocateReplyHeader::decode(d, message.version).expect("an answer");
+            (header.request_id, header.status)
+        })
+    }
+}
+
+fn decoded<R>(octets: &[u8], read: impl FnOnce(&mut Decoder<'_>) -> R) -> R {
+    let mut frame = Frame::new(octets.len(), octets.len());
+    frame
+        .extend_from_slice(octets)
+        .expect("it is as long as that");
+    let arena = chronorb_cdr::Arena::new(4 << 10);
+    let endian = MessageHeader::parse(octets).expect("a header").endian;
+    read(&mut frame.decoder(HEADER_LEN, endian, &arena))
+}
