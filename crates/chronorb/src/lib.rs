@@ -83,13 +83,15 @@
 //! # Minimum Rust version
 //! 1.91.
 
+pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
     Arena, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError, Demultiplexing,
-    Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, Object, Operation, Orb,
-    OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
-    SystemException, SystemExceptionKind, UserException, Version, minor, narrow, parse_endpoints,
+    Endpoint, EndpointError, InitError, Interface, Ior, LongDouble, MonitorSocket, Object,
+    Operation, Orb, OrbConfig, RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant,
+    Skeleton, SystemException, SystemExceptionKind, UserException, Version, minor, narrow,
+    parse_endpoints,
 };
 
 /// What most programs need.
