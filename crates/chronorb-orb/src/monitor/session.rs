@@ -190,6 +190,6 @@ const MAX_LINE: usize = 64;
 /// How long a client may ask for nothing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a client may take for an answer.
-const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client is not looked at after an answer, so that none keeps the thread busy.
 const REST: Duration = Duration::from_millis(20);
