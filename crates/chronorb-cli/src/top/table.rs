@@ -163,13 +163,14 @@ impl Columns {
     }
 
     fn lane(&self, lane: &LaneView) -> Line {
-        let corba = lane
-            .priority
-            .map_or_else(|| "-".to_owned(), |p| p.to_string());
-        let priority = format!("{corba}/{}", short(lane.scheduling));
+        let priority = match lane.priority {
+            None => long(lane.scheduling),
+            Some(corba) => format!("{corba}/{}", short(lane.scheduling)),
+        };
         let busy = format!("{}/{}", lane.threads_busy, lane.threads.len());
         let when = |is: bool, look: Look| if is { look } else { Look::Plain };
-        let is_full = lane.threads_busy >= lane.threads.len() && !lane.threads.is_empty();
+        let serving = lane.threads.iter().filter(|t| t.activity == Doing::Serving);
+        let is_full = serving.count() >= lane.seats as usize;
         let times = [lane.p50_us, lane.p99_us, lane.max_us]
             .map(|us| us.map_or_else(|| "-".to_owned(), time));
         Line::of(
