@@ -174,7 +174,10 @@ impl From<TopArguments> for top::Options {
         Self {
             target: arguments.target,
             interval: Duration::from_millis(arguments.interval),
-            count: arguments.count.or(arguments.once.then_some(1)),
+            count: match arguments.once {
+                true => Some(1),
+                false => arguments.count,
+            },
             json: arguments.json,
         }
     }

@@ -11,7 +11,7 @@ use super::{Source, TopError, wants_color};
 
 /// Shows what an ORB is doing until somebody has seen enough, or it ends.
 pub(super) fn show(mut source: Source, interval: Duration) -> Result<(), TopError> {
-    let mut screen = Screen::open().map_err(TopError::Terminal)?;
+    let screen = Screen::open().map_err(TopError::Terminal)?;
     // Rates are there from the second look on.
     let mut view = View::between(&source.before, &source.before);
     let mut threads = true;

@@ -61,7 +61,7 @@ impl Screen {
     }
 
     /// Waits for a key, a signal, or that `other` is closed; at most until `deadline`.
-    pub(super) fn wait(&mut self, other: impl AsFd, deadline: Deadline) -> io::Result<Event> {
+    pub(super) fn wait(&self, other: impl AsFd, deadline: Deadline) -> io::Result<Event> {
         let stdin = io::stdin();
         loop {
             if self.termination.requested() {
