@@ -8,6 +8,8 @@ use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
 use chronorb_lab::{demux, doctor};
 use clap::{Args, Parser, Subcommand, value_parser};
 
+use crate::top;
+
 /// Real-time CORBA: show that priorities hold, examine the machine, measure what calls cost,
 /// compile IDL to Rust.
 ///
@@ -42,6 +44,14 @@ pub(crate) enum Command {
     /// Run an experiment of the laboratory.
     #[command(subcommand)]
     Lab(LabCommand),
+
+    /// Show what a running ORB's lanes and threads are doing.
+    ///
+    /// A live view: a line for each lane with its queue, rates and times, and below it its threads.
+    /// It is asked of the ORB's monitor, which there is where its program was started with
+    /// -ORBMonitor on. Where the output is no terminal, one table follows the other.
+    #[command(after_help = TOP_EXAMPLES)]
+    Top(TopArguments),
 
     /// Check IDL files, or compile them to Rust.
     #[command(subcommand)]
@@ -166,6 +176,54 @@ impl From<DemuxArguments> for demux::Options {
     }
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct TopArguments {
+    /// The process of the ORB, or the path of its monitor's socket; needed where several ORBs of
+    /// this user have a monitor.
+    #[arg(value_name = "PID|SOCKET", value_parser = target)]
+    target: Option<top::Target>,
+
+    /// How far apart two looks at the ORB are, 100 to 60000 milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 1000,
+          value_parser = value_parser!(u64).range(100..=60_000))]
+    interval: u64,
+
+    /// Print one table and end; the same as --count 1.
+    #[arg(long, conflicts_with = "count")]
+    once: bool,
+
+    /// Print so many tables, one after another, and end.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Print JSON objects, one in a line, instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A number is a process, and anything else a path.
+fn target(text: &str) -> Result<top::Target, String> {
+    match text.parse() {
+        Ok(pid) => Ok(top::Target::Process(pid)),
+        Err(_) if text.contains(['/', '.']) => Ok(top::Target::Socket(text.into())),
+        Err(_) => Err("neither the number of a process nor a path".to_owned()),
+    }
+}
+
+impl From<TopArguments> for top::Options {
+    fn from(arguments: TopArguments) -> Self {
+        Self {
+            target: arguments.target,
+            interval: Duration::from_millis(arguments.interval),
+            count: match arguments.once {
+                true => Some(1),
+                false => arguments.count,
+            },
+            json: arguments.json,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum IdlCommand {
     /// Check IDL files and everything that they include.
@@ -249,6 +307,18 @@ Examples:
 
 Other programs that run at the same time change the figures. A claim that was missed is said, and
 is no failure of the command.";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  chronorb top
+  chronorb top 4711 --interval 250
+  chronorb top /run/trading/orb.sock --once
+  chronorb top --json --count 60 | jq '.lanes[] | [.name, .requests_per_s, .p99_us]'
+
+Columns: connections, threads busy of all, requests in the queue, then by the second: requests served
+by the lane's threads, requests refused, requests served by threads borrowed from lower lanes; then
+how long requests took in the interval: half of them, 99 of 100, and all stayed below it.
+In the live view q ends it, and t hides the threads.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,9 @@
-//! The command `chronorb`: the demonstration, the doctor, the laboratory and the IDL compiler.
+//! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running ORB
+//! and the IDL compiler.
 
 mod arguments;
 mod idl;
+mod top;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Command::Lab(LabCommand::Demux(arguments)) => {
             status(chronorb_lab::demux::run(&arguments.into()))
         }
+        Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),

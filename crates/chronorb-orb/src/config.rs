@@ -81,6 +81,8 @@ pub struct OrbConfig {
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand stays
     /// without work.
     pub dynamic_thread_idle_timeout: Duration,
+    /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
+    pub monitor: MonitorSocket,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
@@ -114,6 +116,7 @@ impl Default for OrbConfig {
             collocation: Collocation::ThroughPoa,
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
+            monitor: MonitorSocket::Off,
             stage_probe: None,
             max_main_thread_requests: 256,
         }
@@ -151,6 +154,19 @@ pub enum ThreadpoolStrategy {
     /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections and reads; the
     /// others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
+}
+
+/// Whether an ORB has a [monitor](crate::monitor), and where its socket is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum MonitorSocket {
+    /// There is none, and no thread for it.
+    #[default]
+    Off,
+    /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories), which is made where
+    /// it is missing. It has to belong to the user, with mode 0700.
+    On,
+    /// A socket of this name. Where one is left at which nobody listens, it is replaced.
+    At(PathBuf),
 }
 
 /// Whether real-time scheduling is wanted.
@@ -485,6 +501,19 @@ const SETTINGS: &[Setting] = &[
         apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
     },
     Setting {
+        key: "monitor",
+        options: &["-ORBMonitor"],
+        apply: |config, text| {
+            config.monitor = match text {
+                "off" => MonitorSocket::Off,
+                "on" => MonitorSocket::On,
+                path if path.contains('/') => MonitorSocket::At(path.into()),
+                other => return Err(format!("{other:?} is not off, on or a path with a /")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
         key: "max_main_thread_requests",
         options: &["-ORBMaxMainThreadRequests"],
         apply: |config, text| {
@@ -708,6 +737,7 @@ mod tests {
             ("-ORBListenEndpoints|localhost", "://"),
             ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
             ("-ORBInitRef|NameService", "NAME=URL"),
+            ("-ORBMonitor|yes", "off, on or a path"),
         ] {
             let mut given = args(line);
             let error = OrbConfig::read(&mut given).expect_err(line).to_string();

@@ -1,8 +1,8 @@
 //! What all parts of one ORB share.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -10,6 +10,7 @@ use chronorb_rt::{Gate, PiMutex};
 use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
 use crate::config::OrbConfig;
+use crate::monitor::Monitor;
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
@@ -29,6 +30,9 @@ pub(crate) struct Core {
     pub(crate) pools: PiMutex<Pools>,
     /// Lanes whose threads have not all ended.
     pub(crate) live_lanes: AtomicUsize,
+    /// Who wants the lanes to take times, a bit each.
+    pub(crate) watchers: AtomicU8,
+    pub(crate) monitor: OnceLock<Monitor>,
     pub(crate) poas: PoaTable,
     pub(crate) managers: Managers,
     /// The number of the next object whose id is not a slot.
@@ -62,6 +66,8 @@ impl Core {
             transport: Box::new(Tcp),
             pools: PiMutex::new(Pools::default()),
             live_lanes: AtomicUsize::new(0),
+            watchers: AtomicU8::new(0),
+            monitor: OnceLock::new(),
             poas: PoaTable::new(config.poa_demultiplexing),
             managers: Managers::default(),
             next_object: AtomicU64::new(0),

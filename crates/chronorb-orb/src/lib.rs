@@ -12,6 +12,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+pub mod monitor;
 mod object;
 mod operation_table;
 mod orb;
@@ -30,7 +31,9 @@ pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 pub use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
-pub use config::{Collocation, ConfigError, OrbConfig, RealTimeMode, ThreadpoolStrategy};
+pub use config::{
+    Collocation, ConfigError, MonitorSocket, OrbConfig, RealTimeMode, ThreadpoolStrategy,
+};
 pub use demux::Demultiplexing;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};

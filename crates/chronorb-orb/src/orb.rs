@@ -1,5 +1,6 @@
 //! The ORB as applications see it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,12 @@ use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, STOPPED, STOPPING};
+use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 use crate::resolver;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
-use crate::server::{self, Snapshot};
+use crate::server::{self, Snapshot, Watcher};
 
 /// An ORB: the way to objects elsewhere, and the home of objects here.
 ///
@@ -36,6 +38,9 @@ pub enum InitError {
     /// `-ORBLockMemory true`, and the memory cannot be locked.
     #[error("memory cannot be locked: {0}")]
     NoMemoryLock(String),
+    /// `-ORBMonitor` asks for a monitor, and it cannot be made.
+    #[error("the monitor cannot be made: {0}")]
+    Monitor(#[from] MonitorError),
 }
 
 impl Orb {
@@ -75,9 +80,12 @@ impl Orb {
         if config.lock_memory {
             lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
         }
-        Ok(Self {
-            core: Core::new(config),
-        })
+        let core = Core::new(config);
+        if let Some(monitor) = Monitor::start(&core)? {
+            // Nobody else has the ORB yet.
+            let _ = core.monitor.set(monitor);
+        }
+        Ok(Self { core })
     }
 
     /// The root POA. The ORB's own thread pool, which serves it, opens its endpoints with the
@@ -114,10 +122,15 @@ impl Orb {
         server::snapshot(&self.core)
     }
 
-    /// Has the lanes that are there take the time of each request, for [`snapshot`](Self::snapshot), or not any
-    /// more. It costs two readings of the clock for each request.
+    /// Has the lanes take the time of each request, for [`snapshot`](Self::snapshot), or not any more, unless the
+    /// [monitor](Self::monitor) has a client. It costs two readings of the clock for each request.
     pub fn watch(&self, times: bool) {
-        server::take_times(&self.core, times);
+        server::take_times(&self.core, Watcher::Application, times);
+    }
+
+    /// The socket of its monitor (`-ORBMonitor`), if it has one; see [`monitor`](crate::monitor).
+    pub fn monitor(&self) -> Option<&Path> {
+        self.core.monitor.get().map(Monitor::path)
     }
 
     /// The policies of this ORB, for the calls of all its threads.

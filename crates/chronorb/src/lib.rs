@@ -83,15 +83,16 @@
 //! # Minimum Rust version
 //! 1.91.
 
+pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
     Activity, Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
     Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior, LaneSnapshot, LongDouble,
-    Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply, ReplyWriter,
-    ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, SystemException,
-    SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException, Version, minor, narrow,
-    parse_endpoints,
+    MonitorSocket, Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply,
+    ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe,
+    SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException,
+    Version, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

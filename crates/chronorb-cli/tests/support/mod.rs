@@ -1,5 +1,7 @@
 //! Running the command.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -17,6 +17,7 @@ use chronorb_transport::{
 use super::connection::{Gone, ServerConnection, Timeliness};
 use super::load::Load;
 use super::probe::{Stage, StageProbe};
+use super::snapshot;
 use super::staff::Staff;
 use super::watch::LaneWatch;
 use crate::core::Core;
@@ -148,7 +149,7 @@ impl Lane {
             warned: AtomicBool::new(false),
             numbers: AtomicU32::new(0),
             staff,
-            watch: LaneWatch::default(),
+            watch: LaneWatch::new(snapshot::are_times_wanted(core)),
             probe: core.config.stage_probe.clone(),
             setup,
         })

@@ -24,5 +24,5 @@ pub(crate) use main_thread::MainThread;
 pub(crate) use pool::{LaneSpec, PoolSpec, PoolUse, Pools, Threadpool, is_published, shutdown};
 pub use probe::{Stage, StageProbe};
 pub use snapshot::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
-pub(crate) use snapshot::{snapshot, take_times};
+pub(crate) use snapshot::{Watcher, snapshot, take_times};
 pub use watch::Activity;

@@ -318,6 +318,9 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         core.state
             .wait_while(STOPPING, Deadline::after(core.config.request_timeout));
     }
+    if wait && let Some(monitor) = core.monitor.get() {
+        monitor.wait_until_ended(Deadline::after(core.config.request_timeout));
+    }
     if wait && let Some(root) = root {
         // Threads of the application may still be calling its objects.
         let _ = root.destroy(true, true);
@@ -340,6 +343,9 @@ fn finish(core: &Core) {
         fn drop(&mut self) {
             self.0.state.set(STOPPED);
             self.0.main.ring();
+            if let Some(monitor) = self.0.monitor.get() {
+                monitor.stop();
+            }
         }
     }
     let _stopped = Stopped(core);

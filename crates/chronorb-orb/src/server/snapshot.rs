@@ -103,12 +103,33 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
     }
 }
 
-/// Has all lanes take times, or not any more.
-pub(crate) fn take_times(core: &Core, take: bool) {
+/// Who wants to know how long requests take.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Watcher {
+    /// The application, by [`Orb::watch`](crate::Orb::watch).
+    Application = 1,
+    /// Clients of the monitor.
+    Monitor = 2,
+}
+
+/// Has all lanes, and those to come, take times for somebody, or not any more.
+pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
+    // Lanes are made under the lock.
     let pools = core.pools.lock();
+    let watcher = watcher as u8;
+    match take {
+        true => core.watchers.fetch_or(watcher, Ordering::Relaxed),
+        false => core.watchers.fetch_and(!watcher, Ordering::Relaxed),
+    };
+    let take = are_times_wanted(core);
     for lane in pools.all().flat_map(|pool| pool.lanes()) {
         lane.watch().takes_times.store(take, Ordering::Relaxed);
     }
+}
+
+/// Whether a lane that is being made takes times.
+pub(super) fn are_times_wanted(core: &Core) -> bool {
+    core.watchers.load(Ordering::Relaxed) != 0
 }
 
 fn of_pool(pool: &Threadpool) -> PoolSnapshot {

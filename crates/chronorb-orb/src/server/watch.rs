@@ -79,11 +79,12 @@ impl ThreadWatch {
 }
 
 /// What a lane has done so far, and who its threads are.
-#[derive(Default)]
 pub(super) struct LaneWatch {
     threads: PiMutex<Vec<Arc<ThreadWatch>>>,
     /// Requests of threads that have left.
     served_before: AtomicU64,
+    /// Their times.
+    times_before: Times,
     pub(super) accepted: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) borrowed: AtomicU64,
@@ -93,14 +94,31 @@ pub(super) struct LaneWatch {
 }
 
 impl LaneWatch {
+    /// That of a lane without threads.
+    pub(super) fn new(takes_times: bool) -> Self {
+        Self {
+            threads: PiMutex::default(),
+            served_before: AtomicU64::new(0),
+            times_before: Times::new(),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            borrowed: AtomicU64::new(0),
+            buffered: AtomicU64::new(0),
+            takes_times: AtomicBool::new(takes_times),
+        }
+    }
+
     pub(super) fn enter(&self, thread: Arc<ThreadWatch>) {
         self.threads.lock().push(thread);
     }
 
     pub(super) fn leave(&self, thread: &Arc<ThreadWatch>) {
+        // Under the lock, so that whoever counts finds the thread's share once.
+        let mut threads = self.threads.lock();
         self.served_before
             .fetch_add(thread.served(), Ordering::Relaxed);
-        self.threads.lock().retain(|t| !Arc::ptr_eq(t, thread));
+        self.times_before.add(&thread.times);
+        threads.retain(|t| !Arc::ptr_eq(t, thread));
     }
 
     /// When a request begins, where times are taken.
@@ -116,8 +134,9 @@ impl LaneWatch {
     }
 
     pub(super) fn served(&self) -> u64 {
-        let threads: u64 = self.threads.lock().iter().map(|t| t.served()).sum();
-        threads + self.served_before.load(Ordering::Relaxed)
+        let threads = self.threads.lock();
+        let served: u64 = threads.iter().map(|t| t.served()).sum();
+        served + self.served_before.load(Ordering::Relaxed)
     }
 
     /// How often serving a request took how long, since times are taken.
@@ -125,8 +144,8 @@ impl LaneWatch {
         let threads = self.threads.lock();
         (0..BUCKETS)
             .map(|bucket| {
-                let count = threads.iter().map(|t| t.times.count(bucket)).sum();
-                (upper_bound(bucket), count)
+                let count: u64 = threads.iter().map(|t| t.times.count(bucket)).sum();
+                (upper_bound(bucket), count + self.times_before.count(bucket))
             })
             .filter(|(_, count)| *count > 0)
             .collect()
@@ -145,6 +164,12 @@ impl Times {
         let count = &self.0[bucket_of(time.as_nanos() as u64)];
         // There is one writer.
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn add(&self, other: &Self) {
+        for (count, other) in self.0.iter().zip(&other.0) {
+            count.fetch_add(other.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
     fn count(&self, bucket: usize) -> u64 {

@@ -1,0 +1,303 @@
+//! What has happened between two reports of a monitor.
+
+use std::collections::BTreeMap;
+
+use chronorb_orb::monitor::{Doing, LaneReport, Report, SchedulingReport, Strategy, ThreadReport};
+use serde::Serialize;
+
+/// An ORB as it was found at the end of an interval, and what it did in it. Written as JSON by `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct View {
+    /// The version of this form.
+    pub(super) version: u32,
+    pub(super) pid: u32,
+    pub(super) orb_id: String,
+    pub(super) command: String,
+    pub(super) strategy: Strategy,
+    pub(super) real_time: bool,
+    pub(super) interval_ms: f64,
+    pub(super) waiting_for_main_thread: usize,
+    pub(super) lanes: Vec<LaneView>,
+    pub(super) other_threads: Vec<ThreadView>,
+}
+
+/// A lane. Rates are those of the interval, and so are times, if there were requests.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LaneView {
+    pub(super) name: String,
+    pub(super) pool: u32,
+    /// Whether it is a lane, or stands for a pool that has none.
+    pub(super) is_lane: bool,
+    pub(super) priority: Option<i16>,
+    pub(super) scheduling: SchedulingReport,
+    pub(super) endpoints: Vec<String>,
+    pub(super) connections: usize,
+    pub(super) seats: u32,
+    /// Threads that do not wait for something to do.
+    pub(super) threads_busy: usize,
+    pub(super) queued: u32,
+    pub(super) requests_per_s: f64,
+    pub(super) refused_per_s: f64,
+    pub(super) buffered_per_s: f64,
+    pub(super) borrowed_per_s: f64,
+    pub(super) p50_us: Option<f64>,
+    pub(super) p99_us: Option<f64>,
+    pub(super) max_us: Option<f64>,
+    pub(super) threads: Vec<ThreadView>,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ThreadView {
+    pub(super) name: String,
+    pub(super) tid: u32,
+    pub(super) scheduling: SchedulingReport,
+    pub(super) cpus: Vec<usize>,
+    pub(super) activity: Doing,
+    pub(super) requests_per_s: f64,
+}
+
+impl View {
+    /// What has happened from one report of an ORB to a later one.
+    pub(super) fn between(before: &Report, after: &Report) -> Self {
+        let interval_us = after.monotonic_us.saturating_sub(before.monotonic_us);
+        let seconds = interval_us as f64 / 1e6;
+        let lanes_before: BTreeMap<&str, &LaneReport> = before
+            .pools
+            .iter()
+            .flat_map(|pool| &pool.lanes)
+            .map(|lane| (lane.name.as_str(), lane))
+            .collect();
+        let lanes = after.pools.iter().flat_map(|pool| {
+            let lanes = pool.lanes.iter();
+            lanes.map(move |lane| (pool.number, pool.has_lanes, lane))
+        });
+        let lanes = lanes.map(|(pool, is_lane, lane)| LaneView {
+            pool,
+            is_lane,
+            ..LaneView::between(lanes_before.get(lane.name.as_str()).copied(), lane, seconds)
+        });
+        Self {
+            version: VERSION,
+            pid: after.pid,
+            orb_id: after.orb_id.clone(),
+            command: after.command.clone(),
+            strategy: after.strategy,
+            real_time: after.real_time,
+            interval_ms: interval_us as f64 / 1e3,
+            waiting_for_main_thread: after.waiting_for_main_thread,
+            lanes: lanes.collect(),
+            other_threads: after
+                .other_threads
+                .iter()
+                .map(|thread| ThreadView::between(&[], thread, seconds))
+                .collect(),
+        }
+    }
+
+    /// It as a line of JSON, without the end.
+    pub(super) fn to_json(&self) -> String {
+        // Texts, numbers and lists of them can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl LaneView {
+    fn between(before: Option<&LaneReport>, after: &LaneReport, seconds: f64) -> Self {
+        let rate = |count: fn(&LaneReport) -> u64| {
+            let earlier = before.map_or(0, count);
+            per_second(earlier, count(after), seconds)
+        };
+        let times = Times::between(before, after);
+        let threads_before = before.map_or(&[][..], |lane| &lane.threads);
+        let busy = after.threads.iter();
+        Self {
+            name: after.name.clone(),
+            pool: 0,
+            is_lane: true,
+            priority: after.priority,
+            scheduling: after.scheduling,
+            endpoints: after.endpoints.clone(),
+            connections: after.connections,
+            seats: after.seats,
+            threads_busy: busy.filter(|t| t.activity != Doing::Waiting).count(),
+            queued: after.queued,
+            requests_per_s: rate(|lane| lane.served),
+            refused_per_s: rate(|lane| lane.refused),
+            buffered_per_s: rate(|lane| lane.buffered),
+            borrowed_per_s: rate(|lane| lane.borrowed),
+            p50_us: times.quantile_us(0.5),
+            p99_us: times.quantile_us(0.99),
+            max_us: times.quantile_us(1.0),
+            threads: after
+                .threads
+                .iter()
+                .map(|thread| ThreadView::between(threads_before, thread, seconds))
+                .collect(),
+        }
+    }
+}
+
+impl ThreadView {
+    fn between(before: &[ThreadReport], after: &ThreadReport, seconds: f64) -> Self {
+        let is_same = |thread: &&ThreadReport| thread.tid == after.tid && thread.name == after.name;
+        let earlier = before
+            .iter()
+            .find(is_same)
+            .map_or(0, |thread| thread.served);
+        Self {
+            name: after.name.clone(),
+            tid: after.tid,
+            scheduling: after.scheduling,
+            cpus: after.cpus.clone(),
+            activity: after.activity,
+            requests_per_s: per_second(earlier, after.served, seconds),
+        }
+    }
+}
+
+fn per_second(earlier: u64, later: u64, seconds: f64) -> f64 {
+    match seconds > 0.0 {
+        true => later.saturating_sub(earlier) as f64 / seconds,
+        false => 0.0,
+    }
+}
+
+/// How many requests of the interval took less than so many nanoseconds, class by class.
+struct Times(BTreeMap<u64, u64>);
+
+impl Times {
+    fn between(before: Option<&LaneReport>, after: &LaneReport) -> Self {
+        let counts = |lane: &LaneReport| -> BTreeMap<u64, u64> {
+            let times = lane.times.iter();
+            times.map(|times| (times.below_ns, times.count)).collect()
+        };
+        let earlier = before.map(counts).unwrap_or_default();
+        let mut times = counts(after);
+        for (below, count) in &mut times {
+            *count = count.saturating_sub(earlier.get(below).copied().unwrap_or(0));
+        }
+        Self(times)
+    }
+
+    /// What this share of the requests stayed below, in microseconds; `None` where there was none.
+    fn quantile_us(&self, share: f64) -> Option<f64> {
+        let all: u64 = self
+            .0
+            .values()
+            .fold(0, |sum, count| sum.saturating_add(*count));
+        if all == 0 {
+            return None;
+        }
+        let rank = (share * all as f64).ceil().max(1.0) as u64;
+        let mut passed: u64 = 0;
+        let below = self.0.iter().find(|(_, count)| {
+            passed = passed.saturating_add(**count);
+            passed >= rank
+        });
+        below.map(|(below, _)| *below as f64 / 1e3)
+    }
+}
+
+const VERSION: u32 = 1;
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A report at this second, with these lanes.
+    pub(crate) fn report(second: f64, lanes: &[Value]) -> Report {
+        let report = json!({
+            "version": 1, "monotonic_us": (second * 1e6) as u64, "pid": 77, "orb_id": "quotes",
+            "command": "./server --port 4000", "strategy": "leader-followers", "real_time": true,
+            "waiting_for_main_thread": 0,
+            "pools": [{ "number": 1, "has_lanes": true, "lanes": lanes }],
+            "other_threads": [{
+                "name": "monitor quotes", "tid": 80, "cpus": [0, 1], "activity": "monitoring",
+                "scheduling": { "policy": "other", "priority": 0 }, "served": 0,
+            }],
+        });
+        serde_json::from_value(report).expect("it has the wire form")
+    }
+
+    pub(crate) fn lane(name: &str, served: u64, times: &[(u64, u64)]) -> Value {
+        let times = times.iter();
+        json!({
+            "name": name, "priority": 24000, "scheduling": { "policy": "fifo", "priority": 72 },
+            "endpoints": ["127.0.0.1:4001"], "connections": 3, "seats": 2, "queued": 5,
+            "accepted": 4, "served": served, "refused": served / 10, "buffered": served / 2,
+            "borrowed": served / 5,
+            "times": times.map(|(below, count)| json!({ "below_ns": below, "count": count }))
+                .collect::<Vec<_>>(),
+            "threads": [
+                { "name": format!("{name}.0 quotes"), "tid": 78, "cpus": [1], "activity": "serving",
+                  "scheduling": { "policy": "fifo", "priority": 72 }, "served": served },
+                { "name": format!("{name}.1 quotes"), "tid": 79, "cpus": [0, 1], "activity": "waiting",
+                  "scheduling": { "policy": "fifo", "priority": 72 }, "served": 0 },
+            ],
+        })
+    }
+
+    #[test]
+    fn rates_are_differences_by_the_second() {
+        let before = report(10.0, &[lane("1:0", 1_000, &[])]);
+        let after = report(12.5, &[lane("1:0", 1_500, &[])]);
+        let view = View::between(&before, &after);
+        assert_eq!(view.interval_ms, 2_500.0);
+        let lane = &view.lanes[0];
+        assert_eq!((lane.requests_per_s, lane.refused_per_s), (200.0, 20.0));
+        assert_eq!((lane.buffered_per_s, lane.borrowed_per_s), (100.0, 40.0));
+        assert_eq!((lane.threads_busy, lane.queued, lane.pool), (1, 5, 1));
+        let threads: Vec<f64> = lane.threads.iter().map(|t| t.requests_per_s).collect();
+        assert_eq!(threads, [200.0, 0.0]);
+    }
+
+    #[test]
+    fn a_lane_that_is_new_or_was_begun_again_counts_from_nothing() {
+        let before = report(1.0, &[lane("1:0", 700, &[])]);
+        let after = report(2.0, &[lane("1:0", 100, &[]), lane("2:0", 50, &[])]);
+        let view = View::between(&before, &after);
+        assert_eq!(view.lanes[0].requests_per_s, 0.0);
+        assert_eq!(view.lanes[1].requests_per_s, 50.0);
+        let at_once = View::between(&after, &after);
+        assert_eq!(
+            at_once.lanes[0].requests_per_s, 0.0,
+            "and not by zero seconds"
+        );
+    }
+
+    #[test]
+    fn times_are_those_of_the_interval_alone() {
+        // Before, one request took a second. Since then 98 took less than 20 us, and 2 more.
+        let before = report(1.0, &[lane("1:0", 1, &[(1_000_000_000, 1)])]);
+        let times = [(16_000, 49), (20_000, 49), (640_000, 2), (1_000_000_000, 1)];
+        let after = report(2.0, &[lane("1:0", 101, &times)]);
+        let lane = &View::between(&before, &after).lanes[0];
+        assert_eq!(lane.p50_us, Some(20.0));
+        assert_eq!(lane.p99_us, Some(640.0));
+        assert_eq!(lane.max_us, Some(640.0));
+    }
+
+    #[test]
+    fn without_requests_there_are_no_times() {
+        let times = [(16_000, 7)];
+        let both = [1.0, 2.0].map(|second| report(second, &[lane("1:0", 7, &times)]));
+        let lane = &View::between(&both[0], &both[1]).lanes[0];
+        assert_eq!((lane.p50_us, lane.p99_us, lane.max_us), (None, None, None));
+    }
+
+    #[test]
+    fn the_object_has_units_in_its_names() {
+        let both = [1.0, 2.0].map(|second| report(second, &[lane("1:0", 7, &[(16_000, 7)])]));
+        let text = View::between(&both[0], &both[1]).to_json();
+        let object: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(object["version"], 1);
+        assert_eq!(object["interval_ms"], 1_000.0);
+        assert_eq!(object["lanes"][0]["requests_per_s"], 0.0);
+        assert!(object["lanes"][0]["p99_us"].is_null());
+        assert_eq!(object["lanes"][0]["threads"][0]["activity"], "serving");
+        assert_eq!(object["other_threads"][0]["name"], "monitor quotes");
+    }
+}

@@ -1,0 +1,371 @@
+//! What an ORB is doing as lines of text.
+
+use chronorb_orb::monitor::{Doing, PolicyReport, SchedulingReport, Strategy};
+
+use super::rates::{LaneView, ThreadView, View};
+use super::text::{count, cut, cut_front, number, plain, ranges, time};
+
+/// What fits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Characters of a line.
+    pub(super) width: usize,
+    /// Whether threads are shown below their lanes.
+    pub(super) threads: bool,
+}
+
+/// A line of parts that may look different.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line(Vec<(Look, String)>);
+
+/// How a part of a line looks, where there are colours.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Look {
+    Plain,
+    Title,
+    /// Of less interest.
+    Faint,
+    /// Work is done.
+    Busy,
+    /// Somebody waits for it.
+    Waits,
+    /// It goes wrong.
+    Wrong,
+}
+
+impl Look {
+    fn sequence(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Title => "\x1b[1m",
+            Self::Faint => "\x1b[2m",
+            Self::Busy => "\x1b[32m",
+            Self::Waits => "\x1b[33m",
+            Self::Wrong => "\x1b[1;31m",
+        }
+    }
+}
+
+impl Line {
+    pub(super) fn of(look: Look, text: impl Into<String>) -> Self {
+        Self(vec![(look, text.into())])
+    }
+
+    fn and(mut self, look: Look, text: impl Into<String>) -> Self {
+        self.0.push((look, text.into()));
+        self
+    }
+
+    /// It as it is written to a terminal of this width.
+    pub(super) fn paint(&self, width: usize, has_color: bool) -> String {
+        let mut text = String::new();
+        let mut left = width;
+        for (look, part) in &self.0 {
+            let part: String = part.chars().take(left).collect();
+            left -= part.chars().count();
+            match look.sequence() {
+                sequence if has_color && !sequence.is_empty() => {
+                    text += &format!("{sequence}{part}\x1b[0m");
+                }
+                _ => text += &part,
+            }
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+}
+
+/// The whole view.
+pub(super) fn lines(view: &View, layout: Layout) -> Vec<Line> {
+    let mut lines = head(view, layout);
+    let columns = Columns::fit(&view.lanes, layout.width);
+    lines.push(Line::of(Look::Title, columns.titles()));
+    for lane in &view.lanes {
+        lines.push(columns.lane(lane));
+        if layout.threads {
+            let threads = lane.threads.iter();
+            lines.extend(threads.map(|thread| thread_line(thread, layout, true)));
+        }
+    }
+    if view.lanes.is_empty() {
+        lines.push(Line::of(Look::Faint, "no thread pool is in use yet"));
+    }
+    if layout.threads && !view.other_threads.is_empty() {
+        lines.push(Line::default());
+        lines.push(Line::of(Look::Title, "threads of no lane"));
+        let threads = view.other_threads.iter();
+        lines.extend(threads.map(|thread| thread_line(thread, layout, false)));
+    }
+    lines
+}
+
+fn head(view: &View, layout: Layout) -> Vec<Line> {
+    let strategy = match view.strategy {
+        Strategy::LeaderFollowers => "leader/followers",
+        Strategy::HalfSync => "half-sync/half-async",
+        _ => "?",
+    };
+    let first = Line::of(Look::Title, format!("ORB {}", plain(&view.orb_id)))
+        .and(Look::Plain, format!("  pid {}  {strategy}  ", view.pid));
+    let mut first = match view.real_time {
+        true => first.and(Look::Plain, "real-time"),
+        false => first.and(Look::Wrong, "NOT real-time"),
+    };
+    if view.waiting_for_main_thread > 0 {
+        let waiting = format!(
+            "  {} wait for the main thread",
+            view.waiting_for_main_thread
+        );
+        first = first.and(Look::Waits, waiting);
+    }
+    let command = cut(&plain(&view.command), layout.width);
+    vec![first, Line::of(Look::Faint, command), Line::default()]
+}
+
+/// The widths of a lane's columns that are not always the same.
+struct Columns {
+    name: usize,
+    endpoint: usize,
+}
+
+impl Columns {
+    fn fit(lanes: &[LaneView], width: usize) -> Self {
+        let longest = |text: fn(&LaneView) -> String| {
+            let lengths = lanes.iter().map(|lane| text(lane).chars().count());
+            lengths.max().unwrap_or(0)
+        };
+        let name = longest(|lane| lane.name.clone()).clamp("LANE".len(), 9);
+        let left = width.saturating_sub(name + FIXED).max(LEAST_ENDPOINT);
+        Self {
+            name,
+            endpoint: longest(endpoint).clamp(LEAST_ENDPOINT, left),
+        }
+    }
+
+    fn titles(&self) -> String {
+        format!(
+            "{:<name$} {:>9} {:<endpoint$} {:>4} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}",
+            "LANE",
+            "PRIORITY",
+            "ENDPOINT",
+            "CONN",
+            "BUSY",
+            "QUEUE",
+            "REQ/S",
+            "REF/S",
+            "BOR/S",
+            "P50",
+            "P99",
+            "MAX",
+            name = self.name,
+            endpoint = self.endpoint,
+        )
+    }
+
+    fn lane(&self, lane: &LaneView) -> Line {
+        let priority = match lane.priority {
+            None => long(lane.scheduling),
+            Some(corba) => format!("{corba}/{}", short(lane.scheduling)),
+        };
+        let busy = format!("{}/{}", lane.threads_busy, lane.threads.len());
+        let when = |is: bool, look: Look| if is { look } else { Look::Plain };
+        let serving = lane.threads.iter().filter(|t| t.activity == Doing::Serving);
+        let is_full = serving.count() >= lane.seats as usize;
+        let times = [lane.p50_us, lane.p99_us, lane.max_us]
+            .map(|us| us.map_or_else(|| "-".to_owned(), time));
+        Line::of(
+            Look::Title,
+            format!(
+                "{:<width$}",
+                cut(&plain(&lane.name), self.name),
+                width = self.name
+            ),
+        )
+        .and(
+            Look::Plain,
+            format!(
+                " {priority:>9} {:<width$} {:>4}",
+                cut_front(&endpoint(lane), self.endpoint),
+                count(lane.connections as u64),
+                width = self.endpoint
+            ),
+        )
+        .and(when(is_full, Look::Waits), format!(" {busy:>5}"))
+        .and(
+            when(lane.queued > 0, Look::Waits),
+            format!(" {:>5}", count(lane.queued.into())),
+        )
+        .and(Look::Plain, format!(" {:>5}", number(lane.requests_per_s)))
+        .and(
+            when(lane.refused_per_s > 0.0, Look::Wrong),
+            format!(" {:>5}", number(lane.refused_per_s)),
+        )
+        .and(
+            Look::Plain,
+            format!(
+                " {:>5} {:>5} {:>5} {:>5}",
+                number(lane.borrowed_per_s),
+                times[0],
+                times[1],
+                times[2]
+            ),
+        )
+    }
+}
+
+/// Where a lane listens: one place, and how many others there are.
+fn endpoint(lane: &LaneView) -> String {
+    match &lane.endpoints[..] {
+        [] => String::new(),
+        [one] => plain(one),
+        [first, others @ ..] => format!("{}+{}", plain(first), others.len()),
+    }
+}
+
+const LEAST_ENDPOINT: usize = "ENDPOINT".len();
+/// The columns after the name with their gaps, without the endpoint itself: priority, connections and 8 of
+/// five characters.
+const FIXED: usize = 10 + 1 + 5 + 8 * 6;
+
+fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
+    // Id, scheduling, CPUs, activity and rate have 8, 7, 8, 10 and 7 with their gaps.
+    let name = layout
+        .width
+        .saturating_sub(2 + 9 + 8 + 9 + 11 + 8)
+        .clamp(12, 32);
+    let (look, activity) = match thread.activity {
+        Doing::Waiting => (Look::Faint, "waiting"),
+        Doing::Reading => (Look::Busy, "reading"),
+        Doing::Serving => (Look::Busy, "serving"),
+        Doing::Blocked => (Look::Waits, "blocked"),
+        Doing::Monitoring => (Look::Plain, "monitoring"),
+        Doing::Running => (Look::Busy, "running"),
+        Doing::Sleeping => (Look::Faint, "sleeping"),
+        _ => (Look::Plain, "?"),
+    };
+    let rate = match serves {
+        true => format!("{}/s", number(thread.requests_per_s)),
+        false => String::new(),
+    };
+    Line::of(
+        Look::Plain,
+        format!(
+            "  {:<name$} {:>8} {:<7} {:<8} ",
+            cut(&plain(&thread.name), name),
+            thread.tid,
+            long(thread.scheduling),
+            cut(&ranges(&thread.cpus), 8),
+        ),
+    )
+    .and(look, format!("{activity:<10}"))
+    .and(Look::Plain, format!(" {rate:>7}"))
+}
+
+/// `fifo 72`.
+fn long(scheduling: SchedulingReport) -> String {
+    match scheduling.policy {
+        PolicyReport::Other => "other".to_owned(),
+        PolicyReport::Fifo => format!("fifo {}", scheduling.priority),
+        PolicyReport::Rr => format!("rr {}", scheduling.priority),
+        _ => "?".to_owned(),
+    }
+}
+
+/// `f72`.
+fn short(scheduling: SchedulingReport) -> String {
+    match scheduling.policy {
+        PolicyReport::Other => "-".to_owned(),
+        PolicyReport::Fifo => format!("f{}", scheduling.priority),
+        PolicyReport::Rr => format!("r{}", scheduling.priority),
+        _ => "?".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rates::tests::{lane, report};
+    use super::*;
+
+    fn view() -> View {
+        let before = report(1.0, &[lane("1:0", 0, &[])]);
+        let times = [(16_000, 900), (1_250_000, 100)];
+        View::between(&before, &report(2.0, &[lane("1:0", 1_000, &times)]))
+    }
+
+    fn shown(view: &View, width: usize) -> Vec<String> {
+        let layout = Layout {
+            width,
+            threads: true,
+        };
+        let lines = lines(view, layout);
+        lines.iter().map(|line| line.paint(width, false)).collect()
+    }
+
+    #[test]
+    fn each_lane_is_one_line_above_its_threads() {
+        let text = shown(&view(), 100);
+        assert_eq!(
+            text,
+            [
+                "ORB quotes  pid 77  leader/followers  real-time",
+                "./server --port 4000",
+                "",
+                "LANE  PRIORITY ENDPOINT       CONN  BUSY QUEUE REQ/S REF/S BOR/S   P50   P99   MAX",
+                "1:0  24000/f72 127.0.0.1:4001    3   1/2     5  1000   100   200  16us 1.2ms 1.2ms",
+                "  1:0.0 quotes                           78 fifo 72 1        serving     1000/s",
+                "  1:0.1 quotes                           79 fifo 72 0-1      waiting        0/s",
+                "",
+                "threads of no lane",
+                "  monitor quotes                         80 other   0-1      monitoring",
+            ]
+        );
+    }
+
+    #[test]
+    fn it_fits_whatever_the_width_is() {
+        let mut view = view();
+        view.lanes[0].endpoints[0] = "[fe80::5054:ff:fe12:3456%eth0]:54321".to_owned();
+        view.lanes[0].threads[0].cpus = (0..128).step_by(2).collect();
+        for width in [1, 20, 79, 80, 120, 400] {
+            for line in shown(&view, width) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+        let text = shown(&view, 80).join("\n");
+        assert!(text.contains(":54321 "), "the port matters most: {text}");
+        assert!(text.contains("MAX\n"), "all columns are there: {text}");
+    }
+
+    #[test]
+    fn colours_add_nothing_to_the_text() {
+        let layout = Layout {
+            width: 80,
+            threads: true,
+        };
+        for line in lines(&view(), layout) {
+            let mut painted = line.paint(80, true);
+            for sequence in [
+                "\x1b[0m",
+                "\x1b[1m",
+                "\x1b[2m",
+                "\x1b[32m",
+                "\x1b[33m",
+                "\x1b[1;31m",
+            ] {
+                painted = painted.replace(sequence, "");
+            }
+            assert_eq!(painted.trim_end(), line.paint(80, false));
+        }
+    }
+
+    #[test]
+    fn what_an_orb_calls_itself_does_not_reach_the_terminal_as_a_command() {
+        let mut view = view();
+        view.orb_id = "\x1b]0;owned\x07".to_owned();
+        view.command = "\x1b[2J".to_owned();
+        view.lanes[0].name = "\x1b[1".to_owned();
+        view.lanes[0].threads[0].name = "\r\n\x1b[H".to_owned();
+        let text = shown(&view, 80).concat();
+        assert!(!text.contains(|c: char| c.is_control()), "{text:?}");
+    }
+}

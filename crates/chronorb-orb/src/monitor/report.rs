@@ -1,0 +1,406 @@
+//! The wire form of what a monitor tells.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use chronorb_rt::{Monotonic, Policy, Scheduling, ThreadInfo};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::config::ThreadpoolStrategy;
+use crate::core::Core;
+use crate::server::{self, Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
+
+/// The version of [`Report`]. It changes where something is taken away or means something else; what is only
+/// added may be ignored.
+pub const VERSION: u32 = 1;
+
+/// What a monitor answers to `snapshot`: one line of JSON, with the names of these fields.
+///
+/// Counts are since the ORB, the lane or the thread was made; the difference of two reports gives rates.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// [`VERSION`].
+    pub version: u32,
+    /// When it was taken, in microseconds of the machine's monotonic clock.
+    pub monotonic_us: u64,
+    /// The process.
+    pub pid: u32,
+    /// `-ORBId`.
+    pub orb_id: String,
+    /// The command line of the process, of which the first few thousand characters are told.
+    pub command: String,
+    /// How the threads of its pools share the work.
+    pub strategy: Strategy,
+    /// Whether priorities reach the operating system.
+    pub real_time: bool,
+    /// Requests that wait for the main thread.
+    pub waiting_for_main_thread: usize,
+    /// The thread pools that are in use.
+    pub pools: Vec<PoolReport>,
+    /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the monitor is one.
+    pub other_threads: Vec<ThreadReport>,
+}
+
+/// A thread pool.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PoolReport {
+    /// Its number; 0 is the ORB's own.
+    pub number: u32,
+    /// Whether it has lanes; otherwise it is shown as one lane.
+    pub has_lanes: bool,
+    /// Its lanes.
+    pub lanes: Vec<LaneReport>,
+}
+
+/// A lane.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LaneReport {
+    /// The numbers of the pool and of the lane, `1:0`.
+    pub name: String,
+    /// Its CORBA priority, 0 to 32767; none for ordinary scheduling.
+    pub priority: Option<i16>,
+    /// What its threads have natively, when they serve nothing.
+    pub scheduling: SchedulingReport,
+    /// Where it listens, `host:port`.
+    pub endpoints: Vec<String>,
+    /// Its connections.
+    pub connections: usize,
+    /// How many of its threads may serve at a time.
+    pub seats: u32,
+    /// How many requests are buffered now.
+    pub queued: u32,
+    /// Connections that were taken in.
+    pub accepted: u64,
+    /// Requests that its threads have served, for whichever lane.
+    pub served: u64,
+    /// Requests that were answered by `TRANSIENT` because there was no room for them.
+    pub refused: u64,
+    /// Requests that were buffered.
+    pub buffered: u64,
+    /// Requests that were served by threads of lower lanes.
+    pub borrowed: u64,
+    /// How long requests took, from the whole message to the reply, in ascending order. Times are taken while
+    /// somebody watches.
+    pub times: Vec<TimesReport>,
+    /// Its threads.
+    pub threads: Vec<ThreadReport>,
+}
+
+/// How many requests took less than a time, and not less than that of the class before.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TimesReport {
+    /// The bound, at most a quarter above the least time of the class, in nanoseconds.
+    pub below_ns: u64,
+    /// The number of requests.
+    pub count: u64,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ThreadReport {
+    /// Its name, uncut.
+    pub name: String,
+    /// The kernel's id.
+    pub tid: u32,
+    /// Its scheduling now.
+    pub scheduling: SchedulingReport,
+    /// The CPUs on which it may run, by number.
+    pub cpus: Vec<usize>,
+    /// What it is doing now.
+    pub activity: Doing,
+    /// Requests that it has served; 0 for a thread that belongs to no lane.
+    pub served: u64,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Doing {
+    /// A lane's thread waits for something to do.
+    Waiting,
+    /// A lane's thread takes in connections, or reads.
+    Reading,
+    /// A lane's thread serves a request.
+    Serving,
+    /// A lane's thread has something to read, and waits for a thread that may serve it.
+    Blocked,
+    /// It is the monitor, which makes this report.
+    Monitoring,
+    /// A thread of no lane runs, or could run.
+    Running,
+    /// A thread of no lane waits for something.
+    Sleeping,
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SchedulingReport {
+    /// The policy.
+    pub policy: PolicyReport,
+    /// The native priority, 1 to 99; 0 for [`PolicyReport::Other`].
+    pub priority: u8,
+}
+
+/// A scheduling policy.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PolicyReport {
+    /// `SCHED_OTHER`, and its like.
+    Other,
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    Rr,
+}
+
+/// How the threads of pools share the work.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Strategy {
+    /// [`ThreadpoolStrategy::LeaderFollowers`].
+    LeaderFollowers,
+    /// [`ThreadpoolStrategy::HalfSyncHalfAsync`].
+    HalfSync,
+}
+
+/// A line is no report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The monitor says why it does not tell.
+    #[error("the monitor refuses: {0}")]
+    Refused(String),
+    /// The monitor is that of another version of chronorb.
+    #[error("the monitor speaks version {0}, and this program version {VERSION}")]
+    Version(u32),
+    /// What was read is not of a monitor.
+    #[error("this is not the answer of a monitor: {0}")]
+    Malformed(String),
+}
+
+impl Report {
+    /// Reads a line that a monitor has sent.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn read(line: &str) -> Result<Self, ReadError> {
+        let malformed = |e: serde_json::Error| ReadError::Malformed(e.to_string());
+        let head: Head = serde_json::from_str(line).map_err(malformed)?;
+        match head {
+            Head { version, .. } if version != VERSION => Err(ReadError::Version(version)),
+            Head {
+                error: Some(why), ..
+            } => Err(ReadError::Refused(why)),
+            _ => serde_json::from_str(line).map_err(malformed),
+        }
+    }
+
+    /// What the ORB is doing, told by the calling thread.
+    pub(super) fn take(core: &Arc<Core>) -> Self {
+        let snapshot = server::snapshot(core);
+        let pools: Vec<_> = snapshot.pools.into_iter().map(PoolReport::from).collect();
+        let lanes = pools.iter().flat_map(|pool| &pool.lanes);
+        let in_lanes: HashSet<u32> = lanes
+            .flat_map(|lane| lane.threads.iter().map(|thread| thread.tid))
+            .collect();
+        let others = chronorb_rt::list().into_iter();
+        Self {
+            version: VERSION,
+            monotonic_us: Monotonic::now().as_nanos() / 1000,
+            pid: std::process::id(),
+            orb_id: snapshot.orb_id,
+            command: command_line(),
+            strategy: snapshot.strategy.into(),
+            real_time: core.real_time.is_available(),
+            waiting_for_main_thread: snapshot.waiting_for_main_thread,
+            pools,
+            other_threads: others
+                .filter(|thread| !in_lanes.contains(&thread.tid))
+                .map(ThreadReport::of_other)
+                .collect(),
+        }
+    }
+
+    /// It as a line.
+    pub(super) fn to_line(&self) -> String {
+        line_of(self)
+    }
+}
+
+/// The line that says why nothing is told.
+pub(super) fn refusal(why: &str) -> String {
+    line_of(&Head {
+        version: VERSION,
+        error: Some(why.to_owned()),
+    })
+}
+
+/// What all lines of a monitor have.
+#[derive(Deserialize, Serialize)]
+struct Head {
+    version: u32,
+    error: Option<String>,
+}
+
+fn line_of(value: &impl Serialize) -> String {
+    // Texts, numbers and lists of them can always be written.
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+fn command_line() -> String {
+    let arguments: Vec<_> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    arguments.join(" ").chars().take(MAX_COMMAND).collect()
+}
+
+impl From<PoolSnapshot> for PoolReport {
+    fn from(pool: PoolSnapshot) -> Self {
+        Self {
+            number: pool.number,
+            has_lanes: pool.has_lanes,
+            lanes: pool.lanes.into_iter().map(LaneReport::from).collect(),
+        }
+    }
+}
+
+impl From<LaneSnapshot> for LaneReport {
+    fn from(lane: LaneSnapshot) -> Self {
+        Self {
+            name: lane.name,
+            priority: lane.priority.map(|priority| priority.value()),
+            scheduling: lane.scheduling.into(),
+            endpoints: lane.endpoints,
+            connections: lane.connections,
+            seats: lane.seats,
+            queued: lane.queued,
+            accepted: lane.accepted,
+            served: lane.served,
+            refused: lane.refused,
+            buffered: lane.buffered,
+            borrowed: lane.borrowed,
+            times: lane
+                .times
+                .into_iter()
+                .map(|(below, count)| TimesReport {
+                    below_ns: below.as_nanos() as u64,
+                    count,
+                })
+                .collect(),
+            threads: lane.threads.into_iter().map(ThreadReport::from).collect(),
+        }
+    }
+}
+
+impl From<ThreadSnapshot> for ThreadReport {
+    fn from(thread: ThreadSnapshot) -> Self {
+        Self {
+            name: thread.name,
+            tid: thread.tid,
+            scheduling: thread.scheduling.into(),
+            cpus: thread.affinity,
+            activity: thread.activity.into(),
+            served: thread.served,
+        }
+    }
+}
+
+impl ThreadReport {
+    fn of_other(thread: ThreadInfo) -> Self {
+        let activity = if thread.tid == chronorb_rt::thread_id() {
+            Doing::Monitoring
+        } else {
+            doing_of(thread.tid)
+        };
+        Self {
+            name: thread.name,
+            tid: thread.tid,
+            scheduling: thread.scheduling.into(),
+            cpus: thread.affinity,
+            activity,
+            served: 0,
+        }
+    }
+}
+
+/// What the kernel says that a thread of this process is doing, proc_pid_stat(5).
+fn doing_of(tid: u32) -> Doing {
+    let path = format!("/proc/self/task/{tid}/stat");
+    let stat = std::fs::read(Path::new(&path)).unwrap_or_default();
+    // The name stands in parentheses, and may have some itself.
+    let name_end = stat.iter().rposition(|&octet| octet == b')');
+    match name_end.and_then(|end| stat.get(end + 2)) {
+        Some(b'R') => Doing::Running,
+        _ => Doing::Sleeping,
+    }
+}
+
+impl From<Activity> for Doing {
+    fn from(activity: Activity) -> Self {
+        match activity {
+            Activity::Waiting => Self::Waiting,
+            Activity::Reading => Self::Reading,
+            Activity::Serving => Self::Serving,
+            Activity::Blocked => Self::Blocked,
+        }
+    }
+}
+
+impl From<Scheduling> for SchedulingReport {
+    fn from(scheduling: Scheduling) -> Self {
+        Self {
+            policy: match scheduling.policy {
+                Policy::Other => PolicyReport::Other,
+                Policy::Fifo => PolicyReport::Fifo,
+                Policy::RoundRobin => PolicyReport::Rr,
+            },
+            priority: scheduling.priority,
+        }
+    }
+}
+
+impl From<ThreadpoolStrategy> for Strategy {
+    fn from(strategy: ThreadpoolStrategy) -> Self {
+        match strategy {
+            ThreadpoolStrategy::LeaderFollowers => Self::LeaderFollowers,
+            ThreadpoolStrategy::HalfSyncHalfAsync => Self::HalfSync,
+        }
+    }
+}
+
+/// Characters of the command line.
+const MAX_COMMAND: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_no_report_are_told_apart() {
+        let read = |line: &str| Report::read(line).expect_err(line);
+        assert!(matches!(read(&refusal("busy")), ReadError::Refused(why) if why == "busy"));
+        assert!(matches!(read(r#"{"version":7}"#), ReadError::Version(7)));
+        for line in ["", "{}", "[]", "rubbish", r#"{"version":1}"#] {
+            assert!(matches!(read(line), ReadError::Malformed(_)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waits_sleeps_and_one_that_asks_runs() {
+        assert_eq!(doing_of(chronorb_rt::thread_id()), Doing::Running);
+        assert_eq!(doing_of(u32::MAX), Doing::Sleeping);
+    }
+}

@@ -1,0 +1,184 @@
+//! The monitor's thread.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use chronorb_rt::Monotonic;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+
+use super::place::Socket;
+use super::report::{Report, refusal};
+use super::session::{Answer, Session};
+use super::{ENDED, RUNNING, Switch};
+use crate::core::Core;
+use crate::server::{self, Watcher};
+
+/// What the thread has.
+pub(super) struct Server {
+    /// The application and the lanes keep the ORB; a monitor alone does not.
+    core: Weak<Core>,
+    socket: Socket,
+    switch: Arc<Switch>,
+    sessions: Vec<Session>,
+    /// When connections are taken in again, after no descriptor was left for one.
+    accepts_from: Monotonic,
+    /// Whether the lanes take times for the clients.
+    takes_times: bool,
+}
+
+impl Server {
+    pub(super) fn new(core: Weak<Core>, socket: Socket, switch: Arc<Switch>) -> Self {
+        Self {
+            core,
+            socket,
+            switch,
+            sessions: Vec::new(),
+            accepts_from: Monotonic::now(),
+            takes_times: false,
+        }
+    }
+
+    /// Serves clients until the monitor is stopped.
+    pub(super) fn run(self) {
+        let _ended = Ended(self.switch.clone());
+        // The socket goes before the end is told.
+        let mut server = self;
+        while server.switch.state.get() == RUNNING && server.turn() {}
+    }
+
+    /// Waits for something to do and does it; returns whether there can be more.
+    fn turn(&mut self) -> bool {
+        let Some(ready) = self.wait() else {
+            return false;
+        };
+        let now = Monotonic::now();
+        let core = &self.core;
+        let mut events = ready.sessions.into_iter();
+        self.sessions.retain_mut(|session| {
+            let events = events.next().unwrap_or(PollFlags::empty());
+            session.turn(events, now, |line| answer(core, line)).is_ok()
+        });
+        if ready.listener {
+            self.accept(now);
+        }
+        self.have_times_taken(!self.sessions.is_empty());
+        true
+    }
+
+    /// Waits until there is something to do; `None` where that is not possible any more.
+    fn wait(&self) -> Option<Ready> {
+        let now = Monotonic::now();
+        let is_accepting = now >= self.accepts_from;
+        let connections = match is_accepting {
+            true => PollFlags::IN,
+            false => PollFlags::empty(),
+        };
+        let mut descriptors = vec![
+            PollFd::new(&self.switch.wake, PollFlags::IN),
+            PollFd::new(self.socket.listener(), connections),
+        ];
+        let sessions = self.sessions.iter();
+        descriptors.extend(sessions.map(|s| PollFd::new(s.stream(), s.awaits(now))));
+        let turns = self.sessions.iter().map(|session| session.next_turn(now));
+        let next = turns.chain((!is_accepting).then_some(self.accepts_from));
+        let time_out = next.min().map(|next| match next > now {
+            true => next - now,
+            false => Duration::ZERO,
+        });
+        let time_out = time_out.and_then(|time_out| Timespec::try_from(time_out).ok());
+        match poll(&mut descriptors, time_out.as_ref()) {
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return None,
+        }
+        let mut events = descriptors.iter().skip(1).map(PollFd::revents);
+        Some(Ready {
+            listener: events.next().is_some_and(|e| e.intersects(PollFlags::IN)),
+            sessions: events.collect(),
+        })
+    }
+
+    /// Takes in those that want to be clients.
+    fn accept(&mut self, now: Monotonic) {
+        for _ in 0..CONNECTIONS_IN_A_TURN {
+            match self.socket.listener().accept() {
+                Ok((stream, _)) => self.admit(stream, now),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return,
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
+                    _ => {
+                        self.accepts_from = now + ACCEPT_PAUSE;
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: UnixStream, now: Monotonic) {
+        if !is_permitted(&stream) {
+            return;
+        }
+        let Ok(mut session) = Session::new(stream, now) else {
+            return;
+        };
+        if self.sessions.len() < MAX_CLIENTS {
+            self.sessions.push(session);
+        } else {
+            let why = format!("it has {MAX_CLIENTS} clients already");
+            // It is sent at once or not at all.
+            let _ = session.answer(Answer::last(refusal(&why)), now);
+        }
+    }
+
+    fn have_times_taken(&mut self, take: bool) {
+        if take != self.takes_times
+            && let Some(core) = self.core.upgrade()
+        {
+            server::take_times(&core, Watcher::Monitor, take);
+            self.takes_times = take;
+        }
+    }
+}
+
+/// What the thread has been woken for.
+struct Ready {
+    listener: bool,
+    /// In the order of the sessions.
+    sessions: Vec<PollFlags>,
+}
+
+/// Who waits for the end must see it, however it comes.
+struct Ended(Arc<Switch>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.state.set(ENDED);
+    }
+}
+
+/// Whether the peer is of this user, or root.
+fn is_permitted(stream: &UnixStream) -> bool {
+    let peer = socket_peercred(stream);
+    peer.is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
+}
+
+/// What a line of a client is answered by.
+fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
+    match (line.trim_ascii(), core.upgrade()) {
+        (b"snapshot", Some(core)) => Answer::one(Report::take(&core).to_line()),
+        (b"snapshot", None) => Answer::last(refusal("the ORB has ended")),
+        _ => Answer::last(refusal("it understands snapshot, and nothing else")),
+    }
+}
+
+/// How many there may be at a time.
+const MAX_CLIENTS: usize = 8;
+/// How many are taken in, or sent away, before the others are looked at again.
+const CONNECTIONS_IN_A_TURN: usize = 32;
+/// How long no connections are taken in when there is no descriptor for one.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

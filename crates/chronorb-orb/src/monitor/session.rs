@@ -1,0 +1,195 @@
+//! One client of the monitor, as its thread has it.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use chronorb_rt::Monotonic;
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::report::refusal;
+
+/// A connection: lines come in one at a time, and the next is looked at when the answer has gone out.
+pub(super) struct Session {
+    stream: UnixStream,
+    input: [u8; MAX_LINE],
+    /// Octets of the input.
+    filled: usize,
+    output: Vec<u8>,
+    /// Octets of the output that have gone out.
+    sent: usize,
+    /// Nothing is read any more.
+    is_last: bool,
+    /// When the next line is looked at, at the earliest.
+    rests_until: Monotonic,
+    /// When the client is let go, unless it does something.
+    deadline: Monotonic,
+}
+
+/// The session is over.
+pub(super) struct Over;
+
+/// What goes to a client.
+pub(super) struct Answer {
+    line: String,
+    is_last: bool,
+}
+
+impl Answer {
+    /// A line, after which others may be asked for.
+    pub(super) fn one(line: String) -> Self {
+        Self {
+            line,
+            is_last: false,
+        }
+    }
+
+    /// A line that ends the session.
+    pub(super) fn last(line: String) -> Self {
+        Self {
+            line,
+            is_last: true,
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn new(stream: UnixStream, now: Monotonic) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            input: [0; MAX_LINE],
+            filled: 0,
+            output: Vec::new(),
+            sent: 0,
+            is_last: false,
+            rests_until: now,
+            deadline: now + IDLE_TIMEOUT,
+        })
+    }
+
+    pub(super) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// What it waits for; that the client has gone is told in any case.
+    pub(super) fn awaits(&self, now: Monotonic) -> PollFlags {
+        if self.is_sending() {
+            PollFlags::OUT
+        } else if now < self.rests_until || self.line_end().is_some() {
+            PollFlags::empty()
+        } else {
+            PollFlags::IN
+        }
+    }
+
+    /// When it is to be looked at although nothing has come.
+    pub(super) fn next_turn(&self, now: Monotonic) -> Monotonic {
+        match !self.is_sending() && (now < self.rests_until || self.line_end().is_some()) {
+            true => self.rests_until,
+            false => self.deadline,
+        }
+    }
+
+    /// Goes on with it.
+    pub(super) fn turn(
+        &mut self,
+        events: PollFlags,
+        now: Monotonic,
+        answer: impl FnOnce(&[u8]) -> Answer,
+    ) -> Result<(), Over> {
+        if events.intersects(PollFlags::HUP | PollFlags::ERR) || now >= self.deadline {
+            return Err(Over);
+        }
+        if self.is_sending() {
+            return match events.intersects(PollFlags::OUT) {
+                true => self.send(now),
+                false => Ok(()),
+            };
+        }
+        if events.intersects(PollFlags::IN) {
+            self.receive()?;
+        }
+        match self.line_end() {
+            Some(end) if now >= self.rests_until => {
+                let given = answer(&self.input[..end]);
+                self.input.copy_within(end + 1..self.filled, 0);
+                self.filled -= end + 1;
+                self.rests_until = now + REST;
+                self.answer(given, now)
+            }
+            Some(_) => Ok(()),
+            None if self.filled == MAX_LINE => {
+                let why = format!("a line has less than {MAX_LINE} octets");
+                self.answer(Answer::last(refusal(&why)), now)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Sends an answer, as far as the client takes it at once.
+    pub(super) fn answer(&mut self, answer: Answer, now: Monotonic) -> Result<(), Over> {
+        self.output = answer.line.into_bytes();
+        self.sent = 0;
+        self.is_last = answer.is_last;
+        self.deadline = now + SEND_TIMEOUT;
+        self.send(now)
+    }
+
+    fn send(&mut self, now: Monotonic) -> Result<(), Over> {
+        while self.is_sending() {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match send(&self.stream, &self.output[self.sent..], flags) {
+                Ok(sent) => self.sent += sent,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(_) => return Err(Over),
+            }
+        }
+        if self.is_last {
+            return Err(Over);
+        }
+        self.output = Vec::new();
+        self.sent = 0;
+        self.deadline = now + IDLE_TIMEOUT;
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<(), Over> {
+        match recv(
+            &self.stream,
+            &mut self.input[self.filled..],
+            RecvFlags::DONTWAIT,
+        ) {
+            Ok((_, 0)) => Err(Over),
+            Ok((_, received)) => {
+                self.filled += received;
+                Ok(())
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+            Err(_) => Err(Over),
+        }
+    }
+
+    fn is_sending(&self) -> bool {
+        self.sent < self.output.len()
+    }
+
+    /// Where the first line of the input ends.
+    fn line_end(&self) -> Option<usize> {
+        self.input[..self.filled]
+            .iter()
+            .position(|&octet| octet == b'\n')
+    }
+}
+
+/// Octets of a line, with its end.
+const MAX_LINE: usize = 64;
+/// How long a client may ask for nothing.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a client may take for an answer.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a client is not looked at after an answer, so that none keeps the thread busy.
+const REST: Duration = Duration::from_millis(20);
