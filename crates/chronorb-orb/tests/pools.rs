@@ -213,8 +213,7 @@ impl Play {
         }
         self.bench.barrier(self.classes[&number]);
         assert!(!self.bench.floor.has_begun(number), "{number} waits");
-        let asked = self.asked.get_mut(&number).expect("it was asked");
-        assert!(!asked.is_answered(), "{number} waits");
+        assert!(!self.asked[&number].is_answered(), "{number} waits");
     }
 
     fn is_refused(&mut self, number: u32) {
