@@ -206,7 +206,7 @@ impl Play {
         self.running.push(Running { number, on, tid });
     }
 
-    fn waits(&mut self, number: u32) {
+    fn waits(&self, number: u32) {
         if self.model.case.buffering.room().is_none() {
             // It is not read; that it does not run shows by all that does.
             return;
