@@ -206,15 +206,14 @@ impl Play {
         self.running.push(Running { number, on, tid });
     }
 
-    fn waits(&mut self, number: u32) {
+    fn waits(&self, number: u32) {
         if self.model.case.buffering.room().is_none() {
             // It is not read; that it does not run shows by all that does.
             return;
         }
         self.bench.barrier(self.classes[&number]);
         assert!(!self.bench.floor.has_begun(number), "{number} waits");
-        let asked = self.asked.get_mut(&number).expect("it was asked");
-        assert!(!asked.is_answered(), "{number} waits");
+        assert!(!self.asked[&number].is_answered(), "{number} waits");
     }
 
     fn is_refused(&mut self, number: u32) {

@@ -515,7 +515,7 @@ fn a_large_request_is_served_where_a_thread_is_free_and_never_waits_beyond_the_b
 }
 
 fn hold_small(bench: &mut Bench, number: u32) -> Asked {
-    let mut asked = bench.hold_with(0, number, 100);
+    let asked = bench.hold_with(0, number, 100);
     bench.barrier(0);
     assert!(!asked.is_answered(), "{number} waits");
     asked

@@ -148,7 +148,7 @@ impl Bench {
 
     /// The same, and waits until the server, which has no thread for it, has read it.
     pub(crate) fn hold_buffered(&mut self, class: usize, number: u32) -> Asked {
-        let mut asked = self.hold(class, number);
+        let asked = self.hold(class, number);
         self.barrier(class);
         assert!(!self.floor.has_begun(number), "{number} waits");
         assert!(!asked.is_answered(), "{number} waits");

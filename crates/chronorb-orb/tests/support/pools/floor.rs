@@ -196,6 +196,7 @@ impl Skeleton for Held {
                 assert!(operation == b"hold", "the servant was asked to panic");
                 reply.normal()?.write_u32(number).map_err(reply_error)
             }
+            b"pass" => reply.normal().map(drop),
             b"note" => {
                 self.0.change(|state| state.notes += 1);
                 Ok(())

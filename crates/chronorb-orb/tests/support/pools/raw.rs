@@ -24,7 +24,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Whether there is an answer yet.
-    pub(crate) fn is_answered(&mut self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         let stream = &self.raw.stream;
         stream.set_nonblocking(true).expect("it is TCP");
         let peeked = stream.peek(&mut [0]);
