@@ -10,13 +10,13 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, ThreadpoolStrategy};
+use chronorb::{OrbConfig, ThreadpoolStrategy, parse_endpoints};
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let leader_followers = Server::new(ThreadpoolStrategy::LeaderFollowers)?;
     let half_sync = Server::new(ThreadpoolStrategy::HalfSyncHalfAsync)?;
-    let client = Orb::with_config(config())?;
+    let client = Orb::with_config(OrbConfig::default())?;
     let mut raw = raw_socket()?;
     let first = leader_followers.quoter(&client)?;
     let second = half_sync.quoter(&client)?;
@@ -58,7 +58,8 @@ struct Server {
 
 impl Server {
     fn new(strategy: ThreadpoolStrategy) -> Result<Self, Box<dyn Error>> {
-        let mut config = config();
+        let mut config = OrbConfig::default();
+        config.listen_endpoints = parse_endpoints("iiop://127.0.0.1:0")?;
         config.threadpool_strategy = strategy;
         let orb = Orb::with_config(config)?;
         let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
@@ -84,10 +85,6 @@ impl Server {
         let object = client.string_to_object(&self.reference)?;
         Ok(Quoter::narrow(&object)?.ok_or("the object is no Quoter")?)
     }
-}
-
-fn config() -> OrbConfig {
-    OrbConfig::default()
 }
 
 /// A thread that sends back what it gets, and a connection to it.
