@@ -172,23 +172,13 @@ fn objects_with_priorities_of_their_own() -> Outcome {
     let (low, high) = priorities()?;
     let model = Policy::PriorityModel(PriorityModel::ServerDeclared, low);
     let pool = Policy::Threadpool(lanes(&orb, low, high)?);
-    let poa = root.create_poa(
-        "by id",
-        Some(root.manager()),
-        &[model.clone(), pool.clone()],
-    )?;
+    let poa = root.create_poa("plant", Some(root.manager()), &[model, pool])?;
     let servant = QuoterSkeleton::new(Book::acme());
     let id = poa.activate_object_with_priority(servant, high)?;
-    let own = poa.id_to_reference(&id)?;
-    assert_eq!(
-        own.priority_model(),
-        Some((PriorityModel::ServerDeclared, high))
-    );
-
-    let named = Policy::IdAssignment(IdAssignment::User);
-    let poa = root.create_poa("by name", Some(root.manager()), &[model, pool, named])?;
-    let valve = poa.create_reference_with_id_and_priority(&"valve".into(), VALVE, high)?;
-    assert_eq!(valve.type_id(), VALVE);
+    let valve = poa.create_reference_with_priority(VALVE, high)?;
+    let own = Some((PriorityModel::ServerDeclared, high));
+    assert_eq!(poa.id_to_reference(&id)?.priority_model(), own);
+    assert_eq!(valve.priority_model(), own);
     Ok(orb.shutdown(true)?)
 }
 
