@@ -86,6 +86,10 @@ fn with_the_right_lanes_have_their_native_priorities() {
         out.lines().any(|l| l.contains("1:1.0") && l.contains("72")),
         "{out}"
     );
+    for lane in ["1:0", "1:1"] {
+        let calls = format!("lane {lane}: 1 connection(s), 1 request(s)");
+        assert!(out.contains(&calls), "each priority has its own: {out}");
+    }
 }
 
 #[test]

@@ -66,8 +66,8 @@ impl PolicyManager {
     /// [its default properties](super::TcpProtocolProperties).
     ///
     /// # Errors
-    /// `BAD_INV_ORDER` where the first thread pool has opened its endpoints, or a POA has asked
-    /// for server protocols; `INV_POLICY` where this ORB has none of the protocols.
+    /// `BAD_INV_ORDER` where the first thread pool has opened its endpoints, a POA has asked
+    /// for server protocols, or they were set; `INV_POLICY` where this ORB has none of the protocols.
     pub fn set_server_protocol(&self, protocols: Protocols) -> Result<(), SystemException> {
         if protocols.usable().is_none() {
             return Err(SystemException::no(SystemExceptionKind::InvPolicy, 0));
