@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
 use chronorb_giop::{MessageHeader, MessageType};
-use chronorb_rt::{Key, Released, set_current};
+use chronorb_rt::{Key, Released, Risen, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
@@ -67,6 +67,10 @@ pub(super) struct Worker {
     watch: Arc<ThreadWatch>,
     /// The lane of the pool whose seat it has.
     seat: Option<usize>,
+    /// Its place in the crew of its lane.
+    member: Option<usize>,
+    /// Who called it has given it the priority of another lane.
+    raised: bool,
 }
 
 impl Worker {
@@ -86,6 +90,8 @@ impl Worker {
             arena,
             watch,
             seat: None,
+            member: None,
+            raised: false,
         }
     }
 
@@ -107,6 +113,8 @@ impl Worker {
             arena,
             watch: Arc::new(ThreadWatch::new(String::new())),
             seat: None,
+            member: None,
+            raised: false,
         }
     }
 
@@ -191,17 +199,10 @@ impl Worker {
     ) -> Result<(), End> {
         if !staff.buffers() && self.seat.is_none() {
             // Without a seat nothing is read: the transport holds the client back.
-            self.seat = self.find_seat(staff).or_else(|| {
-                self.watch.set(Activity::Blocked);
-                let find = || {
-                    lane.upkeep(self.core.config.input_timeout);
-                    self.find_seat(staff)
-                };
-                // What is assigned to its lane comes first: perhaps all others wait like this.
-                let is_over = || lane.is_stopping() || staff.expects_readers_of(lane.index());
-                staff.await_seat(find, is_over, UPKEEP_PAUSE)
-            });
-            if self.seat.is_none() {
+            self.seat = self.find_seat(staff);
+            let waited = self.seat.is_none();
+            // What is assigned to it while it waits comes first: perhaps all others wait like this.
+            if waited && (self.await_seat(lane, staff) || self.seat.is_none()) {
                 lane.put_back(key, event);
                 return Ok(());
             }
@@ -286,18 +287,55 @@ impl Worker {
         if crew.try_begin() {
             return Some(own);
         }
-        if crew.grow() {
-            let part = match staff.readers_serve() {
-                true => Part::LeaderAndFollower,
-                false => Part::Server,
-            };
-            if !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok()
-            {
-                return Some(own);
-            }
-            crew.shrink();
+        let part = match staff.readers_serve() {
+            true => Part::LeaderAndFollower,
+            false => Part::Server,
+        };
+        let start =
+            || !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok();
+        if crew.grow(start) {
+            return Some(own);
         }
         staff.borrow_seat(own)
+    }
+
+    /// Waits for a seat, and rests meanwhile. Returns whether it was called.
+    #[cold]
+    fn await_seat(&mut self, lane: &Lane, staff: &Staff) -> bool {
+        self.watch.set(Activity::Blocked);
+        let crew = staff.crew(lane.index());
+        let member = self.member;
+        if member.is_none_or(|member| crew.rest(member)) {
+            let find = || {
+                lane.upkeep(self.core.config.input_timeout);
+                self.find_seat(staff)
+            };
+            let is_called = || member.is_some_and(|member| crew.is_called(member));
+            let is_over = || lane.is_stopping() || is_called();
+            self.seat = staff.await_seat(find, is_over, UPKEEP_PAUSE);
+        }
+        self.rise(staff)
+    }
+
+    /// Makes it a member of its lane's crew.
+    pub(super) fn become_member(&mut self, member: usize) {
+        self.member = Some(member);
+    }
+
+    /// It does not rest any more. Returns whether it was called.
+    pub(super) fn rise(&mut self, staff: &Staff) -> bool {
+        let crew = staff.crew(self.lane.index());
+        let risen = self.member.map(|member| crew.rise(member));
+        self.raised |= risen == Some(Risen::Raised);
+        matches!(risen, Some(Risen::Called | Risen::Raised))
+    }
+
+    /// Takes its own priority again, where it was raised for another lane.
+    pub(super) fn be_lowered(&mut self) {
+        if std::mem::take(&mut self.raised) {
+            // The thread was made with it, so that it is permitted.
+            let _ = set_current(self.lane.setup().scheduling);
+        }
     }
 
     /// The message in the frame, for another thread to serve; `frame` takes its place.
@@ -317,7 +355,14 @@ impl Worker {
     pub(super) fn serve_handed(&mut self, handed: Handed, seat: usize) {
         self.seat = Some(seat);
         let visits = !Arc::ptr_eq(handed.lane(), &self.lane);
-        let home = visits.then(|| self.visit(handed.lane().clone()));
+        let home = match visits {
+            true => Some(self.visit(handed.lane().clone())),
+            false => {
+                // Somebody else has taken what it was raised for.
+                self.be_lowered();
+                None
+            }
+        };
         let frame = handed.serve_by(self);
         if let Some(staff) = self.lane.staff() {
             staff.give_frame_back(frame);
