@@ -16,6 +16,7 @@ use super::staff::Staff;
 use super::watch::{Activity, ThreadWatch};
 use super::worker::Worker;
 use crate::core::Core;
+use crate::rtcorba::set_request_priority;
 
 thread_local! {
     /// The ORB, pool and lane that this thread serves; none for a thread of the application.
@@ -120,9 +121,10 @@ pub(super) fn lane_of_thread(core: &Core) -> Option<LaneId> {
     (orb == core.number).then_some(lane)
 }
 
-/// Says which lane the calling thread serves from now on.
+/// Says which lane the calling thread serves from now on, and at which priority while it is in no upcall.
 pub(super) fn set_lane_of_thread(core: &Core, lane: &Lane) {
     SERVES.set(Some((core.number, lane.setup().id)));
+    set_request_priority(lane.priority());
 }
 
 fn run(mut worker: Worker, part: Part) {

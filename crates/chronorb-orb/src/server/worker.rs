@@ -248,9 +248,15 @@ impl Worker {
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let rank = dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
-            .filter(|_| !lane.setup().laned)
-            .or_else(|| lane.priority());
+        let rank = match lane.setup().laned {
+            true => None,
+            false => {
+                // Who only reads has nobody else to empty it.
+                self.arena.reset();
+                dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
+            }
+        };
+        let rank = rank.or_else(|| lane.priority());
         // What waits takes no more room than it needs.
         let mut copy = Frame::new(self.request.len(), usize::MAX);
         copy.extend_from_slice(self.request.as_slice())
@@ -447,6 +453,7 @@ impl Worker {
             };
             if header.kind == MessageType::Request && connection.is_text_unknown() {
                 // Before the next request can be read by another thread.
+                self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
             let at_work = connection.begin_work();
