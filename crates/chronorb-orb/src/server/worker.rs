@@ -428,8 +428,12 @@ impl Worker {
                 &mut self.request,
                 self.core.config.max_message_size,
             )?;
+            let limit = self.core.config.input_timeout;
             let Intake::Message { header, more } = intake else {
                 input.settle(parts > 0)?;
+                if input.is_late(limit) {
+                    return Err(End::Gone);
+                }
                 match input.release() {
                     Released::Done => return Ok(None),
                     Released::Again(again) => {
@@ -447,6 +451,9 @@ impl Worker {
                 }
                 // Others have a right to this thread too.
                 input.settle(true)?;
+                if input.is_late(limit) {
+                    return Err(End::Gone);
+                }
                 drop(input);
                 lane.rearm(connection, key);
                 return Ok(None);
