@@ -135,11 +135,7 @@ impl Poa {
     /// with, else what its reference says. A key is as old as its reference, and anybody can make
     /// one: a priority that no lane has any more is as good as none.
     #[inline]
-    fn own_priority(
-        &self,
-        active: Option<&Active>,
-        of_key: Option<Priority>,
-    ) -> Option<Priority> {
+    fn own_priority(&self, active: Option<&Active>, of_key: Option<Priority>) -> Option<Priority> {
         let of_active = active.and_then(|active| active.priority);
         of_active.or_else(|| of_key.filter(|priority| self.has_lane_of(*priority)))
     }
