@@ -16,7 +16,7 @@ use chronorb_rt::epoch;
 use crate::call::{Call, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
-use crate::poa::{Found, ObjectKey, Poa, PoaRef, PriorityModel, Refusal, ThreadModel};
+use crate::poa::{Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
 /// A request, as far as it does not matter where it comes from.
@@ -106,17 +106,8 @@ impl Upcall<'_> {
         };
         let active = poa.find(key.hint, key.id);
         drop(reading);
-        let mut own = None;
-        let priority = match poa.priority_model() {
-            Some((PriorityModel::ClientPropagated, default)) => {
-                Some(self.propagated.unwrap_or(default))
-            }
-            Some((PriorityModel::ServerDeclared, default)) => {
-                own = poa.own_priority(active.as_deref(), key.priority);
-                own.or(Some(default))
-            }
-            None => None,
-        };
+        let (priority, own) =
+            poa.priority_of_request(active.as_deref(), key.priority, self.propagated);
         if !self.may_serve(&poa, priority) {
             return Err(Unserved::ByAnotherThread(priority));
         }
@@ -186,15 +177,8 @@ pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) 
         // Whoever makes it says; until then nothing is known that a connection would be for.
         return true;
     };
-    let served_at = match poa.priority_model() {
-        Some((PriorityModel::ClientPropagated, default)) => Some(priority.unwrap_or(default)),
-        Some((PriorityModel::ServerDeclared, default)) => {
-            let active = poa.find(key.hint, key.id);
-            let own = poa.own_priority(active.as_deref(), key.priority);
-            own.or(Some(default))
-        }
-        None => None,
-    };
+    let active = poa.find(key.hint, key.id);
+    let (served_at, _) = poa.priority_of_request(active.as_deref(), key.priority, priority);
     poa.thread_model() == ThreadModel::MainThread || is_lane_of(core, &poa, served_at)
 }
 

@@ -13,7 +13,8 @@ use chronorb_giop::{
     ServiceContext, Target, Version, encode_request, finish_message, start_message,
 };
 use proptest::prelude::*;
-use support::{Served, add, orb_with, served, served_by};
+use support::adapters::until;
+use support::{Served, add, nothing, orb_with, served, served_by};
 
 /// A connection by hand.
 fn connect(s: &Served) -> TcpStream {
@@ -248,6 +249,29 @@ fn an_unfinished_message_is_given_up_on_a_busy_lane_too() {
         }
         assert!(!patience.has_passed(), "the lane never looked");
     }
+}
+
+#[test]
+fn a_message_whose_rest_waits_for_a_busy_lane_is_not_late() {
+    let time_out = Duration::from_secs(2);
+    let s = served_by(orb_with(|config| {
+        config.input_timeout = time_out;
+        config.threads = 1;
+    }));
+    let mut peer = connect(&s);
+    let message = request(&s, Version::V1_2);
+    peer.write_all(&message[..20]).expect("it is there");
+    assert_eq!(add(&s.object, 1, 1), Ok(2), "the beginning was read before");
+    std::thread::scope(|scope| {
+        scope.spawn(|| nothing(&s.object, "wait"));
+        s.probe.gate.reach(1);
+        peer.write_all(&message[20..]).expect("it is there");
+        let late = chronorb_rt::Deadline::after(time_out + Duration::from_millis(100));
+        until("time stands still", || late.has_passed());
+        s.probe.gate.set(2);
+    });
+    let (header, _) = receive(&mut peer).expect("an answer");
+    assert_eq!(header.kind, MessageType::Reply);
 }
 
 #[test]

@@ -5,7 +5,8 @@ mod support;
 use std::sync::Arc;
 
 use chronorb_giop::LocateStatus;
-use chronorb_orb::poa::{AdapterActivator, FindPoaError, ObjectId, Poa};
+use chronorb_orb::poa::{AdapterActivator, FindPoaError, ObjectId, Poa, Policy, PriorityModel};
+use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
 use chronorb_orb::{Object, SystemException, SystemExceptionKind as Kind};
 use support::Latch;
 use support::adapters::{
@@ -262,4 +263,49 @@ fn an_adapter_that_is_being_destroyed_is_not_made_meanwhile() {
     poa.destroy(true, true).expect("no servant calls");
     assert_eq!(ask(&object), told("one"), "by its successor");
     assert_eq!(log.take(), ["one in RootPOA"]);
+}
+
+#[test]
+fn what_an_activator_calls_has_the_priority_of_its_lane() {
+    let s = site();
+    let mid = Priority::new(16_000).expect("it is not negative");
+    let lanes = vec![Lane::new(mid, 1)];
+    let pool = s
+        .server
+        .rt()
+        .create_threadpool_with_lanes(&ThreadpoolLanes {
+            lanes,
+            ..ThreadpoolLanes::default()
+        });
+    let pool = Policy::Threadpool(pool.expect("it opens"));
+    let model = Policy::PriorityModel(PriorityModel::ServerDeclared, mid);
+    let parent = s.poa("parent", &[pool.clone(), model.clone(), PERSISTENT, USER]);
+    let make = move |parent: &Poa, name: &str| {
+        let policies = [pool.clone(), model.clone(), PERSISTENT, USER];
+        let child = parent.create_poa(name, Some(parent.manager()), &policies);
+        let child = child.expect("it is not there");
+        let activated = child.activate_object_with_id("x", named(name));
+        activated.expect("it is free");
+        Ok(true)
+    };
+    make(&parent, "child").expect("it does not fail");
+    let child = parent.find_poa("child", false).expect("it is there");
+    let object = child.id_to_reference(&ObjectId::from("x"));
+    let object = s.remote(&object.expect("it is active"));
+    child.destroy(true, true).expect("no servant calls");
+    let current = s.server.rt_current();
+    let seen = Arc::new(Log::default());
+    let log = seen.clone();
+    parent.set_activator(Some(Arc::new(Adapters {
+        make: Box::new(move |parent, name| {
+            log.note(format!("{:?}", current.priority()));
+            make(parent, name)
+        }),
+        log: Arc::default(),
+    })));
+    assert_eq!(ask(&object), told("child"));
+    assert_eq!(
+        seen.take(),
+        [format!("{:?}", Ok::<_, SystemException>(mid))]
+    );
 }

@@ -1,8 +1,8 @@
 //! The threads of a lane: how many may begin to serve, what waits for them, and who is idle.
 
-use core::cmp::Ordering as Order;
+use core::cmp::Reverse;
 use core::fmt;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -74,6 +74,7 @@ impl<T> Crew<T> {
             desk: Mutex::new(Desk {
                 assigned: VecDeque::with_capacity(members as usize),
                 backlog: Backlog::new(bounds),
+                starting: 0,
                 closed: false,
             }),
             assigned: AtomicU32::new(0),
@@ -153,34 +154,43 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Adds a seat, which the caller has then, unless there are as many as there may be. A thread more is to be
-    /// started; where that fails, [`shrink`](Self::shrink) takes the seat away again.
+    /// Adds a seat, which the caller has then, unless there are as many as there may be. Its thread is still to be
+    /// started, which is to be [settled](Self::settle).
     pub fn grow(&self) -> bool {
-        let grown = self
-            .size
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |size| {
-                (size < self.greatest).then(|| size + 1)
-            });
-        grown.is_ok()
+        if self.size.load(Ordering::Relaxed) >= self.greatest {
+            return false;
+        }
+        let mut desk = self.desk.lock();
+        if self.size.load(Ordering::Relaxed) >= self.greatest {
+            return false;
+        }
+        self.size.fetch_add(1, Ordering::SeqCst);
+        desk.starting += 1;
+        true
     }
 
-    /// Takes away the seat that the caller has.
-    pub fn shrink(&self) {
-        self.size.fetch_sub(1, Ordering::SeqCst);
+    /// Says whether the thread for a new seat was started. Where it was not, the seat is taken away again.
+    pub fn settle(&self, started: bool) {
+        let mut desk = self.desk.lock();
+        desk.starting -= 1;
+        if !started {
+            self.size.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 
     /// Takes away a free seat, if there are more than the least: the thread that asks may leave.
     pub fn retire(&self) -> bool {
-        let above = |size: u32| (size > self.least).then(|| size - 1);
-        let (order, otherwise) = (Ordering::SeqCst, Ordering::SeqCst);
-        if self.size.fetch_update(order, otherwise, above).is_err() {
+        if !self.has_grown() {
             return false;
         }
-        if self.try_begin() {
-            return true;
+        // Nobody grows meanwhile. Threads that have not started yet may never do so: none leaves for them.
+        let desk = self.desk.lock();
+        let size = self.size.load(Ordering::Relaxed);
+        let may = size - desk.starting > self.least && self.try_begin();
+        if may {
+            self.size.fetch_sub(1, Ordering::SeqCst);
         }
-        self.size.fetch_add(1, Ordering::SeqCst);
-        false
+        may
     }
 
     /// Whether there are more seats than the least.
@@ -211,20 +221,21 @@ impl<T> Crew<T> {
         self.seats.fetch_sub(out, Ordering::SeqCst);
         let assigned = desk.assigned.len() as u32;
         self.assigned.fetch_sub(assigned, Ordering::SeqCst);
-        things.extend(desk.assigned.drain(..));
+        things.extend(desk.assigned.drain(..).map(|(_, thing)| thing));
         things
     }
 
     /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be [called](Self::call).
+    /// Ranks are as for [`offer`](Self::offer).
     ///
     /// # Errors
     /// The thing, where the crew is closed.
-    pub fn assign(&self, thing: T) -> Result<(), T> {
+    pub fn assign(&self, rank: i32, thing: T) -> Result<(), T> {
         let mut desk = self.desk.lock();
         if desk.closed {
             return Err(thing);
         }
-        desk.assigned.push_back(thing);
+        desk.assigned.push_back((rank, thing));
         self.assigned.fetch_add(1, Ordering::Release);
         drop(desk);
         fence(Ordering::SeqCst);
@@ -237,14 +248,17 @@ impl<T> Crew<T> {
         self.assigned.load(Ordering::SeqCst) > 0
     }
 
-    /// A thing that is assigned; the seat comes with it.
+    /// The most urgent thing that is assigned; the seat comes with it. So the member that was raised for it has it,
+    /// even if somebody else is to have another one.
     #[inline]
     pub fn take_assigned(&self) -> Option<T> {
         if self.assigned.load(Ordering::SeqCst) == 0 {
             return None;
         }
         let mut desk = self.desk.lock();
-        let thing = desk.assigned.pop_front()?;
+        let ranks = desk.assigned.iter().map(|(rank, _)| *rank).enumerate();
+        let (first, _) = ranks.min_by_key(|(_, rank)| Reverse(*rank))?;
+        let (_, thing) = desk.assigned.remove(first)?;
         self.assigned.fetch_sub(1, Ordering::SeqCst);
         Some(thing)
     }
@@ -267,21 +281,17 @@ impl<T> Crew<T> {
         self.members[member].state.store(VACANT, Ordering::SeqCst);
     }
 
-    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned, and it is at work
-    /// again.
+    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned. It
+    /// [rises](Self::rise) in either case, since it may have been called already.
     #[inline]
     pub fn rest(&self, member: usize) -> bool {
         self.members[member].state.store(IDLE, Ordering::Release);
         // Either this sees what is assigned, or whoever assigns it sees that this rests.
         fence(Ordering::SeqCst);
-        if self.assigned.load(Ordering::SeqCst) == 0 {
-            return true;
-        }
-        self.rise(member);
-        false
+        self.assigned.load(Ordering::SeqCst) == 0
     }
 
-    /// The member does not rest any more.
+    /// The member does not rest any more. Says whether it was called meanwhile.
     #[inline]
     pub fn rise(&self, member: usize) -> Risen {
         let state = &self.members[member].state;
@@ -300,6 +310,12 @@ impl<T> Crew<T> {
                 Err(_) => crate::sync::yield_now(),
             }
         }
+    }
+
+    /// Whether somebody has chosen the resting member.
+    #[inline]
+    pub fn is_called(&self, member: usize) -> bool {
+        self.members[member].state.load(Ordering::SeqCst) != IDLE
     }
 
     /// Chooses a resting member: none other can, and it does not go on before the returned call is
@@ -398,31 +414,31 @@ const RAISED: u32 = 5;
 
 /// What waits for members, behind a lock.
 struct Desk<T> {
-    assigned: VecDeque<T>,
+    /// With their ranks, in order; never more than there are seats.
+    assigned: VecDeque<(i32, T)>,
     backlog: Backlog<T>,
+    /// Seats whose threads are being started.
+    starting: u32,
     closed: bool,
 }
 
 /// Things without a seat.
 struct Backlog<T> {
-    things: BinaryHeap<Waiting<T>>,
+    /// With their sizes, the least urgent and youngest first.
+    things: BTreeMap<Place, (usize, T)>,
     octets: usize,
     bounds: Bounds,
     /// The number of the next thing.
     next: u64,
 }
 
-struct Waiting<T> {
-    rank: i32,
-    number: u64,
-    octets: usize,
-    thing: T,
-}
+/// Rank and number: of those of a rank the youngest is the least.
+type Place = (i32, Reverse<u64>);
 
 impl<T> Backlog<T> {
     fn new(bounds: Bounds) -> Self {
         Self {
-            things: BinaryHeap::new(),
+            things: BTreeMap::new(),
             octets: 0,
             bounds,
             next: 0,
@@ -433,23 +449,19 @@ impl<T> Backlog<T> {
         let number = self.next;
         self.next += 1;
         self.octets += octets;
-        self.things.push(Waiting {
-            rank,
-            number,
-            octets,
-            thing,
-        });
+        self.things.insert((rank, Reverse(number)), (octets, thing));
     }
 
     fn pop(&mut self) -> Option<T> {
-        let first = self.things.pop()?;
-        self.octets -= first.octets;
-        Some(first.thing)
+        let (_, (octets, thing)) = self.things.pop_last()?;
+        self.octets -= octets;
+        Some(thing)
     }
 
     fn clear(&mut self) -> Vec<T> {
         self.octets = 0;
-        self.things.drain().map(|waiting| waiting.thing).collect()
+        let things = core::mem::take(&mut self.things);
+        things.into_values().map(|(_, thing)| thing).collect()
     }
 
     /// Makes room for one more thing, by taking out what is less urgent, the least urgent and youngest first.
@@ -459,50 +471,19 @@ impl<T> Backlog<T> {
             things < self.bounds.things as usize
                 && present.saturating_add(octets) <= self.bounds.octets
         };
-        if fits(self.things.len(), self.octets) {
-            return Some(Vec::new());
-        }
-        let mut present: Vec<_> = core::mem::take(&mut self.things).into_sorted_vec();
-        // The least urgent come first.
-        let (mut things, mut left) = (present.len(), self.octets);
-        let mut out = 0;
-        while !fits(things, left) && present.get(out).is_some_and(|least| least.rank < rank) {
+        let (mut things, mut left) = (self.things.len(), self.octets);
+        let mut less_urgent = self.things.range(..(rank, Reverse(u64::MAX)));
+        while !fits(things, left) {
+            let (_, (octets, _)) = less_urgent.next()?;
             things -= 1;
-            left -= present[out].octets;
-            out += 1;
+            left -= octets;
         }
-        let enough = fits(things, left);
-        let evicted = present.drain(..if enough { out } else { 0 });
-        let evicted = evicted.map(|waiting| waiting.thing).collect();
-        self.things = present.into();
-        if !enough {
-            return None;
-        }
+        let out = (things..self.things.len()).map_while(|_| self.things.pop_first());
+        let out = out.map(|(_, (_, thing))| thing).collect();
         self.octets = left;
-        Some(evicted)
+        Some(out)
     }
 }
-
-impl<T> Ord for Waiting<T> {
-    fn cmp(&self, other: &Self) -> Order {
-        let urgent = self.rank.cmp(&other.rank);
-        urgent.then_with(|| other.number.cmp(&self.number))
-    }
-}
-
-impl<T> PartialOrd for Waiting<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Waiting<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Order::Equal
-    }
-}
-
-impl<T> Eq for Waiting<T> {}
 
 impl<T> Crew<T> {
     fn exchange(&self, present: u64, new: u64) -> Result<(), u64> {
@@ -599,10 +580,31 @@ mod tests {
         let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
         assert!(!crew.retire());
         assert!(crew.grow() && !crew.grow());
+        crew.settle(true);
         assert!(crew.has_grown());
         assert_eq!(crew.finish(), None, "the new seat was the caller's");
         assert!(crew.retire());
         assert_eq!(crew.counts(), (1, 1, 0));
+    }
+
+    #[test]
+    fn nobody_leaves_for_a_thread_that_does_not_start() {
+        let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
+        assert!(crew.grow());
+        assert!(!crew.retire());
+        crew.settle(false);
+        assert_eq!(crew.counts(), (1, 1, 0));
+    }
+
+    #[test]
+    fn the_most_urgent_assignment_is_taken_first_and_equals_in_order() {
+        let crew = Crew::new(4, 4, 4, ROOM);
+        for (rank, thing) in [(1, 'a'), (2, 'b'), (2, 'c'), (0, 'd')] {
+            assert!(crew.try_begin());
+            crew.assign(rank, thing).expect("it is open");
+        }
+        let taken: String = core::iter::from_fn(|| crew.take_assigned()).collect();
+        assert_eq!(taken, "bcad");
     }
 
     #[test]
@@ -626,8 +628,9 @@ mod tests {
         let crew = Crew::new(1, 1, 1, ROOM);
         let me = crew.enlist(7).expect("there is room");
         assert!(crew.try_begin());
-        crew.assign('a').expect("it is open");
+        crew.assign(0, 'a').expect("it is open");
         assert!(!crew.rest(me));
+        assert_eq!(crew.rise(me), Risen::ByItself);
         assert_eq!(crew.take_assigned(), Some('a'));
         assert!(crew.rest(me));
     }

@@ -495,7 +495,7 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
         let reader = {
             let crew = Arc::clone(&crew);
             thread::spawn(move || {
-                crew.assign(7).unwrap();
+                crew.assign(0, 7).unwrap();
                 crew.call().map(|call| call.make(false)).is_some()
             })
         };
@@ -506,8 +506,13 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
             assert_eq!(crew.rise(me), Risen::Called);
             crew.take_assigned()
         } else {
+            let called = crew.rise(me) != Risen::ByItself;
             let served = crew.take_assigned();
-            reader.join().unwrap();
+            assert_eq!(
+                called,
+                reader.join().unwrap(),
+                "it was called, and does not know"
+            );
             served
         };
         assert_eq!(served, Some(7));
@@ -617,7 +622,9 @@ fn a_thread_too_many_leaves_only_with_a_free_seat() {
                 octets: 0,
             },
         ));
-        assert!(crew.grow() && crew.finish().is_none());
+        assert!(crew.grow());
+        crew.settle(true);
+        assert!(crew.finish().is_none());
         let idle = [(); 2].map(|()| {
             let crew = Arc::clone(&crew);
             thread::spawn(move || crew.retire())
@@ -630,5 +637,27 @@ fn a_thread_too_many_leaves_only_with_a_free_seat() {
         let (seats, free, _) = crew.counts();
         assert_eq!(seats, 2 - left);
         assert_eq!(free, seats - u32::from(begun));
+    });
+}
+
+#[test]
+fn a_crew_never_has_more_seats_than_it_may() {
+    loom::model(|| {
+        let room = Bounds {
+            things: 0,
+            octets: 0,
+        };
+        let crew: Arc<Crew<()>> = Arc::new(Crew::new(1, 2, 2, room));
+        assert!(crew.try_begin() && crew.grow(), "both are at work");
+        crew.settle(true);
+        let idle = {
+            let crew = Arc::clone(&crew);
+            thread::spawn(move || crew.retire())
+        };
+        let grown = crew.grow();
+        let left = idle.join().unwrap();
+        let (seats, free, _) = crew.counts();
+        assert!(!left && !grown, "all are at work, and there is no room");
+        assert_eq!((seats, free), (2, 0));
     });
 }

@@ -110,15 +110,32 @@ impl Poa {
         self.activate_as(id.into(), servant.into_servant(), Some(priority))
     }
 
+    /// The priority that a request is served at by the POA's model, if it has one, and the one that
+    /// the object has for itself. `propagated` is what came with the request.
+    #[inline]
+    pub(crate) fn priority_of_request(
+        &self,
+        active: Option<&Active>,
+        of_key: Option<Priority>,
+        propagated: Option<Priority>,
+    ) -> (Option<Priority>, Option<Priority>) {
+        match self.priority_model() {
+            Some((PriorityModel::ClientPropagated, default)) => {
+                (Some(propagated.unwrap_or(default)), None)
+            }
+            Some((PriorityModel::ServerDeclared, default)) => {
+                let own = self.own_priority(active, of_key);
+                (own.or(Some(default)), own)
+            }
+            None => (None, None),
+        }
+    }
+
     /// The priority of an object that the server declares for it alone: what it was activated
     /// with, else what its reference says. A key is as old as its reference, and anybody can make
     /// one: a priority that no lane has any more is as good as none.
     #[inline]
-    pub(crate) fn own_priority(
-        &self,
-        active: Option<&Active>,
-        of_key: Option<Priority>,
-    ) -> Option<Priority> {
+    fn own_priority(&self, active: Option<&Active>, of_key: Option<Priority>) -> Option<Priority> {
         let of_active = active.and_then(|active| active.priority);
         of_active.or_else(|| of_key.filter(|priority| self.has_lane_of(*priority)))
     }

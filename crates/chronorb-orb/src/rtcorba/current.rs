@@ -67,6 +67,11 @@ pub(crate) fn request_priority() -> Option<Priority> {
     PRIORITY.get()
 }
 
+/// What calls of this thread have from now on, where it is in no upcall; the native priority is the caller's matter.
+pub(crate) fn set_request_priority(priority: Option<Priority>) {
+    PRIORITY.set(priority);
+}
+
 /// The priority of a thread while it serves no request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnPriority {

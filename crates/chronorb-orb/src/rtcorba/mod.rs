@@ -39,7 +39,7 @@ mod transform;
 pub use chronorb_rt::Policy as SchedulingPolicy;
 
 pub use current::RtCurrent;
-pub(crate) use current::{OwnPriority, PriorityGuard, request_priority};
+pub(crate) use current::{OwnPriority, PriorityGuard, request_priority, set_request_priority};
 pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{

@@ -206,14 +206,13 @@ impl ServerConnection {
         }
     }
 
-    /// Whether the peer began a message, or left a reply, longer ago than `limit`, and nobody is
-    /// reading or sending now.
+    /// Whether the peer left a reply longer ago than `limit`, and nobody is sending now. Where it
+    /// began a message longer ago, the input is to be looked at.
     pub(super) fn timeliness(&self, limit: Duration) -> Timeliness {
         let mut disturbed = false;
         if let Some(input) = self.input.claim() {
-            if input.is_late(limit) {
-                return Timeliness::Late;
-            }
+            // The rest may have come while all threads were busy: who finds none ends it.
+            disturbed |= input.is_late(limit);
             disturbed |= matches!(input.release(), Released::Again(_));
         }
         if let Some(output) = self.output.claim() {

@@ -21,7 +21,7 @@ use super::probe::Stage;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::object::OBJECT_ID;
-use crate::poa::{ObjectKey, PriorityModel};
+use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
 use crate::upcall::{Body, Thread, Unserved, Upcall};
 
@@ -220,12 +220,10 @@ pub(super) fn priority_of(
     let key = ObjectKey::parse(header.target.key()?)?;
     let _reading = epoch::enter();
     let poa = core.poas.find(core.incarnation, &key)?;
-    match poa.priority_model()? {
-        (PriorityModel::ClientPropagated, default) => {
-            Some(propagated_priority(&header).ok()?.unwrap_or(default))
-        }
-        (PriorityModel::ServerDeclared, declared) => Some(declared),
-    }
+    let active = poa.find(key.hint, key.id);
+    let propagated = propagated_priority(&header).ok()?;
+    let (priority, _) = poa.priority_of_request(active.as_deref(), key.priority, propagated);
+    priority
 }
 
 /// Whether a request for the object would find a servant; adapters are activated for it.

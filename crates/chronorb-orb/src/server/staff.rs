@@ -172,11 +172,6 @@ impl Staff {
         seat
     }
 
-    /// Whether something is assigned to a lane that those who read there may have to serve.
-    pub(super) fn expects_readers_of(&self, lane: usize) -> bool {
-        self.readers_serve() && self.crew(lane).has_assigned()
-    }
-
     /// Has a member of a lane serve a request, for which the caller has that lane's seat.
     ///
     /// A thread that is borrowed is raised before it is woken, so that no work of a priority in between delays it.
@@ -185,7 +180,8 @@ impl Staff {
     /// The request, where the pool is ending.
     pub(super) fn assign(&self, to: usize, handed: Handed) -> Result<(), Handed> {
         let from = handed.lane().index();
-        self.crew(to).assign(handed)?;
+        self.crew(to)
+            .assign(rank(handed.lane().priority()), handed)?;
         self.call(to, from);
         Ok(())
     }
@@ -193,8 +189,7 @@ impl Staff {
     /// Wakes a member of a lane, at the priority of another one.
     fn call(&self, to: usize, from: usize) {
         let Some(call) = self.crew(to).call() else {
-            // All are awake, and look before they wait; or wait for a seat.
-            self.tell_vacancy();
+            // All are at work, and look before they rest.
             return;
         };
         let thread = call.thread();
@@ -205,18 +200,24 @@ impl Staff {
         };
         let member = call.make(raised);
         match self.kick {
+            // It rests where it waits for events, or for a seat.
             Some(kick) => {
                 kick.send(thread);
+                self.tell_vacancy();
             }
             None => self.crew(to).wake(member),
         }
     }
 
     /// Buffers a request that has found no seat. What has no room, or has to make room for it, comes back to be refused.
-    pub(super) fn buffer(&self, lane: usize, handed: Handed, rank: Option<Priority>) -> Buffered {
-        let rank = rank.map_or(-1, |priority| i32::from(priority.value()));
+    pub(super) fn buffer(
+        &self,
+        lane: usize,
+        handed: Handed,
+        priority: Option<Priority>,
+    ) -> Buffered {
         let octets = handed.octets();
-        let buffered = match self.crew(lane).offer(rank, octets, handed) {
+        let buffered = match self.crew(lane).offer(rank(priority), octets, handed) {
             Offered::Seat(handed) => Buffered::Seat(handed),
             Offered::Refused(handed) => Buffered::Refused(handed),
             Offered::Waits(evicted) => Buffered::Waits { evicted },
@@ -301,6 +302,11 @@ impl Staff {
             }
         }
     }
+}
+
+/// How urgent requests of a priority are; the least is what has none.
+fn rank(priority: Option<Priority>) -> i32 {
+    priority.map_or(-1, |priority| priority.value().into())
 }
 
 /// What became of a request without a seat.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Monotonic, Risen, ThreadBuilder, set_current, thread_id};
+use chronorb_rt::{Deadline, Monotonic, ThreadBuilder, thread_id};
 
 use super::lane::{Lane, LaneId, Work};
 use super::pool;
@@ -16,6 +16,7 @@ use super::staff::Staff;
 use super::watch::{Activity, ThreadWatch};
 use super::worker::Worker;
 use crate::core::Core;
+use crate::rtcorba::set_request_priority;
 
 thread_local! {
     /// The ORB, pool and lane that this thread serves; none for a thread of the application.
@@ -120,9 +121,10 @@ pub(super) fn lane_of_thread(core: &Core) -> Option<LaneId> {
     (orb == core.number).then_some(lane)
 }
 
-/// Says which lane the calling thread serves from now on.
+/// Says which lane the calling thread serves from now on, and at which priority while it is in no upcall.
 pub(super) fn set_lane_of_thread(core: &Core, lane: &Lane) {
     SERVES.set(Some((core.number, lane.setup().id)));
+    set_request_priority(lane.priority());
 }
 
 fn run(mut worker: Worker, part: Part) {
@@ -185,36 +187,31 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
             None => std::thread::yield_now(),
         }
     };
+    worker.become_member(member);
     if let Some(kick) = staff.kick() {
         kick.block();
     }
     let mut idle_since = Monotonic::now();
     loop {
         let mut work = Work::Nothing;
-        let mut raised = false;
         worker.watch().set(Activity::Waiting);
         if crew.rest(member) {
             let patience = staff.patience(lane.index());
-            work = match part {
-                Part::LeaderAndFollower => lane.next_work(patience, staff.kick().is_some()),
-                _ => {
-                    // Whoever stops the lane wakes those that rest by then.
-                    if !lane.is_stopping() {
-                        let patience = patience.unwrap_or(LOOK_AGAIN);
-                        crew.park(member, Deadline::after(patience));
-                    }
-                    Work::Nothing
+            match part {
+                Part::LeaderAndFollower => {
+                    work = lane.next_work(patience, staff.kick().is_some());
                 }
-            };
-            let risen = crew.rise(member);
-            raised = risen == Risen::Raised;
-            if risen != Risen::ByItself
-                && let Work::Serve { key, event } = work
-            {
-                // What is assigned comes first; somebody else reads on.
-                lane.put_back(key, event);
-                work = Work::Nothing;
+                // Whoever stops the lane wakes those that rest by then.
+                _ if lane.is_stopping() => {}
+                _ => crew.park(member, Deadline::after(patience.unwrap_or(LOOK_AGAIN))),
             }
+        }
+        if worker.rise(staff)
+            && let Work::Serve { key, event } = work
+        {
+            // What is assigned comes first; somebody else reads on.
+            lane.put_back(key, event);
+            work = Work::Nothing;
         }
         let mut idle = true;
         while let Some(handed) = crew.take_assigned() {
@@ -222,10 +219,7 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
             worker.serve_on();
             idle = false;
         }
-        if raised {
-            // The thread was made with it, so that it is permitted.
-            let _ = set_current(lane.setup().scheduling);
-        }
+        worker.be_lowered();
         match work {
             Work::Serve { key, event } => {
                 worker.serve(lane, key, event);

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
 use chronorb_giop::{MessageHeader, MessageType};
-use chronorb_rt::{Key, Released, set_current};
+use chronorb_rt::{Key, Released, Risen, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
@@ -70,6 +70,10 @@ pub(super) struct Worker {
     seat: Option<usize>,
     /// The seat is a new one, of a thread that is still to be started.
     is_new_seat: Cell<bool>,
+    /// Its place in the crew of its lane.
+    member: Option<usize>,
+    /// Who called it has given it the priority of another lane.
+    raised: bool,
 }
 
 impl Worker {
@@ -90,6 +94,8 @@ impl Worker {
             watch,
             seat: None,
             is_new_seat: Cell::new(false),
+            member: None,
+            raised: false,
         }
     }
 
@@ -112,6 +118,8 @@ impl Worker {
             watch: Arc::new(ThreadWatch::new(String::new())),
             seat: None,
             is_new_seat: Cell::new(false),
+            member: None,
+            raised: false,
         }
     }
 
@@ -196,17 +204,10 @@ impl Worker {
     ) -> Result<(), End> {
         if !staff.buffers() && self.seat.is_none() {
             // Without a seat nothing is read: the transport holds the client back.
-            self.seat = self.find_seat(staff).or_else(|| {
-                self.watch.set(Activity::Blocked);
-                let find = || {
-                    lane.upkeep(self.core.config.input_timeout);
-                    self.find_seat(staff)
-                };
-                // What is assigned to its lane comes first: perhaps all others wait like this.
-                let is_over = || lane.is_stopping() || staff.expects_readers_of(lane.index());
-                staff.await_seat(find, is_over, UPKEEP_PAUSE)
-            });
-            if self.seat.is_none() {
+            self.seat = self.find_seat(staff);
+            let waited = self.seat.is_none();
+            // What is assigned to it while it waits comes first: perhaps all others wait like this.
+            if waited && (self.await_seat(lane, staff) || self.seat.is_none()) {
                 lane.put_back(key, event);
                 return Ok(());
             }
@@ -225,7 +226,6 @@ impl Worker {
         }
         let own = lane.index();
         if self.is_new_seat.take() && !self.start_thread(staff) {
-            staff.crew(own).shrink();
             self.seat = staff.borrow_seat(own);
         }
         match self.seat {
@@ -256,9 +256,15 @@ impl Worker {
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let rank = dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
-            .filter(|_| !lane.setup().laned)
-            .or_else(|| lane.priority());
+        let rank = match lane.setup().laned {
+            true => None,
+            false => {
+                // Who only reads has nobody else to empty it.
+                self.arena.reset();
+                dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
+            }
+        };
+        let rank = rank.or_else(|| lane.priority());
         // What waits takes no more room than it needs.
         let mut copy = Frame::new(self.request.len(), usize::MAX);
         copy.extend_from_slice(self.request.as_slice())
@@ -309,7 +315,49 @@ impl Worker {
             true => Part::LeaderAndFollower,
             false => Part::Server,
         };
-        !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok()
+        let started =
+            !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok();
+        staff.crew(self.lane.index()).settle(started);
+        started
+    }
+
+    /// Waits for a seat, and rests meanwhile. Returns whether it was called.
+    #[cold]
+    fn await_seat(&mut self, lane: &Lane, staff: &Staff) -> bool {
+        self.watch.set(Activity::Blocked);
+        let crew = staff.crew(lane.index());
+        let member = self.member;
+        if member.is_none_or(|member| crew.rest(member)) {
+            let find = || {
+                lane.upkeep(self.core.config.input_timeout);
+                self.find_seat(staff)
+            };
+            let is_called = || member.is_some_and(|member| crew.is_called(member));
+            let is_over = || lane.is_stopping() || is_called();
+            self.seat = staff.await_seat(find, is_over, UPKEEP_PAUSE);
+        }
+        self.rise(staff)
+    }
+
+    /// Makes it a member of its lane's crew.
+    pub(super) fn become_member(&mut self, member: usize) {
+        self.member = Some(member);
+    }
+
+    /// It does not rest any more. Returns whether it was called.
+    pub(super) fn rise(&mut self, staff: &Staff) -> bool {
+        let crew = staff.crew(self.lane.index());
+        let risen = self.member.map(|member| crew.rise(member));
+        self.raised |= risen == Some(Risen::Raised);
+        matches!(risen, Some(Risen::Called | Risen::Raised))
+    }
+
+    /// Takes its own priority again, where it was raised for another lane.
+    pub(super) fn be_lowered(&mut self) {
+        if std::mem::take(&mut self.raised) {
+            // The thread was made with it, so that it is permitted.
+            let _ = set_current(self.lane.setup().scheduling);
+        }
     }
 
     /// The message in the frame, for another thread to serve; `frame` takes its place.
@@ -329,7 +377,14 @@ impl Worker {
     pub(super) fn serve_handed(&mut self, handed: Handed, seat: usize) {
         self.seat = Some(seat);
         let visits = !Arc::ptr_eq(handed.lane(), &self.lane);
-        let home = visits.then(|| self.visit(handed.lane().clone()));
+        let home = match visits {
+            true => Some(self.visit(handed.lane().clone())),
+            false => {
+                // Somebody else has taken what it was raised for.
+                self.be_lowered();
+                None
+            }
+        };
         let frame = handed.serve_by(self);
         if let Some(staff) = self.lane.staff() {
             staff.give_frame_back(frame);
@@ -356,7 +411,7 @@ impl Worker {
             self.seat = None;
             let lane = self.lane.clone();
             let Some(staff) = lane.staff() else { return };
-            staff.crew(lane.index()).shrink();
+            staff.crew(lane.index()).settle(false);
             staff.tell_vacancy();
         }
         while let Some(seat) = self.seat.take() {
@@ -397,8 +452,12 @@ impl Worker {
                 &mut self.request,
                 self.core.config.max_message_size,
             )?;
+            let limit = self.core.config.input_timeout;
             let Intake::Message { header, more } = intake else {
                 input.settle(parts > 0)?;
+                if input.is_late(limit) {
+                    return Err(End::Gone);
+                }
                 match input.release() {
                     Released::Done => return Ok(None),
                     Released::Again(again) => {
@@ -416,12 +475,16 @@ impl Worker {
                 }
                 // Others have a right to this thread too.
                 input.settle(true)?;
+                if input.is_late(limit) {
+                    return Err(End::Gone);
+                }
                 drop(input);
                 lane.rearm(connection, key);
                 return Ok(None);
             };
             if header.kind == MessageType::Request && connection.is_text_unknown() {
                 // Before the next request can be read by another thread.
+                self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
             let at_work = connection.begin_work();
