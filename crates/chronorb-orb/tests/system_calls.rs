@@ -62,7 +62,14 @@ fn the_traced_process() {
     let Ok(name) = std::env::var(CASE) else {
         return;
     };
-    let bench = Bench::new(case_named(&name));
+    let mut bench = Bench::new(case_named(&name));
+    // All threads that the lane may have are there.
+    let busy = [bench.hold_now(1, 1), bench.hold_now(1, 2)];
+    bench.floor.open();
+    for asked in busy {
+        assert_eq!(bench.answer(asked), Ok(()));
+    }
+    bench.await_all_rest();
     let (class, object) = (1, bench.objects[1].clone());
     let priority = bench.case.priorities()[class];
     let current = bench.client.rt_current();
