@@ -74,7 +74,7 @@ impl<T> Crew<T> {
             desk: Mutex::new(Desk {
                 assigned: VecDeque::with_capacity(members as usize),
                 backlog: Backlog::new(bounds),
-                starting: 0,
+                unmanned: 0,
                 closed: false,
             }),
             assigned: AtomicU32::new(0),
@@ -154,25 +154,31 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Adds a seat, which the caller has then, with a thread that `start` starts. Does nothing where there are as many
-    /// as there may be; returns whether there is one more.
-    pub fn grow(&self, start: impl FnOnce() -> bool) -> bool {
+    /// Adds a seat, which the caller has then, unless there are as many as there may be. A thread more is to be
+    /// started: that is told by [`manned`](Self::manned), or the seat is taken away again by [`shrink`](Self::shrink).
+    pub fn grow(&self) -> bool {
         if self.size.load(Ordering::Relaxed) >= self.greatest {
             return false;
         }
         let mut desk = self.desk.lock();
-        if self.size.load(Ordering::Relaxed) >= self.greatest {
-            return false;
+        let may = self.size.load(Ordering::Relaxed) < self.greatest;
+        if may {
+            self.size.fetch_add(1, Ordering::SeqCst);
+            desk.unmanned += 1;
         }
-        self.size.fetch_add(1, Ordering::SeqCst);
-        desk.starting += 1;
-        drop(desk);
-        let started = start();
-        self.desk.lock().starting -= 1;
-        if !started {
-            self.size.fetch_sub(1, Ordering::SeqCst);
-        }
-        started
+        may
+    }
+
+    /// The thread of a new seat has been started.
+    pub fn manned(&self) {
+        self.desk.lock().unmanned -= 1;
+    }
+
+    /// Takes away the new seat that the caller has, whose thread was not started.
+    pub fn shrink(&self) {
+        let mut desk = self.desk.lock();
+        desk.unmanned -= 1;
+        self.size.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Takes away a free seat, if there are more than the least: the thread that asks may leave.
@@ -180,10 +186,10 @@ impl<T> Crew<T> {
         if !self.has_grown() {
             return false;
         }
-        // Nobody grows meanwhile. Threads that have not started yet may never do so: none leaves for them.
+        // Nobody grows meanwhile. A thread that has not started may never do so: none leaves for it.
         let desk = self.desk.lock();
         let size = self.size.load(Ordering::Relaxed);
-        let may = size - desk.starting > self.least && self.try_begin();
+        let may = size - desk.unmanned > self.least && self.try_begin();
         if may {
             self.size.fetch_sub(1, Ordering::SeqCst);
         }
@@ -414,8 +420,8 @@ struct Desk<T> {
     /// With their ranks, in order; never more than there are seats.
     assigned: VecDeque<(i32, T)>,
     backlog: Backlog<T>,
-    /// Seats whose threads are being started.
-    starting: u32,
+    /// New seats whose threads have not been started.
+    unmanned: u32,
     closed: bool,
 }
 
@@ -576,7 +582,8 @@ mod tests {
     fn a_crew_grows_to_its_bound_and_shrinks_to_its_least() {
         let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
         assert!(!crew.retire());
-        assert!(crew.grow(|| true) && !crew.grow(|| true));
+        assert!(crew.grow() && !crew.grow());
+        crew.manned();
         assert!(crew.has_grown());
         assert_eq!(crew.finish(), None, "the new seat was the caller's");
         assert!(crew.retire());
@@ -586,10 +593,9 @@ mod tests {
     #[test]
     fn nobody_leaves_for_a_thread_that_does_not_start() {
         let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
-        assert!(!crew.grow(|| {
-            assert!(!crew.retire());
-            false
-        }));
+        assert!(crew.grow());
+        assert!(!crew.retire());
+        crew.shrink();
         assert_eq!(crew.counts(), (1, 1, 0));
     }
 

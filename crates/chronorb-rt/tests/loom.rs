@@ -622,7 +622,9 @@ fn a_thread_too_many_leaves_only_with_a_free_seat() {
                 octets: 0,
             },
         ));
-        assert!(crew.grow(|| true) && crew.finish().is_none());
+        assert!(crew.grow());
+        crew.manned();
+        assert!(crew.finish().is_none());
         let idle = [(); 2].map(|()| {
             let crew = Arc::clone(&crew);
             thread::spawn(move || crew.retire())
@@ -646,12 +648,13 @@ fn a_crew_never_has_more_seats_than_it_may() {
             octets: 0,
         };
         let crew: Arc<Crew<()>> = Arc::new(Crew::new(1, 2, 2, room));
-        assert!(crew.try_begin() && crew.grow(|| true), "both are at work");
+        assert!(crew.try_begin() && crew.grow(), "both are at work");
+        crew.manned();
         let idle = {
             let crew = Arc::clone(&crew);
             thread::spawn(move || crew.retire())
         };
-        let grown = crew.grow(|| true);
+        let grown = crew.grow();
         let left = idle.join().unwrap();
         let (seats, free, _) = crew.counts();
         assert!(!left && !grown, "all are at work, and there is no room");

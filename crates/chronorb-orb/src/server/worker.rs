@@ -293,16 +293,24 @@ impl Worker {
         if crew.try_begin() {
             return Some(own);
         }
+        if crew.grow() {
+            if self.start_thread(staff) {
+                crew.manned();
+                return Some(own);
+            }
+            crew.shrink();
+        }
+        staff.borrow_seat(own)
+    }
+
+    /// Starts the thread for a new seat; returns whether there is one.
+    #[cold]
+    fn start_thread(&self, staff: &Staff) -> bool {
         let part = match staff.readers_serve() {
             true => Part::LeaderAndFollower,
             false => Part::Server,
         };
-        let start =
-            || !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok();
-        if crew.grow(start) {
-            return Some(own);
-        }
-        staff.borrow_seat(own)
+        !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok()
     }
 
     /// Waits for a seat, and rests meanwhile. Returns whether it was called.
