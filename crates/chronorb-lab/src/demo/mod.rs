@@ -14,13 +14,10 @@
 //! waits for nothing without a deadline; when it gives up, it kills its children and shows what the
 //! failing one wrote to standard error.
 
-mod child;
 mod client;
 mod error;
 mod order;
-mod parent;
 mod phase;
-mod schedule;
 mod server;
 mod work;
 

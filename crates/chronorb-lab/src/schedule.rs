@@ -8,20 +8,20 @@ use crate::stats::Record;
 
 /// The time during which calls are made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    pub(super) start: Monotonic,
-    pub(super) length: Duration,
+pub(crate) struct Window {
+    pub(crate) start: Monotonic,
+    pub(crate) length: Duration,
 }
 
 /// A clock that a client can sleep on.
-pub(super) trait Clock {
+pub(crate) trait Clock {
     fn now(&self) -> Monotonic;
     fn sleep_until(&self, instant: Monotonic);
 }
 
 /// `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Monotonic {
@@ -38,7 +38,7 @@ impl Clock for SystemClock {
 /// The times are fixed beforehand, and a latency counts from the time when its call was due: a
 /// call that is late because the one before it was slow is charged for the wait. Otherwise a slow
 /// server would hide the calls that it held up ("coordinated omission").
-pub(super) fn periodic<E>(
+pub(crate) fn periodic<E>(
     clock: &impl Clock,
     window: Window,
     period: Duration,
@@ -56,7 +56,7 @@ pub(super) fn periodic<E>(
 }
 
 /// Makes a call as soon as the one before it is answered.
-pub(super) fn closed_loop<E>(
+pub(crate) fn closed_loop<E>(
     clock: &impl Clock,
     window: Window,
     mut call: impl FnMut() -> Result<(), E>,
