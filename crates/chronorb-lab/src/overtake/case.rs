@@ -68,12 +68,18 @@ impl Pool {
 pub enum Load {
     /// Nothing.
     Idle,
+    /// Nothing, but another process keeps the processors awake, by work of ordinary scheduling.
+    ///
+    /// It takes time to wake a processor, in a virtual machine a lot of it. Under this load, as
+    /// under most, none is asleep.
+    Awake,
     /// Endless work of low and middle priority: all their threads and all processors are busy, and
     /// more requests wait.
     Saturated,
     /// The same, and the buffers are full, so that requests are refused.
     Full,
-    /// Slow calls of high priority: the thread of the high lane is always busy.
+    /// Slow calls of high priority: the thread of the high lane is always busy. The processors are
+    /// kept awake.
     Exhausted,
     /// Both endless work of low and middle priority and slow calls of high priority.
     ExhaustedSaturated,
@@ -83,6 +89,7 @@ impl Load {
     const fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
+            Self::Awake => "idle, processors awake",
             Self::Saturated => "saturated",
             Self::Full => "saturated, buffers full",
             Self::Exhausted => "high lane exhausted",
@@ -96,6 +103,11 @@ impl Load {
             self,
             Self::Saturated | Self::Full | Self::ExhaustedSaturated
         )
+    }
+
+    /// Whether the processors are to be kept awake by somebody else.
+    pub(super) const fn wakes(self) -> bool {
+        matches!(self, Self::Awake | Self::Exhausted)
     }
 
     /// Whether the high lane is to be exhausted.
@@ -115,12 +127,15 @@ pub struct Case {
 
 impl Case {
     /// All that are measured.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::new(Pool::Lanes, Load::Idle),
+        Self::new(Pool::Lanes, Load::Awake),
         Self::new(Pool::Lanes, Load::Saturated),
         Self::new(Pool::Buffering, Load::Idle),
+        Self::new(Pool::Buffering, Load::Awake),
         Self::new(Pool::Buffering, Load::Full),
         Self::new(Pool::Borrowing, Load::Idle),
+        Self::new(Pool::Borrowing, Load::Awake),
         Self::new(Pool::Borrowing, Load::Exhausted),
         Self::new(Pool::Lanes, Load::ExhaustedSaturated),
         Self::new(Pool::NoLanes, Load::Idle),
@@ -131,9 +146,9 @@ impl Case {
         Self { pool, load }
     }
 
-    /// The same pool with nothing else to do.
-    pub(super) const fn idle(self) -> Self {
-        Self::new(self.pool, Load::Idle)
+    /// The same pool under another load.
+    pub(super) const fn under(self, load: Load) -> Self {
+        Self::new(self.pool, load)
     }
 
     /// In words.
@@ -177,10 +192,10 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// The same with nothing else to do.
-    pub(super) const fn idle(self) -> Self {
+    /// The same under another load.
+    pub(super) const fn under(self, load: Load) -> Self {
         Self {
-            case: self.case.idle(),
+            case: self.case.under(load),
             ..self
         }
     }

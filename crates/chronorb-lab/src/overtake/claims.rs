@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Load, Pool, Series, Strategy};
+use super::case::{Case, Load, Pool, Series, Strategy, Trial};
 use super::outcome::{Figure, Outcome, trial};
 use crate::units;
 use crate::verdict::Verdict;
@@ -58,24 +58,23 @@ fn overtakes(outcome: &Outcome, strategy: Strategy, case: Case, series: Series) 
         strategy.title(),
         series.name(),
     );
-    let figures = outcome.figure(trial.idle()).zip(outcome.figure(trial));
-    let figures = figures.filter(|(_, loaded)| was_loaded(case, loaded));
-    let (measured, ratio) = match figures {
-        Some((idle, loaded)) => {
-            let refused = match case.load {
-                Load::Full => format!(", {} refused", units::count(loaded.refused_requests)),
-                _ => String::new(),
-            };
-            let measured = format!(
-                "{} idle, {} loaded (processors {:.0} % busy{refused})",
-                units::time(idle.p99_us),
-                units::time(loaded.p99_us),
-                loaded.cpu_busy_percent,
-            );
-            (measured, Some(loaded.p99_us / idle.p99_us))
-        }
-        None => Default::default(),
-    };
+    let ratio = outcome.ratio(trial, Load::Idle);
+    let loaded = outcome.figure(trial).zip(ratio);
+    let loaded = loaded.filter(|(figure, _)| was_loaded(case, figure));
+    let measured = loaded.map_or_else(String::new, |(figure, _)| {
+        let refused = match case.load {
+            Load::Full => format!(", {} refused", units::count(figure.refused_requests)),
+            _ => String::new(),
+        };
+        format!(
+            "{}, {} when idle, {} when idle and awake (processors {:.0} % busy{refused})",
+            units::time(figure.p99_us),
+            p99(outcome, trial.under(Load::Idle)),
+            p99(outcome, trial.under(Load::Awake)),
+            figure.cpu_busy_percent,
+        )
+    });
+    let ratio = loaded.map(|(_, ratio)| ratio);
     Claim {
         claim,
         paper: LANES,
@@ -95,8 +94,8 @@ fn borrows(outcome: &Outcome, strategy: Strategy) -> Claim {
          free",
         strategy.title(),
     );
-    let figures = outcome.figure(trial.idle()).zip(outcome.figure(trial));
-    let ratio = figures.map(|(_, loaded)| loaded.p99_us / slow_us);
+    let figure = outcome.figure(trial);
+    let ratio = figure.map(|figure| figure.p99_us / slow_us);
     Claim {
         claim,
         paper: BORROW,
@@ -104,11 +103,12 @@ fn borrows(outcome: &Outcome, strategy: Strategy) -> Claim {
             "p99 below a fifth of one slow call's {}",
             units::time(slow_us)
         ),
-        measured: figures.map_or_else(String::new, |(idle, loaded)| {
+        measured: figure.map_or_else(String::new, |figure| {
             format!(
-                "{}, idle {}",
-                units::time(loaded.p99_us),
-                units::time(idle.p99_us)
+                "{}, {} when idle and awake, the longest call {}",
+                units::time(figure.p99_us),
+                p99(outcome, trial.under(Load::Awake)),
+                units::time(figure.max_us),
             )
         }),
         ratio: ratio.map(rounded),
@@ -127,9 +127,11 @@ fn waits_for_its_own(outcome: &Outcome, strategy: Strategy) -> Claim {
     );
     // Each of the calls that it waits for, and it itself, takes what a call takes besides its work.
     let calls = f64::from(outcome.plan.slow_callers) + 1.0;
-    let figures = outcome.figure(trial.idle()).zip(outcome.figure(trial));
+    let figures = outcome
+        .figure(trial.under(Load::Awake))
+        .zip(outcome.figure(trial));
     let figures = figures.filter(|(_, loaded)| was_loaded(EXHAUSTED, loaded));
-    let bound = figures.map(|(idle, _)| work_us + calls * idle.p99_us);
+    let bound = figures.map(|(awake, _)| work_us + calls * awake.p99_us);
     let ratio = figures.map(|(_, loaded)| loaded.p99_us / work_us);
     let verdict = match figures.zip(bound) {
         Some(((_, loaded), bound)) => Verdict::of(loaded.p99_us <= bound),
@@ -139,7 +141,8 @@ fn waits_for_its_own(outcome: &Outcome, strategy: Strategy) -> Claim {
         claim,
         paper: LANES,
         published: format!(
-            "p99 at most the {} of {} slow calls, and for each of {calls} calls the idle p99{}",
+            "p99 at most the {} of {} slow calls, and for each of {calls} calls the p99 of an idle machine kept \
+             awake{}",
             units::time(work_us),
             outcome.plan.slow_callers,
             bound.map_or_else(String::new, |bound| format!(
@@ -158,6 +161,11 @@ fn waits_for_its_own(outcome: &Outcome, strategy: Strategy) -> Claim {
         ratio: ratio.map(rounded),
         verdict,
     }
+}
+
+fn p99(outcome: &Outcome, trial: Trial) -> String {
+    let figure = outcome.figure(trial);
+    figure.map_or_else(|| "unknown".to_owned(), |f| units::time(f.p99_us))
 }
 
 /// Whether the load was what it is said to be, so that the figures tell something.
@@ -187,3 +195,141 @@ const AT_ONCE: f64 = 0.2;
 const BUSY_PERCENT: f64 = 97.0;
 const LANES: &str = "Real-time CORBA 1.2, 5.8: thread pools with lanes";
 const BORROW: &str = "Real-time CORBA 1.2, 5.8: thread borrowing";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use super::super::{Plan, Row};
+    use super::*;
+    use crate::environment::Environment;
+    use crate::stats::Record;
+
+    /// One of which everything holds that is claimed: calls take 100 µs, in an exhausted lane 6 ms,
+    /// and without lanes as long as the load lasts.
+    pub(in super::super) fn outcome() -> Outcome {
+        let mut rows = Vec::new();
+        let mut pooled = Vec::new();
+        for strategy in Strategy::ALL {
+            for case in Case::ALL {
+                for series in Series::ALL {
+                    let us = match case {
+                        EXHAUSTED => 6_000,
+                        NO_LANES => 2_000_000,
+                        _ => 100,
+                    };
+                    let trial = trial(strategy, case, series);
+                    let mut all = Record::new();
+                    for round in 1..=3 {
+                        let mut calls = Record::new();
+                        for call in 0..10 {
+                            let latency = Duration::from_micros(us + u64::from(round));
+                            calls.add(call * Duration::from_millis(10), latency);
+                        }
+                        all.merge(&calls);
+                        rows.push(Row {
+                            trial,
+                            round,
+                            latency: calls.summary(),
+                            cpu_busy_percent: 100.0,
+                            cpu_stolen_percent: 0.0,
+                            refused_requests: u64::from(case.load == Load::Full),
+                            middle_longest_stop_us: case.load.saturates().then_some(400),
+                        });
+                    }
+                    pooled.push((trial, all));
+                }
+            }
+        }
+        Outcome {
+            plan: Plan::full(),
+            environment: Environment::probe(),
+            real_time: true,
+            memory_locked: true,
+            rows,
+            pooled,
+        }
+    }
+
+    fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
+        let claims = outcome.claims();
+        claims.into_iter().map(|claim| claim.verdict).collect()
+    }
+
+    fn change(outcome: &mut Outcome, case: Case, change: impl Fn(&mut Row)) {
+        let rows = outcome.rows.iter_mut();
+        rows.filter(|row| row.trial.case == case).for_each(change);
+    }
+
+    #[test]
+    fn what_holds_passes() {
+        assert_eq!(verdicts(&outcome()), [Verdict::Pass; 12]);
+    }
+
+    #[test]
+    fn calls_that_do_not_overtake_are_said() {
+        let mut outcome = outcome();
+        change(&mut outcome, SATURATED, |row| row.latency.p99_us = 210.0);
+        let claim = &outcome.claims()[0];
+        assert_eq!(claim.verdict, Verdict::Missed);
+        assert_eq!(claim.ratio, Some(2.059));
+        let measured =
+            "210 µs, 102 µs when idle, 102 µs when idle and awake (processors 100 % busy)";
+        assert_eq!(claim.measured, measured);
+    }
+
+    #[test]
+    fn one_round_that_was_disturbed_decides_nothing() {
+        let mut outcome = outcome();
+        change(&mut outcome, SATURATED, |row| {
+            if row.round == 2 {
+                row.latency.p99_us = 9_000.0;
+            }
+        });
+        assert_eq!(verdicts(&outcome), [Verdict::Pass; 12]);
+    }
+
+    #[test]
+    fn nothing_is_claimed_where_the_load_was_none() {
+        let mut outcome = outcome();
+        change(&mut outcome, SATURATED, |row| row.cpu_busy_percent = 80.0);
+        change(&mut outcome, FULL, |row| row.refused_requests = 0);
+        for claim in outcome.claims() {
+            let loaded = claim.claim.contains("exhausted");
+            let expected = match loaded {
+                true => Verdict::Pass,
+                false => Verdict::NotMeasured,
+            };
+            assert_eq!(claim.verdict, expected, "{claim:?}");
+        }
+    }
+
+    #[test]
+    fn waiting_for_more_than_the_lanes_own_work_is_said() {
+        let mut outcome = outcome();
+        change(&mut outcome, EXHAUSTED, |row| row.latency.p99_us = 6_500.0);
+        let missed = |outcome: &Outcome| {
+            let verdicts = verdicts(outcome).into_iter();
+            verdicts
+                .filter(|verdict| *verdict == Verdict::Missed)
+                .count()
+        };
+        assert_eq!(missed(&outcome), Strategy::ALL.len());
+        change(&mut outcome, EXHAUSTED, |row| row.latency.p99_us = 6_300.0);
+        assert_eq!(missed(&outcome), 0);
+    }
+
+    #[test]
+    fn slow_calls_that_are_waited_for_in_spite_of_borrowing_are_said() {
+        let mut outcome = outcome();
+        change(&mut outcome, BORROWING, |row| row.latency.p99_us = 401.0);
+        let claims = outcome.claims();
+        let borrowing = claims.iter().filter(|claim| claim.paper == BORROW);
+        assert!(borrowing.clone().count() > 0);
+        assert!(
+            borrowing
+                .clone()
+                .all(|claim| claim.verdict == Verdict::Missed)
+        );
+    }
+}

@@ -78,14 +78,15 @@ impl Company {
             plan: plan.clone(),
             servers,
             high: client("high-priority client", Role::High)?,
-            loaders: vec![
-                (Role::Slow, client("client with slow calls", Role::Slow)?),
-                (
-                    Role::Middle,
-                    client("middle-priority client", Role::Middle)?,
-                ),
-                (Role::Low, client("low-priority client", Role::Low)?),
-            ],
+            loaders: [
+                ("client with slow calls", Role::Slow),
+                ("middle-priority client", Role::Middle),
+                ("low-priority client", Role::Low),
+                ("client that keeps processors awake", Role::Awake),
+            ]
+            .into_iter()
+            .map(|(name, role)| Ok((role, client(name, role)?)))
+            .collect::<Result<_, OvertakeError>>()?,
         })
     }
 
@@ -100,6 +101,7 @@ impl Company {
             Role::High => 1,
             Role::Slow => self.plan.exhausting_callers(case.load),
             Role::Middle | Role::Low => self.plan.saturating_callers(case.load),
+            Role::Awake => self.plan.waking_threads(case.load),
         };
         let reference = self
             .servers

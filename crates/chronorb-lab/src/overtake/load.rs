@@ -8,6 +8,7 @@ use chronorb::prelude::*;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use super::client::{await_start, connect};
+use super::endless;
 use super::error::OvertakeError;
 use super::order::{ClientOrder, Fare, HIGH, LOW, Loaded, MIDDLE, Prepare, Role};
 use super::plan::{Plan, Span};
@@ -63,7 +64,7 @@ fn caller(
     let priority = match order.role {
         Role::High | Role::Slow => HIGH,
         Role::Middle => MIDDLE,
-        Role::Low => LOW,
+        Role::Low | Role::Awake => LOW,
     };
     let workshop = connect(orb, priority, &prepare.reference)?;
     // Nobody waits for this caller any more when another one failed.
@@ -114,6 +115,10 @@ fn call(
             workshop.work_until(until_ns, compute, rest)
         }
         Role::Low => workshop.work_until(until_ns, micros(plan.middle_compute), 0),
+        Role::Awake => {
+            endless::work_until(until, plan.middle_compute, Duration::ZERO);
+            Ok(0)
+        }
     }
 }
 

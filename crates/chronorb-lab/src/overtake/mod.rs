@@ -2,9 +2,10 @@
 //!
 //! [`measure`] runs a server for each strategy of thread pools (Leader/Followers, and
 //! Half-Sync/Half-Async), each with pools with lanes, with request buffering, with borrowing and
-//! without lanes; and four clients: one of high priority, whose calls are measured, and others that
-//! keep the lower lanes busy with endless work, or the high lane with slow calls. All cases take
-//! turns in each round, so that each is compared with the idle machine of the same minute.
+//! without lanes; and clients: one of high priority, whose calls are measured, and others that keep the
+//! lower lanes busy with endless work, the high lane with slow calls, or the processors awake. All
+//! cases take turns in each round, so that each is compared with the idle machine of the same
+//! minute.
 //!
 //! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and
 //! [`CLIENT_COMMAND`]. Beside their orders they exchange lines of JSON with it:
@@ -18,6 +19,7 @@ mod case;
 mod claims;
 mod client;
 mod company;
+mod endless;
 mod error;
 mod load;
 mod order;

@@ -49,6 +49,8 @@ pub(super) enum Role {
     Middle,
     /// Saturates the low lane.
     Low,
+    /// Keeps the processors awake, and asks nothing of the server.
+    Awake,
 }
 
 /// To a client, before each case; the end of its work is `None`.

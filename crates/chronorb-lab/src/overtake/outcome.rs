@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::case::{Case, Series, Strategy, Trial};
+use super::case::{Case, Load, Series, Strategy, Trial};
 use super::claims::{self, Claim};
 use super::plan::Plan;
 use crate::environment::Environment;
@@ -96,13 +96,12 @@ impl Outcome {
                     .to_owned(),
             );
         }
-        let stolen = self.rows.iter().map(|row| row.cpu_stolen_percent);
-        let stolen = stolen.fold(0.0, f64::max);
-        if stolen >= NOTABLE_PERCENT {
+        if let [stolen] = self.environment.stolen_percent[..]
+            && stolen >= NOTABLE_PERCENT
+        {
             caveats.push(format!(
-                "This is a virtual machine, and its host took the processors away for up to \
-                 {stolen:.1} % of the time of a trial: no thread in here runs then, whatever its \
-                 priority."
+                "This is a virtual machine, and its host took the processors away for {stolen:.1} % of \
+                 the time: no thread in here runs then, whatever its priority."
             ));
         }
         caveats
@@ -139,10 +138,13 @@ impl Outcome {
         Some(record)
     }
 
-    /// The p99 of a trial by that of the same pool with nothing else to do.
-    pub(super) fn ratio(&self, trial: Trial) -> Option<f64> {
-        let idle = self.figure(trial.idle())?;
-        Some(self.figure(trial)?.p99_us / idle.p99_us)
+    /// The p99 of a trial by that of the same pool under another load.
+    pub(super) fn ratio(&self, trial: Trial, to: Load) -> Option<f64> {
+        let other = trial.under(to);
+        if trial == other {
+            return None;
+        }
+        Some(self.figure(trial)?.p99_us / self.figure(other)?.p99_us)
     }
 }
 

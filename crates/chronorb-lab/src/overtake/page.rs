@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::case::{Case, Series, Strategy};
+use super::case::{Case, Load, Series, Strategy};
 use super::claims::{BORROWING, EXHAUSTED, FULL, SATURATED};
 use super::outcome::{Outcome, trial};
 use super::plot::{by_case, by_percentile, over_time};
@@ -66,19 +66,17 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
 
 /// The outcome in one line.
 fn headline(outcome: &Outcome) -> String {
-    let ratios =
-        Strategy::ALL.map(|strategy| outcome.ratio(trial(strategy, SATURATED, Series::Periodic)));
-    let kept = |ratio: f64| format!("{ratio:.2}");
-    match ratios {
-        [Some(first), Some(second)] => format!(
-            "While endless work saturates all lower lanes, the p99 of the high lane is {} ({}) and {} \
-             ({}) times that of the idle machine",
-            kept(first),
-            Strategy::ALL[0].title(),
-            kept(second),
-            Strategy::ALL[1].title(),
+    let ratios = |to| {
+        let saturated = |strategy| trial(strategy, SATURATED, Series::Periodic);
+        let [first, second] = Strategy::ALL.map(|of| outcome.ratio(saturated(of), to));
+        Some(format!("{:.2} and {:.2}", first?, second?))
+    };
+    match ratios(Load::Idle).zip(ratios(Load::Awake)) {
+        Some((idle, awake)) => format!(
+            "With all lower lanes saturated, calls of the high lane have {idle} of the p99 of an idle \
+             machine (Leader/Followers and Half-Sync/Half-Async), and {awake} of one kept awake"
         ),
-        _ => "Calls of high priority while endless work saturates all lower lanes".to_owned(),
+        None => "Calls of high priority while endless work saturates all lower lanes".to_owned(),
     }
 }
 
@@ -89,9 +87,10 @@ fn overtaking(outcome: &Outcome, strategy: Strategy) -> String {
         figure.map_or_else(|| "not measured".to_owned(), |f| units::time(f.p99_us))
     };
     format!(
-        "{}: p99 {} idle, {} with the lower lanes saturated, {} with their buffers full",
+        "{}: p99 {} idle, {} awake, {} with the lower lanes saturated, {} with their buffers full",
         strategy.title(),
-        p99(SATURATED.idle()),
+        p99(SATURATED.under(Load::Idle)),
+        p99(SATURATED.under(Load::Awake)),
         p99(SATURATED),
         p99(FULL),
     )
@@ -102,15 +101,15 @@ fn steady(outcome: &Outcome, series: Series) -> String {
     let ratios = Strategy::ALL
         .into_iter()
         .flat_map(|strategy| [SATURATED, FULL].map(|case| trial(strategy, case, series)))
-        .filter_map(|trial| outcome.ratio(trial));
+        .filter_map(|trial| outcome.ratio(trial, Load::Idle));
     let calls = match series {
         Series::Periodic => "Calls at fixed times",
         Series::BackToBack => "Calls back to back",
     };
     match ratios.reduce(f64::max) {
         Some(most) => format!(
-            "{calls}: saturation takes p99 to {most:.2} of idle at most, by either strategy, also with \
-             full buffers"
+            "{calls}: with lower lanes saturated p99 is at most {most:.2} of idle, by either strategy, \
+             also with full buffers"
         ),
         None => format!("{calls} were not measured"),
     }
@@ -181,4 +180,64 @@ fn figure_table(outcome: &Outcome, strategy: Strategy, series: Series) -> String
     }
     text.push_str("</tbody></table></div>\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use super::super::text;
+    use super::*;
+
+    #[test]
+    fn the_page_states_its_finding() {
+        let page = html(&outcome()).unwrap();
+        assert!(page.contains(
+            "<title>With all lower lanes saturated, calls of the high lane have 1.00 and 1.00 of the \
+             p99 of an idle machine"
+        ));
+        assert!(page.contains("Leader/Followers: p99 102 µs idle, 102 µs awake, 102 µs with"));
+        assert!(!page.contains("class=\"missed\"") && !page.contains("class=\"caveat\""));
+    }
+
+    #[test]
+    fn what_was_missed_or_disturbed_stands_out() {
+        let mut outcome = outcome();
+        outcome.real_time = false;
+        outcome.environment.stolen_percent = vec![3.25];
+        let rows = outcome.rows.iter_mut();
+        rows.filter(|row| row.trial.case == FULL)
+            .for_each(|row| row.latency.p99_us *= 3.0);
+        let page = html(&outcome).unwrap();
+        assert!(page.contains("<td class=\"missed\">MISSED</td>"));
+        for part in ["not real-time", "3.2 % of the time"] {
+            assert!(
+                page.contains(part) && text(&outcome).contains(part),
+                "{part}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_experiment_without_any_answer_can_be_told() {
+        let mut outcome = outcome();
+        outcome.rows.clear();
+        outcome.pooled.clear();
+        assert!(html(&outcome).unwrap().contains("NOT MEASURED"));
+        assert!(text(&outcome).contains("NOT MEASURED"));
+    }
+
+    #[test]
+    fn columns_of_the_tables_line_up() {
+        let text = text(&outcome());
+        let tables = text
+            .lines()
+            .skip(2)
+            .take_while(|line| !line.starts_with("PASS"));
+        let widths: Vec<usize> = tables
+            .map(|line| line.chars().count())
+            .filter(|width| *width > 0)
+            .collect();
+        assert_eq!(widths.len(), 4 * (1 + Case::ALL.len()));
+        assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+    }
 }

@@ -48,7 +48,7 @@ impl Plan {
     pub fn full() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
-            rounds: 7,
+            rounds: 5,
             periodic: Duration::from_secs(2),
             period: Duration::from_millis(10),
             back_to_back: Duration::from_millis(500),
@@ -94,6 +94,14 @@ impl Plan {
     pub(super) const fn saturating_callers(&self, load: Load) -> u32 {
         match load.saturates() {
             true => 4 * self.lower_threads,
+            false => 0,
+        }
+    }
+
+    /// Who keeps the processors awake: threads of a client.
+    pub(super) const fn waking_threads(&self, load: Load) -> u32 {
+        match load.wakes() {
+            true => self.lower_threads,
             false => 0,
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn by_percentile(outcome: &Outcome, strategy: Strategy) -> Result<Str
         .into_iter()
         .filter_map(|(name, case, colour)| {
             let record = outcome.calls(trial(strategy, case, Series::Periodic))?;
-            Some((name, percentiles(record), colour, case.load == Load::Idle))
+            Some((name, percentiles(record), colour, !case.load.saturates()))
         })
         .collect();
     let points = || curves.iter().flat_map(|(_, points, ..)| points);
@@ -34,9 +34,9 @@ pub(super) fn by_percentile(outcome: &Outcome, strategy: Strategy) -> Result<Str
         )?;
         let sample = |(x, y): (i32, i32)| [(x, y), (x + 22, y)];
         let (dash, gap) = DASHES;
-        for (name, points, colour, is_idle) in &curves {
+        for (name, points, colour, is_base) in &curves {
             let points = points.iter().copied();
-            if *is_idle {
+            if *is_base {
                 let style = colour.stroke_width(THICK);
                 chart
                     .draw_series(DashedLineSeries::new(points, dash, gap, style))?
@@ -175,19 +175,70 @@ fn column_label(place: f64) -> String {
 const GREEN: RGBColor = RGBColor(0x3a, 0xa6, 0x6b);
 const PURPLE: RGBColor = RGBColor(0x8e, 0x6b, 0xc9);
 
-const CURVES: [(&str, Case, RGBColor); 4] = [
-    ("idle", SATURATED.idle(), GREEN),
+const YELLOW: RGBColor = RGBColor(0xb8, 0x92, 0x2a);
+
+const CURVES: [(&str, Case, RGBColor); 5] = [
+    ("idle", SATURATED.under(Load::Idle), GREEN),
+    (
+        "idle, processors awake",
+        SATURATED.under(Load::Awake),
+        YELLOW,
+    ),
     ("lower lanes saturated", SATURATED, BLUE),
     ("and their buffers full", FULL, PURPLE),
     ("no lanes, saturated", NO_LANES, ORANGE),
 ];
 
 const COLUMNS: [(&str, Case); 7] = [
-    ("idle", SATURATED.idle()),
+    ("idle", SATURATED.under(Load::Idle)),
+    ("idle, awake", SATURATED.under(Load::Awake)),
     ("saturated", SATURATED),
-    ("idle, buffering", FULL.idle()),
     ("buffers full", FULL),
     ("borrowing", BORROWING),
     ("exhausted", EXHAUSTED),
     ("no lanes", NO_LANES),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    #[test]
+    fn plots_name_their_axes_units_and_series() {
+        let outcome = outcome();
+        let by_percentile = by_percentile(&outcome, Strategy::LeaderFollowers).unwrap();
+        for text in [
+            "percentile of the calls",
+            "100 µs",
+            "no lanes, saturated",
+            "idle",
+        ] {
+            assert!(by_percentile.contains(text), "{text}");
+        }
+        let by_case = by_case(&outcome, Series::Periodic).unwrap();
+        for (name, _) in COLUMNS {
+            assert!(by_case.contains(name), "{name}");
+        }
+        for strategy in Strategy::ALL {
+            assert!(by_case.contains(strategy.title()));
+        }
+        let over_time = over_time(&outcome, Strategy::HalfSyncHalfAsync).unwrap();
+        for text in [
+            "time since the first call",
+            "1.0 s",
+            "borrowing",
+            "slow calls",
+        ] {
+            assert!(over_time.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_stand_at_whole_places_only() {
+        assert_eq!(column_label(2.0), "saturated");
+        for place in [-1.0, 0.5, 7.0] {
+            assert_eq!(column_label(place), "");
+        }
+    }
+}

@@ -7,12 +7,13 @@ use chronorb::rtcorba::{RequestBuffering, Threadpool, ThreadpoolId};
 use chronorb_rt::{Monotonic, sleep_until};
 
 use super::case::Pool;
+use super::endless;
 use super::error::OvertakeError;
 use super::order::{HIGH, LOW, MIDDLE, ServerOrder, Serving};
 use super::plan::{HIGH_THREADS, Plan};
 use crate::idl::overtake::{WorkshopServant, WorkshopSkeleton};
 use crate::process::{self, Parent};
-use crate::work;
+use crate::work::cube;
 
 /// Serves until the parent closes standard input.
 ///
@@ -110,7 +111,7 @@ struct Workshop;
 
 impl WorkshopServant for Workshop {
     fn cube(&self, _call: &Call<'_>, value: u8, steps: u32) -> Result<i32, SystemException> {
-        Ok(work::cube(value, steps))
+        Ok(cube(value, steps))
     }
 
     fn work_until(
@@ -122,23 +123,7 @@ impl WorkshopServant for Workshop {
     ) -> Result<u32, SystemException> {
         let latest = Monotonic::now() + LONGEST;
         let until = Monotonic::from_nanos(until_ns.min(latest.as_nanos()));
-        let (compute, rest) = (micros(compute_us), micros(rest_us));
-        let mut longest = Duration::ZERO;
-        let mut seen = Monotonic::now();
-        let mut rest_from = seen + compute;
-        while seen < until {
-            work::cube(7, STEPS);
-            let now = Monotonic::now();
-            longest = longest.max(now.since(seen));
-            seen = now;
-            if seen >= rest_from {
-                if !rest.is_zero() {
-                    sleep_until(until.min(seen + rest));
-                    seen = Monotonic::now();
-                }
-                rest_from = seen + compute;
-            }
-        }
+        let longest = endless::work_until(until, micros(compute_us), micros(rest_us));
         Ok(u32::try_from(longest.as_micros()).unwrap_or(u32::MAX))
     }
 
@@ -154,5 +139,3 @@ fn micros(us: u32) -> Duration {
 
 /// No work is longer, whatever a client asks for.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Work between two looks at the clock: some µs.
-const STEPS: u32 = 2_000;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::case::{Case, Series, Strategy};
+use super::case::{Case, Load, Series, Strategy};
 use super::outcome::{Outcome, trial};
 use super::plan::HIGH_THREADS;
 use crate::units;
@@ -15,14 +15,14 @@ pub fn text(outcome: &Outcome) -> String {
     for strategy in Strategy::ALL {
         for series in Series::ALL {
             let _ = write!(text, "\n{:48}", heading(outcome, strategy, series));
-            for column in COLUMNS {
-                let _ = write!(text, "{column:>WIDTH$}");
+            for (column, width) in COLUMNS.into_iter().zip(WIDTHS) {
+                let _ = write!(text, "{column:>width$}");
             }
             text.push('\n');
             for (name, cells) in lines(outcome, strategy, series) {
                 let _ = write!(text, "  {name:46}");
-                for cell in cells {
-                    let _ = write!(text, "{cell:>WIDTH$}");
+                for (cell, width) in cells.into_iter().zip(WIDTHS) {
+                    let _ = write!(text, "{cell:>width$}");
                 }
                 text.push('\n');
             }
@@ -62,7 +62,8 @@ pub(super) fn lines(
     outcome: &Outcome,
     strategy: Strategy,
     series: Series,
-) -> Vec<(String, [String; 7])> {
+) -> Vec<(String, [String; 8])> {
+    let by = |ratio: Option<f64>| ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
     Case::ALL
         .into_iter()
         .map(|case| {
@@ -75,15 +76,13 @@ pub(super) fn lines(
                     units::time(figure.p99_us),
                     format!("{}–{}", units::time(least), units::time(greatest)),
                     units::time(figure.max_us),
-                    match outcome.ratio(trial) {
-                        Some(ratio) if trial != trial.idle() => format!("{ratio:.2}"),
-                        _ => String::new(),
-                    },
+                    by(outcome.ratio(trial, Load::Idle)),
+                    by(outcome.ratio(trial, Load::Awake)),
                     format!("{:.0} %", figure.cpu_busy_percent),
                 ]
             });
             let none = || {
-                let mut cells: [String; 7] = Default::default();
+                let mut cells: [String; 8] = Default::default();
                 cells[0] = "none".to_owned();
                 cells
             };
@@ -98,8 +97,9 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = vec![
         format!(
             "Every case was measured in each of {} rounds, for {} of calls at fixed times and {} back \
-             to back, all in turn. p50 and p99 are the medians of the rounds, and by idle is p99 by \
-             that of the same pool with nothing else to do. The longest call is that of all rounds.",
+             to back, all in turn. p50 and p99 are the medians of the rounds. The longest call is \
+             that of all rounds. By idle and by awake are p99 by that of the same pool when nothing \
+             else is done, and when nothing is done but the processors are kept awake.",
             plan.rounds,
             units::setting(plan.periodic),
             units::setting(plan.back_to_back),
@@ -117,7 +117,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             "Saturated: {} threads of clients ask the low lane, and as many the middle lane, for work \
              that ends only with the measurement; those that find no thread wait, or, where buffers of \
              {} requests for each lane are full, are refused and try again after 5 ms.",
-            plan.saturating_callers(super::case::Load::Saturated),
+            plan.saturating_callers(Load::Saturated),
             plan.buffered(),
         ),
         format!(
@@ -126,6 +126,10 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             plan.slow_callers,
             units::setting(plan.slow_work),
         ),
+        "An idle processor sleeps, and it takes time to wake it, in a virtual machine a lot. So calls \
+         may well be quicker under load. Awake is the harder comparison: another process, that has \
+         nothing to do with the server, keeps the processors at work of ordinary scheduling."
+            .to_owned(),
         throttling(outcome),
     ];
     if outcome
@@ -185,17 +189,18 @@ fn throttling(outcome: &Outcome) -> String {
     )
 }
 
-pub(super) const COLUMNS: [&str; 7] = [
+pub(super) const COLUMNS: [&str; 8] = [
     "calls",
     "p50",
     "p99",
     "p99 of the rounds",
     "longest",
     "by idle",
+    "by awake",
     "CPU busy",
 ];
 pub(super) const LEAD: &str = "Calls of high priority while others keep the server busy: a high-priority client, and \
      what its calls take.";
-const WIDTH: usize = 20;
+const WIDTHS: [usize; 8] = [9, 9, 9, 19, 9, 9, 10, 10];
 /// With the usual settings throttling stops real-time threads for 50 ms.
 const THROTTLED_US: f64 = 20_000.0;
