@@ -173,4 +173,4 @@ fn print(options: &Options, outcome: &Outcome) -> io::Result<()> {
 }
 
 /// What a case takes before it begins, about.
-const PREPARATION: std::time::Duration = std::time::Duration::from_millis(150);
+const PREPARATION: std::time::Duration = std::time::Duration::from_millis(80);

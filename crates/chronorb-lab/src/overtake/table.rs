@@ -12,6 +12,9 @@ use crate::verdict::Verdict;
 #[must_use]
 pub fn text(outcome: &Outcome) -> String {
     let mut text = format!("{LEAD}\n");
+    for caveat in outcome.caveats() {
+        let _ = writeln!(text, "{caveat}");
+    }
     for strategy in Strategy::ALL {
         for series in Series::ALL {
             let _ = write!(text, "\n{:48}", heading(outcome, strategy, series));
@@ -42,7 +45,7 @@ pub fn text(outcome: &Outcome) -> String {
         text.push('\n');
     }
     text.push('\n');
-    for note in outcome.caveats().into_iter().chain(notes(outcome)) {
+    for note in notes(outcome) {
         let _ = writeln!(text, "{note}");
     }
     text
@@ -159,6 +162,10 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
 
 /// What real-time throttling could do, and did.
 fn throttling(outcome: &Outcome) -> String {
+    if !outcome.real_time {
+        return "No thread was real-time, so that the kernel's real-time throttling had nothing to stop."
+            .to_owned();
+    }
     let plan = &outcome.plan;
     let cycle = plan.middle_compute + plan.middle_rest;
     let share = plan.middle_compute.as_secs_f64() / cycle.as_secs_f64() * 100.0;
