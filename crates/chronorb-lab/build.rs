@@ -1,5 +1,5 @@
-//! Compiles the IDL of the demonstration.
+//! Compiles the IDL of the experiments that run servers and clients.
 
 fn main() -> Result<(), chronorb_build::BuildError> {
-    chronorb_build::compile("../../idl/demo.idl")
+    chronorb_build::configure().compile(&["../../idl/demo.idl", "../../idl/overtake.idl"])
 }

@@ -140,4 +140,6 @@ const TSAN: &[&str] = &[
     "--test=poa_lifecycle",
     "--test=poa_servant_managers",
     "--test=poa_threads",
+    "--test=pools",
+    "--test=pools_stress",
 ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::{demux, doctor};
+use chronorb_lab::{demux, doctor, overtake};
 use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::top;
@@ -62,6 +62,12 @@ pub(crate) enum Command {
 
     #[command(name = CLIENT_COMMAND, hide = true)]
     DemoClient { order: String },
+
+    #[command(name = overtake::SERVER_COMMAND, hide = true)]
+    OvertakeServer { order: String },
+
+    #[command(name = overtake::CLIENT_COMMAND, hide = true)]
+    OvertakeClient { order: String },
 }
 
 #[derive(Args, Debug)]
@@ -146,6 +152,44 @@ pub(crate) enum LabCommand {
     /// of the figures and whether it holds, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(DemuxArguments),
+
+    /// Measure calls of high priority while all lower lanes are saturated by endless work.
+    ///
+    /// Runs a server for each strategy of thread pools, Leader/Followers and Half-Sync/Half-Async, and
+    /// clients: one of high priority, which is measured, and others that keep the lower lanes or the
+    /// high lane busy, or do nothing. Compares lanes, request buffering with full buffers, borrowing,
+    /// and a pool without lanes. Ends with tables, what is claimed of the figures and whether it
+    /// holds, and a report with plots. Takes some six minutes, and all processors.
+    #[command(after_help = OVERTAKE_EXAMPLES)]
+    Overtake(OvertakeArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OvertakeArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE", default_value_os_t = overtake::Options::default().report)]
+    report: PathBuf,
+
+    /// Measure for some seconds only: one round, and few calls of each kind.
+    #[arg(long)]
+    quick: bool,
+}
+
+impl From<OvertakeArguments> for overtake::Options {
+    fn from(arguments: OvertakeArguments) -> Self {
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan: match arguments.quick {
+                true => overtake::Plan::quick(),
+                false => overtake::Plan::full(),
+            },
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -319,6 +363,16 @@ Columns: connections, threads busy of all, requests in the queue, then by the se
 by the lane's threads, requests refused, requests served by threads borrowed from lower lanes; then
 how long requests took in the interval: half of them, 99 of 100, and all stayed below it.
 In the live view q ends it, and t hides the threads.";
+
+const OVERTAKE_EXAMPLES: &str = "\
+Examples:
+  chronorb lab overtake
+  chronorb lab overtake --quick --report quick.html
+  chronorb lab overtake --json | jq '.claims[] | [.verdict, .ratio, .claim]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
+the experiment runs all the same and says that its figures are not real-time. A claim that was
+missed is said, and is no failure of the command.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -8,6 +8,7 @@ mod top;
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use chronorb_lab::overtake;
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
@@ -22,14 +23,17 @@ fn main() -> ExitCode {
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
         Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
+        Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(LabCommand::Demux(arguments)) => {
             status(chronorb_lab::demux::run(&arguments.into()))
         }
-        Command::Top(arguments) => status(top::run(&arguments.into())),
+        Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
+        Command::OvertakeServer { order } => status(overtake::server_main(&order)),
+        Command::OvertakeClient { order } => status(overtake::client_main(&order)),
     }
 }
 

@@ -17,6 +17,7 @@ fn a_wrong_command_line_ends_with_status_2() {
         &["lab"],
         &["lab", "no-such-experiment"],
         &["lab", "demux", "--quick", "yes"],
+        &["lab", "overtake", "--quick", "yes"],
         &["idl", "check"],
         &["idl", "rust", "clock.idl"],
         &["idl", "check", "-D", "2X=1", "clock.idl"],
@@ -39,10 +40,12 @@ fn help_shows_the_commands_that_are_for_people() {
     let help = stdout(&output);
     assert!(help.contains("demo ") && help.contains("idl "), "{help}");
     assert!(!help.contains("demo-server"), "{help}");
+    assert!(!help.contains("overtake-"), "{help}");
     assert!(help.contains("lab "), "{help}");
     for command in [
         &["demo"][..],
         &["lab", "demux"],
+        &["lab", "overtake"],
         &["idl", "check"],
         &["idl", "rust"],
     ] {

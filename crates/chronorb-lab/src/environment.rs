@@ -110,6 +110,7 @@ impl Environment {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ProcessorTime {
     all: u64,
+    idle: u64,
     stolen: u64,
 }
 
@@ -126,14 +127,23 @@ impl ProcessorTime {
         (stolen as f64 / all as f64 * 1e4).round() / 1e2
     }
 
-    /// The first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the last of them
-    /// stolen, then parts of the first two.
+    /// How many hundredths of the time from `self` to `later` the processors were at work, here or
+    /// for others.
+    pub(crate) fn busy_percent(self, later: Self) -> f64 {
+        let all = later.all.saturating_sub(self.all).max(1);
+        let idle = later.idle.saturating_sub(self.idle).min(all);
+        ((all - idle) as f64 / all as f64 * 1e4).round() / 1e2
+    }
+
+    /// The first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the fourth and
+    /// fifth of them idle and the last stolen, then parts of the first two.
     fn parse(text: &str) -> Self {
         let line = text.lines().next().unwrap_or_default();
         let ticks = line.split_whitespace().skip(1).take(8);
         let ticks: Vec<u64> = ticks.map_while(|word| word.parse().ok()).collect();
         Self {
             all: ticks.iter().sum(),
+            idle: ticks.iter().skip(3).take(2).sum(),
             stolen: ticks.get(7).copied().unwrap_or(0),
         }
     }
@@ -292,13 +302,18 @@ mod tests {
     #[test]
     fn stolen_time_is_a_share_of_all_time() {
         let before = ProcessorTime::parse("cpu  100 0 50 800 10 0 5 35 99 99\ncpu0 1 2 3\n");
-        assert_eq!((before.all, before.stolen), (1000, 35));
+        assert_eq!((before.all, before.idle, before.stolen), (1000, 810, 35));
         let after = ProcessorTime::parse("cpu  200 0 50 1675 10 0 5 60 99 99\n");
         assert_eq!(before.stolen_percent(after), 2.5);
         assert_eq!(before.stolen_percent(before), 0.0);
+        assert_eq!(before.busy_percent(after), 12.5);
         assert_eq!(
             ProcessorTime::parse(""),
-            ProcessorTime { all: 0, stolen: 0 }
+            ProcessorTime {
+                all: 0,
+                idle: 0,
+                stolen: 0
+            }
         );
     }
 

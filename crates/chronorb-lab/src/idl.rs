@@ -1,3 +1,4 @@
-//! The interface between the clients and the server of the demonstration.
+//! The interfaces between the clients and the servers of the experiments.
 
 chronorb::include_idl!("demo");
+chronorb::include_idl!("overtake");

@@ -4,23 +4,31 @@
 //! An experiment runs the real thing, describes the machine ([`Environment`]) and reports what it
 //! found, for people and for programs. [`demo`] runs a server and clients, and measures each call
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
-//! target of a request; [`doctor`] looks for what costs latency on the machine, and how to mend it.
+//! target of a request; [`overtake`] measures calls of high priority while all lower lanes are
+//! saturated; [`doctor`] looks for what costs latency on the machine, and how to mend it.
 
 pub mod demo;
 pub mod demux;
 pub mod doctor;
+pub mod overtake;
 
 mod comparison;
 mod environment;
 mod idl;
+mod process;
 mod progress;
 mod report;
+mod schedule;
 mod series;
 mod stats;
 mod units;
+mod verdict;
+mod work;
 
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
+pub use process::ProcessError;
 pub use report::{PlotError, ReportError, html, text_table, write_html};
 pub use series::Point;
 pub use stats::{Record, Summary};
+pub use verdict::Verdict;

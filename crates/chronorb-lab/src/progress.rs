@@ -33,16 +33,29 @@ impl Progress {
         self.bar.set_position(millis(passed));
     }
 
+    /// Names what is done now in a part that has a length, and says how much time is left where nobody sees a bar.
+    pub(crate) fn say(&self, what: &str) {
+        if self.bar.is_hidden() {
+            let left = self.bar.length().unwrap_or(0);
+            let left = left.saturating_sub(self.bar.position());
+            eprintln!("{what}: {} s left", left.div_ceil(1_000));
+        } else {
+            self.bar.set_message(what.to_owned());
+        }
+    }
+
     fn announce(name: &str, length: &str, steps: u64) -> Self {
         if !io::stderr().is_terminal() {
             eprintln!("{name}: {length}");
             return Self {
-                bar: ProgressBar::hidden(),
+                bar: ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden()),
             };
         }
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr())
             .with_message(name.to_owned());
-        if let Ok(style) = ProgressStyle::with_template("{msg:28} {bar:40} {percent:>3} %") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg:28} {bar:40} {percent:>3} %, {eta} left")
+        {
             bar.set_style(style.progress_chars("██░"));
         }
         Self { bar }

@@ -1,6 +1,5 @@
 //! A client of the demonstration.
 
-use std::process;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
@@ -9,10 +8,10 @@ use chronorb_rt::{Monotonic, Policy as SchedulingPolicy};
 
 use super::error::DemoError;
 use super::order::{Class, ClientOrder, Connected, HIGH_PRIORITY, LOW_PRIORITY, Measured, Start};
-use super::parent::{self, Parent};
-use super::schedule::{SystemClock, Window, closed_loop, periodic};
 use super::server::orb;
 use crate::idl::demo::Work;
+use crate::process::{self, Parent};
+use crate::schedule::{SystemClock, Window, closed_loop, periodic};
 use crate::stats::Record;
 
 /// Connects, waits for the start, calls the server for the time of a phase and tells the parent
@@ -24,8 +23,8 @@ use crate::stats::Record;
 ///
 /// [`DemoError::Nonsense`] when the order cannot be read, [`DemoError::Work`] when a call fails.
 pub fn client_main(order: &str) -> Result<(), DemoError> {
-    let order: ClientOrder = parent::order(order)?;
-    let parent = Parent::listen(|| process::exit(ABANDONED));
+    let order: ClientOrder = process::order(order)?;
+    let parent = Parent::listen(|| std::process::exit(ABANDONED));
     let orb = orb(&[
         "-ORBRealTime",
         if order.priorities { "preferred" } else { "off" },
@@ -48,7 +47,7 @@ pub fn client_main(order: &str) -> Result<(), DemoError> {
         // A caller that fails to connect does not report: then nobody is started, and it says what
         // is wrong.
         if connections.iter().count() == callers.len() {
-            parent::tell(&Connected {})?;
+            process::tell(&Connected {})?;
             let Start { at_ns } = parent.hear()?;
             for (start, _) in &callers {
                 let _ = start.send(Monotonic::from_nanos(at_ns));
@@ -68,7 +67,7 @@ pub fn client_main(order: &str) -> Result<(), DemoError> {
         }
         Ok::<_, DemoError>(all)
     })?;
-    parent::tell(&measured)
+    Ok(process::tell(&measured)?)
 }
 
 /// One calling thread: connects, reports, waits for the start, measures.

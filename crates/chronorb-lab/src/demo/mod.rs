@@ -1,26 +1,18 @@
 //! `chronorb demo`: the same load without priorities and with them, each for some seconds.
 //!
-//! [`run`] calls this very program again for the server and for each client, with the hidden
-//! commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`] and one argument, the order: what to do, as
-//! JSON. Parent and children then exchange lines of JSON over the children's standard input and
-//! output:
+//! [`run`] starts the server and each client as a process of its own: this very program, with the
+//! hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`]. Beside their orders, they exchange
+//! lines of JSON with it:
 //!
 //! | child | says | hears |
 //! |---|---|---|
 //! | server | the reference of its object | the end of its input: shut down |
 //! | client | that it is connected, then what it measured | when to start |
-//!
-//! A child whose input ends before its work does, because the parent died, ends too. The parent
-//! waits for nothing without a deadline; when it gives up, it kills its children and shows what the
-//! failing one wrote to standard error.
 
-mod child;
 mod client;
 mod error;
 mod order;
-mod parent;
 mod phase;
-pub(crate) mod schedule;
 mod server;
 mod work;
 

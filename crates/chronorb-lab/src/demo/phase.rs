@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::child::Child;
 use super::error::DemoError;
 use super::order::{Class, ClientOrder, Connected, Measured, ServerOrder, Serving, Start};
 use super::work::Steps;
 use super::{CLIENT_COMMAND, SERVER_COMMAND};
 use crate::comparison::{Phase, Setup};
+use crate::process::Child;
 use crate::progress::Progress;
 
 /// What came of a phase.
@@ -57,7 +57,7 @@ pub(super) fn run(setup: &Setup, steps: Steps, priorities: bool) -> Result<Outco
     watch(setup, priorities, start, || {
         server.check()?;
         high.check()?;
-        low.iter_mut().try_for_each(Child::check)
+        Ok(low.iter_mut().try_for_each(Child::check)?)
     })?;
 
     let end = Deadline::at(start + setup.phase + WIND_DOWN);

@@ -4,10 +4,10 @@ use chronorb::prelude::*;
 
 use super::error::DemoError;
 use super::order::{HIGH_PRIORITY, LOW_PRIORITY, ServerOrder, Serving};
-use super::parent::{self, Parent};
-use super::work;
 use crate::comparison::Setup;
 use crate::idl::demo::{WorkServant, WorkSkeleton};
+use crate::process::{self, Parent};
+use crate::work;
 
 /// Serves until the parent closes standard input.
 ///
@@ -17,7 +17,7 @@ use crate::idl::demo::{WorkServant, WorkSkeleton};
 ///
 /// [`DemoError::Nonsense`] when the order cannot be read, [`DemoError::Work`] when the ORB fails.
 pub fn server_main(order: &str) -> Result<(), DemoError> {
-    let ServerOrder { priorities, setup } = parent::order(order)?;
+    let ServerOrder { priorities, setup } = process::order(order)?;
     let orb = if priorities {
         orb(&["-ORBRealTime", "preferred"])
     } else {
@@ -32,7 +32,7 @@ pub fn server_main(order: &str) -> Result<(), DemoError> {
         // Without its parent the server has nobody to tell why it could not stop in order.
         let _ = stopped.shutdown(false);
     });
-    parent::tell(&Serving { reference })?;
+    process::tell(&Serving { reference })?;
     orb.run();
     Ok(())
 }

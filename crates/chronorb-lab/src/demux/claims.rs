@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::outcome::{Outcome, Row, Stage};
 use crate::units;
+use crate::verdict::Verdict;
 
 /// Something that should be true, held against the figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,36 +15,6 @@ pub struct Claim {
     pub verdict: Verdict,
     /// The figures that say so.
     pub detail: String,
-}
-
-/// Whether a claim is true.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-pub enum Verdict {
-    /// It is.
-    #[serde(rename = "PASS")]
-    Pass,
-    /// It is not.
-    #[serde(rename = "MISSED")]
-    Missed,
-    /// What would tell was not measured.
-    #[serde(rename = "NOT MEASURED")]
-    NotMeasured,
-}
-
-impl Verdict {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Missed => "MISSED",
-            Self::NotMeasured => "NOT MEASURED",
-        }
-    }
-
-    const fn of(holds: bool) -> Self {
-        if holds { Self::Pass } else { Self::Missed }
-    }
 }
 
 /// All claims.

@@ -28,8 +28,9 @@ use std::path::PathBuf;
 use crate::environment::{Environment, ProcessorTime};
 use crate::report::{check_writable, write_page};
 
+pub use crate::verdict::Verdict;
 pub use cache::Caches;
-pub use claims::{Claim, Verdict};
+pub use claims::Claim;
 pub use error::DemuxError;
 pub use outcome::{Figures, Outcome, Row, Stage};
 pub use page::html;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::claims::Verdict;
 use super::outcome::{Outcome, Stage};
 use super::plot::by_entries;
 use super::table::{StageTable, notes, scale};
 use crate::report::{PlotError, document, environment_table, escape};
 use crate::units;
+use crate::verdict::Verdict;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 ///

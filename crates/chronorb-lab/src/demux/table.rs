@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::claims::{SLOT, Verdict};
+use super::claims::SLOT;
 use super::outcome::{Outcome, Row, Stage, series};
 use super::scale::{MemoryUse, SERVANT, Scale};
 use super::schedule::{BATCH, BATCH_OF_SLOW, WARM_UP};
 use crate::units;
+use crate::verdict::Verdict;
 
 /// The figures in tables for a terminal, with what is claimed of them.
 #[must_use]

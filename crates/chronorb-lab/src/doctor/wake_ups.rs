@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::error::DoctorError;
 use super::machine::Machine;
-use crate::demo::schedule::{SystemClock, Window, periodic};
 use crate::progress::Progress;
+use crate::schedule::{SystemClock, Window, periodic};
 use crate::stats::Record;
 
 /// How late the wake-ups of one thread on each CPU were.

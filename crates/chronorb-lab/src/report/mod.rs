@@ -3,7 +3,7 @@
 pub(crate) mod canvas;
 mod document;
 mod page;
-mod plot;
+pub(crate) mod plot;
 mod table;
 
 pub use canvas::PlotError;

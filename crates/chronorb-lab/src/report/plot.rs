@@ -111,7 +111,7 @@ enum Class {
 }
 
 /// The quantiles that the number of calls supports, as (number of nines, logarithm of the latency).
-fn percentiles(record: &Record) -> Vec<(f64, f64)> {
+pub(crate) fn percentiles(record: &Record) -> Vec<(f64, f64)> {
     if record.calls() == 0 {
         return Vec::new();
     }
@@ -145,12 +145,12 @@ pub(crate) fn course(record: &Record) -> Vec<(f64, f64)> {
 }
 
 /// The logarithm of a latency; 1 ns is the least that the clock tells.
-fn exponent(us: f64) -> f64 {
+pub(crate) fn exponent(us: f64) -> f64 {
     us.max(1e-3).log10()
 }
 
 /// 0 nines is the minimum, 1 is 90 %, 2 is 99 % …
-fn percentile_label(nines: f64) -> String {
+pub(crate) fn percentile_label(nines: f64) -> String {
     match nines.round() as usize {
         0 => "0".to_owned(),
         1 => "90".to_owned(),

@@ -190,7 +190,7 @@ impl RtOrb {
         })
     }
 
-    /// Ends a thread pool: no request comes in any more, those in progress are answered, and all its threads have ended
+    /// Ends a thread pool: no request comes in any more, those in progress are answered, and all its threads have left
     /// when this returns. The POAs that it serves are destroyed before.
     ///
     /// # Errors

@@ -271,6 +271,11 @@ impl Worker {
             .map_err(|_| End::Gone)?;
         let own = std::mem::replace(&mut self.request, copy);
         let handed = self.hand_on(key, at_work, header, own);
+        if staff.crew(lane.index()).counts().0 == 0 {
+            // The first thread on demand could not be had: nobody would serve it.
+            self.turn_away(handed);
+            return Ok(());
+        }
         match staff.buffer(lane.index(), handed, rank) {
             Buffered::Seat(handed) if staff.readers_serve() => {
                 self.seat = Some(lane.index());

@@ -7,17 +7,17 @@ use std::thread;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::DemoError;
+use super::error::ProcessError;
 
 /// The parent, as its child hears it.
 #[derive(Debug)]
-pub(super) struct Parent {
+pub(crate) struct Parent {
     lines: Receiver<String>,
 }
 
 impl Parent {
     /// Listens to standard input; calls `gone` when it ends, because the parent closed it or died.
-    pub(super) fn listen(gone: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn listen(gone: impl FnOnce() + Send + 'static) -> Self {
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in io::stdin().lock().lines().map_while(Result::ok) {
@@ -30,31 +30,28 @@ impl Parent {
     }
 
     /// The next line that the parent says; waits as long as the parent lives.
-    pub(super) fn hear<T: DeserializeOwned>(&self) -> Result<T, DemoError> {
-        let line = self
-            .lines
-            .recv()
-            .map_err(DemoError::work("hearing the parent"))?;
+    pub(crate) fn hear<T: DeserializeOwned>(&self) -> Result<T, ProcessError> {
+        let line = self.lines.recv().map_err(|_| ProcessError::Orphaned)?;
         serde_json::from_str(&line).map_err(not_understood)
     }
 }
 
 /// The order that came as an argument.
-pub(super) fn order<T: DeserializeOwned>(text: &str) -> Result<T, DemoError> {
+pub(crate) fn order<T: DeserializeOwned>(text: &str) -> Result<T, ProcessError> {
     serde_json::from_str(text).map_err(not_understood)
 }
 
 /// Says a line to the parent.
-pub(super) fn tell(message: &impl Serialize) -> Result<(), DemoError> {
+pub(crate) fn tell(message: &impl Serialize) -> Result<(), ProcessError> {
     let line = serde_json::to_string(message).expect("messages are plain data");
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .map_err(DemoError::Output)
+        .map_err(ProcessError::Output)
 }
 
-fn not_understood(source: serde_json::Error) -> DemoError {
-    DemoError::Nonsense {
+fn not_understood(source: serde_json::Error) -> ProcessError {
+    ProcessError::Nonsense {
         partner: "parent".to_owned(),
         source,
     }

@@ -56,7 +56,7 @@ pub(crate) fn periodic<E>(
 }
 
 /// Makes a call as soon as the one before it is answered.
-pub(super) fn closed_loop<E>(
+pub(crate) fn closed_loop<E>(
     clock: &impl Clock,
     window: Window,
     mut call: impl FnMut() -> Result<(), E>,

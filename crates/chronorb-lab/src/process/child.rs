@@ -11,11 +11,11 @@ use chronorb_rt::Deadline;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::DemoError;
+use super::error::ProcessError;
 
 /// A running child. Dropping it kills it.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(crate) struct Child {
     name: String,
     process: std::process::Child,
     input: Option<ChildStdin>,
@@ -25,11 +25,11 @@ pub(super) struct Child {
 
 impl Child {
     /// Runs this very program with a hidden command and an order.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: impl Into<String>,
         command: &str,
         order: &impl Serialize,
-    ) -> Result<Self, DemoError> {
+    ) -> Result<Self, ProcessError> {
         let name = name.into();
         let order = serde_json::to_string(order).expect("orders are plain data");
         let program = env::current_exe();
@@ -37,7 +37,7 @@ impl Child {
             .and_then(|program| {
                 Self::spawn(name.clone(), Command::new(program).args([command, &order]))
             })
-            .map_err(|source| DemoError::Start {
+            .map_err(|source| ProcessError::Start {
                 child: name,
                 source,
             })
@@ -76,10 +76,13 @@ impl Child {
     }
 
     /// The next line that the child says.
-    pub(super) fn hear<T: DeserializeOwned>(&mut self, deadline: Deadline) -> Result<T, DemoError> {
+    pub(crate) fn hear<T: DeserializeOwned>(
+        &mut self,
+        deadline: Deadline,
+    ) -> Result<T, ProcessError> {
         let wait = deadline.remaining().unwrap_or(Duration::ZERO);
         match self.lines.recv_timeout(wait) {
-            Ok(Ok(line)) => serde_json::from_str(&line).map_err(|source| DemoError::Nonsense {
+            Ok(Ok(line)) => serde_json::from_str(&line).map_err(|source| ProcessError::Nonsense {
                 partner: self.name.clone(),
                 source,
             }),
@@ -89,7 +92,7 @@ impl Child {
     }
 
     /// Says a line to the child.
-    pub(super) fn tell(&mut self, message: &impl Serialize) -> Result<(), DemoError> {
+    pub(crate) fn tell(&mut self, message: &impl Serialize) -> Result<(), ProcessError> {
         let line = serde_json::to_string(message).expect("messages are plain data");
         let sent = self
             .input
@@ -99,7 +102,7 @@ impl Child {
     }
 
     /// Fails if the child has failed already.
-    pub(super) fn check(&mut self) -> Result<(), DemoError> {
+    pub(crate) fn check(&mut self) -> Result<(), ProcessError> {
         match self.process.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) if status.success() => Ok(()),
@@ -108,13 +111,13 @@ impl Child {
     }
 
     /// Ends the child's input, which tells it to end, and waits until it has ended well.
-    pub(super) fn stop(mut self, deadline: Deadline) -> Result<(), DemoError> {
+    pub(crate) fn stop(mut self, deadline: Deadline) -> Result<(), ProcessError> {
         drop(self.input.take());
         self.finish(deadline)
     }
 
     /// Waits until the child has ended well.
-    pub(super) fn finish(mut self, deadline: Deadline) -> Result<(), DemoError> {
+    pub(crate) fn finish(mut self, deadline: Deadline) -> Result<(), ProcessError> {
         loop {
             let wait = deadline.remaining().unwrap_or(Duration::ZERO);
             match self.lines.recv_timeout(wait) {
@@ -130,9 +133,9 @@ impl Child {
         }
     }
 
-    fn ended(&mut self, deadline: Deadline) -> DemoError {
+    fn ended(&mut self, deadline: Deadline) -> ProcessError {
         match self.status(deadline) {
-            Some(status) => DemoError::Ended {
+            Some(status) => ProcessError::Ended {
                 child: self.name.clone(),
                 status,
                 errors: self.take_errors(),
@@ -141,9 +144,9 @@ impl Child {
         }
     }
 
-    fn silent(&mut self) -> DemoError {
+    fn silent(&mut self) -> ProcessError {
         self.kill();
-        DemoError::Silent {
+        ProcessError::Silent {
             child: self.name.clone(),
             errors: self.take_errors(),
         }
@@ -230,7 +233,7 @@ mod tests {
         let error = child
             .hear::<u32>(Deadline::after(Duration::ZERO))
             .unwrap_err();
-        assert!(matches!(error, DemoError::Silent { .. }), "{error}");
+        assert!(matches!(error, ProcessError::Silent { .. }), "{error}");
         assert!(child.process.try_wait().unwrap().is_some());
     }
 
@@ -238,7 +241,7 @@ mod tests {
     fn a_child_that_goes_on_after_its_input_ended_is_killed() {
         let child = shell("exec sleep 1000");
         let error = child.stop(Deadline::after(Duration::ZERO)).unwrap_err();
-        assert!(matches!(error, DemoError::Silent { .. }), "{error}");
+        assert!(matches!(error, ProcessError::Silent { .. }), "{error}");
     }
 
     #[test]
@@ -253,7 +256,7 @@ mod tests {
     fn nonsense_is_refused() {
         let mut child = shell("echo '<html>'");
         let error = child.hear::<u32>(soon()).unwrap_err();
-        assert!(matches!(error, DemoError::Nonsense { .. }), "{error}");
+        assert!(matches!(error, ProcessError::Nonsense { .. }), "{error}");
     }
 
     #[test]
