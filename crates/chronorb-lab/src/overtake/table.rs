@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::case::{Case, Load, Series, Strategy};
+use super::case::{Case, Load, Pool, Series, Strategy};
 use super::outcome::{Outcome, trial};
 use super::plan::HIGH_THREADS;
 use crate::units;
@@ -169,31 +169,43 @@ fn throttling(outcome: &Outcome) -> String {
     let plan = &outcome.plan;
     let cycle = plan.middle_compute + plan.middle_rest;
     let share = plan.middle_compute.as_secs_f64() / cycle.as_secs_f64() * 100.0;
-    let stops = outcome.rows.iter().filter_map(|r| r.middle_longest_stop_us);
-    let stops: Vec<f64> = stops.map(f64::from).collect();
-    let did = match stops.iter().copied().reduce(f64::max) {
-        Some(longest) => {
-            let throttled = stops.iter().filter(|stop| **stop >= THROTTLED_US).count();
-            format!(
-                "The longest time for which work of the middle lane was kept from computing was {}; \
-                 in {throttled} of {} trials it was {} or more, as when the kernel stops all \
-                 real-time threads.",
-                units::time(longest),
-                stops.len(),
-                units::time(THROTTLED_US),
-            )
-        }
-        None => "It was not loaded here.".to_owned(),
-    };
+    let did = [
+        ("pools with lanes", stops(outcome, |pool| pool != Pool::NoLanes)),
+        (
+            "the pool without lanes, where that work takes as many threads as it gets",
+            stops(outcome, |pool| pool == Pool::NoLanes),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(of, stops)| {
+        let longest = stops.iter().copied().reduce(f64::max)?;
+        let throttled = stops.iter().filter(|stop| **stop >= THROTTLED_US).count();
+        Some(format!(
+            " In {of}, the longest time for which it was kept from computing was {}; in {throttled} of \
+             {} trials it was {} or more, as when the kernel stops all real-time threads, or a host \
+             the machine.",
+            units::time(longest),
+            stops.len(),
+            units::time(THROTTLED_US),
+        ))
+    });
+    let did: String = did.collect();
     format!(
         "The low lane has CORBA priority 0, which is ordinary scheduling, and computes without a rest. \
          The middle lane is real-time: it computes for {} and rests for {}, {share:.0} % of each \
          processor, and the low lane takes what it leaves. Without its rests the kernel's throttling \
-         would stop it, and the high lane with it, for the rest of each second ({}). {did}",
+         would stop it, and the high lane with it, for the rest of each second ({}).{did}",
         units::setting(plan.middle_compute),
         units::setting(plan.middle_rest),
         outcome.environment.real_time_throttling,
     )
+}
+
+/// The longest stops of the middle lane's work, in µs: one of each trial in these pools.
+fn stops(outcome: &Outcome, of: impl Fn(Pool) -> bool) -> Vec<f64> {
+    let rows = outcome.rows.iter().filter(|row| of(row.trial.case.pool));
+    let stops = rows.filter_map(|row| row.middle_longest_stop_us);
+    stops.map(f64::from).collect()
 }
 
 pub(super) const COLUMNS: [&str; 8] = [
