@@ -21,7 +21,7 @@ use crate::stats::Record;
 ///
 /// # Errors
 ///
-/// [`DemoError::Nonsense`] when the order cannot be read, [`DemoError::Work`] when a call fails.
+/// [`DemoError::Process`] when the order cannot be read, [`DemoError::Work`] when a call fails.
 pub fn client_main(order: &str) -> Result<(), DemoError> {
     let order: ClientOrder = process::order(order)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));

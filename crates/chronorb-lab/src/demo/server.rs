@@ -15,7 +15,7 @@ use crate::work;
 ///
 /// # Errors
 ///
-/// [`DemoError::Nonsense`] when the order cannot be read, [`DemoError::Work`] when the ORB fails.
+/// [`DemoError::Process`] when the order cannot be read, [`DemoError::Work`] when the ORB fails.
 pub fn server_main(order: &str) -> Result<(), DemoError> {
     let ServerOrder { priorities, setup } = process::order(order)?;
     let orb = if priorities {
