@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chronorb_giop::Version;
-use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
+use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 use thiserror::Error;
 
 use crate::demux::Demultiplexing;
@@ -81,6 +81,10 @@ pub struct OrbConfig {
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand stays
     /// without work.
     pub dynamic_thread_idle_timeout: Duration,
+    /// `-ORBClientWait`: how a client's thread waits for its reply.
+    pub client_wait: Waiting,
+    /// `-ORBServerWait`: how the threads of lanes wait for requests.
+    pub server_wait: Waiting,
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     pub monitor: MonitorSocket,
     /// Told by each thread what it is doing to a request; for tests and measurements.
@@ -116,6 +120,8 @@ impl Default for OrbConfig {
             collocation: Collocation::ThroughPoa,
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
+            client_wait: Waiting::Block,
+            server_wait: Waiting::Block,
             monitor: MonitorSocket::Off,
             stage_probe: None,
             max_main_thread_requests: 256,
@@ -282,6 +288,10 @@ const CONFIG_FILE: &str = "config_file";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
 /// Parts the values of a list in one environment variable.
 const ENVIRONMENT_SEPARATOR: char = '|';
+/// In microseconds: longer than a call to the same machine takes.
+const DEFAULT_SPIN: u64 = 50;
+/// In microseconds; longer waits are `poll`.
+const MAX_SPIN: u64 = 1_000_000;
 
 const SETTINGS: &[Setting] = &[
     Setting {
@@ -501,6 +511,16 @@ const SETTINGS: &[Setting] = &[
         apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
     },
     Setting {
+        key: "client_wait",
+        options: &["-ORBClientWait"],
+        apply: |config, text| waiting(text).map(|waiting| config.client_wait = waiting),
+    },
+    Setting {
+        key: "server_wait",
+        options: &["-ORBServerWait"],
+        apply: |config, text| waiting(text).map(|waiting| config.server_wait = waiting),
+    },
+    Setting {
         key: "monitor",
         options: &["-ORBMonitor"],
         apply: |config, text| {
@@ -636,6 +656,20 @@ fn texts(value: &toml::Value) -> Vec<String> {
 
 fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {
     parse_endpoints(text).map_err(|e: EndpointError| e.to_string())
+}
+
+/// `block`, `spin`, `spin:MICROSECONDS` or `poll`.
+fn waiting(text: &str) -> Result<Waiting, String> {
+    let spin = |microseconds| Ok(Waiting::Spin(Duration::from_micros(microseconds)));
+    match text.split_once(':').unwrap_or((text, "")) {
+        ("block", "") => Ok(Waiting::Block),
+        ("poll", "") => Ok(Waiting::Poll),
+        ("spin", "") => spin(DEFAULT_SPIN),
+        ("spin", microseconds) => spin(number(microseconds, 1, MAX_SPIN)?),
+        _ => Err(format!(
+            "{text:?} is not block, spin, spin:MICROSECONDS or poll"
+        )),
+    }
 }
 
 fn number(text: &str, least: u64, greatest: u64) -> Result<u64, String> {

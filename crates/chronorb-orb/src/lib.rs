@@ -30,7 +30,7 @@ pub use chronorb_cdr::{Arena, CdrError, Char, LongDouble};
 pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
-pub use chronorb_transport::{Endpoint, EndpointError, parse_endpoints};
+pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use config::{
     Collocation, ConfigError, MonitorSocket, OrbConfig, RealTimeMode, ThreadpoolStrategy,
 };

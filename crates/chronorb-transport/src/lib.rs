@@ -14,6 +14,7 @@ mod endpoint;
 mod error;
 mod reactor;
 pub mod tcp;
+mod waiting;
 
 use std::fmt;
 use std::io;
@@ -25,6 +26,7 @@ use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
 pub use reactor::{Event, Interest, Reactor};
+pub use waiting::Waiting;
 
 /// Where a peer can be reached: a host name or address, and a port.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -92,7 +92,7 @@ pub use chronorb_orb::{
     MonitorSocket, Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply,
     ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe,
     SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException,
-    Version, minor, narrow, parse_endpoints,
+    Version, Waiting, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

@@ -7,20 +7,18 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use chronorb_cdr::{Frame, TextForm};
-use chronorb_giop::fragments::{Limits, Reassembly};
-use chronorb_giop::framing::{Framed, FramingError, next_message};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
 };
 use chronorb_rt::Deadline;
 use chronorb_transport::{Connection, IoError};
 
+use super::inbox::Inbox;
 use crate::core::Core;
 
 /// A connection to a server.
 pub(super) struct ClientConnection {
     transport: Box<dyn Connection>,
-    max_message: usize,
     /// The ORB that it was made for.
     core: Weak<Core>,
     text: TextForm,
@@ -30,9 +28,7 @@ pub(super) struct ClientConnection {
     announces: Cell<bool>,
     next_request: Cell<u32>,
     closed: Cell<bool>,
-    /// What was received beyond the last reply.
-    surplus: RefCell<Vec<u8>>,
-    fragments: RefCell<Reassembly>,
+    inbox: RefCell<Inbox>,
 }
 
 /// A call did not come to a reply.
@@ -56,21 +52,15 @@ impl ClientConnection {
         text: TextForm,
         code_sets: Option<[u8; 12]>,
     ) -> Self {
-        let max_message = core.config.max_message_size;
         Self {
             transport,
-            max_message,
             core: Arc::downgrade(core),
             text,
             code_sets,
             announces: Cell::new(true),
             next_request: Cell::new(1),
             closed: Cell::new(false),
-            surplus: RefCell::default(),
-            fragments: RefCell::new(Reassembly::new(Limits {
-                messages: 1,
-                bytes: max_message,
-            })),
+            inbox: RefCell::new(Inbox::new(core.config.max_message_size)),
         }
     }
 
@@ -166,59 +156,14 @@ impl ClientConnection {
         expected: MessageType,
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure> {
-        loop {
-            let mut header = self.next_message(frame, deadline)?;
-            if header.more_fragments || header.kind == MessageType::Fragment {
-                let joined = self.fragments.borrow_mut().push(frame.as_slice());
-                match joined.map_err(|_| malformed())? {
-                    Some(joined) => *frame = joined,
-                    None => continue,
-                }
-                header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
-            }
-            match header.kind {
-                kind if kind == expected => return Ok(header),
-                // The server promises that it has not begun what it has not answered; a part of
-                // the answer shows that it has.
-                MessageType::CloseConnection if self.fragments.borrow().octets() == 0 => {
-                    return Err(Failure::NotProcessed);
-                }
-                _ => return Err(comm_failure(CompletionStatus::Maybe).into()),
-            }
-        }
-    }
-
-    /// Receives one message as it stands on the wire, a fragment perhaps.
-    fn next_message(
-        &self,
-        frame: &mut Frame,
-        deadline: Deadline,
-    ) -> Result<MessageHeader, Failure> {
-        frame.clear();
-        let mut surplus = self.surplus.borrow_mut();
-        frame.extend_from_slice(&surplus).map_err(too_large)?;
-        surplus.clear();
-        loop {
-            let missing = match next_message(frame.as_slice(), self.max_message) {
-                Ok(Framed::Complete { header, len }) => {
-                    surplus.extend_from_slice(&frame.as_slice()[len..]);
-                    frame.truncate(len);
-                    return Ok(header);
-                }
-                Ok(Framed::NeedMore { total }) => total.saturating_sub(frame.len()),
-                Err(FramingError::TooLarge(_)) => {
-                    return Err(too_large(chronorb_cdr::CdrError::FrameFull).into());
-                }
-                Err(_) => return Err(malformed().into()),
-            };
-            // Room grows with what arrives, not with what a header promises.
-            let room = missing.clamp(LEAST_ROOM, frame.len().max(LEAST_ROOM));
-            let room = frame.spare_mut(room).map_err(too_large)?;
-            match self.transport.recv(room, deadline) {
-                Ok(n) => frame.commit(n),
-                Err(IoError::TimedOut) => return Err(timeout(CompletionStatus::Maybe).into()),
-                Err(_) => return Err(comm_failure(CompletionStatus::Maybe).into()),
-            }
+        let mut inbox = self.inbox.borrow_mut();
+        let header = inbox.receive(&*self.transport, frame, deadline)?;
+        match header.kind {
+            kind if kind == expected => Ok(header),
+            // The server promises that it has not begun what it has not answered; a part of
+            // the answer shows that it has.
+            MessageType::CloseConnection if !inbox.has_part() => Err(Failure::NotProcessed),
+            _ => Err(comm_failure(CompletionStatus::Maybe).into()),
         }
     }
 
@@ -229,7 +174,7 @@ impl ClientConnection {
     }
 }
 
-fn timeout(completed: CompletionStatus) -> SystemException {
+pub(super) fn timeout(completed: CompletionStatus) -> SystemException {
     let minor = match completed {
         CompletionStatus::No => minor::TIMEOUT_REQUEST_END,
         _ => minor::TIMEOUT_REPLY_END,
@@ -237,25 +182,10 @@ fn timeout(completed: CompletionStatus) -> SystemException {
     SystemException::new(SystemExceptionKind::Timeout, minor, completed)
 }
 
-fn comm_failure(completed: CompletionStatus) -> SystemException {
+pub(super) fn comm_failure(completed: CompletionStatus) -> SystemException {
     SystemException::new(
         SystemExceptionKind::CommFailure,
         minor::CONNECTION_LOST,
         completed,
     )
 }
-
-fn malformed() -> SystemException {
-    SystemException::new(
-        SystemExceptionKind::Marshal,
-        minor::MALFORMED_MESSAGE,
-        CompletionStatus::Maybe,
-    )
-}
-
-fn too_large(error: chronorb_cdr::CdrError) -> SystemException {
-    SystemException::from(error).with_completed(CompletionStatus::Maybe)
-}
-
-/// What one `recv` has room for at least.
-const LEAST_ROOM: usize = 8 << 10;

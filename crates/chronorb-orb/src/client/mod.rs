@@ -4,6 +4,7 @@ mod binding;
 mod collocated;
 mod connection;
 mod explicit;
+mod inbox;
 mod invocation;
 mod route;
 

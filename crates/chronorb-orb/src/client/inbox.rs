@@ -1,0 +1,110 @@
+//! What comes from a server: octets to whole messages.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use chronorb_cdr::{CdrError, Frame};
+use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::framing::{Framed, FramingError, next_message};
+use chronorb_giop::{
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
+};
+use chronorb_rt::Deadline;
+use chronorb_transport::{Connection, IoError};
+
+use super::connection::{Failure, comm_failure, timeout};
+
+/// The receiving half of a connection to a server.
+pub(super) struct Inbox {
+    max_message: usize,
+    /// What was received beyond the last message.
+    surplus: Vec<u8>,
+    fragments: Reassembly,
+}
+
+impl Inbox {
+    pub(super) fn new(max_message: usize) -> Self {
+        Self {
+            max_message,
+            surplus: Vec::new(),
+            fragments: Reassembly::new(Limits {
+                messages: 1,
+                bytes: max_message,
+            }),
+        }
+    }
+
+    /// Whether the first part of a message is there, and its rest is not.
+    pub(super) fn has_part(&self) -> bool {
+        self.fragments.octets() > 0
+    }
+
+    /// Receives the next whole message into `frame`, which it clears.
+    pub(super) fn receive(
+        &mut self,
+        transport: &dyn Connection,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        loop {
+            let header = self.next_message(transport, frame, deadline)?;
+            if !header.more_fragments && header.kind != MessageType::Fragment {
+                return Ok(header);
+            }
+            let joined = self.fragments.push(frame.as_slice());
+            if let Some(joined) = joined.map_err(|_| malformed())? {
+                *frame = joined;
+                let header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
+                return Ok(header);
+            }
+        }
+    }
+
+    /// Receives one message as it stands on the wire, a fragment perhaps.
+    fn next_message(
+        &mut self,
+        transport: &dyn Connection,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        frame.clear();
+        frame.extend_from_slice(&self.surplus).map_err(too_large)?;
+        self.surplus.clear();
+        loop {
+            let missing = match next_message(frame.as_slice(), self.max_message) {
+                Ok(Framed::Complete { header, len }) => {
+                    self.surplus.extend_from_slice(&frame.as_slice()[len..]);
+                    frame.truncate(len);
+                    return Ok(header);
+                }
+                Ok(Framed::NeedMore { total }) => total.saturating_sub(frame.len()),
+                Err(FramingError::TooLarge(_)) => {
+                    return Err(too_large(CdrError::FrameFull).into());
+                }
+                Err(_) => return Err(malformed().into()),
+            };
+            // Room grows with what arrives, not with what a header promises.
+            let room = missing.clamp(LEAST_ROOM, frame.len().max(LEAST_ROOM));
+            let room = frame.spare_mut(room).map_err(too_large)?;
+            match transport.recv(room, deadline) {
+                Ok(n) => frame.commit(n),
+                Err(IoError::TimedOut) => return Err(timeout(CompletionStatus::Maybe).into()),
+                Err(_) => return Err(comm_failure(CompletionStatus::Maybe).into()),
+            }
+        }
+    }
+}
+
+fn malformed() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::Marshal,
+        minor::MALFORMED_MESSAGE,
+        CompletionStatus::Maybe,
+    )
+}
+
+fn too_large(error: CdrError) -> SystemException {
+    SystemException::from(error).with_completed(CompletionStatus::Maybe)
+}
+
+/// What one `recv` has room for at least.
+const LEAST_ROOM: usize = 8 << 10;
