@@ -3,6 +3,7 @@
 use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder, Endian};
 
 use crate::encapsulation::Reader;
+use crate::minor;
 
 /// The context of the Transaction Service.
 pub const TRANSACTION_SERVICE: u32 = 0;
@@ -18,6 +19,13 @@ pub const RT_CORBA_PRIORITY: u32 = 10;
 pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
 /// A message about an exception, for people.
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
+
+/// chronorb's own: the client sends no further request on this connection before it has the reply
+/// to the one before, except after a request without a reply. Its content is
+/// [`ONE_AT_A_TIME_DATA`].
+pub const ONE_AT_A_TIME: u32 = minor::CHRONORB | 1;
+/// The content of [`ONE_AT_A_TIME`]: an encapsulation of nothing.
+pub const ONE_AT_A_TIME_DATA: [u8; 1] = [Endian::NATIVE.is_little() as u8];
 
 /// One service context.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

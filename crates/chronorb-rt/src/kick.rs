@@ -60,6 +60,18 @@ impl Kick {
         LET_THROUGH.set(Some(sys::block_signal(SIGURG)));
     }
 
+    /// Lets kicks through on the calling thread, which has called [`block`](Self::block), until
+    /// [`hold_off`](Self::hold_off): for waits that take no mask. What a kick finds there is
+    /// interrupted, or begins anew where the kernel does that (`SA_RESTART`).
+    pub fn let_through(self) {
+        sys::change_signal(SIGURG, libc::SIG_UNBLOCK);
+    }
+
+    /// Ends [`let_through`](Self::let_through).
+    pub fn hold_off(self) {
+        sys::change_signal(SIGURG, libc::SIG_BLOCK);
+    }
+
     /// Kicks the thread `tid` of this process, by the kernel's thread id: its present wait on an
     /// epoll set ends, or its next one does. Never blocks; one system call or two.
     ///

@@ -163,6 +163,17 @@ pub(crate) fn block_signal(signal: c_int) -> libc::sigset_t {
     }
 }
 
+/// Blocks (`SIG_BLOCK`) or lets through (`SIG_UNBLOCK`) a signal on the calling thread.
+pub(crate) fn change_signal(signal: c_int, how: c_int) {
+    let mut signals = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` fills `signals` before it is used, and the old mask is not asked for.
+    unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        libc::sigaddset(signals.as_mut_ptr(), signal);
+        libc::pthread_sigmask(how, signals.as_ptr(), ptr::null_mut());
+    }
+}
+
 /// Waits for one event of an epoll set, with the thread's signal mask as `mask` during the wait.
 /// Returns the event's flags and data; `None` after `time_out`.
 pub(crate) fn epoll_wait(

@@ -149,6 +149,21 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// [`IoError::TimedOut`] at the deadline; [`IoError::Ended`] at the end of the stream.
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
 
+    /// Receives at least one octet, and waits for it without a deadline; `None` where the wait was
+    /// [interrupted](Self::interrupt).
+    ///
+    /// # Errors
+    /// [`IoError::Ended`] at the end of the stream.
+    fn recv_until_interrupted(&self, room: &mut [u8]) -> Result<Option<usize>, IoError>;
+
+    /// Lets no thread wait any more in [`recv_until_interrupted`](Self::recv_until_interrupted),
+    /// until [`resume`](Self::resume). A thread that waits there already has to be sent a signal
+    /// after this (a [`Kick`](chronorb_rt::Kick)).
+    fn interrupt(&self);
+
+    /// Lets threads wait again.
+    fn resume(&self);
+
     /// Sends all octets, and waits until the transport has taken them.
     ///
     /// # Errors

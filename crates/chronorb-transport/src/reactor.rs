@@ -88,6 +88,17 @@ impl Reactor {
         Ok(())
     }
 
+    /// Leaves the descriptor in the set, and tells nothing of it until it is
+    /// [armed again](Self::rearm). An event that a thread has taken already stays with it.
+    ///
+    /// # Errors
+    /// Where the descriptor is not in the set.
+    pub fn disarm(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::modify(&self.set, fd, data, epoll::EventFlags::empty())?;
+        Ok(())
+    }
+
     /// Waits for one event; `None` when the time is over, or a signal came.
     ///
     /// # Errors

@@ -89,6 +89,11 @@ impl ClientConnection {
         self.closed.get()
     }
 
+    /// Whether requests still tell the server about the connection.
+    pub(super) fn announces(&self) -> bool {
+        self.announces.get()
+    }
+
     /// The code sets, as long as the server may not have seen them.
     pub(super) fn code_sets_to_announce(&self) -> Option<[u8; 12]> {
         self.code_sets.filter(|_| self.announces.get())

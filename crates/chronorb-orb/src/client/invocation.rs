@@ -267,7 +267,7 @@ fn marshal(
         .propagated
         .map(|p| contexts::encode_priority(p.value()));
     let code_sets = connection.code_sets_to_announce();
-    let mut list = [ServiceContext { id: 0, data: &[] }; 2];
+    let mut list = [ServiceContext { id: 0, data: &[] }; 3];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -275,6 +275,10 @@ fn marshal(
     };
     if let Some(data) = &code_sets {
         add(contexts::CODE_SETS, data);
+    }
+    // Older versions are spoken with servers of others, which would not know it.
+    if connection.announces() && version >= Version::V1_2 {
+        add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
     }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);

@@ -40,6 +40,8 @@ pub(super) struct ServerConnection {
     utf8: AtomicBool,
     /// Whether the first request, which may announce it, has been seen.
     text_known: AtomicBool,
+    /// Whether the client announced that it waits for each reply.
+    one_at_a_time: AtomicBool,
 }
 
 /// The connection cannot be used any more.
@@ -86,6 +88,7 @@ impl ServerConnection {
             at_work: AtomicU32::new(0),
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
+            one_at_a_time: AtomicBool::new(false),
         }
     }
 
@@ -255,5 +258,14 @@ impl ServerConnection {
     /// Whether this is the first to ask, with the first request of the connection.
     pub(super) fn is_text_unknown(&self) -> bool {
         !self.text_known.load(Ordering::Relaxed) && !self.text_known.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn set_one_at_a_time(&self) {
+        self.one_at_a_time.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client sends no request before it has the reply to the one before.
+    pub(super) fn is_one_at_a_time(&self) -> bool {
+        self.one_at_a_time.load(Ordering::Relaxed)
     }
 }

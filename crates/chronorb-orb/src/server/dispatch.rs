@@ -425,6 +425,9 @@ fn learn_announced(
         let text = CodeSetContext::decode(data)?.text(message.version)?;
         connection.set_narrow(text.narrow);
     }
+    if contexts::find(header.contexts, contexts::ONE_AT_A_TIME).is_some() {
+        connection.set_one_at_a_time();
+    }
     Ok(())
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Input {
     /// Counted among the lane's slow ones.
     slow: bool,
     pub(super) fragments: Reassembly,
+    /// Requests that the set still has to bring before a thread may stay with the connection.
+    pub(super) reluctance: u32,
     accounted: usize,
     load: Arc<Load>,
 }
@@ -46,8 +48,32 @@ impl Input {
                 messages: MAX_FRAGMENTED,
                 bytes: load.max_message,
             }),
+            reluctance: RELUCTANCE,
             accounted: 0,
             load,
+        }
+    }
+
+    /// Puts a message that was taken back in front of what waits.
+    pub(super) fn put_back(&mut self, message: &Frame) -> Result<(), Gone> {
+        let mut pending = Frame::new(message.len() + self.pending().len(), usize::MAX);
+        for octets in [message.as_slice(), self.pending()] {
+            pending.extend_from_slice(octets).map_err(|_| Gone)?;
+        }
+        self.pending = pending;
+        self.start = 0;
+        self.reluctance = RELUCTANCE;
+        Ok(())
+    }
+
+    /// Whether a thread may stay with the connection, after a request that the set brought.
+    pub(super) fn is_worth_staying(&mut self) -> bool {
+        match self.reluctance.checked_sub(1) {
+            Some(less) => {
+                self.reluctance = less;
+                false
+            }
+            None => self.pending().is_empty() && !self.unread && !self.hung_up,
         }
     }
 
@@ -149,3 +175,6 @@ impl Drop for Input {
 const MAX_FRAGMENTED: usize = 16;
 /// Above this a whole message changes hands by exchanging frames, not by copying.
 const SWAP_FROM: usize = 64 << 10;
+/// Requests of a connection that the set brings before a thread stays with it, at first and after
+/// a message that is not for the thread that stays.
+const RELUCTANCE: u32 = 8;

@@ -5,7 +5,7 @@
 use chronorb_cdr::Frame;
 use chronorb_giop::MessageHeader;
 use chronorb_giop::framing::{Framed, next_message};
-use chronorb_transport::{Connection, IoError};
+use chronorb_transport::IoError;
 
 use super::connection::Gone;
 use super::input::Input;
@@ -40,9 +40,9 @@ impl From<Gone> for End {
 /// Receives one message of at most `max_message` octets into `frame`, which it clears.
 ///
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
-/// beyond the message wait in `input`.
+/// beyond the message wait in `input`. `read` takes what is there into the room that it is given.
 pub(super) fn receive(
-    connection: &dyn Connection,
+    read: &mut dyn FnMut(&mut [u8]) -> Result<usize, IoError>,
     input: &mut Input,
     frame: &mut Frame,
     max_message: usize,
@@ -85,7 +85,7 @@ pub(super) fn receive(
             input.room(least)?
         };
         let capacity = room.len();
-        match connection.try_recv(room) {
+        match read(room) {
             Ok(n) => {
                 // A read that does not fill its room has emptied the transport (epoll(7)).
                 input.unread = n == capacity || input.hung_up;

@@ -15,6 +15,7 @@ use chronorb_transport::{
 };
 
 use super::connection::{Gone, ServerConnection, Timeliness};
+use super::linger::Lingering;
 use super::load::Load;
 use super::probe::{Stage, StageProbe};
 use super::snapshot;
@@ -49,6 +50,8 @@ pub(crate) struct Lane {
     numbers: AtomicU32,
     /// Who serves, where it is not simply who reads.
     staff: Option<Arc<Staff>>,
+    /// How its threads stay with connections, where they may.
+    lingering: Option<Lingering>,
     watch: LaneWatch,
     probe: Option<StageProbe>,
 }
@@ -148,6 +151,11 @@ impl Lane {
             ended: Gate::new(0),
             warned: AtomicBool::new(false),
             numbers: AtomicU32::new(0),
+            lingering: match &staff {
+                None => Lingering::new(setup.static_threads),
+                // Who serves what is the staff's business.
+                Some(_) => None,
+            },
             staff,
             watch: LaneWatch::new(snapshot::are_times_wanted(core)),
             probe: core.config.stage_probe.clone(),
@@ -178,6 +186,10 @@ impl Lane {
         self.staff.as_deref()
     }
 
+    pub(super) fn lingering(&self) -> Option<&Lingering> {
+        self.lingering.as_ref()
+    }
+
     pub(super) fn watch(&self) -> &LaneWatch {
         &self.watch
     }
@@ -190,6 +202,9 @@ impl Lane {
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.stop.notify();
+        if let Some(lingering) = &self.lingering {
+            lingering.call_all_back(self);
+        }
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -205,9 +220,17 @@ impl Lane {
             (None, true) => Some(UPKEEP_PAUSE),
             (patience, false) => patience,
         };
-        let waited = match called {
-            true => self.reactor.wait_or_kick(time_out),
-            false => self.reactor.wait(time_out),
+        let waited = match (called, &self.lingering) {
+            (true, _) => self.reactor.wait_or_kick(time_out),
+            (false, None) => self.reactor.wait(time_out),
+            (false, Some(lingering)) => {
+                lingering.come();
+                let waited = self.reactor.wait(time_out);
+                if lingering.go() && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS) {
+                    lingering.call_one_back(self);
+                }
+                waited
+            }
         };
         let Ok(event) = waited else {
             // The set itself is broken: nothing can be served any more.
@@ -263,6 +286,13 @@ impl Lane {
         if self.load.has_slow() {
             self.sweep(input_timeout);
         }
+    }
+
+    /// Tells nobody of what comes on a connection until it is [armed](Self::rearm) again. Returns
+    /// whether that can be done.
+    pub(super) fn disarm(&self, connection: &ServerConnection, key: Key) -> bool {
+        let disarmed = self.reactor.disarm(connection.transport(), token_of(key));
+        disarmed.is_ok()
     }
 
     /// Looks at a connection again although no octet arrived: another thread shall go on with it.

@@ -7,6 +7,7 @@ mod handed;
 mod input;
 mod intake;
 mod lane;
+mod linger;
 mod load;
 mod main_thread;
 mod output;

@@ -9,15 +9,17 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{MessageHeader, MessageType};
-use chronorb_rt::{Key, Released, Risen, set_current};
+use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, Version};
+use chronorb_rt::{BatonGuard, Key, Released, Risen, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
 use super::dispatch::{self, Handled};
 use super::handed::Handed;
+use super::input::Input;
 use super::intake::{self, End, Intake};
 use super::lane::{Lane, UPKEEP_PAUSE, empty_message};
+use super::linger::{Lingerer, Stay};
 use super::probe::Stage;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
@@ -74,6 +76,10 @@ pub(super) struct Worker {
     member: Option<usize>,
     /// Who called it has given it the priority of another lane.
     raised: bool,
+    /// What it stays with connections by, where its lane's threads do.
+    lingerer: Option<Arc<Lingerer>>,
+    /// The connection of the request that it served last may be stayed with.
+    may_stay: bool,
 }
 
 impl Worker {
@@ -96,6 +102,8 @@ impl Worker {
             is_new_seat: Cell::new(false),
             member: None,
             raised: false,
+            lingerer: None,
+            may_stay: false,
         }
     }
 
@@ -120,6 +128,8 @@ impl Worker {
             is_new_seat: Cell::new(false),
             member: None,
             raised: false,
+            lingerer: None,
+            may_stay: false,
         }
     }
 
@@ -144,9 +154,15 @@ impl Worker {
         std::mem::replace(&mut self.request, message)
     }
 
+    /// Makes it a thread that may stay with connections, where the lane's threads do.
+    pub(super) fn become_lingerer(&mut self) {
+        self.lingerer = self.lane.lingering().map(|lingering| lingering.lingerer());
+    }
+
     /// Receives one message and sees to it; what comes after it is left to the next thread.
     pub(super) fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
         self.watch.set(Activity::Reading);
+        self.may_stay = false;
         // Application code runs not only in operations: servants and kept values are dropped, and
         // skeletons asked for their types. If that panics, one connection ends and not the lane.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -156,6 +172,10 @@ impl Worker {
             let served = match lane.staff() {
                 None => self.serve_connection(lane, &connection, key, event),
                 Some(staff) => self.serve_or_hand_on(lane, staff, &connection, key, event),
+            };
+            let served = match served {
+                Ok(()) if self.may_stay => self.stay(lane, &connection, key),
+                served => served,
             };
             conclude(lane, &connection, key, served);
         }));
@@ -176,6 +196,76 @@ impl Worker {
             return Ok(());
         };
         self.serve_here(connection, key, at_work, header)
+    }
+
+    /// Stays with the connection as long as one request after the other is for this thread.
+    fn stay(&mut self, lane: &Lane, connection: &ServerConnection, key: Key) -> Result<(), End> {
+        let lingering = lane.lingering().filter(|lingering| lingering.is_time());
+        let (Some(lingering), Some(lingerer)) = (lingering, self.lingerer.clone()) else {
+            return Ok(());
+        };
+        let Some(mut input) = connection.input.claim() else {
+            return Ok(());
+        };
+        if !lane.disarm(connection, key) {
+            return Err(End::Gone);
+        }
+        let transport = connection.transport();
+        let Some(stay) = lingering.enter(lane, &lingerer, transport, key) else {
+            return self.leave(lane, connection, key, input);
+        };
+        self.serve_one_by_one(stay, lane, connection, key, &mut input)?;
+        self.leave(lane, connection, key, input)
+    }
+
+    /// Leaves what waits, and what comes, to the set again.
+    fn leave(
+        &self,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+        mut input: BatonGuard<'_, Input>,
+    ) -> Result<(), End> {
+        input.settle(true)?;
+        drop(input);
+        lane.rearm(connection, key);
+        Ok(())
+    }
+
+    /// Serves requests as they come, until the thread is called back, or one has to be read by the
+    /// set: since it may take its time, or others may follow meanwhile.
+    fn serve_one_by_one(
+        &mut self,
+        mut stay: Stay<'_>,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+        input: &mut Input,
+    ) -> Result<(), End> {
+        let transport = connection.transport();
+        let max_message = self.core.config.max_message_size;
+        // Slow peers are watched by threads at the set.
+        while !lane.load.has_slow() {
+            self.watch.set(Activity::Waiting);
+            input.unread = true;
+            let mut waited = false;
+            let mut read = |room: &mut [u8]| match std::mem::replace(&mut waited, true) {
+                false => stay.recv(room),
+                true => transport.try_recv(room),
+            };
+            let intake = intake::receive(&mut read, input, &mut self.request, max_message)?;
+            let Intake::Message { header, more } = intake else {
+                return Ok(());
+            };
+            self.core.at(Stage::Read);
+            if more || stay.is_called() || !waits_for_reply(header, &self.request) {
+                return Ok(input.put_back(&self.request)?);
+            }
+            let at_work = connection.begin_work();
+            self.serve_here(connection, key, at_work, header)?;
+            stay.has_served();
+        }
+        Ok(())
     }
 
     fn serve_here(
@@ -452,7 +542,7 @@ impl Worker {
         let mut parts = 0;
         loop {
             let intake = intake::receive(
-                connection.transport(),
+                &mut |room| connection.transport().try_recv(room),
                 &mut input,
                 &mut self.request,
                 self.core.config.max_message_size,
@@ -492,6 +582,9 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
+            self.may_stay = connection.is_one_at_a_time()
+                && waits_for_reply(header, &self.request)
+                && input.is_worth_staying();
             let at_work = connection.begin_work();
             input.settle(true)?;
             // The input is let go before the upcall, whatever it is told: the next thread looks.
@@ -590,6 +683,15 @@ impl Worker {
         self.reply.shrink_to(KEPT_CAPACITY);
         Ok(handled)
     }
+}
+
+/// Whether the client of a message sends the next one only after it was answered, where it
+/// announced that it sends one at a time. That is told by the octet after the request's id.
+fn waits_for_reply(header: MessageHeader, message: &Frame) -> bool {
+    header.kind == MessageType::Request
+        && header.version >= Version::V1_2
+        && !header.more_fragments
+        && (message.as_slice().get(HEADER_LEN + 4)).is_some_and(|flags| flags & 3 == 3)
 }
 
 /// A thread of a lane, as the one that serves.

@@ -79,6 +79,25 @@ impl Connection for TcpConnection {
         }
     }
 
+    fn recv_until_interrupted(&self, room: &mut [u8]) -> Result<Option<usize>, IoError> {
+        match net::recv(&self.socket, &mut *room, RecvFlags::empty()) {
+            Ok((0, _)) if !room.is_empty() => Err(IoError::Ended),
+            Ok((n, _)) => Ok(Some(n)),
+            // A signal that begins the call anew finds that it must not wait.
+            Err(Errno::INTR | Errno::AGAIN) => Ok(None),
+            Err(error) => Err(IoError::from_errno(error)),
+        }
+    }
+
+    fn interrupt(&self) {
+        // It is refused only where the socket is none.
+        let _ = rustix::io::ioctl_fionbio(&self.socket, true);
+    }
+
+    fn resume(&self) {
+        let _ = rustix::io::ioctl_fionbio(&self.socket, false);
+    }
+
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
         let mut sent = 0;
         while sent < octets.len() {
