@@ -40,6 +40,7 @@ pub enum FramingError {
 ///
 /// # Errors
 /// See [`FramingError`].
+#[inline]
 pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
     let header = match MessageHeader::parse(buf) {
         Ok(header) => header,

@@ -175,6 +175,7 @@ impl MessageHeader {
     }
 
     /// The octets of the header.
+    #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..4].copy_from_slice(MAGIC);
@@ -238,6 +239,16 @@ pub fn write_header(
     version: Version,
     kind: MessageType,
 ) -> Result<(), CdrError> {
+    e.write_octets(&message_header(e, version, kind))
+}
+
+/// The header of a message whose length is not known yet.
+#[inline]
+pub(crate) fn message_header(
+    e: &Encoder<'_>,
+    version: Version,
+    kind: MessageType,
+) -> [u8; HEADER_LEN] {
     let header = MessageHeader {
         version,
         endian: e.endian(),
@@ -245,11 +256,12 @@ pub fn write_header(
         kind,
         size: 0,
     };
-    e.write_octets(&header.to_bytes())
+    header.to_bytes()
 }
 
 /// Writes into the header of the message in `frame` how long the message is.
 /// A frame without a header stays as it is.
+#[inline]
 pub fn finish_message(frame: &mut Frame) {
     // A frame is never longer than an `unsigned long` can say.
     let len = frame.len() as u32;

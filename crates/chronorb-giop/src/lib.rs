@@ -54,7 +54,7 @@ pub use policies::{
     PolicyValue, PriorityBandValue, PriorityModelValue, ProtocolValue, TcpPropertiesValue,
 };
 pub use profile::{IiopProfile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS};
-pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id};
+pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
     RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,
 };

@@ -1,9 +1,10 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
-use chronorb_cdr::{CdrError, Decoder, Encoder};
+use chronorb_cdr::{CdrError, Decoder, Encoder, Endian};
 
 use crate::encapsulation::Reader;
+use crate::header::message_header;
 use crate::request::align_body;
-use crate::{HEADER_LEN, MessageHeader, ServiceContext, Version};
+use crate::{HEADER_LEN, MessageHeader, MessageType, ServiceContext, Version, write_header};
 
 /// The header of a reply: CORBA 3.3 part 2, clause 9.4.3.
 ///
@@ -62,6 +63,34 @@ pub fn encode_reply(
     e.write_u32(header.request_id)?;
     e.write_u32(header.status as u32)?;
     e.write_seq(header.contexts)
+}
+
+/// Begins a reply in an empty frame: the header of the message, which
+/// [`finish_message`](crate::finish_message) completes, and that of the reply.
+///
+/// # Errors
+/// As [`encode_reply`].
+#[inline]
+pub fn start_reply(
+    e: &mut Encoder<'_>,
+    version: Version,
+    header: &ReplyHeader<'_>,
+) -> Result<(), CdrError> {
+    if version < Version::V1_2 || !header.contexts.is_empty() {
+        write_header(e, version, MessageType::Reply)?;
+        return encode_reply(e, version, header);
+    }
+    // The usual one in one go: id, status and the number of contexts, which is none.
+    let mut octets = [0; HEADER_LEN + 12];
+    octets[..HEADER_LEN].copy_from_slice(&message_header(e, version, MessageType::Reply));
+    let words = [header.request_id, header.status as u32];
+    for (place, word) in octets[HEADER_LEN..].chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&match e.endian() {
+            Endian::Big => word.to_be_bytes(),
+            Endian::Little => word.to_le_bytes(),
+        });
+    }
+    e.write_octets(&octets)
 }
 
 impl<'a> ReplyHeader<'a> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 use chronorb_giop::{
-    CompletionStatus, MessageType, ReplyHeader, ReplyStatus, ServiceContext, SystemException,
-    SystemExceptionKind, Version, encode_reply, finish_message, minor, write_header,
+    CompletionStatus, ReplyHeader, ReplyStatus, ServiceContext, SystemException,
+    SystemExceptionKind, Version, finish_message, minor, start_reply,
 };
 
 use crate::core::Core;
@@ -301,13 +301,12 @@ impl<'f> ReplyWriter<'f> {
 
     fn begin(&mut self, status: ReplyStatus) -> Result<(), SystemException> {
         self.encoder.truncate(0);
-        write_header(&mut self.encoder, self.version, MessageType::Reply)?;
         let header = ReplyHeader {
             request_id: self.request_id,
             status,
             contexts: self.contexts,
         };
-        encode_reply(&mut self.encoder, self.version, &header)?;
+        start_reply(&mut self.encoder, self.version, &header)?;
         self.header_end = self.encoder.position();
         if self.version >= Version::V1_2 {
             self.encoder.align(8)?;

@@ -63,15 +63,12 @@ impl Scope {
     pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         thread_local! {
             /// Those that are not in use.
-            static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
+            static SCOPES: RefCell<Vec<Box<Scope>>> = const { RefCell::new(Vec::new()) };
         }
         // A thread that is ending has none left, and keeps none.
         let spare = SCOPES.try_with(|scopes| scopes.borrow_mut().pop());
         let spare = spare.ok().flatten();
-        let mut scope = spare.unwrap_or_else(|| Self {
-            of_thread: true,
-            ..Self::new(0)
-        });
+        let mut scope = spare.unwrap_or_else(Self::of_thread);
         let result = f(&mut scope);
         scope.arena.reset();
         // A thread that is not calling holds no ORB.
@@ -83,6 +80,15 @@ impl Scope {
             }
         });
         result
+    }
+
+    #[cold]
+    #[allow(clippy::disallowed_methods, reason = "once for each thread")]
+    fn of_thread() -> Box<Self> {
+        Box::new(Self {
+            of_thread: true,
+            ..Self::new(0)
+        })
     }
 
     /// Marshals values for the sake of the exceptions that this may raise: a call that is not

@@ -55,17 +55,26 @@ impl<T> Baton<T> {
     /// Takes the baton if it is free. Otherwise records for the holder that it must look once
     /// more, and returns `None`. What the caller did before is visible to that look.
     pub fn claim(&self) -> Option<BatonGuard<'_, T>> {
-        let before = self.state.fetch_or(HELD | AGAIN, Ordering::AcqRel);
+        let state = &self.state;
+        let free = state.compare_exchange(0, HELD, Ordering::AcqRel, Ordering::Relaxed);
+        if free.is_ok() {
+            return Some(self.guard());
+        }
+        let before = state.fetch_or(HELD | AGAIN, Ordering::AcqRel);
         if before & HELD != 0 {
             return None;
         }
         // The caller is the holder now and has yet to look, which serves its own record and those
         // of others that came since.
-        self.state.fetch_and(!AGAIN, Ordering::AcqRel);
-        Some(BatonGuard {
+        state.fetch_and(!AGAIN, Ordering::AcqRel);
+        Some(self.guard())
+    }
+
+    fn guard(&self) -> BatonGuard<'_, T> {
+        BatonGuard {
             baton: self,
             access: PhantomData,
-        })
+        }
     }
 
     /// The value; the borrow shows that nobody holds the baton.

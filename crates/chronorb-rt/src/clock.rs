@@ -23,6 +23,13 @@ impl Monotonic {
         Self(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }
 
+    /// The time of the last tick of the kernel: at most 10 ms ago, and read for a tenth of the cost.
+    #[must_use]
+    pub fn of_last_tick() -> Self {
+        let tick = clock_gettime(ClockId::MonotonicCoarse);
+        Self(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
+    }
+
     /// The step in which timers of this clock run out (`clock_getres`): 1 ns where the kernel has
     /// high-resolution timers, a tick of some milliseconds where it has not.
     #[must_use]
@@ -84,6 +91,9 @@ pub fn sleep_until(instant: Monotonic) {
 }
 
 /// The time at which a wait gives up. Every wait of the ORB has one.
+///
+/// While more than a second is left it is kept to a hundredth: it may be later than asked for, never
+/// earlier.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Deadline(Monotonic);
 
@@ -91,7 +101,10 @@ impl Deadline {
     /// The deadline that lies `duration` from now.
     #[must_use]
     pub fn after(duration: Duration) -> Self {
-        Self(Monotonic::now() + duration)
+        Self(match duration > LONG {
+            true => Monotonic::of_last_tick() + LONGEST_TICK + duration,
+            false => Monotonic::now() + duration,
+        })
     }
 
     /// The deadline at `instant`.
@@ -109,6 +122,10 @@ impl Deadline {
     /// The time that is left, never zero; `None` when the deadline has passed.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {
+        let roughly = self.0.since(Monotonic::of_last_tick());
+        if roughly > LONG + LONGEST_TICK {
+            return Some(roughly);
+        }
         let left = self.0.since(Monotonic::now());
         (!left.is_zero()).then_some(left)
     }
@@ -119,6 +136,11 @@ impl Deadline {
         self.remaining().is_none()
     }
 }
+
+/// What is longer is kept by the clock of ticks.
+const LONG: Duration = Duration::from_secs(1);
+/// No kernel ticks less often.
+const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
 mod tests {
@@ -157,6 +179,18 @@ mod tests {
             Monotonic::from_nanos(1_500_000_000) - Monotonic::from_nanos(0),
             Duration::from_millis(1500)
         );
+    }
+
+    #[test]
+    fn a_deadline_is_never_earlier_than_asked_for() {
+        for milliseconds in [1, 900, 1100, 60_000] {
+            let wanted = Duration::from_millis(milliseconds);
+            let before = Monotonic::now();
+            let deadline = Deadline::after(wanted);
+            assert!(deadline.instant() >= before + wanted);
+            let left = deadline.remaining().expect("it is far");
+            assert!(left >= wanted - (Monotonic::now() - before));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use chronorb_rt::Deadline;
 use chronorb_transport::{Address, SocketOptions};
 
 use super::connection::ClientConnection;
+use super::prepared::Prepared;
 use super::route::{Carries, Route};
 use crate::object::Object;
 use crate::profile::Profile;
@@ -29,6 +30,7 @@ pub(super) struct Binding {
     pub(super) propagated: Option<Priority>,
     /// How requests name their target; a server may ask for another way.
     pub(super) addressing: Cell<AddressingDisposition>,
+    pub(super) prepared: Prepared,
     /// The state of the ORB's policies that it was made by.
     policies: u64,
 }
@@ -153,6 +155,7 @@ fn establish(
         forwarded,
         propagated: route.propagated,
         addressing: Cell::new(AddressingDisposition::Key),
+        prepared: Prepared::default(),
         target,
         policies: generation,
     });
@@ -307,7 +310,7 @@ const MAX_CONNECTIONS: usize = 256;
 
 /// Object numbers are small and all different: they are their own hash, spread by one multiplication.
 #[derive(Default)]
-struct NumberHasher(u64);
+pub(super) struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
@@ -324,6 +327,10 @@ impl Hasher for NumberHasher {
         self.0 = (self.0 ^ n)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(29);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
     }
 
     fn write_i16(&mut self, n: i16) {

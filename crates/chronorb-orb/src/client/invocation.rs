@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use chronorb_cdr::{CdrError, Decoder, Encoder, Endian, TextForm};
+use chronorb_cdr::{CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 use chronorb_giop::contexts;
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
@@ -260,6 +260,44 @@ fn marshal(
     arguments: Arguments<'_>,
     request_id: u32,
 ) -> Result<(), SystemException> {
+    let frame = &mut scope.request;
+    let version = binding.profile()?.version;
+    // What the first requests announce is not told again.
+    let is_usual = version >= Version::V1_2
+        && !binding.connection.announces()
+        && binding.addressing.get() == AddressingDisposition::Key;
+    let prepared = match is_usual {
+        true => binding.prepared.write(operation, request_id, frame)?,
+        false => None,
+    };
+    let header_end = match prepared {
+        Some(header_end) => header_end,
+        None => {
+            let header_end = write_header(binding, frame, operation, request_id)?;
+            if is_usual {
+                binding.prepared.keep(operation, frame, header_end);
+            }
+            header_end
+        }
+    };
+    let body_start = frame.len();
+    let mut encoder = Encoder::new(frame, Endian::NATIVE).with_text(binding.connection.text());
+    arguments(&mut encoder)?;
+    if encoder.position() == body_start {
+        encoder.truncate(header_end);
+    }
+    finish_message(frame);
+    Ok(())
+}
+
+/// Writes the header of a request, padded for a body. Returns where the padding begins.
+#[cold]
+fn write_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    request_id: u32,
+) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let version = binding.profile()?.version;
 
@@ -295,20 +333,13 @@ fn marshal(
         operation: operation.name.as_bytes(),
         contexts: &list[..count],
     };
-    let mut encoder = start_message(&mut scope.request, version, MessageType::Request)?
-        .with_text(connection.text());
+    let mut encoder = start_message(frame, version, MessageType::Request)?;
     encode_request(&mut encoder, version, &header)?;
     let header_end = encoder.position();
     if version >= Version::V1_2 {
         encoder.align(8)?;
     }
-    let body_start = encoder.position();
-    arguments(&mut encoder)?;
-    if encoder.position() == body_start {
-        encoder.truncate(header_end);
-    }
-    finish_message(&mut scope.request);
-    Ok(())
+    Ok(header_end)
 }
 
 /// Reads a reply up to its results; `None` where it is not the one to `request_id`.

@@ -6,6 +6,7 @@ mod connection;
 mod explicit;
 mod inbox;
 mod invocation;
+mod prepared;
 mod route;
 
 pub(crate) use collocated::direct;
