@@ -51,6 +51,7 @@ mod scheduling;
 mod signal;
 mod slots;
 mod socket;
+mod spin;
 mod sync;
 mod sys;
 mod thread;
@@ -75,5 +76,6 @@ pub use scheduling::{
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
+pub use spin::look_for;
 pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, list};
 pub use wake::Wake;

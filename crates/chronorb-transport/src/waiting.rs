@@ -17,3 +17,16 @@ pub enum Waiting {
     /// The thread looks again and again, as long as that may be.
     Poll,
 }
+
+impl Waiting {
+    /// How long the thread looks before it sleeps; [`chronorb_rt::look_for`] bounds that further, so
+    /// that no thread starves others.
+    #[must_use]
+    pub const fn bound(self) -> Duration {
+        match self {
+            Self::Block => Duration::ZERO,
+            Self::Spin(bound) => bound,
+            Self::Poll => Duration::MAX,
+        }
+    }
+}

@@ -60,7 +60,10 @@ impl ClientConnection {
             announces: Cell::new(true),
             next_request: Cell::new(1),
             closed: Cell::new(false),
-            inbox: RefCell::new(Inbox::new(core.config.max_message_size)),
+            inbox: RefCell::new(Inbox::new(
+                core.config.max_message_size,
+                core.config.client_wait,
+            )),
         }
     }
 

@@ -8,23 +8,25 @@ use chronorb_giop::framing::{Framed, FramingError, next_message};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
 };
-use chronorb_rt::Deadline;
-use chronorb_transport::{Connection, IoError};
+use chronorb_rt::{Deadline, look_for};
+use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::connection::{Failure, comm_failure, timeout};
 
 /// The receiving half of a connection to a server.
 pub(super) struct Inbox {
     max_message: usize,
+    waiting: Waiting,
     /// What was received beyond the last message.
     surplus: Vec<u8>,
     fragments: Reassembly,
 }
 
 impl Inbox {
-    pub(super) fn new(max_message: usize) -> Self {
+    pub(super) fn new(max_message: usize, waiting: Waiting) -> Self {
         Self {
             max_message,
+            waiting,
             surplus: Vec::new(),
             fragments: Reassembly::new(Limits {
                 messages: 1,
@@ -85,13 +87,36 @@ impl Inbox {
             // Room grows with what arrives, not with what a header promises.
             let room = missing.clamp(LEAST_ROOM, frame.len().max(LEAST_ROOM));
             let room = frame.spare_mut(room).map_err(too_large)?;
-            match transport.recv(room, deadline) {
+            match wait(transport, room, self.waiting, deadline) {
                 Ok(n) => frame.commit(n),
                 Err(IoError::TimedOut) => return Err(timeout(CompletionStatus::Maybe).into()),
                 Err(_) => return Err(comm_failure(CompletionStatus::Maybe).into()),
             }
         }
     }
+}
+
+/// Receives at least one octet, and waits for it.
+#[inline]
+fn wait(
+    transport: &dyn Connection,
+    room: &mut [u8],
+    waiting: Waiting,
+    deadline: Deadline,
+) -> Result<usize, IoError> {
+    if waiting != Waiting::Block {
+        let bound = waiting
+            .bound()
+            .min(deadline.remaining().unwrap_or_default());
+        let looked = look_for(bound, || match transport.try_recv(room) {
+            Err(IoError::WouldBlock) => None,
+            received => Some(received),
+        });
+        if let Some(received) = looked {
+            return received;
+        }
+    }
+    transport.recv(room, deadline)
 }
 
 fn malformed() -> SystemException {

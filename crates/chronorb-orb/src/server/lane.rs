@@ -1,6 +1,7 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,9 +10,9 @@ use chronorb_cdr::Endian;
 use chronorb_giop::{
     HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
 };
-use chronorb_rt::{Deadline, Gate, Key, Monotonic, PiMutex, Scheduling, Slots, Wake};
+use chronorb_rt::{Deadline, Gate, Key, Monotonic, PiMutex, Scheduling, Slots, Wake, look_for};
 use chronorb_transport::{
-    AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor,
+    AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor, Waiting,
 };
 
 use super::connection::{Gone, ServerConnection, Timeliness};
@@ -52,6 +53,7 @@ pub(crate) struct Lane {
     staff: Option<Arc<Staff>>,
     /// How its threads stay with connections, where they may.
     lingering: Option<Lingering>,
+    waiting: Waiting,
     watch: LaneWatch,
     probe: Option<StageProbe>,
 }
@@ -129,8 +131,7 @@ impl Lane {
             }
             Ok((reactor, stop))
         })();
-        let (reactor, stop) =
-            made.map_err(|e: std::io::Error| no_resources("no descriptor", &e))?;
+        let (reactor, stop) = made.map_err(|e: io::Error| no_resources("no descriptor", &e))?;
         Ok(Self {
             reactor,
             stop,
@@ -157,6 +158,7 @@ impl Lane {
                 Some(_) => None,
             },
             staff,
+            waiting: core.config.server_wait,
             watch: LaneWatch::new(snapshot::are_times_wanted(core)),
             probe: core.config.stage_probe.clone(),
             setup,
@@ -220,12 +222,11 @@ impl Lane {
             (None, true) => Some(UPKEEP_PAUSE),
             (patience, false) => patience,
         };
-        let waited = match (called, &self.lingering) {
-            (true, _) => self.reactor.wait_or_kick(time_out),
-            (false, None) => self.reactor.wait(time_out),
-            (false, Some(lingering)) => {
+        let waited = match &self.lingering {
+            None => self.wait(time_out, called),
+            Some(lingering) => {
                 lingering.come();
-                let waited = self.reactor.wait(time_out);
+                let waited = self.wait(time_out, called);
                 if lingering.go() && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS) {
                     lingering.call_one_back(self);
                 }
@@ -250,6 +251,25 @@ impl Lane {
                     event,
                 },
             },
+        }
+    }
+
+    /// Waits on the set.
+    fn wait(&self, time_out: Option<Duration>, called: bool) -> io::Result<Option<Event>> {
+        // Who may be called by a kick has to be in the wait that it ends.
+        if self.waiting != Waiting::Block && !called {
+            let bound = time_out.map_or(self.waiting.bound(), |t| t.min(self.waiting.bound()));
+            let looked = look_for(bound, || {
+                let event = self.reactor.wait(Some(Duration::ZERO));
+                event.transpose()
+            });
+            if let Some(event) = looked {
+                return event.map(Some);
+            }
+        }
+        match called {
+            true => self.reactor.wait_or_kick(time_out),
+            false => self.reactor.wait(time_out),
         }
     }
 

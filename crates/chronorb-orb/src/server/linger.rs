@@ -14,8 +14,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use chronorb_rt::{Key, Kick, PiMutex, thread_id};
-use chronorb_transport::{Connection, IoError};
+use chronorb_rt::{Key, Kick, PiMutex, look_for, thread_id};
+use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::lane::Lane;
 
@@ -192,7 +192,16 @@ pub(super) struct Stay<'l> {
 impl Stay<'_> {
     /// Receives what comes next on the connection, and waits for it; [`IoError::WouldBlock`] where
     /// the thread is called back.
-    pub(super) fn recv(&mut self, room: &mut [u8]) -> Result<usize, IoError> {
+    pub(super) fn recv(&mut self, room: &mut [u8], waiting: Waiting) -> Result<usize, IoError> {
+        if waiting != Waiting::Block {
+            let looked = look_for(waiting.bound(), || match self.connection.try_recv(room) {
+                Err(IoError::WouldBlock) if !self.is_called() => None,
+                received => Some(received),
+            });
+            if let Some(received) = looked {
+                return received;
+            }
+        }
         let state = &self.thread.state;
         let waits = state.compare_exchange(BUSY, WAITING, Ordering::SeqCst, Ordering::SeqCst);
         if waits.is_err() {

@@ -244,13 +244,14 @@ impl Worker {
     ) -> Result<(), End> {
         let transport = connection.transport();
         let max_message = self.core.config.max_message_size;
+        let waiting = self.core.config.server_wait;
         // Slow peers are watched by threads at the set.
         while !lane.load.has_slow() {
             self.watch.set(Activity::Waiting);
             input.unread = true;
             let mut waited = false;
             let mut read = |room: &mut [u8]| match std::mem::replace(&mut waited, true) {
-                false => stay.recv(room),
+                false => stay.recv(room, waiting),
                 true => transport.try_recv(room),
             };
             let intake = intake::receive(&mut read, input, &mut self.request, max_message)?;
