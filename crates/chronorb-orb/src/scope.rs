@@ -62,7 +62,8 @@ impl Scope {
     /// call from within gets another one, which is kept too.
     pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         thread_local! {
-            /// Those that are not in use.
+            /// Those that are not in use. In boxes, so that lending one moves a pointer.
+            #[allow(clippy::vec_box)]
             static SCOPES: RefCell<Vec<Box<Scope>>> = const { RefCell::new(Vec::new()) };
         }
         // A thread that is ending has none left, and keeps none.

@@ -258,7 +258,7 @@ impl Lane {
     fn wait(&self, time_out: Option<Duration>, called: bool) -> io::Result<Option<Event>> {
         // Who may be called by a kick has to be in the wait that it ends.
         if self.waiting != Waiting::Block && !called {
-            let bound = time_out.map_or(self.waiting.bound(), |t| t.min(self.waiting.bound()));
+            let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
             let looked = look_for(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()

@@ -75,6 +75,11 @@ impl Lingering {
         })
     }
 
+    /// How many threads stay with a connection.
+    pub(super) fn staying(&self) -> usize {
+        self.staying.load(Ordering::Relaxed)
+    }
+
     /// A thread is about to wait on the set.
     pub(super) fn come(&self) {
         self.at_set.fetch_add(1, Ordering::SeqCst);
@@ -192,7 +197,7 @@ pub(super) struct Stay<'l> {
 impl Stay<'_> {
     /// Receives what comes next on the connection, and waits for it; [`IoError::WouldBlock`] where
     /// the thread is called back.
-    pub(super) fn recv(&mut self, room: &mut [u8], waiting: Waiting) -> Result<usize, IoError> {
+    pub(super) fn recv(&self, room: &mut [u8], waiting: Waiting) -> Result<usize, IoError> {
         if waiting != Waiting::Block {
             let looked = look_for(waiting.bound(), || match self.connection.try_recv(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,

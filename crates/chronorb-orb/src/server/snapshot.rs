@@ -71,6 +71,8 @@ pub struct LaneSnapshot {
     /// How many requests took how long, from the whole message to the reply, since the ORB is
     /// [watched](crate::Orb::watch): the bounds of classes, which are not reached, and the counts.
     pub times: Vec<(Duration, u64)>,
+    /// How many of its threads stay with a connection, and do not wait on the lane's set.
+    pub staying: usize,
     /// Its threads.
     pub threads: Vec<ThreadSnapshot>,
 }
@@ -182,6 +184,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         buffered: count(&watch.buffered),
         borrowed: count(&watch.borrowed),
         times: watch.times(),
+        staying: lane.lingering().map_or(0, |lingering| lingering.staying()),
         threads: threads.collect(),
     }
 }

@@ -1,0 +1,209 @@
+//! Threads of a lane stay with connections whose clients send one request at a time, and nothing
+//! ever waits for that.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+
+use chronorb_orb::{Object, Operation, Orb, ThreadpoolStrategy, Waiting};
+use chronorb_rt::Deadline;
+use support::{PATIENCE, Served, add, nothing, orb_with, served_by};
+
+/// A server of so many threads, which read and serve.
+fn server_of(threads: u32, waiting: Waiting) -> Orb {
+    orb_with(|config| {
+        config.threads = threads;
+        config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+        config.server_wait = waiting;
+    })
+}
+
+fn staying(server: &Orb) -> usize {
+    let snapshot = server.snapshot();
+    let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
+    lanes.map(|lane| lane.staying).sum()
+}
+
+/// Until so many threads stay.
+fn await_staying(server: &Orb, wanted: usize) {
+    let deadline = Deadline::after(PATIENCE);
+    while staying(server) != wanted {
+        assert!(!deadline.has_passed(), "{} stay", staying(server));
+        std::thread::yield_now();
+    }
+}
+
+/// Calls until a thread stays with this thread's connection.
+fn make_it_stay(s: &Served, object: &Object, wanted: usize) {
+    let deadline = Deadline::after(PATIENCE);
+    while staying(&s.server) < wanted {
+        assert_eq!(add(object, 1, 2), Ok(3));
+        assert!(!deadline.has_passed(), "nobody stays");
+    }
+}
+
+#[test]
+fn a_thread_stays_with_a_client_that_calls_again_and_again() {
+    for waiting in [Waiting::Block, Waiting::Poll] {
+        let s = served_by(server_of(2, waiting));
+        assert_eq!(add(&s.object, 1, 2), Ok(3));
+        assert_eq!(staying(&s.server), 0, "one call is not worth it");
+        make_it_stay(&s, &s.object, 1);
+        for n in 0..1000 {
+            assert_eq!(add(&s.object, n, 1), Ok(n + 1));
+        }
+        assert_eq!(staying(&s.server), 1);
+    }
+}
+
+#[test]
+fn the_last_thread_does_not_stay() {
+    for threads in [1, 2] {
+        let s = served_by(server_of(threads, Waiting::Block));
+        std::thread::scope(|clients| {
+            for _ in 0..3 {
+                clients.spawn(|| {
+                    for n in 0..2000 {
+                        assert_eq!(add(&s.object, n, 1), Ok(n + 1));
+                        assert!(staying(&s.server) < threads as usize);
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn who_stays_is_called_back_when_the_last_one_leaves_the_set() {
+    for waiting in [Waiting::Block, Waiting::Poll] {
+        let s = served_by(server_of(2, waiting));
+        make_it_stay(&s, &s.object, 1);
+        std::thread::scope(|clients| {
+            // The other thread of the lane is in an upcall that lasts.
+            clients.spawn(|| assert_eq!(nothing(&s.object, "wait"), Ok(())));
+            s.probe.gate.reach(1);
+            // Who stayed serves whoever comes, on a connection of its own.
+            clients.spawn(|| {
+                assert_eq!(add(&s.object, 4, 5), Ok(9));
+                s.probe.gate.set(2);
+            });
+        });
+        assert_eq!(add(&s.object, 1, 1), Ok(2), "the connection is served on");
+    }
+}
+
+#[test]
+fn a_call_after_a_request_without_a_reply_does_not_wait_for_it() {
+    let s = served_by(server_of(3, Waiting::Block));
+    make_it_stay(&s, &s.object, 1);
+    // The servant of the oneway is held up, on the connection of this thread.
+    s.object
+        .invoke_oneway(&Operation::oneway("wait"), &|_| Ok(()))
+        .expect("it is sent");
+    s.probe.gate.reach(1);
+    assert_eq!(add(&s.object, 2, 2), Ok(4));
+    s.probe.gate.set(2);
+    assert_eq!(add(&s.object, 2, 3), Ok(5));
+}
+
+#[test]
+fn a_thread_stays_again_after_requests_without_a_reply() {
+    let s = served_by(server_of(2, Waiting::Block));
+    for round in 0..20 {
+        make_it_stay(&s, &s.object, 1);
+        s.object
+            .invoke_oneway(&Operation::oneway("note"), &|_| Ok(()))
+            .expect("it is sent");
+        assert_eq!(add(&s.object, 2, round), Ok(2 + round));
+    }
+    while s.probe.notes.load(Ordering::Relaxed) < 20 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_client_that_goes_away_is_noticed() {
+    let s = served_by(server_of(2, Waiting::Block));
+    std::thread::scope(|clients| {
+        let client = clients.spawn(|| {
+            make_it_stay(&s, &s.object, 1);
+        });
+        client.join().expect("it was served");
+    });
+    // Its connection ended with its thread.
+    await_staying(&s.server, 0);
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
+}
+
+#[test]
+fn the_end_of_the_orb_does_not_wait_for_who_stays() {
+    for waiting in [Waiting::Block, Waiting::Poll] {
+        let s = served_by(server_of(4, waiting));
+        std::thread::scope(|clients| {
+            for _ in 0..3 {
+                clients.spawn(|| {
+                    make_it_stay(&s, &s.object, 3);
+                    // Its connection lasts as long as this thread.
+                    s.probe.gate.reach(1);
+                });
+            }
+            await_staying(&s.server, 3);
+            let ended = s.server.shutdown(true);
+            s.probe.gate.set(1);
+            ended.expect("it is not called by a servant");
+        });
+    }
+}
+
+#[test]
+fn a_client_that_breaks_its_promise_is_served_all_the_same() {
+    let s = served_by(server_of(2, Waiting::Block));
+    let profile = &s.object.ior().profiles[0];
+    let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("it is IIOP");
+    let mut stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
+    let request = |id: u32, announces: bool| {
+        let mut frame = chronorb_cdr::Frame::new(256, 4096);
+        let context = chronorb_giop::ServiceContext {
+            id: chronorb_giop::contexts::ONE_AT_A_TIME,
+            data: &chronorb_giop::contexts::ONE_AT_A_TIME_DATA,
+        };
+        let header = chronorb_giop::RequestHeader {
+            request_id: id,
+            response: chronorb_giop::ResponseFlags::SyncWithTarget,
+            target: chronorb_giop::Target::Key(&profile.object_key),
+            operation: b"add",
+            contexts: if announces { &[context] } else { &[] },
+        };
+        let version = chronorb_giop::Version::V1_2;
+        let kind = chronorb_giop::MessageType::Request;
+        let mut e = chronorb_giop::start_message(&mut frame, version, kind).expect("room");
+        chronorb_giop::encode_request(&mut e, version, &header)
+            .and_then(|()| e.align(8))
+            .and_then(|()| e.write_i32(1))
+            .and_then(|()| e.write_i32(2))
+            .expect("room");
+        chronorb_giop::finish_message(&mut frame);
+        frame.as_slice().to_vec()
+    };
+    let mut reply = [0; 28];
+    for id in 0..100 {
+        stream.write_all(&request(id, id == 0)).expect("it is open");
+        stream.read_exact(&mut reply).expect("there is a reply");
+    }
+    await_staying(&s.server, 1);
+    // Five at a time, which may come in one piece.
+    let five: Vec<u8> = (100..105).flat_map(|id| request(id, false)).collect();
+    for _ in 0..100 {
+        stream.write_all(&five).expect("it is open");
+        let mut ids: Vec<u8> = (0..5)
+            .map(|_| {
+                stream.read_exact(&mut reply).expect("there is a reply");
+                reply[12]
+            })
+            .collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [100, 101, 102, 103, 104]);
+    }
+}
