@@ -122,6 +122,30 @@ impl Arena {
         Ok(unsafe { slice::from_raw_parts(place.as_ptr(), n) })
     }
 
+    /// Puts `first` into the arena, and behind it what `rest` has, `n` values at most.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    #[inline]
+    pub(crate) fn copy_behind<T: Copy>(
+        &self,
+        first: T,
+        n: usize,
+        rest: impl Iterator<Item = T>,
+    ) -> Result<&[T], CdrError> {
+        let place = self.place::<T>(n.checked_add(1).ok_or(CdrError::ArenaFull)?)?;
+        // SAFETY: `place` is aligned and valid for `n + 1` values of `T`.
+        unsafe { place.write(first) };
+        let mut written = 1;
+        for value in rest.take(n) {
+            // SAFETY: `written` is at most `n`.
+            unsafe { place.add(written).write(value) };
+            written += 1;
+        }
+        // SAFETY: That many values are written. They stay until `reset`.
+        Ok(unsafe { slice::from_raw_parts(place.as_ptr(), written) })
+    }
+
     /// Takes over a value that has an owner's duties, and drops it at
     /// [`reset`](Self::reset). This allocates.
     pub fn keep<T: Send + 'static>(&self, value: T) -> &T {
