@@ -16,6 +16,8 @@ pub struct Frame {
     capacity: usize,
     limit: usize,
     joints: Vec<u32>,
+    /// How many messages in a row had no need of the memory.
+    unneeded: u32,
 }
 
 impl Frame {
@@ -30,6 +32,7 @@ impl Frame {
             capacity: 0,
             limit,
             joints: Vec::new(),
+            unneeded: 0,
         };
         frame.resize_storage(capacity.min(limit));
         frame
@@ -173,6 +176,32 @@ impl Frame {
         }
     }
 
+    /// Called after each message that was in the frame: gives memory above `kept` bytes back, once
+    /// [`RELAXED_AFTER`](Self::RELAXED_AFTER) messages in a row have not needed a quarter of what
+    /// there is. So great messages that keep coming find their memory where it was.
+    #[inline]
+    pub fn relax(&mut self, kept: usize) {
+        if self.capacity > kept {
+            self.relax_above(kept);
+        }
+    }
+
+    /// How many messages it takes until a frame gives memory back, see [`relax`](Self::relax).
+    pub const RELAXED_AFTER: u32 = 64;
+
+    #[cold]
+    fn relax_above(&mut self, kept: usize) {
+        if self.len > self.capacity / 4 {
+            self.unneeded = 0;
+            return;
+        }
+        self.unneeded += 1;
+        if self.unneeded >= Self::RELAXED_AFTER {
+            self.unneeded = 0;
+            self.shrink_to(kept);
+        }
+    }
+
     /// Appends `n` bytes of unspecified value and returns them.
     #[inline]
     pub(crate) fn append(&mut self, n: usize) -> Result<&mut [u8], CdrError> {
@@ -194,8 +223,13 @@ impl Frame {
     }
 
     fn resize_storage(&mut self, capacity: usize) {
-        let old_words = self.words.len();
         let words = capacity.div_ceil(8);
+        if self.len == 0 {
+            // There is nothing to be copied.
+            self.words = Vec::new();
+        }
+        let old_words = self.words.len();
+        self.words.reserve_exact(words.saturating_sub(old_words));
         self.words.resize(words, 0);
         self.words.shrink_to(words);
         self.capacity = capacity;
@@ -264,6 +298,28 @@ mod tests {
         frame.clear();
         assert!(frame.is_empty());
         assert_eq!(frame.capacity(), 40);
+    }
+
+    #[test]
+    fn a_frame_keeps_what_great_messages_need_while_they_keep_coming() {
+        let mut frame = Frame::new(0, 1 << 20);
+        let message = |frame: &mut Frame, len| {
+            frame.clear();
+            frame.append(len).unwrap();
+            frame.relax(1000);
+        };
+        message(&mut frame, 100_000);
+        for _ in 0..3 {
+            for _ in 1..Frame::RELAXED_AFTER {
+                message(&mut frame, 10);
+            }
+            message(&mut frame, 50_000);
+            assert_eq!(frame.capacity(), 100_000);
+        }
+        for _ in 0..Frame::RELAXED_AFTER {
+            message(&mut frame, 10);
+        }
+        assert_eq!(frame.capacity(), 1000);
     }
 
     #[test]

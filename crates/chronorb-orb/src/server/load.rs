@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::connection::Gone;
+use super::spares::Spares;
 
 /// What the connections of a lane keep for slow peers, together.
 pub(super) struct Load {
@@ -12,6 +13,8 @@ pub(super) struct Load {
     pub(super) max_message: usize,
     /// Connections whose peer is slow: it has not completed a message, or not taken a reply.
     pub(super) slow: AtomicUsize,
+    /// Frames of threads that received a part of a great message.
+    pub(super) spares: Spares,
 }
 
 impl Load {
@@ -21,12 +24,19 @@ impl Load {
             max_octets,
             max_message,
             slow: AtomicUsize::new(0),
+            spares: Spares::new(),
         }
     }
 
     /// Whether any peer is slow, so that its time must be watched.
     pub(super) fn has_slow(&self) -> bool {
         self.slow.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether so many octets more are not over half of what the lane may keep.
+    pub(super) fn has_half_for(&self, octets: usize) -> bool {
+        let kept = self.octets.load(Ordering::Relaxed);
+        kept.saturating_add(octets) <= self.max_octets / 2
     }
 
     /// Changes what one connection keeps; more than the lane may keep ends the connection.
