@@ -76,6 +76,14 @@ impl Frame {
         while self.joints.pop_if(|joint| *joint as usize >= len).is_some() {}
     }
 
+    /// Removes the first `n` bytes, or all if there are fewer, and moves the rest to the start.
+    pub fn remove_first(&mut self, n: usize) {
+        let (n, len) = (n.min(self.len), self.len);
+        self.as_mut_slice().copy_within(n.., 0);
+        self.len = len - n;
+        self.joints.clear();
+    }
+
     /// Makes a decoder of the message from the octet `position` on; the origin
     /// is the start of the frame. Unlike one made of the octets alone, it
     /// knows of the [joints](Self::join).
@@ -284,6 +292,16 @@ mod tests {
         assert!(frame.spare_mut(45).is_err());
         frame.commit(usize::MAX);
         assert_eq!(frame.len(), frame.capacity());
+    }
+
+    #[test]
+    fn what_is_removed_makes_place_for_the_rest() {
+        let mut frame = Frame::new(16, 16);
+        frame.extend_from_slice(&[1, 2, 3, 4, 5]).unwrap();
+        frame.remove_first(3);
+        assert_eq!(frame.as_slice(), [4, 5]);
+        frame.remove_first(3);
+        assert!(frame.is_empty());
     }
 
     #[test]

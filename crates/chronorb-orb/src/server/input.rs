@@ -110,13 +110,13 @@ impl Input {
         if self.exchanged {
             self.exchanged = false;
             std::mem::swap(frame, &mut self.pending);
-        } else if frame.len() <= COPIED_UP_TO || !self.may_part_with(frame, total) {
+        } else if self.may_part_with(frame, total) {
+            self.pending = std::mem::replace(frame, self.load.spares.take());
+        } else {
             self.pending
                 .extend_from_slice(frame.as_slice())
                 .map_err(|_| Gone)?;
             frame.clear();
-        } else {
-            self.pending = std::mem::replace(frame, self.load.spares.take());
         }
         self.account()
     }
@@ -175,8 +175,8 @@ impl Input {
         }
     }
 
-    /// Whether a thread's frame may stay here until the rest of a message is there. It may be
-    /// larger than what has arrived, but not than what was promised, and such promises do not take
+    /// Whether a thread's frame may stay here until the rest of a message is there. It is larger
+    /// than what has arrived, but not than twice what was promised, and such promises do not take
     /// more than half of what the lane may keep.
     fn may_part_with(&self, frame: &Frame, total: usize) -> bool {
         frame.capacity() / 2 <= total && self.load.has_half_for(frame.capacity())
@@ -210,8 +210,6 @@ impl Drop for Input {
 const MAX_FRAGMENTED: usize = 16;
 /// Above this a whole message changes hands by exchanging frames, not by copying.
 const EXCHANGED_FROM: usize = 64 << 10;
-/// So much of a message is copied rather than that a thread parts with its frame.
-const COPIED_UP_TO: usize = 16 << 10;
 /// Requests of a connection that the set brings before a thread stays with it, at first and after
 /// a message that is not for the thread that stays.
 const RELUCTANCE: u32 = 8;

@@ -385,8 +385,8 @@ impl Lane {
 
     /// Closes connections whose peers began a message or were sent one, and did not go on with it.
     fn sweep(&self, input_timeout: Duration) {
-        for key in self.connections.keys() {
-            let Some(connection) = self.connections.get(key) else {
+        for index in 0..self.connections.bound() {
+            let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
             };
             match connection.timeliness(input_timeout) {
