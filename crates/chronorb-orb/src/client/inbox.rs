@@ -30,7 +30,7 @@ impl Inbox {
             waiting,
             surplus: Vec::new(),
             fragments: Reassembly::new(Limits {
-                messages: 1,
+                messages: MAX_FRAGMENTED,
                 bytes: max_message,
             }),
         }
@@ -132,3 +132,5 @@ fn too_large(error: CdrError) -> SystemException {
 
 /// What one `recv` has room for at least, while the length of the message is not known.
 const LEAST_ROOM: usize = 8 << 10;
+/// Replies of one connection that may be in fragments at a time.
+const MAX_FRAGMENTED: usize = 16;

@@ -142,10 +142,7 @@ impl Lane {
             max_connections: core.config.max_connections,
             input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
-            load: Arc::new(Load::new(
-                core.config.max_buffered_octets,
-                core.config.max_message_size,
-            )),
+            load: Arc::new(Load::new(&core.config)),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::connection::Gone;
 use super::spares::Spares;
+use crate::config::OrbConfig;
 
 /// What the connections of a lane keep for slow peers, together.
 pub(super) struct Load {
@@ -11,6 +12,8 @@ pub(super) struct Load {
     max_octets: usize,
     /// The greatest message of one connection.
     pub(super) max_message: usize,
+    /// Replies of more octets go out in fragments; 0 for none.
+    pub(super) fragment_size: usize,
     /// Connections whose peer is slow: it has not completed a message, or not taken a reply.
     pub(super) slow: AtomicUsize,
     /// Frames of threads that received a part of a great message.
@@ -18,11 +21,12 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(max_octets: usize, max_message: usize) -> Self {
+    pub(super) fn new(config: &OrbConfig) -> Self {
         Self {
             octets: AtomicUsize::new(0),
-            max_octets,
-            max_message,
+            max_octets: config.max_buffered_octets,
+            max_message: config.max_message_size,
+            fragment_size: config.fragment_size,
             slow: AtomicUsize::new(0),
             spares: Spares::new(),
         }

@@ -43,19 +43,33 @@ impl Output {
         &self.pending.as_slice()[self.sent..]
     }
 
-    /// Sends what waits and then a message, as far as the transport takes them, and keeps the rest.
-    pub(super) fn write(&mut self, transport: &dyn Connection, message: &[u8]) -> Result<(), Gone> {
+    /// Sends what waits and then a message, or a part of one, whose octets come in two pieces, as
+    /// far as the transport takes them, and keeps the rest.
+    pub(super) fn write(
+        &mut self,
+        transport: &dyn Connection,
+        head: &[u8],
+        body: &[u8],
+    ) -> Result<(), Gone> {
         let mut moved = 0;
         if self.waits() {
-            moved = try_send(transport, self.waiting())?;
+            moved = or_nothing(transport.try_send(self.waiting()))?;
             self.forget(moved);
         }
         let mut sent = 0;
-        if !self.waits() && !message.is_empty() {
-            sent = try_send(transport, message)?;
+        if !self.waits() {
+            sent = or_nothing(match (head, body) {
+                ([], []) => Ok(0),
+                ([], whole) => transport.try_send(whole),
+                _ => transport.try_send_both(head, body),
+            })?;
         }
-        if sent < message.len() {
-            self.keep(&message[sent..])?;
+        if sent < head.len() {
+            self.keep(&head[sent..])?;
+        }
+        let sent_of_body = sent.saturating_sub(head.len());
+        if sent_of_body < body.len() {
+            self.keep(&body[sent_of_body..])?;
         }
         self.settle(moved + sent > 0);
         Ok(())
@@ -123,8 +137,9 @@ impl Drop for Output {
     }
 }
 
-fn try_send(transport: &dyn Connection, octets: &[u8]) -> Result<usize, Gone> {
-    match transport.try_send(octets) {
+/// What the transport took, perhaps nothing.
+fn or_nothing(sent: Result<usize, IoError>) -> Result<usize, Gone> {
+    match sent {
         Ok(n) => Ok(n),
         Err(IoError::WouldBlock) => Ok(0),
         Err(_) => Err(Gone),
