@@ -254,13 +254,9 @@ fn encode_words<const W: usize>(
         return Ok(());
     }
     let place = e.append_aligned(W.min(8), bytes.len())?;
-    if as_is || W == 1 {
-        place.copy_from_slice(bytes);
-        return Ok(());
-    }
-    let words = bytes.as_chunks::<W>().0;
-    for (place, word) in place.as_chunks_mut().0.iter_mut().zip(words) {
-        *place = reversed(*word);
+    place.copy_from_slice(bytes);
+    if !as_is && W != 1 {
+        memory::reverse_words::<W>(place.as_chunks_mut().0);
     }
     Ok(())
 }
@@ -279,16 +275,7 @@ fn decode_words<'a, const W: usize>(
     let size = n.checked_mul(W).ok_or(CdrError::EndOfData)?;
     let bytes = d.take_elements(W.min(8), size)?;
     if !as_is && W != 1 {
-        for word in bytes.as_chunks_mut::<W>().0 {
-            *word = reversed(*word);
-        }
+        memory::reverse_words::<W>(bytes.as_chunks_mut().0);
     }
     Ok(bytes)
-}
-
-/// By value, so that the compiler makes one instruction of it, for several words at a time.
-#[inline]
-pub(crate) fn reversed<const W: usize>(mut word: [u8; W]) -> [u8; W] {
-    word.reverse();
-    word
 }

@@ -364,10 +364,10 @@ fn a_promise_of_much_reserves_nothing() {
 fn promises_of_gigabytes_hold_no_memory_and_hold_up_nobody() {
     let s = served_by(orb_with(|config| {
         config.max_message_size = u32::MAX as usize;
-        config.max_buffered_octets = 8 << 20;
+        config.max_buffered_octets = 16 << 20;
     }));
     // The thread's own frame is large by then, and what liars get hold of is bounded.
-    let great = vec![7; 4 << 20];
+    let great = vec![7; 1 << 20];
     assert!(octets(&s.object, &great));
     let before = resident();
     let mut peers: Vec<_> = (0..200).map(|_| connect(&s)).collect();
