@@ -60,6 +60,26 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
     }
 }
 
+/// Whether all its values have the same layout on the wire, so that its Rust type has the
+/// runtime's `Flat`.
+pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::WChar => false,
+        Type::Array { element, .. } => is_flat(model, element),
+        Type::Named(id) => match &model.get(*id).kind {
+            DefKind::Struct { members, .. } => is_flat_struct(model, members),
+            DefKind::Enum { .. } => true,
+            _ => false,
+        },
+        _ => !is_variable(model, ty),
+    }
+}
+
+/// [`is_flat`] for a struct with these members.
+pub(crate) fn is_flat_struct(model: &Model, members: &[Member]) -> bool {
+    members.iter().all(|member| is_flat(model, &member.ty))
+}
+
 /// Whether there are values of its Rust type that cannot be marshalled: text with characters that
 /// CORBA or the wire has not, and what is longer than its bound.
 pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {

@@ -322,6 +322,17 @@ impl<'a> Decoder<'a> {
         self.take(padding, n)
     }
 
+    /// The next `n` octets, where they are all there in one piece and start `phase` octets after
+    /// a multiple of `align`.
+    #[inline]
+    pub(crate) fn peek(&self, align: usize, phase: usize, n: usize) -> Option<&[u8]> {
+        let start = self.position.wrapping_add(self.phase) & (align - 1);
+        if start != phase || n > self.joint.saturating_sub(self.position) {
+            return None;
+        }
+        self.rest.get(..n)
+    }
+
     /// The padding before a value, which may have to cross a joint.
     #[inline]
     fn padding_or_joint(&mut self, align: usize) -> Result<usize, CdrError> {

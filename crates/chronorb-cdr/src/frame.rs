@@ -16,6 +16,8 @@ pub struct Frame {
     capacity: usize,
     limit: usize,
     joints: Vec<u32>,
+    /// How many messages in a row had no need of the memory.
+    unneeded: u32,
 }
 
 impl Frame {
@@ -30,6 +32,7 @@ impl Frame {
             capacity: 0,
             limit,
             joints: Vec::new(),
+            unneeded: 0,
         };
         frame.resize_storage(capacity.min(limit));
         frame
@@ -71,6 +74,14 @@ impl Frame {
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         while self.joints.pop_if(|joint| *joint as usize >= len).is_some() {}
+    }
+
+    /// Removes the first `n` bytes, or all if there are fewer, and moves the rest to the start.
+    pub fn remove_first(&mut self, n: usize) {
+        let (n, len) = (n.min(self.len), self.len);
+        self.as_mut_slice().copy_within(n.., 0);
+        self.len = len - n;
+        self.joints.clear();
     }
 
     /// Makes a decoder of the message from the octet `position` on; the origin
@@ -173,6 +184,32 @@ impl Frame {
         }
     }
 
+    /// Called after each message that was in the frame: gives memory above `kept` bytes back, once
+    /// [`RELAXED_AFTER`](Self::RELAXED_AFTER) messages in a row have not needed a quarter of what
+    /// there is. So great messages that keep coming find their memory where it was.
+    #[inline]
+    pub fn relax(&mut self, kept: usize) {
+        if self.capacity > kept {
+            self.relax_above(kept);
+        }
+    }
+
+    /// How many messages it takes until a frame gives memory back, see [`relax`](Self::relax).
+    pub const RELAXED_AFTER: u32 = 64;
+
+    #[cold]
+    fn relax_above(&mut self, kept: usize) {
+        if self.len > self.capacity / 4 {
+            self.unneeded = 0;
+            return;
+        }
+        self.unneeded += 1;
+        if self.unneeded >= Self::RELAXED_AFTER {
+            self.unneeded = 0;
+            self.shrink_to(kept);
+        }
+    }
+
     /// Appends `n` bytes of unspecified value and returns them.
     #[inline]
     pub(crate) fn append(&mut self, n: usize) -> Result<&mut [u8], CdrError> {
@@ -194,8 +231,13 @@ impl Frame {
     }
 
     fn resize_storage(&mut self, capacity: usize) {
-        let old_words = self.words.len();
         let words = capacity.div_ceil(8);
+        if self.len == 0 {
+            // There is nothing to be copied.
+            self.words = Vec::new();
+        }
+        let old_words = self.words.len();
+        self.words.reserve_exact(words.saturating_sub(old_words));
         self.words.resize(words, 0);
         self.words.shrink_to(words);
         self.capacity = capacity;
@@ -253,6 +295,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_removed_makes_place_for_the_rest() {
+        let mut frame = Frame::new(16, 16);
+        frame.extend_from_slice(&[1, 2, 3, 4, 5]).unwrap();
+        frame.remove_first(3);
+        assert_eq!(frame.as_slice(), [4, 5]);
+        frame.remove_first(3);
+        assert!(frame.is_empty());
+    }
+
+    #[test]
     fn a_frame_keeps_its_memory_until_it_is_told_to_shrink() {
         let mut frame = Frame::new(16, 4096);
         frame.reserve(1000).unwrap();
@@ -264,6 +316,28 @@ mod tests {
         frame.clear();
         assert!(frame.is_empty());
         assert_eq!(frame.capacity(), 40);
+    }
+
+    #[test]
+    fn a_frame_keeps_what_great_messages_need_while_they_keep_coming() {
+        let mut frame = Frame::new(0, 1 << 20);
+        let message = |frame: &mut Frame, len| {
+            frame.clear();
+            frame.append(len).unwrap();
+            frame.relax(1000);
+        };
+        message(&mut frame, 100_000);
+        for _ in 0..3 {
+            for _ in 1..Frame::RELAXED_AFTER {
+                message(&mut frame, 10);
+            }
+            message(&mut frame, 50_000);
+            assert_eq!(frame.capacity(), 100_000);
+        }
+        for _ in 0..Frame::RELAXED_AFTER {
+            message(&mut frame, 10);
+        }
+        assert_eq!(frame.capacity(), 1000);
     }
 
     #[test]

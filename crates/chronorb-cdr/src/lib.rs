@@ -8,6 +8,8 @@
 //!   so that a sequence of numbers is a slice of the frame in both byte orders.
 //! * [`Arena`]: a bounded piece of memory for what cannot stay in the frame,
 //!   as decoded structs and converted strings.
+//! * [`Flat`]: a type whose values all have the same layout, so that sequences
+//!   of them are read and written in one go.
 //! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
 //!   IDL compiler writes the implementations for all others.
 //!
@@ -37,6 +39,7 @@ mod decoder;
 mod encoder;
 mod endian;
 mod error;
+mod flat;
 mod frame;
 mod long_double;
 mod memory;
@@ -48,6 +51,7 @@ pub use decoder::{Decoder, MAX_DEPTH};
 pub use encoder::Encoder;
 pub use endian::Endian;
 pub use error::CdrError;
+pub use flat::{Flat, FlatReader, FlatWriter, Layout};
 pub use frame::Frame;
 pub use long_double::LongDouble;
 pub use memory::Arena;

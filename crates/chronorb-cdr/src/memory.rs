@@ -122,6 +122,30 @@ impl Arena {
         Ok(unsafe { slice::from_raw_parts(place.as_ptr(), n) })
     }
 
+    /// Puts `first` into the arena, and behind it what `rest` has, `n` values at most.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    #[inline]
+    pub(crate) fn copy_behind<T: Copy>(
+        &self,
+        first: T,
+        n: usize,
+        rest: impl Iterator<Item = T>,
+    ) -> Result<&[T], CdrError> {
+        let place = self.place::<T>(n.checked_add(1).ok_or(CdrError::ArenaFull)?)?;
+        // SAFETY: `place` is aligned and valid for `n + 1` values of `T`.
+        unsafe { place.write(first) };
+        let mut written = 1;
+        for value in rest.take(n) {
+            // SAFETY: `written` is at most `n`.
+            unsafe { place.add(written).write(value) };
+            written += 1;
+        }
+        // SAFETY: That many values are written. They stay until `reset`.
+        Ok(unsafe { slice::from_raw_parts(place.as_ptr(), written) })
+    }
+
     /// Takes over a value that has an owner's duties, and drops it at
     /// [`reset`](Self::reset). This allocates.
     pub fn keep<T: Send + 'static>(&self, value: T) -> &T {
@@ -229,6 +253,38 @@ pub(crate) fn cast<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     Some(unsafe { slice::from_raw_parts(start, n) })
 }
 
+/// Reverses the octets of each word where it lies; of many by whole vectors, if the processor can
+/// shuffle them.
+#[inline]
+pub(crate) fn reverse_words<const W: usize>(words: &mut [[u8; W]]) {
+    #[cfg(target_arch = "x86_64")]
+    if words.len() * W >= VECTORS_FROM && std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: The processor has AVX2.
+        return unsafe { reverse_words_by_vectors(words) };
+    }
+    reverse_each(words);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn reverse_words_by_vectors<const W: usize>(words: &mut [[u8; W]]) {
+    reverse_each(words);
+}
+
+/// By value, so that the compiler makes one instruction of a word, or of several.
+#[inline(always)]
+fn reverse_each<const W: usize>(words: &mut [[u8; W]]) {
+    for place in words {
+        let mut word = *place;
+        word.reverse();
+        *place = word;
+    }
+}
+
+/// From so many octets on the processor is asked for what it can.
+#[cfg(target_arch = "x86_64")]
+const VECTORS_FROM: usize = 64;
+
 /// `bytes` as booleans: each that is not zero is made TRUE where it lies.
 #[inline]
 pub(crate) fn normalize_bools(bytes: &mut [u8]) -> &[bool] {
@@ -326,6 +382,27 @@ mod tests {
         assert!(cast::<u64>(&bytes[..15]).is_none());
         assert!(cast::<u32>(&bytes[1..9]).is_none());
         assert_eq!(u64::from_le(words[1]), 1);
+    }
+
+    #[test]
+    fn few_words_and_many_are_reversed() {
+        fn check<const W: usize>() {
+            for n in [0, 1, 3, 7, 8, 31, 32, 33, 1000] {
+                let words: Vec<[u8; W]> = (0..n)
+                    .map(|index| std::array::from_fn(|octet| (index * W + octet) as u8))
+                    .collect();
+                let mut reversed = words.clone();
+                reverse_words(&mut reversed);
+                for (word, mut back) in words.into_iter().zip(reversed) {
+                    back.reverse();
+                    assert_eq!(word, back);
+                }
+            }
+        }
+        check::<2>();
+        check::<4>();
+        check::<8>();
+        check::<16>();
     }
 
     #[test]

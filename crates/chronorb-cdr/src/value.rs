@@ -255,8 +255,8 @@ fn encode_words<const W: usize>(
     }
     let place = e.append_aligned(W.min(8), bytes.len())?;
     place.copy_from_slice(bytes);
-    if !as_is {
-        reverse_words::<W>(place);
+    if !as_is && W != 1 {
+        memory::reverse_words::<W>(place.as_chunks_mut().0);
     }
     Ok(())
 }
@@ -274,18 +274,8 @@ fn decode_words<'a, const W: usize>(
     }
     let size = n.checked_mul(W).ok_or(CdrError::EndOfData)?;
     let bytes = d.take_elements(W.min(8), size)?;
-    if !as_is {
-        reverse_words::<W>(bytes);
+    if !as_is && W != 1 {
+        memory::reverse_words::<W>(bytes.as_chunks_mut().0);
     }
     Ok(bytes)
-}
-
-#[inline]
-fn reverse_words<const W: usize>(bytes: &mut [u8]) {
-    if W == 1 {
-        return;
-    }
-    for word in bytes.as_chunks_mut::<W>().0 {
-        word.reverse();
-    }
 }

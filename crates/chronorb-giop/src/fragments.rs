@@ -3,6 +3,8 @@
 //! GIOP 1.2 names in each fragment the request that it belongs to, so that
 //! messages may be mixed; in GIOP 1.1 one message at a time is in parts.
 
+mod pieces;
+
 use chronorb_cdr::{Endian, Frame};
 
 use crate::encapsulation::Reader;
@@ -10,6 +12,8 @@ use crate::header::clear_more_fragments;
 use crate::{
     HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, reply_id,
 };
+
+pub use pieces::{Piece, Pieces};
 
 /// How much [`Reassembly`] will hold.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Messages in parts: joined in order, mixed in GIOP 1.2, and bounded.
 
-use chronorb_cdr::Frame;
-use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
+use chronorb_cdr::{Endian, Frame};
+use chronorb_giop::fragments::{FragmentError, Limits, Pieces, Reassembly};
 use chronorb_giop::{HEADER_LEN, HeaderError, MessageHeader, MessageType, Version};
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 fn part(version: Version, kind: MessageType, more_fragments: bool, body: &[u8]) -> Vec<u8> {
     let header = MessageHeader {
         version,
-        endian: chronorb_cdr::Endian::Little,
+        endian: Endian::Little,
         more_fragments,
         kind,
         size: body.len() as u32,
@@ -172,4 +172,67 @@ proptest! {
             prop_assert!(reassembly.octets() <= limits.bytes);
         }
     }
+}
+
+/// A message of GIOP 1.2 with a body of `len` octets, the request id among them.
+fn message(kind: MessageType, endian: Endian, len: usize) -> Vec<u8> {
+    let header = MessageHeader {
+        version: Version::V1_2,
+        endian,
+        more_fragments: false,
+        kind,
+        size: len as u32,
+    };
+    let body: Vec<u8> = (0..len).map(|index| index as u8).collect();
+    [&header.to_bytes(), body.as_slice()].concat()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_goes_out_in_parts_comes_together_again(
+        len in 4..3000usize,
+        size in 0..600usize,
+        little in any::<bool>(),
+        kind in prop_oneof![
+            Just(MessageType::Request),
+            Just(MessageType::Reply),
+            Just(MessageType::LocateRequest),
+            Just(MessageType::LocateReply),
+        ],
+    ) {
+        let message = message(kind, Endian::from_flag(little), len);
+        let most = size.max(Pieces::LEAST_SIZE);
+        let Some(pieces) = Pieces::of(&message, size) else {
+            prop_assert!(message.len() <= most);
+            return Ok(());
+        };
+        let parts: Vec<_> = pieces.map(|piece| [piece.head(), piece.body].concat()).collect();
+        let (last, others) = parts.split_last().expect("a part");
+        let mut reassembly = Reassembly::new(Limits::default());
+        for part in others {
+            prop_assert!(part.len() <= most && part.len().is_multiple_of(8));
+            prop_assert!(reassembly.push(part).unwrap().is_none());
+        }
+        prop_assert!(last.len() <= most);
+        let joined = reassembly.push(last).unwrap().unwrap();
+        prop_assert_eq!(joined.as_slice(), message);
+    }
+}
+
+#[test]
+fn only_messages_of_giop_1_2_that_have_a_body_go_out_in_parts() {
+    let long = [7; 100];
+    for version in [Version::V1_0, Version::V1_1] {
+        let whole = part(version, MessageType::Reply, false, &long);
+        assert!(Pieces::of(&whole, 32).is_none());
+    }
+    for kind in [MessageType::CancelRequest, MessageType::MessageError] {
+        let whole = part(Version::V1_2, kind, false, &long);
+        assert!(Pieces::of(&whole, 32).is_none());
+    }
+    let begun = part(Version::V1_2, MessageType::Reply, true, &long);
+    assert!(Pieces::of(&begun, 32).is_none(), "it is a part itself");
+    assert!(Pieces::of(&long, 32).is_none(), "it is no message");
 }

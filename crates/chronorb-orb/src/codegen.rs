@@ -5,7 +5,10 @@
 
 /// Runtime of generated code, version 1.
 pub mod v1 {
-    pub use chronorb_cdr::{Arena, Cdr, CdrError, Char, Decoder, Encoder, LongDouble, Reference};
+    pub use chronorb_cdr::{
+        Arena, Cdr, CdrError, Char, Decoder, Encoder, Flat, FlatReader, FlatWriter, Layout,
+        LongDouble, Reference,
+    };
     pub use chronorb_giop::SystemException;
 
     pub use crate::call::{

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chronorb_giop::Version;
+use chronorb_giop::fragments::Pieces;
 use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 use thiserror::Error;
 
@@ -52,6 +53,9 @@ pub struct OrbConfig {
     pub scheduling_policy: SchedulingPolicy,
     /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
     pub max_message_size: usize,
+    /// `-ORBFragmentSize`: messages of more octets than this are sent in fragments of at most so
+    /// many, where GIOP 1.2 is spoken; 0 for whole messages only.
+    pub fragment_size: usize,
     /// `-ORBMaxConnections`: the greatest number of connections of each lane.
     pub max_connections: u32,
     /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
@@ -107,6 +111,7 @@ impl Default for OrbConfig {
             priority_mapping: MappingKind::Linear,
             scheduling_policy: SchedulingPolicy::Fifo,
             max_message_size: 16 << 20,
+            fragment_size: 0,
             max_connections: 1024,
             max_buffered_octets: 64 << 20,
             arena_size: 1 << 20,
@@ -416,6 +421,21 @@ const SETTINGS: &[Setting] = &[
         options: &["-ORBMaxMessageSize"],
         apply: |config, text| {
             number(text, 1 << 10, 1 << 30).map(|n| config.max_message_size = n as usize)
+        },
+    },
+    Setting {
+        key: "fragment_size",
+        options: &["-ORBFragmentSize"],
+        apply: |config, text| {
+            let least = Pieces::LEAST_SIZE as u64;
+            let size = match text {
+                "0" => 0,
+                text => {
+                    number(text, least, 1 << 30).map_err(|problem| format!("{problem}, or 0"))?
+                }
+            };
+            config.fragment_size = size as usize;
+            Ok(())
         },
     },
     Setting {
@@ -772,6 +792,7 @@ mod tests {
             ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
             ("-ORBInitRef|NameService", "NAME=URL"),
             ("-ORBMonitor|yes", "off, on or a path"),
+            ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
         ] {
             let mut given = args(line);
             let error = OrbConfig::read(&mut given).expect_err(line).to_string();

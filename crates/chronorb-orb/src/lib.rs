@@ -19,6 +19,7 @@ mod orb;
 pub mod poa;
 mod profile;
 mod resolver;
+mod room;
 pub mod rtcorba;
 mod scope;
 mod server;

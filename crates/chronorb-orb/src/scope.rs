@@ -11,6 +11,7 @@ use chronorb_giop::{SystemException, Version};
 
 use crate::call::Reply;
 use crate::core::Core;
+use crate::room::KEPT_CAPACITY;
 
 /// The frames and the arena of one call at a time, for reuse.
 ///
@@ -116,8 +117,8 @@ impl Scope {
             self.arena = Arena::new(core.config.arena_size);
         }
         for frame in [&mut self.request, &mut self.reply] {
+            frame.relax(KEPT_CAPACITY);
             frame.clear();
-            frame.shrink_to(KEPT_CAPACITY);
         }
     }
 
@@ -171,5 +172,3 @@ const KEPT_SCOPES: usize = 4;
 const FRAME_CAPACITY: usize = 8 << 10;
 /// What no configuration goes beyond; an ORB's own limit is checked message by message.
 const FRAME_LIMIT: usize = 1 << 30;
-/// What a frame that once held a great message keeps.
-const KEPT_CAPACITY: usize = 1 << 20;

@@ -12,9 +12,10 @@ use chronorb_giop::{
     HEADER_LEN, IiopProfile, MessageHeader, MessageType, RequestHeader, ResponseFlags,
     ServiceContext, Target, Version, encode_request, finish_message, start_message,
 };
+use chronorb_orb::Object;
 use proptest::prelude::*;
 use support::adapters::until;
-use support::{Served, add, nothing, orb_with, served, served_by};
+use support::{Served, add, call, nothing, orb_with, served, served_by};
 
 /// A connection by hand.
 fn connect(s: &Served) -> TcpStream {
@@ -90,6 +91,24 @@ fn request_to(
     body(&mut e).expect("it fits");
     finish_message(&mut frame);
     frame.as_slice().to_vec()
+}
+
+/// Whether the probe gives back the octets that it gets.
+fn octets(object: &Object, octets: &[u8]) -> bool {
+    let same = call(object, "octets", &|e| e.write_octet_seq(octets), |d| {
+        Ok(d.read_octet_seq()? == octets)
+    });
+    same.expect("the call succeeds")
+}
+
+/// Octets of memory that the process has, by statm(5).
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages = text
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<usize>().ok());
+    pages.expect("a number") * 4096
 }
 
 /// The next message; `None` where the server closed.
@@ -339,6 +358,31 @@ fn a_promise_of_much_reserves_nothing() {
         peer.write_all(&octets).expect("it is there");
     }
     assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn promises_of_gigabytes_hold_no_memory_and_hold_up_nobody() {
+    let s = served_by(orb_with(|config| {
+        config.max_message_size = u32::MAX as usize;
+        config.max_buffered_octets = 16 << 20;
+    }));
+    // The thread's own frame is large by then, and what liars get hold of is bounded.
+    let great = vec![7; 1 << 20];
+    assert!(octets(&s.object, &great));
+    let before = resident();
+    let mut peers: Vec<_> = (0..200).map(|_| connect(&s)).collect();
+    for (index, peer) in peers.iter_mut().enumerate() {
+        let mut octets = b"GIOP\x01\x02\x01\x00\xf0\xff\xff\xff".to_vec();
+        octets.resize(10 + index * 100, 0);
+        peer.write_all(&octets).expect("it is there");
+    }
+    for _ in 0..3 {
+        assert_eq!(add(&s.object, 1, 1), Ok(2));
+        assert!(octets(&s.object, &great));
+    }
+    let more = resident().saturating_sub(before);
+    // Other tests of this process take memory, too; one promise is 4 GiB.
+    assert!(more < 256 << 20, "{more} octets more than before");
 }
 
 #[test]

@@ -141,6 +141,12 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// [`IoError::WouldBlock`] where nothing fits.
     fn try_send(&self, octets: &[u8]) -> Result<usize, IoError>;
 
+    /// Sends as much as fits of two pieces, one after the other, without waiting.
+    ///
+    /// # Errors
+    /// As [`try_send`](Self::try_send).
+    fn try_send_both(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError>;
+
     /// Receives at least one octet, and waits for it.
     ///
     /// The wait ends at the deadline, or later by at most an eighth of the time that was left.
@@ -169,6 +175,12 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// # Errors
     /// [`SendError`] says how many octets went before.
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError>;
+
+    /// Sends all octets of two pieces, one after the other, as [`send_all`](Self::send_all) does.
+    ///
+    /// # Errors
+    /// As [`send_all`](Self::send_all).
+    fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError>;
 
     /// Whether a connection on which nothing is due has ended, or has something to say all the
     /// same, which can only be a goodbye. Takes nothing out of it.

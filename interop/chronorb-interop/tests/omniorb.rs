@@ -145,6 +145,63 @@ mod chronorb_calls_chronorb {
     }
 }
 
+/// chronorb sends fragments of GIOP 1.2, and whole messages where an older version is spoken.
+mod in_fragments_of_chronorb {
+    use super::*;
+
+    const SIZES: [&str; 2] = ["200", "1000"];
+
+    fn check_sizes(
+        client: Side,
+        server: Side,
+        of_client: &[&'static str],
+        of_server: &[&'static str],
+    ) {
+        if [client, server].contains(&Side::OmniOrb) && !require(&[&OMNIORB]) {
+            return;
+        }
+        for size in SIZES {
+            let fragments = ["-ORBFragmentSize", size];
+            let of_side = |side, options: &[&'static str]| match side {
+                Side::Chronorb => [options, &fragments].concat(),
+                Side::OmniOrb => options.to_vec(),
+            };
+            let server = Server::start(server, &of_side(server, of_server));
+            run_client(client, &server.ior, &of_side(client, of_client));
+        }
+    }
+
+    #[test]
+    fn omniorb_is_called() {
+        check_sizes(Side::Chronorb, Side::OmniOrb, &["--skip", "precise"], &[]);
+    }
+
+    #[test]
+    fn omniorb_is_answered() {
+        // omniORB ends where one fragment has the first half of a `long double`, and the next the
+        // second.
+        let options = ["--skip", "latin1-chars", "--skip", "precise"];
+        check_sizes(Side::OmniOrb, Side::Chronorb, &options, &[]);
+    }
+
+    #[test]
+    fn chronorb_is_called_and_answers() {
+        check_sizes(Side::Chronorb, Side::Chronorb, &["--utf8"], &[]);
+    }
+
+    #[test]
+    fn omniorb_is_answered_in_giop_1_1() {
+        let options = [
+            "--no-wide",
+            "--skip",
+            "latin1-chars",
+            "-ORBmaxGIOPVersion",
+            "1.1",
+        ];
+        check_sizes(Side::OmniOrb, Side::Chronorb, &options, &[]);
+    }
+}
+
 /// The traffic of a whole run has no malformed packet, and large messages came in fragments.
 mod recorded_traffic_is_well_formed {
     use super::*;

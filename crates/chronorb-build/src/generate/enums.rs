@@ -5,6 +5,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::context::{Context, ident, rt};
+use super::flat;
 use crate::names::pascal;
 
 pub(super) fn enumeration(
@@ -27,6 +28,8 @@ pub(super) fn enumeration(
         let ident = &idents[index];
         quote! { #doc #default #ident }
     });
+    let slices = flat::slices();
+    let flat = flat::enumeration(&name, &idents);
     let numbers = (0..enumerators.len()).map(Literal::usize_unsuffixed);
     quote! {
         #doc
@@ -57,6 +60,10 @@ pub(super) fn enumeration(
                     _ => Err(#rt::CdrError::InvalidEnum),
                 }
             }
+
+            #slices
         }
+
+        #flat
     }
 }

@@ -9,6 +9,7 @@ mod direct;
 mod doc;
 mod enums;
 mod error;
+mod flat;
 mod handle;
 mod interface;
 mod limits;

@@ -6,12 +6,29 @@ use quote::{format_ident, quote};
 
 use super::codec::{Form, Place};
 use super::context::{Context, ident, rt, suffixed};
+use super::flat;
 use super::types::Lifetime;
 use crate::names::{sentence, snake};
 use crate::shape;
 
 pub(super) fn structure(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
-    let view = view(context, id, members);
+    let is_flat = shape::is_flat_struct(context.model, members);
+    let slices = is_flat.then(flat::slices);
+    let view = view(context, id, members, slices);
+    if is_flat {
+        let flat = flat::structure(context, id, members);
+        return quote! { #view #flat };
+    }
+    with_twin(context, id, members, view)
+}
+
+/// The view, and the owned twin if there is one.
+fn with_twin(
+    context: Context<'_>,
+    id: DefId,
+    members: &[Member],
+    view: TokenStream,
+) -> TokenStream {
     if !shape::is_variable_struct(context.model, members) {
         return view;
     }
@@ -22,7 +39,7 @@ pub(super) fn structure(context: Context<'_>, id: DefId, members: &[Member]) -> 
 /// A struct that is also an error.
 pub(super) fn exception(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
     let rt = rt();
-    let structure = structure(context, id, members);
+    let structure = with_twin(context, id, members, view(context, id, members, None));
     let name = context.ident(id);
     let (view, twin) = if shape::is_variable_struct(context.model, members) {
         (quote! { #name<'_> }, Some(suffixed(&name, "Buf")))
@@ -65,8 +82,13 @@ fn error(context: Context<'_>, id: DefId, members: &[Member], ty: &TokenStream) 
     }
 }
 
-/// The struct that both sides use, with its encoding.
-fn view(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
+/// The struct that both sides use, with its encoding; `slices` is what that of many adds to it.
+fn view(
+    context: Context<'_>,
+    id: DefId,
+    members: &[Member],
+    slices: Option<TokenStream>,
+) -> TokenStream {
     let rt = rt();
     let doc = context.doc_of(id);
     let name = context.ident(id);
@@ -79,7 +101,7 @@ fn view(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
         .map(|member| context.view(&member.ty, Lifetime::A));
     let body = fields(context, members, types);
     let to_owned = variable.then(|| to_owned(context, &name, members));
-    let codec = codec(context, members);
+    let codec = codec(context, members, slices);
     let inherent_generics = variable.then(|| quote! { <'_> });
     quote! {
         #doc
@@ -98,7 +120,7 @@ fn view(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
 }
 
 /// The body of the implementation of `Cdr`.
-fn codec(context: Context<'_>, members: &[Member]) -> TokenStream {
+fn codec(context: Context<'_>, members: &[Member], slices: Option<TokenStream>) -> TokenStream {
     let rt = rt();
     let e = format_ident!("e");
     let d = format_ident!("d");
@@ -123,6 +145,8 @@ fn codec(context: Context<'_>, members: &[Member]) -> TokenStream {
             ) -> ::core::result::Result<Self, #rt::CdrError> {
                 Ok(Self { #(#names: #decode?),* })
             }
+
+            #slices
         }
     }
 }
@@ -258,7 +282,7 @@ fn default_of(context: Context<'_>, members: &[Member]) -> Option<TokenStream> {
         .then(|| quote! { Default, })
 }
 
-fn name_of(member: &Member) -> Ident {
+pub(super) fn name_of(member: &Member) -> Ident {
     let renamed = crate::names::rename(&member.annotations);
     ident(&renamed.unwrap_or_else(|| snake(&member.name)))
 }

@@ -14,6 +14,7 @@ use chronorb_rt::Deadline;
 use chronorb_transport::{Connection, IoError};
 
 use super::inbox::Inbox;
+use super::outbox;
 use crate::core::Core;
 
 /// A connection to a server.
@@ -29,6 +30,7 @@ pub(super) struct ClientConnection {
     next_request: Cell<u32>,
     closed: Cell<bool>,
     inbox: RefCell<Inbox>,
+    fragment_size: usize,
 }
 
 /// A call did not come to a reply.
@@ -64,6 +66,7 @@ impl ClientConnection {
                 core.config.max_message_size,
                 core.config.client_wait,
             )),
+            fragment_size: core.config.fragment_size,
         }
     }
 
@@ -113,7 +116,8 @@ impl ClientConnection {
     /// A request that was not sent whole was not processed, since a server acts on whole
     /// messages only.
     pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
-        let sent = self.transport.send_all(message.as_slice(), deadline);
+        let message = message.as_slice();
+        let sent = outbox::send(&*self.transport, message, self.fragment_size, deadline);
         sent.map_err(|error| {
             // A call that had no time left has done the connection no harm.
             if error.sent > 0 || error.cause != IoError::TimedOut {

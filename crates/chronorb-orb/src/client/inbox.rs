@@ -12,6 +12,7 @@ use chronorb_rt::{Deadline, look_for};
 use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::connection::{Failure, comm_failure, timeout};
+use crate::room::room_for;
 
 /// The receiving half of a connection to a server.
 pub(super) struct Inbox {
@@ -29,7 +30,7 @@ impl Inbox {
             waiting,
             surplus: Vec::new(),
             fragments: Reassembly::new(Limits {
-                messages: 1,
+                messages: MAX_FRAGMENTED,
                 bytes: max_message,
             }),
         }
@@ -72,21 +73,19 @@ impl Inbox {
         frame.extend_from_slice(&self.surplus).map_err(too_large)?;
         self.surplus.clear();
         loop {
-            let missing = match next_message(frame.as_slice(), self.max_message) {
+            let total = match next_message(frame.as_slice(), self.max_message) {
                 Ok(Framed::Complete { header, len }) => {
                     self.surplus.extend_from_slice(&frame.as_slice()[len..]);
                     frame.truncate(len);
                     return Ok(header);
                 }
-                Ok(Framed::NeedMore { total }) => total.saturating_sub(frame.len()),
+                Ok(Framed::NeedMore { total }) => total,
                 Err(FramingError::TooLarge(_)) => {
                     return Err(too_large(CdrError::FrameFull).into());
                 }
                 Err(_) => return Err(malformed().into()),
             };
-            // Room grows with what arrives, not with what a header promises.
-            let room = missing.clamp(LEAST_ROOM, frame.len().max(LEAST_ROOM));
-            let room = frame.spare_mut(room).map_err(too_large)?;
+            let room = room_for(frame, total, LEAST_ROOM).map_err(too_large)?;
             match wait(transport, room, self.waiting, deadline) {
                 Ok(n) => frame.commit(n),
                 Err(IoError::TimedOut) => return Err(timeout(CompletionStatus::Maybe).into()),
@@ -131,5 +130,7 @@ fn too_large(error: CdrError) -> SystemException {
     SystemException::from(error).with_completed(CompletionStatus::Maybe)
 }
 
-/// What one `recv` has room for at least.
+/// What one `recv` has room for at least, while the length of the message is not known.
 const LEAST_ROOM: usize = 8 << 10;
+/// Replies of one connection that may be in fragments at a time.
+const MAX_FRAGMENTED: usize = 16;

@@ -6,6 +6,7 @@ mod connection;
 mod explicit;
 mod inbox;
 mod invocation;
+mod outbox;
 mod prepared;
 mod route;
 

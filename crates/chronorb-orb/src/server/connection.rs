@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::Version;
+use chronorb_giop::fragments::Pieces;
+use chronorb_giop::framing::{Framed, next_message};
 use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
 use chronorb_transport::Connection;
 
@@ -27,6 +29,7 @@ pub(super) struct ServerConnection {
     has_posted: AtomicBool,
     /// What may be posted at a time.
     max_posted: usize,
+    fragment_size: usize,
     /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
@@ -81,6 +84,7 @@ impl ServerConnection {
             posted: PiMutex::new(Vec::new()),
             has_posted: AtomicBool::new(false),
             max_posted: 2 * load.max_message,
+            fragment_size: load.fragment_size,
             output: Baton::new(Output::new(load)),
             output_waits: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
@@ -152,10 +156,8 @@ impl ServerConnection {
         self.write(&mut output, message)?;
         loop {
             // A claim that failed while this one succeeded is not told again at the release.
-            if self.has_posted.load(Ordering::Acquire) {
-                let posted = self.take_posted();
-                self.write(&mut output, &posted)?;
-            }
+            self.write_posted(&mut output)?;
+            self.note_waiting(&output);
             let waits = output.waits();
             output = match output.release() {
                 Released::Done => return Ok(waits),
@@ -166,12 +168,56 @@ impl ServerConnection {
         }
     }
 
+    /// Writes a message, or its fragments with what others have posted meanwhile between them.
     fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), Gone> {
-        output.write(&*self.transport, message)?;
+        match self.pieces(message) {
+            None => output.write(&*self.transport, &[], message)?,
+            Some(pieces) => {
+                for piece in pieces {
+                    output.write(&*self.transport, piece.head(), piece.body)?;
+                    self.write_posted(output)?;
+                }
+            }
+        }
+        self.note_waiting(output);
+        Ok(())
+    }
+
+    /// Writes what others have posted.
+    fn write_posted(&self, output: &mut Output) -> Result<(), Gone> {
+        if !self.has_posted.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let posted = self.take_posted();
+        if self.fragment_size == 0 {
+            return output.write(&*self.transport, &[], &posted);
+        }
+        let mut rest = posted.as_slice();
+        while let Ok(Framed::Complete { len, .. }) = next_message(rest, usize::MAX) {
+            let (message, after) = rest.split_at(len);
+            rest = after;
+            match self.pieces(message) {
+                None => output.write(&*self.transport, &[], message)?,
+                Some(mut pieces) => pieces.try_for_each(|piece| {
+                    output.write(&*self.transport, piece.head(), piece.body)
+                })?,
+            }
+        }
+        Ok(())
+    }
+
+    fn note_waiting(&self, output: &Output) {
         if output.waits() || self.output_waits.load(Ordering::Relaxed) {
             self.output_waits.store(output.waits(), Ordering::SeqCst);
         }
-        Ok(())
+    }
+
+    /// The fragments that a message goes out in; `None` where it does so whole.
+    fn pieces<'m>(&self, message: &'m [u8]) -> Option<Pieces<'m>> {
+        match self.fragment_size {
+            0 => None,
+            size => Pieces::of(message, size),
+        }
     }
 
     /// Leaves a message for the thread that is sending.

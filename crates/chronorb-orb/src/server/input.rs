@@ -17,6 +17,8 @@ pub(super) struct Input {
     pending: Frame,
     /// Where the next message begins in `pending`.
     start: usize,
+    /// A thread is receiving into the frame that was `pending`, and `pending` is its own, empty.
+    exchanged: bool,
     /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
     pub(super) unread: bool,
     /// The peer has ended its side, so that every read must be followed by another to the end.
@@ -39,6 +41,7 @@ impl Input {
         Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
+            exchanged: false,
             unread: true,
             hung_up: false,
             begun: None,
@@ -82,42 +85,57 @@ impl Input {
         &self.pending.as_slice()[self.start..]
     }
 
-    /// Room for at least `least` more octets behind those that wait.
-    pub(super) fn room(&mut self, least: usize) -> Result<&mut [u8], Gone> {
-        if self.start > 0 {
-            let len = self.pending.len();
-            self.pending.as_mut_slice().copy_within(self.start..len, 0);
-            self.pending.truncate(len - self.start);
-            self.start = 0;
-        }
-        self.pending.spare_mut(least).map_err(|_| Gone)
-    }
-
-    /// `n` octets of the room were filled.
-    pub(super) fn received(&mut self, n: usize) {
-        self.pending.commit(n);
-    }
-
-    /// Adds octets that were received elsewhere.
-    pub(super) fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
-        self.pending.extend_from_slice(octets).map_err(|_| Gone)
-    }
-
-    /// Moves the first `len` octets that wait into `frame`.
+    /// Moves the first `len` octets that wait, a whole message, into `frame`.
     pub(super) fn take(&mut self, len: usize, frame: &mut Frame) -> Result<(), Gone> {
-        frame.clear();
-        if self.start == 0 && len == self.pending.len() && len > SWAP_FROM {
-            std::mem::swap(frame, &mut self.pending);
-            return Ok(());
-        }
         frame
             .extend_from_slice(&self.pending()[..len])
             .map_err(|_| Gone)?;
-        self.start += len;
-        if self.start == self.pending.len() {
-            self.pending.clear();
-            self.start = 0;
+        self.advance(len);
+        Ok(())
+    }
+
+    /// Brings what waits, the beginning of a message, into `frame`, where its rest is received.
+    pub(super) fn resume(&mut self, frame: &mut Frame) -> Result<(), Gone> {
+        if self.start > 0 {
+            return self.take(self.pending().len(), frame);
         }
+        std::mem::swap(frame, &mut self.pending);
+        self.exchanged = true;
+        Ok(())
+    }
+
+    /// Takes back what [`resume`](Self::resume) brought, with what came to it: a part of a message
+    /// of `total` octets.
+    pub(super) fn suspend(&mut self, total: usize, frame: &mut Frame) -> Result<(), Gone> {
+        if self.exchanged {
+            self.exchanged = false;
+            std::mem::swap(frame, &mut self.pending);
+        } else if self.may_part_with(frame, total) {
+            self.pending = std::mem::replace(frame, self.load.spares.take());
+        } else {
+            self.pending
+                .extend_from_slice(frame.as_slice())
+                .map_err(|_| Gone)?;
+            frame.clear();
+        }
+        self.account()
+    }
+
+    /// `frame` has a whole message of `len` octets now, and keeps it; what comes after it waits.
+    pub(super) fn complete(&mut self, len: usize, frame: &mut Frame) -> Result<(), Gone> {
+        if std::mem::take(&mut self.exchanged) && len <= EXCHANGED_FROM {
+            // A small message does not cost the thread its own frame.
+            self.pending
+                .extend_from_slice(&frame.as_slice()[..len])
+                .map_err(|_| Gone)?;
+            std::mem::swap(frame, &mut self.pending);
+            self.advance(len);
+            return Ok(());
+        }
+        self.pending
+            .extend_from_slice(&frame.as_slice()[len..])
+            .map_err(|_| Gone)?;
+        frame.truncate(len);
         Ok(())
     }
 
@@ -134,8 +152,9 @@ impl Input {
             _ => (self.fragments.octets() > 0).then(Monotonic::now),
         };
         self.set_slow(self.begun.or(self.fragmented).is_some());
-        if !waiting {
-            self.pending.shrink_to(0);
+        if !waiting && self.pending.capacity() > 0 {
+            let frame = std::mem::replace(&mut self.pending, Frame::new(0, usize::MAX));
+            self.load.spares.give(frame);
         }
         self.account()
     }
@@ -145,6 +164,22 @@ impl Input {
         let since = [self.begun, self.fragmented];
         let mut since = since.into_iter().flatten();
         since.any(|since| Monotonic::now() - since > limit)
+    }
+
+    /// The first `len` octets that wait do so no longer.
+    fn advance(&mut self, len: usize) {
+        self.start += len;
+        if self.start == self.pending.len() {
+            self.pending.clear();
+            self.start = 0;
+        }
+    }
+
+    /// Whether a thread's frame may stay here until the rest of a message is there. It is larger
+    /// than what has arrived, but not than twice what was promised, and such promises do not take
+    /// more than half of what the lane may keep.
+    fn may_part_with(&self, frame: &Frame, total: usize) -> bool {
+        frame.capacity() / 2 <= total && self.load.has_half_for(frame.capacity())
     }
 
     fn set_slow(&mut self, slow: bool) {
@@ -157,7 +192,7 @@ impl Input {
     }
 
     /// Tells the lane how much is kept here; more than the lane may keep ends the connection.
-    pub(super) fn account(&mut self) -> Result<(), Gone> {
+    fn account(&mut self) -> Result<(), Gone> {
         let octets = self.pending.capacity() + self.fragments.octets();
         self.load.account(&mut self.accounted, octets)
     }
@@ -174,7 +209,7 @@ impl Drop for Input {
 /// Messages of one connection that may be in fragments at a time.
 const MAX_FRAGMENTED: usize = 16;
 /// Above this a whole message changes hands by exchanging frames, not by copying.
-const SWAP_FROM: usize = 64 << 10;
+const EXCHANGED_FROM: usize = 64 << 10;
 /// Requests of a connection that the set brings before a thread stays with it, at first and after
 /// a message that is not for the thread that stays.
 const RELUCTANCE: u32 = 8;

@@ -9,6 +9,7 @@ use chronorb_transport::IoError;
 
 use super::connection::Gone;
 use super::input::Input;
+use crate::room::room_for;
 
 /// What an attempt to receive came to.
 #[derive(Debug)]
@@ -40,7 +41,9 @@ impl From<Gone> for End {
 /// Receives one message of at most `max_message` octets into `frame`, which it clears.
 ///
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
-/// beyond the message wait in `input`. `read` takes what is there into the room that it is given.
+/// beyond the message wait in `input`, and so does the beginning of one whose rest is not there:
+/// a long one in the frame that it was received into, so that no octet of it is moved again.
+/// `read` takes what is there into the room that it is given.
 pub(super) fn receive(
     read: &mut dyn FnMut(&mut [u8]) -> Result<usize, IoError>,
     input: &mut Input,
@@ -48,53 +51,37 @@ pub(super) fn receive(
     max_message: usize,
 ) -> Result<Intake, End> {
     frame.clear();
-    loop {
-        let direct = input.pending().is_empty();
-        let waiting = if direct {
-            frame.as_slice()
-        } else {
-            input.pending()
-        };
-        let missing = match next_message(waiting, max_message) {
+    if !input.pending().is_empty() {
+        match next_message(input.pending(), max_message) {
             Ok(Framed::Complete { header, len }) => {
-                if direct {
-                    input.keep(&frame.as_slice()[len..])?;
-                    frame.truncate(len);
-                } else {
-                    input.take(len, frame)?;
-                }
-                let more = input.unread || !input.pending().is_empty();
-                return Ok(Intake::Message { header, more });
+                input.take(len, frame)?;
+                return Ok(message(header, input));
             }
-            Ok(Framed::NeedMore { total }) => total.saturating_sub(waiting.len()),
+            Ok(Framed::NeedMore { .. }) => input.resume(frame)?,
+            Err(_) => return Err(End::Malformed),
+        }
+    }
+    loop {
+        let total = match next_message(frame.as_slice(), max_message) {
+            Ok(Framed::Complete { header, len }) => {
+                input.complete(len, frame)?;
+                return Ok(message(header, input));
+            }
+            Ok(Framed::NeedMore { total }) => total,
             Err(_) => return Err(End::Malformed),
         };
-        if direct && !frame.is_empty() {
-            // The rest may take its time: the frame is needed for other connections.
-            input.keep(frame.as_slice())?;
-            frame.clear();
-        }
         if !input.unread {
+            // The rest may take its time: the thread is needed for other connections.
+            input.suspend(total, frame)?;
             return Ok(Intake::Incomplete);
         }
-        // Room grows with what has arrived, not with what a header promises.
-        let least = missing.clamp(LEAST_ROOM, input.pending().len().max(LEAST_ROOM));
-        let room = if direct && input.pending().is_empty() {
-            frame.spare_mut(LEAST_ROOM).map_err(|_| End::Gone)?
-        } else {
-            input.room(least)?
-        };
+        let room = room_for(frame, total, LEAST_ROOM).map_err(|_| End::Gone)?;
         let capacity = room.len();
         match read(room) {
             Ok(n) => {
                 // A read that does not fill its room has emptied the transport (epoll(7)).
                 input.unread = n == capacity || input.hung_up;
-                if direct && input.pending().is_empty() {
-                    frame.commit(n);
-                } else {
-                    input.received(n);
-                    input.account()?;
-                }
+                frame.commit(n);
             }
             Err(IoError::WouldBlock) => input.unread = false,
             Err(IoError::Ended) => return Err(End::Ended),
@@ -103,5 +90,10 @@ pub(super) fn receive(
     }
 }
 
-/// What one `recv` has room for at least.
+fn message(header: MessageHeader, input: &Input) -> Intake {
+    let more = input.unread || !input.pending().is_empty();
+    Intake::Message { header, more }
+}
+
+/// What one `recv` has room for at least, while the length of the message is not known.
 const LEAST_ROOM: usize = 16 << 10;

@@ -142,10 +142,7 @@ impl Lane {
             max_connections: core.config.max_connections,
             input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
-            load: Arc::new(Load::new(
-                core.config.max_buffered_octets,
-                core.config.max_message_size,
-            )),
+            load: Arc::new(Load::new(&core.config)),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),
@@ -385,8 +382,8 @@ impl Lane {
 
     /// Closes connections whose peers began a message or were sent one, and did not go on with it.
     fn sweep(&self, input_timeout: Duration) {
-        for key in self.connections.keys() {
-            let Some(connection) = self.connections.get(key) else {
+        for index in 0..self.connections.bound() {
+            let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
             };
             match connection.timeliness(input_timeout) {

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::connection::Gone;
+use super::spares::Spares;
+use crate::config::OrbConfig;
 
 /// What the connections of a lane keep for slow peers, together.
 pub(super) struct Load {
@@ -10,23 +12,35 @@ pub(super) struct Load {
     max_octets: usize,
     /// The greatest message of one connection.
     pub(super) max_message: usize,
+    /// Replies of more octets go out in fragments; 0 for none.
+    pub(super) fragment_size: usize,
     /// Connections whose peer is slow: it has not completed a message, or not taken a reply.
     pub(super) slow: AtomicUsize,
+    /// Frames of threads that received a part of a great message.
+    pub(super) spares: Spares,
 }
 
 impl Load {
-    pub(super) fn new(max_octets: usize, max_message: usize) -> Self {
+    pub(super) fn new(config: &OrbConfig) -> Self {
         Self {
             octets: AtomicUsize::new(0),
-            max_octets,
-            max_message,
+            max_octets: config.max_buffered_octets,
+            max_message: config.max_message_size,
+            fragment_size: config.fragment_size,
             slow: AtomicUsize::new(0),
+            spares: Spares::new(),
         }
     }
 
     /// Whether any peer is slow, so that its time must be watched.
     pub(super) fn has_slow(&self) -> bool {
         self.slow.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether so many octets more are not over half of what the lane may keep.
+    pub(super) fn has_half_for(&self, octets: usize) -> bool {
+        let kept = self.octets.load(Ordering::Relaxed);
+        kept.saturating_add(octets) <= self.max_octets / 2
     }
 
     /// Changes what one connection keeps; more than the lane may keep ends the connection.

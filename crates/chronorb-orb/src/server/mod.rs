@@ -14,6 +14,7 @@ mod output;
 mod pool;
 mod probe;
 mod snapshot;
+mod spares;
 mod staff;
 mod threads;
 mod watch;

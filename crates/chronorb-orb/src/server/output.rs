@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use chronorb_cdr::Frame;
 use chronorb_rt::{Deadline, Monotonic};
 use chronorb_transport::{Connection, IoError};
 
@@ -12,7 +13,11 @@ use super::load::Load;
 
 /// Replies that the peer has not taken yet.
 pub(super) struct Output {
-    pending: Vec<u8>,
+    /// One of the lane's spare frames, while something waits.
+    pending: Frame,
+    /// How much of it has been sent.
+    sent: usize,
+    accounted: usize,
     /// Since when the peer has taken nothing of it; counted among the lane's slow ones.
     stalled: Option<Monotonic>,
     load: Arc<Load>,
@@ -21,7 +26,9 @@ pub(super) struct Output {
 impl Output {
     pub(super) fn new(load: Arc<Load>) -> Self {
         Self {
-            pending: Vec::new(),
+            pending: Frame::new(0, usize::MAX),
+            sent: 0,
+            accounted: 0,
             stalled: None,
             load,
         }
@@ -32,19 +39,37 @@ impl Output {
         !self.pending.is_empty()
     }
 
-    /// Sends what waits and then a message, as far as the transport takes them, and keeps the rest.
-    pub(super) fn write(&mut self, transport: &dyn Connection, message: &[u8]) -> Result<(), Gone> {
+    fn waiting(&self) -> &[u8] {
+        &self.pending.as_slice()[self.sent..]
+    }
+
+    /// Sends what waits and then a message, or a part of one, whose octets come in two pieces, as
+    /// far as the transport takes them, and keeps the rest.
+    pub(super) fn write(
+        &mut self,
+        transport: &dyn Connection,
+        head: &[u8],
+        body: &[u8],
+    ) -> Result<(), Gone> {
         let mut moved = 0;
         if self.waits() {
-            moved = try_send(transport, &self.pending)?;
+            moved = or_nothing(transport.try_send(self.waiting()))?;
             self.forget(moved);
         }
         let mut sent = 0;
-        if !self.waits() && !message.is_empty() {
-            sent = try_send(transport, message)?;
+        if !self.waits() {
+            sent = or_nothing(match (head, body) {
+                ([], []) => Ok(0),
+                ([], whole) => transport.try_send(whole),
+                _ => transport.try_send_both(head, body),
+            })?;
         }
-        if sent < message.len() {
-            self.keep(&message[sent..])?;
+        if sent < head.len() {
+            self.keep(&head[sent..])?;
+        }
+        let sent_of_body = sent.saturating_sub(head.len());
+        if sent_of_body < body.len() {
+            self.keep(&body[sent_of_body..])?;
         }
         self.settle(moved + sent > 0);
         Ok(())
@@ -52,8 +77,8 @@ impl Output {
 
     /// Sends what waits, and waits for it until the deadline.
     pub(super) fn drain(&mut self, transport: &dyn Connection, deadline: Deadline) {
-        if self.waits() && transport.send_all(&self.pending, deadline).is_ok() {
-            self.forget(self.pending.len());
+        if self.waits() && transport.send_all(self.waiting(), deadline).is_ok() {
+            self.forget(self.waiting().len());
         }
     }
 
@@ -79,33 +104,42 @@ impl Output {
     }
 
     fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
-        let mut accounted = self.pending.len();
-        self.load
-            .account(&mut accounted, self.pending.len() + octets.len())?;
-        self.pending.extend_from_slice(octets);
-        Ok(())
+        if self.pending.capacity() == 0 {
+            self.pending = self.load.spares.take();
+        } else if self.sent > self.pending.len() / 2 {
+            self.pending.remove_first(self.sent);
+            self.sent = 0;
+        }
+        let len = self.pending.len() + octets.len();
+        self.load.account(&mut self.accounted, len)?;
+        self.pending.extend_from_slice(octets).map_err(|_| Gone)
     }
 
     fn forget(&mut self, sent: usize) {
-        let mut accounted = self.pending.len();
-        self.pending.drain(..sent);
-        if self.pending.is_empty() {
-            self.pending = Vec::new();
+        self.sent += sent;
+        if self.sent < self.pending.len() {
+            return;
+        }
+        self.sent = 0;
+        if self.pending.capacity() > 0 {
+            let frame = std::mem::replace(&mut self.pending, Frame::new(0, usize::MAX));
+            self.load.spares.give(frame);
         }
         // Giving back cannot go over the bound.
-        let _ = self.load.account(&mut accounted, self.pending.len());
+        let _ = self.load.account(&mut self.accounted, 0);
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
-        self.forget(self.pending.len());
+        self.forget(self.waiting().len());
         self.settle(false);
     }
 }
 
-fn try_send(transport: &dyn Connection, octets: &[u8]) -> Result<usize, Gone> {
-    match transport.try_send(octets) {
+/// What the transport took, perhaps nothing.
+fn or_nothing(sent: Result<usize, IoError>) -> Result<usize, Gone> {
+    match sent {
         Ok(n) => Ok(n),
         Err(IoError::WouldBlock) => Ok(0),
         Err(_) => Err(Gone),

@@ -25,6 +25,7 @@ use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
 use super::watch::{Activity, ThreadWatch};
 use crate::core::Core;
+use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::OwnPriority;
 use crate::upcall::{Role, Thread};
 
@@ -680,8 +681,8 @@ impl Worker {
             self.core.at(Stage::Write);
             self.lane.send(connection, key, self.reply.as_slice())?;
         }
-        self.request.shrink_to(KEPT_CAPACITY);
-        self.reply.shrink_to(KEPT_CAPACITY);
+        self.request.relax(KEPT_CAPACITY);
+        self.reply.relax(KEPT_CAPACITY);
         Ok(handled)
     }
 }
@@ -711,5 +712,3 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
 const MAX_PARTS: u32 = 64;
 /// What a thread's frames hold without growing.
 pub(super) const FRAME_CAPACITY: usize = 64 << 10;
-/// What a frame that once held a great message keeps.
-const KEPT_CAPACITY: usize = 1 << 20;

@@ -2,7 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags, Shutdown, sockopt};
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, sockopt};
 
 use super::options;
 use crate::{Connection, IoError, SendError, SocketOptions, time_out_fits};
@@ -54,6 +54,27 @@ impl TcpConnection {
         }
         Ok(())
     }
+
+    /// Sends by `step`, which is told how much was sent before, until `len` octets are sent.
+    fn send_until(
+        &self,
+        len: usize,
+        deadline: Deadline,
+        step: impl Fn(usize) -> Result<usize, IoError>,
+    ) -> Result<(), SendError> {
+        let mut sent = 0;
+        while sent < len {
+            let step = self
+                .arm(deadline, &self.send_time_out, sockopt::Timeout::Send)
+                .and_then(|()| step(sent));
+            match step {
+                Ok(n) => sent += n,
+                Err(IoError::WouldBlock) => {}
+                Err(cause) => return Err(SendError { sent, cause }),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Connection for TcpConnection {
@@ -67,6 +88,11 @@ impl Connection for TcpConnection {
             octets,
             SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
         )
+    }
+
+    fn try_send_both(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        send_both(&self.socket, first, second, flags)
     }
 
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
@@ -99,18 +125,19 @@ impl Connection for TcpConnection {
     }
 
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
-        let mut sent = 0;
-        while sent < octets.len() {
-            let step = self
-                .arm(deadline, &self.send_time_out, sockopt::Timeout::Send)
-                .and_then(|()| send(&self.socket, &octets[sent..], SendFlags::NOSIGNAL));
-            match step {
-                Ok(n) => sent += n,
-                Err(IoError::WouldBlock) => {}
-                Err(cause) => return Err(SendError { sent, cause }),
-            }
-        }
-        Ok(())
+        self.send_until(octets.len(), deadline, |sent| {
+            send(&self.socket, &octets[sent..], SendFlags::NOSIGNAL)
+        })
+    }
+
+    fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        self.send_until(first.len() + second.len(), deadline, |sent| {
+            let (first, rest) = match first.get(sent..) {
+                Some(first) => (first, second),
+                None => (&[][..], &second[sent - first.len()..]),
+            };
+            send_both(&self.socket, first, rest, SendFlags::NOSIGNAL)
+        })
     }
 
     fn is_stale(&self) -> bool {
@@ -161,6 +188,22 @@ fn receive(socket: &OwnedFd, room: &mut [u8], flags: RecvFlags) -> Result<usize,
 fn send(socket: &OwnedFd, octets: &[u8], flags: SendFlags) -> Result<usize, IoError> {
     loop {
         match net::send(socket, octets, flags) {
+            Ok(n) => return Ok(n),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(IoError::from_errno(error)),
+        }
+    }
+}
+
+fn send_both(
+    socket: &OwnedFd,
+    first: &[u8],
+    second: &[u8],
+    flags: SendFlags,
+) -> Result<usize, IoError> {
+    let pieces = [IoSlice::new(first), IoSlice::new(second)];
+    loop {
+        match net::sendmsg(socket, &pieces, &mut SendAncillaryBuffer::default(), flags) {
             Ok(n) => return Ok(n),
             Err(Errno::INTR) => {}
             Err(error) => return Err(IoError::from_errno(error)),

@@ -1,0 +1,429 @@
+//! Values whose layout on the wire follows from their type alone, so that
+//! many of them are read and written without a look at each member's place.
+//!
+//! Alignment makes the layout of a struct depend on where it starts, modulo 8.
+//! But behind a member of the greatest alignment that is forgotten, so all
+//! elements of a sequence but the first start alike and look alike. The first
+//! goes the ordinary way; for the rest one look at what is left is enough.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use crate::memory::{self, Plain};
+use crate::{Cdr, CdrError, Char, CharSet, Decoder, Encoder, LongDouble};
+
+/// A type whose values have the same layout on the wire: numbers, enums, and
+/// structs and arrays of them.
+///
+/// The IDL compiler writes the implementations, and makes use of them by
+/// [`Decoder::read_flat`] and [`Encoder::write_flat`].
+pub trait Flat: Copy {
+    /// Size and alignment on the wire.
+    const LAYOUT: Layout;
+
+    /// Reads a value of which all octets are there.
+    fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self;
+
+    /// Writes a value for which there is room.
+    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>);
+
+    /// Reads as many values as the array has.
+    #[inline(always)]
+    fn get_array<const SWAP: bool, const N: usize>(r: &mut FlatReader<'_, SWAP>) -> [Self; N] {
+        std::array::from_fn(|_| Self::get(r))
+    }
+
+    /// Writes all of `items`.
+    #[inline(always)]
+    fn put_slice<const SWAP: bool>(items: &[Self], w: &mut FlatWriter<'_, SWAP>) {
+        items.iter().for_each(|item| item.put(w));
+    }
+}
+
+/// How many octets a value takes, for each place where it may start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Layout {
+    /// The greatest alignment of a part.
+    align: usize,
+    /// The size with its padding, by the position of the start modulo 8.
+    sizes: [usize; 8],
+}
+
+impl Layout {
+    /// That of nothing.
+    pub const EMPTY: Self = Self {
+        align: 1,
+        sizes: [0; 8],
+    };
+
+    /// That of a number of `width` octets; it is aligned to its size, up to 8.
+    pub const fn number(width: usize) -> Self {
+        let align = if width < 8 { width } else { 8 };
+        let mut sizes = [width; 8];
+        let mut start = 0;
+        while start < 8 {
+            sizes[start] += padding(start, align);
+            start += 1;
+        }
+        Self { align, sizes }
+    }
+
+    /// That of this and `next` behind it: of the members of a struct.
+    #[must_use]
+    pub const fn then(self, next: Self) -> Self {
+        let mut sizes = self.sizes;
+        let mut start = 0;
+        while start < 8 {
+            sizes[start] += next.sizes[(start + sizes[start]) % 8];
+            start += 1;
+        }
+        let align = if self.align < next.align {
+            next.align
+        } else {
+            self.align
+        };
+        Self { align, sizes }
+    }
+
+    /// That of `n` of these: of an array.
+    #[must_use]
+    pub const fn times(self, n: usize) -> Self {
+        if n == 0 {
+            return Self::EMPTY;
+        }
+        let mut sizes = self.sizes;
+        let mut start = 0;
+        while start < 8 {
+            sizes[start] += (n - 1) * self.stride();
+            start += 1;
+        }
+        Self { sizes, ..self }
+    }
+
+    /// Where each but the first of several values starts, modulo the alignment.
+    const fn phase(self) -> usize {
+        self.sizes[0] % self.align
+    }
+
+    /// The distance between each but the first of several values.
+    const fn stride(self) -> usize {
+        self.sizes[self.phase()]
+    }
+}
+
+/// Reads one value of a layout after the other.
+#[derive(Debug)]
+pub struct FlatReader<'c, const SWAP: bool> {
+    octets: &'c [u8],
+    /// The next octet.
+    at: usize,
+    /// Where the octets start, modulo the alignment.
+    phase: usize,
+    narrow: CharSet,
+    sound: bool,
+}
+
+impl<const SWAP: bool> FlatReader<'_, SWAP> {
+    /// Notes whether what was read is a value of its type. One that is not
+    /// makes all that is read invalid; it is found again by
+    /// [`Cdr::decode`], whose error is told.
+    #[inline(always)]
+    pub fn check(&mut self, sound: bool) {
+        self.sound &= sound;
+    }
+
+    #[inline(always)]
+    fn word<const W: usize>(&mut self, align: usize) -> [u8; W] {
+        let start = self.at + padding(self.phase + self.at, align);
+        self.at = start + W;
+        let rest = self.octets.get(start..).unwrap_or_default();
+        // By the layout the octets are there, which the compiler sees too.
+        let Some(word) = rest.first_chunk() else {
+            self.sound = false;
+            return [0; W];
+        };
+        *word
+    }
+
+    #[inline(always)]
+    fn words<const W: usize, const N: usize>(&mut self, align: usize) -> [[u8; W]; N] {
+        let start = self.at + padding(self.phase + self.at, align);
+        self.at = start + W * N;
+        let rest = self.octets.get(start..).unwrap_or_default();
+        let Some(words) = rest.as_chunks().0.first_chunk() else {
+            self.sound = false;
+            return [[0; W]; N];
+        };
+        *words
+    }
+}
+
+/// Writes one value of a layout after the other.
+#[derive(Debug)]
+pub struct FlatWriter<'c, const SWAP: bool> {
+    octets: &'c mut [u8],
+    at: usize,
+    phase: usize,
+    narrow: CharSet,
+    sound: bool,
+}
+
+impl<const SWAP: bool> FlatWriter<'_, SWAP> {
+    /// Pads, and makes `f` fill the next `n` octets.
+    #[inline(always)]
+    fn place(&mut self, align: usize, n: usize, f: impl FnOnce(&mut [u8])) {
+        let start = self.at + padding(self.phase + self.at, align);
+        let end = start + n;
+        // By the layout there is room, which the compiler sees too.
+        match self.octets.get_mut(self.at..end) {
+            Some(place) => {
+                let (gap, place) = place.split_at_mut(start - self.at);
+                gap.fill(0);
+                f(place);
+            }
+            None => self.sound = false,
+        }
+        self.at = end;
+    }
+}
+
+impl<'a> Decoder<'a> {
+    /// Reads `n` values, as [`Cdr::decode_slice`] does.
+    ///
+    /// # Errors
+    /// As [`Cdr::decode_slice`].
+    #[inline]
+    pub fn read_flat<T: Cdr<'a> + Flat>(&mut self, n: usize) -> Result<&'a [T], CdrError> {
+        if n == 0 {
+            return Ok(&[]);
+        }
+        let first = T::decode(self)?;
+        let items = if self.endian().is_native() {
+            self.read_alike::<T, false>(first, n - 1)?
+        } else {
+            self.read_alike::<T, true>(first, n - 1)?
+        };
+        if let Some(items) = items {
+            return Ok(items);
+        }
+        self.arena().fill(n, |index| match index {
+            0 => Ok(first),
+            _ => T::decode(self),
+        })
+    }
+
+    /// Reads `n` values behind the first; `None` where they are not all there, or not in one
+    /// piece, or not all of their type. Nothing was read then.
+    #[inline]
+    fn read_alike<T: Flat, const SWAP: bool>(
+        &mut self,
+        first: T,
+        n: usize,
+    ) -> Result<Option<&'a [T]>, CdrError> {
+        let (stride, phase) = (T::LAYOUT.stride(), T::LAYOUT.phase());
+        let Some(octets) = n
+            .checked_mul(stride)
+            .filter(|&size| size != 0)
+            .and_then(|size| self.peek(T::LAYOUT.align, phase, size))
+        else {
+            return Ok(None);
+        };
+        let narrow = self.text().narrow;
+        let mut sound = true;
+        let rest = octets.chunks_exact(stride).map(|octets| {
+            let mut r = FlatReader::<SWAP> {
+                octets,
+                at: 0,
+                phase,
+                narrow,
+                sound: true,
+            };
+            let value = T::get(&mut r);
+            sound &= r.sound;
+            value
+        });
+        let items = self.arena().copy_behind(first, n, rest)?;
+        if !sound {
+            return Ok(None);
+        }
+        self.take_aligned(1, n * stride)?;
+        Ok(Some(items))
+    }
+}
+
+impl Encoder<'_> {
+    /// Writes all of `items`, as [`Cdr::encode_slice`] does.
+    ///
+    /// # Errors
+    /// As [`Cdr::encode_slice`].
+    #[inline]
+    pub fn write_flat<'x, T: Cdr<'x> + Flat>(&mut self, items: &[T]) -> Result<(), CdrError> {
+        let Some((first, rest)) = items.split_first() else {
+            return Ok(());
+        };
+        first.encode(self)?;
+        let start = self.position();
+        let sound = if self.endian().is_native() {
+            self.write_alike::<T, false>(rest)
+        } else {
+            self.write_alike::<T, true>(rest)
+        };
+        if sound {
+            return Ok(());
+        }
+        self.truncate(start);
+        rest.iter().try_for_each(|item| item.encode(self))
+    }
+
+    /// Writes values behind the first; `false` where they have no room, or one cannot be written.
+    #[inline]
+    fn write_alike<T: Flat, const SWAP: bool>(&mut self, items: &[T]) -> bool {
+        let (stride, phase) = (T::LAYOUT.stride(), T::LAYOUT.phase());
+        if stride == 0 {
+            return true;
+        }
+        let narrow = self.text().narrow;
+        let size = stride.saturating_mul(items.len());
+        let Ok(place) = self.append_aligned(1, size) else {
+            return false;
+        };
+        let mut sound = true;
+        for (octets, item) in place.chunks_exact_mut(stride).zip(items) {
+            let mut w = FlatWriter::<SWAP> {
+                octets,
+                at: 0,
+                phase,
+                narrow,
+                sound: true,
+            };
+            item.put(&mut w);
+            sound &= w.sound;
+        }
+        sound
+    }
+}
+
+macro_rules! number {
+    ($($t:ty)*) => {$(
+        impl Flat for $t {
+            const LAYOUT: Layout = Layout::number(size_of::<Self>());
+
+            #[inline(always)]
+            fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self {
+                let word = r.word::<{ size_of::<Self>() }>(size_of::<Self>());
+                Self::from_ne_bytes(reversed_if::<SWAP, _>(word))
+            }
+
+            #[inline(always)]
+            fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+                let word = reversed_if::<SWAP, _>(self.to_ne_bytes());
+                w.place(word.len(), word.len(), |place| place.copy_from_slice(&word));
+            }
+
+            #[inline(always)]
+            fn get_array<const SWAP: bool, const N: usize>(
+                r: &mut FlatReader<'_, SWAP>,
+            ) -> [Self; N] {
+                let words = r.words::<{ size_of::<Self>() }, N>(size_of::<Self>());
+                words.map(|word| Self::from_ne_bytes(reversed_if::<SWAP, _>(word)))
+            }
+
+            #[inline(always)]
+            fn put_slice<const SWAP: bool>(items: &[Self], w: &mut FlatWriter<'_, SWAP>) {
+                put_words::<SWAP, _, { size_of::<Self>() }>(items, w);
+            }
+        }
+    )*};
+}
+
+number! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+
+impl Flat for LongDouble {
+    const LAYOUT: Layout = Layout::number(16);
+
+    #[inline(always)]
+    fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self {
+        let word = r.word::<16>(8);
+        Self::from_bits(u128::from_ne_bytes(reversed_if::<SWAP, _>(word)))
+    }
+
+    #[inline(always)]
+    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+        let word = reversed_if::<SWAP, _>(self.to_bits().to_ne_bytes());
+        w.place(8, 16, |place| place.copy_from_slice(&word));
+    }
+}
+
+impl Flat for bool {
+    const LAYOUT: Layout = Layout::number(1);
+
+    #[inline(always)]
+    fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self {
+        u8::get(r) != 0
+    }
+
+    #[inline(always)]
+    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+        u8::from(*self).put(w);
+    }
+}
+
+impl Flat for Char {
+    const LAYOUT: Layout = Layout::number(1);
+
+    #[inline(always)]
+    fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self {
+        let code = u8::get(r);
+        r.check(r.narrow == CharSet::Latin1 || code.is_ascii());
+        Self(code)
+    }
+
+    #[inline(always)]
+    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+        w.sound &= w.narrow == CharSet::Latin1 || self.0.is_ascii();
+        self.0.put(w);
+    }
+}
+
+impl<T: Flat, const N: usize> Flat for [T; N] {
+    const LAYOUT: Layout = T::LAYOUT.times(N);
+
+    #[inline(always)]
+    fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self {
+        T::get_array(r)
+    }
+
+    #[inline(always)]
+    fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
+        T::put_slice(self, w);
+    }
+}
+
+#[inline(always)]
+fn put_words<const SWAP: bool, T: Plain, const W: usize>(
+    items: &[T],
+    w: &mut FlatWriter<'_, SWAP>,
+) {
+    w.place(W, size_of_val(items), |place| {
+        place.copy_from_slice(memory::bytes_of(items));
+        if SWAP {
+            place
+                .as_chunks_mut::<W>()
+                .0
+                .iter_mut()
+                .for_each(|word| word.reverse());
+        }
+    });
+}
+
+#[inline(always)]
+fn reversed_if<const SWAP: bool, const W: usize>(mut word: [u8; W]) -> [u8; W] {
+    if SWAP {
+        word.reverse();
+    }
+    word
+}
+
+/// The octets from `position` to a multiple of `align`.
+const fn padding(position: usize, align: usize) -> usize {
+    position.wrapping_neg() & (align - 1)
+}
