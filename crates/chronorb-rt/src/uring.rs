@@ -148,9 +148,12 @@ impl<'fd> Ring<'fd> {
         buffer: usize,
         token: u32,
     ) -> Result<(), PrepareError> {
-        let mut entry = io_uring_sqe::default();
-        entry.opcode = IoringOp::Recv;
-        self.prepare_with(entry, socket, buffer, self.buffer_size, token)
+        self.prepare_with(
+            entry(IoringOp::Recv, socket),
+            buffer,
+            self.buffer_size,
+            token,
+        )
     }
 
     /// The same where nothing is expected to be there yet: the kernel waits for it without a look
@@ -164,10 +167,9 @@ impl<'fd> Ring<'fd> {
         buffer: usize,
         token: u32,
     ) -> Result<(), PrepareError> {
-        let mut entry = io_uring_sqe::default();
-        entry.opcode = IoringOp::Recv;
+        let mut entry = entry(IoringOp::Recv, socket);
         entry.ioprio.recv_flags = IoringRecvFlags::POLL_FIRST;
-        self.prepare_with(entry, socket, buffer, self.buffer_size, token)
+        self.prepare_with(entry, buffer, self.buffer_size, token)
     }
 
     /// Prepares to send the first `length` octets of a buffer.
@@ -184,9 +186,7 @@ impl<'fd> Ring<'fd> {
         if length > self.buffer_size {
             return Err(PrepareError::NoBuffer);
         }
-        let mut entry = io_uring_sqe::default();
-        entry.opcode = IoringOp::Send;
-        self.prepare_with(entry, socket, buffer, length, token)
+        self.prepare_with(entry(IoringOp::Send, socket), buffer, length, token)
     }
 
     /// Prepares to be told, once, that a descriptor is readable.
@@ -198,9 +198,7 @@ impl<'fd> Ring<'fd> {
         descriptor: BorrowedFd<'fd>,
         token: u32,
     ) -> Result<(), PrepareError> {
-        let mut entry = io_uring_sqe::default();
-        entry.opcode = IoringOp::PollAdd;
-        entry.fd = descriptor.as_raw_fd();
+        let mut entry = entry(IoringOp::PollAdd, descriptor);
         entry.op_flags.poll_events = libc::POLLIN.cast_unsigned();
         entry.user_data = io_uring_user_data::from_u64(token.into());
         self.prepare(entry)
@@ -234,8 +232,10 @@ impl<'fd> Ring<'fd> {
                     tv_sec: i64::try_from(time_out.as_secs()).unwrap_or(i64::MAX),
                     tv_nsec: time_out.subsec_nanos().into(),
                 };
-                let mut argument = io_uring_getevents_arg::default();
-                argument.ts = io_uring_ptr::new((&raw const time_out).cast_mut().cast());
+                let argument = io_uring_getevents_arg {
+                    ts: io_uring_ptr::new((&raw const time_out).cast_mut().cast()),
+                    ..Default::default()
+                };
                 let flags = IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
                 // SAFETY: as above; `time_out` is alive, and only read.
                 unsafe {
@@ -282,13 +282,11 @@ impl<'fd> Ring<'fd> {
     fn prepare_with(
         &mut self,
         mut entry: io_uring_sqe,
-        socket: BorrowedFd<'fd>,
         buffer: usize,
         length: usize,
         token: u32,
     ) -> Result<(), PrepareError> {
         let start = self.free(buffer)?;
-        entry.fd = socket.as_raw_fd();
         entry.addr_or_splice_off_in.addr = io_uring_ptr::new(start.cast());
         entry.len.len = u32::try_from(length).map_err(|_| PrepareError::NoBuffer)?;
         let data = (buffer as u64 + 1) << 32 | u64::from(token);
@@ -309,9 +307,11 @@ impl<'fd> Ring<'fd> {
     /// Cancels everything, and waits until nothing is under way. Returns whether that is so.
     fn cancel(&mut self) -> bool {
         let deadline = Deadline::after(CANCEL);
-        let mut entry = io_uring_sqe::default();
-        entry.opcode = IoringOp::AsyncCancel;
-        entry.fd = -1;
+        let mut entry = io_uring_sqe {
+            opcode: IoringOp::AsyncCancel,
+            fd: -1,
+            ..Default::default()
+        };
         entry.op_flags.cancel_flags = IoringAsyncCancelFlags::ANY | IoringAsyncCancelFlags::ALL;
         // What is prepared goes first, so that it can be cancelled, and there is room.
         let mut asked =
@@ -333,6 +333,15 @@ impl Drop for Ring<'_> {
             // The kernel may still write there: better lost than somebody else's.
             self.buffers.leak();
         }
+    }
+}
+
+/// An operation on a descriptor, with nothing else said of it.
+fn entry(opcode: IoringOp, descriptor: BorrowedFd<'_>) -> io_uring_sqe {
+    io_uring_sqe {
+        opcode,
+        fd: descriptor.as_raw_fd(),
+        ..Default::default()
     }
 }
 
@@ -442,7 +451,7 @@ impl Queues {
     }
 
     /// Takes a completion: its data and its result.
-    fn take(&mut self) -> Option<(u64, i32)> {
+    fn take(&self) -> Option<(u64, i32)> {
         let head = self.word(self.completed.head).load(Ordering::Relaxed);
         if head == self.word(self.completed.tail).load(Ordering::Acquire) {
             return None;
