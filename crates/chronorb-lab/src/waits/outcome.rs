@@ -122,7 +122,11 @@ impl Outcome {
             ));
         }
         if !self.plan.is_full() {
-            caveats.push("This was a short run: fewer rounds, and fewer calls in each.".to_owned());
+            caveats.push(
+                "This was a short run: fewer rounds, and fewer calls in each. What it says of io_uring \
+                 may be chance."
+                    .to_owned(),
+            );
         }
         caveats
     }

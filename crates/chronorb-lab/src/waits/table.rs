@@ -15,13 +15,13 @@ pub fn text(outcome: &Outcome) -> String {
         "What a call took, by how the server's thread waits; p50 by that of blocking recv.\n",
     );
     for setting in outcome.settings() {
-        let _ = write!(text, "\n{:28}", setting.name());
+        let _ = write!(text, "\n{:40}", setting.name());
         for head in COLUMNS {
             let _ = write!(text, "{head:>10}");
         }
         let _ = writeln!(text, "  {RANGE:>12}");
         for (way, cells) in lines(outcome, setting) {
-            let _ = write!(text, "  {:26}", way.name());
+            let _ = write!(text, "  {:38}", way.name());
             for cell in &cells[..COLUMNS.len()] {
                 let _ = write!(text, "{cell:>10}");
             }
