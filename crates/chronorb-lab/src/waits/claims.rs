@@ -106,7 +106,7 @@ fn ring_wins(outcome: &Outcome, place: Setting, of: Quantile, name: &str) -> Cla
         .min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
     let (way, best) = best.unzip();
     let name = way.map_or("", Way::name);
-    judge(claim, best, |ratio| {
+    let mut claim = judge(claim, best, |ratio| {
         let wins = ratio.median <= WIN && ratio.below_one >= MOST_ROUNDS;
         let rounds = ratio.below_one * 100.0;
         let detail = format!(
@@ -114,7 +114,13 @@ fn ring_wins(outcome: &Outcome, place: Setting, of: Quantile, name: &str) -> Cla
             told(ratio)
         );
         (wins, detail)
-    })
+    });
+    // The best of several is soon the best of a few rounds by chance.
+    if best.is_some_and(|ratio| ratio.rounds < LEAST_ROUNDS) {
+        claim.verdict = Verdict::NotMeasured;
+        claim.detail = format!("too few rounds; {}", claim.detail);
+    }
+    claim
 }
 
 fn judge(claim: String, ratio: Option<Ratio>, of: impl FnOnce(Ratio) -> (bool, String)) -> Claim {
@@ -143,6 +149,7 @@ const SET: f64 = 1.1;
 const IDLE: f64 = 1.05;
 /// What is less is not worth another way to wait.
 const WIN: f64 = 0.97;
+const LEAST_ROUNDS: usize = 7;
 /// The share of the rounds in which the winner has to be better.
 const MOST_ROUNDS: f64 = 0.9;
 
@@ -241,6 +248,16 @@ pub(super) mod tests {
         assert_eq!(median.verdict, Verdict::Missed);
         assert!(median.ratio.is_some_and(|ratio| ratio < WIN), "{median:?}");
         assert!(median.detail.contains("below 1 in 73 %"), "{median:?}");
+    }
+
+    #[test]
+    fn few_rounds_say_nothing_of_io_uring() {
+        let mut outcome = outcome();
+        outcome.rows.retain(|row| row.round < 7);
+        let claim = claim(&outcome, "two CPUs: io_uring beats");
+        assert_eq!(claim.verdict, Verdict::NotMeasured);
+        assert!(claim.detail.starts_with("too few rounds; io_uring, "));
+        assert!(claim.ratio.is_some());
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub(super) struct Ratio {
     pub(super) median: f64,
     pub(super) least: f64,
     pub(super) greatest: f64,
-    /// The share of the rounds in which it was below 1.
+    pub(super) rounds: usize,
+    /// The share of them in which it was below 1.
     pub(super) below_one: f64,
 }
 
@@ -122,11 +123,7 @@ impl Outcome {
             ));
         }
         if !self.plan.is_full() {
-            caveats.push(
-                "This was a short run: fewer rounds, and fewer calls in each. What it says of io_uring \
-                 may be chance."
-                    .to_owned(),
-            );
+            caveats.push("This was a short run: fewer rounds, and fewer calls in each.".to_owned());
         }
         caveats
     }
@@ -181,6 +178,7 @@ impl Outcome {
             median: median(all())?,
             least: all().reduce(f64::min)?,
             greatest: all().reduce(f64::max)?,
+            rounds: ratios.len(),
             below_one: all().filter(|ratio| *ratio < 1.0).count() as f64 / ratios.len() as f64,
         })
     }

@@ -6,7 +6,6 @@ use super::case::{Setting, Way};
 use super::order::IoUring;
 use super::outcome::Outcome;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The figures in tables for a terminal, with what is claimed of them.
 #[must_use]
@@ -35,7 +34,7 @@ pub fn text(outcome: &Outcome) -> String {
     text.push('\n');
     for claim in outcome.claims() {
         let _ = write!(text, "{:12}  {}", claim.verdict.name(), claim.claim);
-        if claim.verdict != Verdict::NotMeasured {
+        if !claim.detail.is_empty() {
             let _ = write!(text, ": {}", claim.detail);
         }
         text.push('\n');
