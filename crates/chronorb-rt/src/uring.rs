@@ -304,7 +304,8 @@ impl<'fd> Ring<'fd> {
         Ok(())
     }
 
-    /// Cancels everything, and waits until nothing is under way. Returns whether that is so.
+    /// Cancels everything that was submitted, and waits until nothing is under way. Returns whether
+    /// that is so. What was only prepared is forgotten.
     fn cancel(&mut self) -> bool {
         let deadline = Deadline::after(CANCEL);
         let mut entry = io_uring_sqe {
@@ -313,9 +314,8 @@ impl<'fd> Ring<'fd> {
             ..Default::default()
         };
         entry.op_flags.cancel_flags = IoringAsyncCancelFlags::ANY | IoringAsyncCancelFlags::ALL;
-        // What is prepared goes first, so that it can be cancelled, and there is room.
-        let mut asked =
-            self.submit_and_wait(0, Some(Duration::ZERO)).is_ok() && self.prepare(entry).is_ok();
+        self.under_way -= self.queues.withdraw() as usize;
+        let mut asked = self.prepare(entry).is_ok();
         while asked && self.under_way > 0 {
             let Some(left) = deadline.remaining().filter(|left| !left.is_zero()) else {
                 break;
@@ -448,6 +448,15 @@ impl Queues {
         self.word(self.submitted.tail)
             .store(tail.wrapping_add(1), Ordering::Release);
         true
+    }
+
+    /// Withdraws the entries that the kernel has not taken; returns how many.
+    fn withdraw(&self) -> u32 {
+        let prepared = self.prepared();
+        let head = self.word(self.submitted.head).load(Ordering::Acquire);
+        self.word(self.submitted.tail)
+            .store(head, Ordering::Release);
+        prepared
     }
 
     /// Takes a completion: its data and its result.
@@ -693,6 +702,18 @@ mod tests {
         let mut left = [0; 4];
         (&far).read_exact(&mut left).unwrap();
         assert_eq!(&left, b"left");
+    }
+
+    #[test]
+    fn what_was_only_prepared_is_not_done_by_a_ring_that_is_dropped() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let Some(mut dropped) = ring(4, 1) else {
+            return;
+        };
+        dropped.send(near.as_fd(), 0, 1, 1).unwrap();
+        drop(dropped);
+        drop(near);
+        assert_eq!(far.read(&mut [0; 8]).unwrap(), 0);
     }
 
     #[test]

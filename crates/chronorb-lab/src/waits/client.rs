@@ -13,7 +13,7 @@ use super::descriptors;
 use super::error::WaitsError;
 use super::order::{IoUring, Listening, REPLY, REQUEST, Serve, Served, ServerOrder};
 use super::plan::Plan;
-use crate::process::Child;
+use crate::process::{Child, ProcessError};
 use crate::stats::Record;
 
 /// A server, the connections to it on which nothing happens, and where both sides may run.
@@ -77,16 +77,19 @@ impl Company {
                 let _ = done.send(calls(address, &plan));
             });
         thread.map_err(WaitsError::work("starting the client's thread"))?;
-        let calls = outcome.recv_timeout(PATIENCE);
-        // A server that failed says why, which the client does not know.
-        let served = match calls {
-            Ok(Ok(_)) => self.server.hear::<Served>(Deadline::after(PATIENCE)),
-            _ => self.server.hear(Deadline::after(GRACE)),
+        let doing = format!("calling: {}", trial.way.name());
+        let error = match outcome.recv_timeout(PATIENCE) {
+            Ok(Ok(record)) => {
+                let Served {} = self.server.hear(Deadline::after(PATIENCE))?;
+                return Ok(record);
+            }
+            Ok(Err(error)) => WaitsError::work(doing)(error),
+            Err(_) => WaitsError::work(doing)("the calls did not end in time"),
         };
-        served?;
-        match calls {
-            Ok(calls) => calls.map_err(WaitsError::work(format!("calling: {}", trial.way.name()))),
-            Err(_) => Err(WaitsError::work(trial.way.name())("the client gave up")),
+        // A server that failed says why, which the client does not know.
+        match self.server.hear::<Served>(Deadline::after(GRACE)) {
+            Err(failure @ ProcessError::Ended { .. }) => Err(failure.into()),
+            Ok(_) | Err(_) => Err(error),
         }
     }
 

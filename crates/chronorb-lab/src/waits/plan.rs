@@ -34,9 +34,9 @@ impl Plan {
     #[must_use]
     pub fn quick() -> Self {
         Self {
-            rounds: 3,
-            calls: 1_000,
-            warm_up: 100,
+            rounds: 7,
+            calls: 500,
+            warm_up: 50,
             ..Self::full()
         }
     }
