@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::{demux, doctor, overtake};
+use chronorb_lab::{demux, doctor, overtake, waits};
 use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::top;
@@ -68,6 +68,9 @@ pub(crate) enum Command {
 
     #[command(name = overtake::CLIENT_COMMAND, hide = true)]
     OvertakeClient { order: String },
+
+    #[command(name = waits::SERVER_COMMAND, hide = true)]
+    WaitsServer { order: String },
 }
 
 #[derive(Args, Debug)]
@@ -162,6 +165,44 @@ pub(crate) enum LabCommand {
     /// holds, and a report with plots. Takes some six minutes, and all processors.
     #[command(after_help = OVERTAKE_EXAMPLES)]
     Overtake(OvertakeArguments),
+
+    /// Measure the ways in which a server's thread can wait for a request.
+    ///
+    /// On raw sockets: one client calls, and one thread serves, which waits in recv, in epoll sets of
+    /// every kind, by spinning, and in io_uring; on one processor and on two, with ordinary scheduling
+    /// and with real-time priorities, alone and with a thousand idle connections. Ends with tables,
+    /// what is claimed of the figures and whether it holds, and a report with plots. Takes some
+    /// minutes, and two processors.
+    #[command(after_help = WAITS_EXAMPLES)]
+    Waits(WaitsArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WaitsArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE", default_value_os_t = waits::Options::default().report)]
+    report: PathBuf,
+
+    /// Measure for some seconds only, with fewer rounds and calls.
+    #[arg(long)]
+    quick: bool,
+}
+
+impl From<WaitsArguments> for waits::Options {
+    fn from(arguments: WaitsArguments) -> Self {
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan: match arguments.quick {
+                true => waits::Plan::quick(),
+                false => waits::Plan::full(),
+            },
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -373,6 +414,16 @@ Examples:
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
 the experiment runs all the same and says that its figures are not real-time. A claim that was
 missed is said, and is no failure of the command.";
+
+const WAITS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab waits
+  chronorb lab waits --quick --report quick.html
+  chronorb lab waits --json | jq '.claims[] | [.verdict, .ratio, .claim]'
+
+Other programs that run at the same time change the figures. A claim that was missed is said, and
+is no failure of the command: those of io_uring are questions. Where the system refuses io_uring
+or real-time priorities, that is said too.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

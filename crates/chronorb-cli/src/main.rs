@@ -28,12 +28,16 @@ fn main() -> ExitCode {
             status(chronorb_lab::demux::run(&arguments.into()))
         }
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
+        Command::Lab(LabCommand::Waits(arguments)) => {
+            status(chronorb_lab::waits::run(&arguments.into()))
+        }
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
+        Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
     }
 }
 

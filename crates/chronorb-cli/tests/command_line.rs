@@ -18,6 +18,7 @@ fn a_wrong_command_line_ends_with_status_2() {
         &["lab", "no-such-experiment"],
         &["lab", "demux", "--quick", "yes"],
         &["lab", "overtake", "--quick", "yes"],
+        &["lab", "waits", "--quick", "yes"],
         &["idl", "check"],
         &["idl", "rust", "clock.idl"],
         &["idl", "check", "-D", "2X=1", "clock.idl"],
@@ -41,11 +42,13 @@ fn help_shows_the_commands_that_are_for_people() {
     assert!(help.contains("demo ") && help.contains("idl "), "{help}");
     assert!(!help.contains("demo-server"), "{help}");
     assert!(!help.contains("overtake-"), "{help}");
+    assert!(!help.contains("waits-"), "{help}");
     assert!(help.contains("lab "), "{help}");
     for command in [
         &["demo"][..],
         &["lab", "demux"],
         &["lab", "overtake"],
+        &["lab", "waits"],
         &["idl", "check"],
         &["idl", "rust"],
     ] {

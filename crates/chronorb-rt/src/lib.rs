@@ -21,6 +21,7 @@
 //! | a state that threads wait on | [`Gate`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
+//! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
@@ -55,6 +56,7 @@ mod spin;
 mod sync;
 mod sys;
 mod thread;
+mod uring;
 mod wake;
 
 pub use alloc::{CountingAllocator, allocations, forbid, live_octets};
@@ -78,4 +80,5 @@ pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
 pub use spin::look_for;
 pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, list};
+pub use uring::{Completion, CompletionWork, PrepareError, Ring};
 pub use wake::Wake;

@@ -1,0 +1,135 @@
+//! The experiment `waits`, run for real with next to nothing.
+//!
+//! The experiment calls its own program for the server. So this is no usual test program: it hands
+//! that command on, and otherwise runs its one test.
+
+use std::env;
+use std::fs;
+use std::process::ExitCode;
+
+use chronorb_lab::Verdict;
+use chronorb_lab::waits::{
+    Class, IoUring, Options, Plan, Processors, SERVER_COMMAND, WaitsError, Way, html, measure, run,
+    server_main, text,
+};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [command, order] if *command == SERVER_COMMAND => match server_main(order) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
+        // What programs that gather tests ask.
+        arguments if arguments.contains(&"--list") => {
+            if !arguments.contains(&"--ignored") {
+                println!("{NAME}: test");
+            }
+            ExitCode::SUCCESS
+        }
+        arguments if is_wanted(arguments) => {
+            every_way_is_measured_where_it_can_be();
+            what_makes_no_sense_is_refused();
+            println!("test {NAME} ... ok");
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn every_way_is_measured_where_it_can_be() {
+    let plan = Plan::tiny();
+    let outcome = measure(&plan).expect("it can be measured");
+    let has_ring = matches!(outcome.io_uring, IoUring::Permitted(_));
+    let real_time = outcome.environment.max_fifo_priority.is_some();
+    if !(has_ring && real_time && outcome.processors > 1) {
+        let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+        assert!(!required, "a part cannot run: {:?}", outcome.caveats());
+        eprintln!("NOT RUN in part: {:?}", outcome.caveats());
+    }
+
+    for class in [Class::Ordinary, Class::RealTime] {
+        for processors in [Processors::One, Processors::Two] {
+            for way in Way::ALL {
+                for idle in &plan.idle {
+                    let rows = outcome.rows.iter().filter(|row| {
+                        let setting = row.trial.setting;
+                        row.trial.way == way
+                            && (setting.class, setting.processors) == (class, processors)
+                            && setting.idle == *idle
+                    });
+                    let rows: Vec<_> = rows.collect();
+                    let is_ring = format!("{way:?}").starts_with("Ring");
+                    let spins = format!("{way:?}").starts_with("Spin");
+                    let expected = (class == Class::Ordinary || real_time)
+                        && (outcome.processors > 1 || processors == Processors::One)
+                        && (processors == Processors::Two || !spins)
+                        && (has_ring || !is_ring);
+                    let rounds = if expected { plan.rounds as usize } else { 0 };
+                    assert_eq!(rows.len(), rounds, "{class:?} {processors:?} {way:?}");
+                    for row in rows {
+                        let latency = row.latency;
+                        assert_eq!(latency.calls, u64::from(plan.calls));
+                        assert!(0.0 < latency.p50_us && latency.p50_us <= latency.p99_us);
+                        assert!(latency.p99_us <= latency.max_us, "{row:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    for claim in outcome.claims() {
+        let asks = claim.claim.contains("io_uring");
+        let can_be = (has_ring || !asks)
+            && (real_time || !claim.claim.contains("FIFO"))
+            && (outcome.processors > 1 || !claim.claim.contains("two CPUs"));
+        assert_eq!(claim.ratio.is_some(), can_be, "{claim:?}");
+        assert_eq!(claim.detail.is_empty(), !can_be, "{claim:?}");
+        let is_judged = claim.verdict != Verdict::NotMeasured;
+        assert_eq!(
+            is_judged,
+            can_be && !asks,
+            "two rounds are too few: {claim:?}"
+        );
+    }
+
+    let text = text(&outcome);
+    for part in [
+        "one CPU, 3 idle connections",
+        "epoll, edge-triggered",
+        "recv on the hot connection",
+        "short run",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let page = html(&outcome).expect("it can be drawn");
+    assert_eq!(page.matches("<svg").count(), 2);
+    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    assert_eq!(figures["experiment"], "waits");
+}
+
+fn what_makes_no_sense_is_refused() {
+    let error = server_main("no order").expect_err("it is no order");
+    assert!(matches!(error, WaitsError::Process(_)), "{error}");
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = Options {
+        report: folder.path().join("missing/waits.html"),
+        ..Options::default()
+    };
+    let error = run(&options).expect_err("there is no such directory");
+    assert!(error.to_string().contains("missing/waits.html"), "{error}");
+    let left = fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(left, 0);
+}
+
+/// Whether a run with these arguments is to include the one test: a filter may leave it out.
+fn is_wanted(arguments: &[&str]) -> bool {
+    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
+    let any = filters.clone().next().is_some();
+    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| NAME.contains(filter)))
+}
+
+const NAME: &str = "every_way_is_measured_where_it_can_be";
