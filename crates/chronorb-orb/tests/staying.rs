@@ -5,6 +5,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 
 use chronorb_orb::{Object, Operation, Orb, ThreadpoolStrategy, Waiting};
@@ -141,15 +142,18 @@ fn a_client_that_goes_away_is_noticed() {
 fn the_end_of_the_orb_does_not_wait_for_who_stays() {
     for waiting in [Waiting::Block, Waiting::Poll] {
         let s = served_by(server_of(4, waiting));
+        let all = Barrier::new(4);
         std::thread::scope(|clients| {
             for _ in 0..3 {
                 clients.spawn(|| {
                     make_it_stay(&s, &s.object, 3);
+                    all.wait();
                     // Its connection lasts as long as this thread.
                     s.probe.gate.reach(1);
                 });
             }
-            await_staying(&s.server, 3);
+            all.wait();
+            assert_eq!(staying(&s.server), 3);
             let ended = s.server.shutdown(true);
             s.probe.gate.set(1);
             ended.expect("it is not called by a servant");

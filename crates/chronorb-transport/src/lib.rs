@@ -155,12 +155,17 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// [`IoError::TimedOut`] at the deadline; [`IoError::Ended`] at the end of the stream.
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
 
-    /// Receives at least one octet, and waits for it without a deadline; `None` where the wait was
-    /// [interrupted](Self::interrupt).
+    /// Receives at least one octet, and waits for it; `None` where the wait was
+    /// [interrupted](Self::interrupt), or its limit is over, if there is one: that wait may be longer
+    /// by an eighth, and later ones without a limit may end by it.
     ///
     /// # Errors
     /// [`IoError::Ended`] at the end of the stream.
-    fn recv_until_interrupted(&self, room: &mut [u8]) -> Result<Option<usize>, IoError>;
+    fn recv_until_interrupted(
+        &self,
+        room: &mut [u8],
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, IoError>;
 
     /// Lets no thread wait any more in [`recv_until_interrupted`](Self::recv_until_interrupted),
     /// until [`resume`](Self::resume). A thread that waits there already has to be sent a signal

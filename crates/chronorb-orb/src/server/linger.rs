@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use chronorb_rt::{Key, Kick, PiMutex, look_for, thread_id};
 use chronorb_transport::{Connection, IoError, Waiting};
@@ -196,8 +197,13 @@ pub(super) struct Stay<'l> {
 
 impl Stay<'_> {
     /// Receives what comes next on the connection, and waits for it; [`IoError::WouldBlock`] where
-    /// the thread is called back.
-    pub(super) fn recv(&self, room: &mut [u8], waiting: Waiting) -> Result<usize, IoError> {
+    /// the thread is called back, or after `limit`.
+    pub(super) fn recv(
+        &self,
+        room: &mut [u8],
+        waiting: Waiting,
+        limit: Option<Duration>,
+    ) -> Result<usize, IoError> {
         if waiting != Waiting::Block {
             let looked = look_for(waiting.bound(), || match self.connection.try_recv(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,
@@ -212,7 +218,7 @@ impl Stay<'_> {
         if waits.is_err() {
             return Err(IoError::WouldBlock);
         }
-        let received = self.connection.recv_until_interrupted(room);
+        let received = self.connection.recv_until_interrupted(room, limit);
         // Where this fails, the thread is called back, and has what it received nevertheless.
         let _ = state.compare_exchange(WAITING, BUSY, Ordering::SeqCst, Ordering::SeqCst);
         received?.ok_or(IoError::WouldBlock)

@@ -250,13 +250,23 @@ impl Worker {
         while !lane.load.has_slow() {
             self.watch.set(Activity::Waiting);
             input.unread = true;
-            let mut waited = false;
-            let mut read = |room: &mut [u8]| match std::mem::replace(&mut waited, true) {
-                false => stay.recv(room, waiting),
-                true => transport.try_recv(room),
+            // The rest of a message is waited for here too, but not for ever.
+            let limit = self.core.config.input_timeout;
+            let limit = (!input.pending().is_empty()).then_some(limit);
+            let mut received = None;
+            let mut read = |room: &mut [u8]| {
+                let result = match received {
+                    None => stay.recv(room, waiting, limit),
+                    Some(_) => transport.try_recv(room),
+                };
+                received = Some(received == Some(true) || result.is_ok());
+                result
             };
             let intake = intake::receive(&mut read, input, &mut self.request, max_message)?;
             let Intake::Message { header, more } = intake else {
+                if received == Some(true) && !stay.is_called() {
+                    continue;
+                }
                 return Ok(());
             };
             self.core.at(Stage::Read);

@@ -34,7 +34,7 @@ impl TcpConnection {
         }
     }
 
-    /// The time that is left, with the socket's time-out set to it where the old one is too far off.
+    /// Lets a wait end at the deadline.
     fn arm(
         &self,
         deadline: Deadline,
@@ -42,6 +42,16 @@ impl TcpConnection {
         which: sockopt::Timeout,
     ) -> Result<(), IoError> {
         let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
+        self.limit(remaining, set, which)
+    }
+
+    /// Sets the socket's time-out to the time that is left, where the old one is too far off.
+    fn limit(
+        &self,
+        remaining: Duration,
+        set: &AtomicU64,
+        which: sockopt::Timeout,
+    ) -> Result<(), IoError> {
         let remaining = remaining.max(SHORTEST_TIME_OUT);
         let present = Duration::from_nanos(set.load(Ordering::Relaxed));
         if !time_out_fits(present, remaining) {
@@ -105,7 +115,14 @@ impl Connection for TcpConnection {
         }
     }
 
-    fn recv_until_interrupted(&self, room: &mut [u8]) -> Result<Option<usize>, IoError> {
+    fn recv_until_interrupted(
+        &self,
+        room: &mut [u8],
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, IoError> {
+        if let Some(limit) = limit {
+            self.limit(limit, &self.receive_time_out, sockopt::Timeout::Recv)?;
+        }
         match net::recv(&self.socket, &mut *room, RecvFlags::empty()) {
             Ok((0, _)) if !room.is_empty() => Err(IoError::Ended),
             Ok((n, _)) => Ok(Some(n)),
