@@ -28,6 +28,14 @@ pub fn page_faults() -> (u64, u64) {
     (usage.ru_minflt as u64, usage.ru_majflt as u64)
 }
 
+/// How often the calling thread has given up its processor so far: by waiting for something, and because
+/// another one was to run (voluntary and involuntary context switches).
+#[must_use]
+pub fn context_switches() -> (u64, u64) {
+    let usage = sys::thread_usage();
+    (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64)
+}
+
 /// Why the memory of the process could not be locked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MemoryLockError {
