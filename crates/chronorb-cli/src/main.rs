@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         }
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Lab(LabCommand::Waits(arguments)) => {
+        Command::Lab(LabCommand::Whitebox(arguments)) => status(whitebox::run(&arguments.into())),
             status(chronorb_lab::waits::run(&arguments.into()))
         }
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
+        Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
     }
 }
 
