@@ -24,8 +24,11 @@ pub struct Case {
 pub enum Kind {
     /// An octet goes and a number comes back, as in the papers' experiment.
     Cube,
-    /// A number goes, and nothing comes back.
+    /// A number goes, and nothing comes back; the next one goes when it was served, of which the client
+    /// learns outside of the ORB.
     Oneway,
+    /// The same, but the next one goes at once.
+    OnewayAtOnce,
     /// [`MIRRORED`] octets go, and come back.
     Octets,
     /// A struct goes, and comes back.
@@ -44,7 +47,7 @@ pub enum Place {
 }
 
 /// Everything that is measured.
-pub const CASES: [Case; 8] = [
+pub const CASES: [Case; 9] = [
     Case {
         name: "twoway",
         title: "two-way, Leader/Followers lane",
@@ -71,11 +74,19 @@ pub const CASES: [Case; 8] = [
     },
     Case {
         name: "oneway",
-        title: "oneway, Leader/Followers lane",
+        title: "oneway, one at a time",
         kind: Kind::Oneway,
         place: Place::Lane,
         options: &[],
         budget: Some(Budget::ONEWAY),
+    },
+    Case {
+        name: "oneway-at-once",
+        title: "oneway, back to back",
+        kind: Kind::OnewayAtOnce,
+        place: Place::Lane,
+        options: &[],
+        budget: None,
     },
     Case {
         name: "default-pool",

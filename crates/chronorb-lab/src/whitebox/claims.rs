@@ -104,7 +104,7 @@ pub(super) mod tests {
         for case in &CASES {
             let (client, server): (&[_], &[_]) = match (case.name, case.place) {
                 (_, Place::Collocated) => (&[], &[]),
-                ("oneway", _) => (&["sendto"], &["epoll_pwait2", "recvfrom"]),
+                ("oneway" | "oneway-at-once", _) => (&["sendto"], &["epoll_pwait2", "recvfrom"]),
                 _ => (
                     &["sendto", "recvfrom"],
                     &["epoll_pwait2", "recvfrom", "sendto"],

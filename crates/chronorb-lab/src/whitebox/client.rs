@@ -1,5 +1,10 @@
 //! The client of a case: calls again and again, and what they cost.
 
+use std::fs::File;
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::OwnedFd;
+
 use chronorb::prelude::*;
 use chronorb_rt::{Mark, trace_mark};
 
@@ -43,6 +48,8 @@ struct Caller {
     case: &'static Case,
     bench: Bench,
     scope: Scope,
+    /// Where the server acknowledges notices, if it shall.
+    acknowledgements: Option<File>,
 }
 
 impl Caller {
@@ -64,10 +71,15 @@ impl Caller {
         let bench = Bench::narrow(&object)
             .map_err(WhiteboxError::work("finding the object"))?
             .ok_or_else(|| WhiteboxError::work("finding the object")("it is no bench"))?;
+        let acknowledgements = match case.kind {
+            Kind::Oneway => Some(acknowledged(&bench)?),
+            _ => None,
+        };
         Ok(Self {
             case,
             bench,
             scope: Scope::new(4096),
+            acknowledgements,
         })
     }
 
@@ -76,7 +88,7 @@ impl Caller {
         let (bench, scope) = (&self.bench, &mut self.scope);
         let answered = match self.case.kind {
             Kind::Cube => bench.cube(11).map(|cube| cube == 1331),
-            Kind::Oneway => bench.notice(11).map(|()| true),
+            Kind::Oneway | Kind::OnewayAtOnce => bench.notice(11).map(|()| true),
             Kind::Octets => {
                 let mirrored = bench.mirror_in(scope, &OCTETS);
                 mirrored.map(|octets| octets == OCTETS)
@@ -86,6 +98,10 @@ impl Caller {
                 quoted.map(|quote| quote.id == QUOTE.id && quote.symbol == QUOTE.symbol)
             }
         };
+        if let Some(server) = &mut self.acknowledgements {
+            let read = server.read_exact(&mut [0]);
+            read.map_err(WhiteboxError::work("waiting for the call to be served"))?;
+        }
         match answered {
             Ok(true) => Ok(()),
             Ok(false) => Err(WhiteboxError::work("calling the server")(
@@ -155,6 +171,17 @@ impl Caller {
         let marked = self.bench.mark(last);
         marked.map_err(WhiteboxError::work("marking a moment at the server"))
     }
+}
+
+/// Has the server acknowledge notices.
+fn acknowledged(bench: &Bench) -> Result<File, WhiteboxError> {
+    let failed = WhiteboxError::work("letting the server acknowledge");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(&failed)?;
+    let port = listener.local_addr().map_err(&failed)?.port();
+    let asked = bench.acknowledge_to(port);
+    asked.map_err(WhiteboxError::work("letting the server acknowledge"))?;
+    let (stream, _) = listener.accept().map_err(&failed)?;
+    Ok(File::from(OwnedFd::from(stream)))
 }
 
 /// The kernel disturbs one now and then, but hardly all.

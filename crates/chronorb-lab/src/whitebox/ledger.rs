@@ -8,20 +8,21 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::counts::Counts;
 
-/// Notes what the calling thread has done so far.
+/// Notes what the calling thread has done since it noted first.
 ///
 /// # Panics
 /// Where more threads note than there are rows.
 pub(super) fn note() {
-    let row = ROW.get().unwrap_or_else(|| {
-        let row = NEXT.fetch_add(1, Ordering::Relaxed);
-        ROW.set(Some(row));
-        row
+    let now = Counts::of_thread();
+    let (row, first) = ENTRY.get().unwrap_or_else(|| {
+        let entry = (NEXT.fetch_add(1, Ordering::Relaxed), now);
+        ENTRY.set(Some(entry));
+        entry
     });
     let row = ROWS
         .get(row)
         .expect("no pool of the experiment has so many threads");
-    for (place, count) in row.iter().zip(Counts::of_thread().to_array()) {
+    for (place, count) in row.iter().zip(now.since(first).to_array()) {
         place.store(count, Ordering::Release);
     }
 }
@@ -37,7 +38,8 @@ static ROWS: [[AtomicU64; Counts::KINDS]; 64] =
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    static ROW: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The thread's row, and what it had done before it came to its first request.
+    static ENTRY: Cell<Option<(usize, Counts)>> = const { Cell::new(None) };
 }
 
 #[cfg(test)]
@@ -49,10 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_each_thread_noted_last_is_summed() {
+    fn what_threads_did_between_their_first_and_their_last_note_is_summed() {
         let copy_and_note = |octets: usize| {
-            let mut frame = Frame::new(octets, octets);
-            frame.extend_from_slice(&vec![1; octets]).unwrap();
+            let mut frame = Frame::new(1000, 1000);
+            let mut copy = |octets| frame.extend_from_slice(&vec![1; octets]).unwrap();
+            copy(50);
+            note();
+            copy(octets);
             note();
             note();
         };

@@ -1,5 +1,11 @@
 //! The server of a case: one object, and what it costs to serve it.
 
+use std::fs::File;
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+
 use chronorb::prelude::*;
 use chronorb_orb::{OrbConfig, StageProbe};
 use chronorb_rt::{Mark, trace_mark};
@@ -88,14 +94,17 @@ pub(super) fn offer(
             root.create_poa("lane", Some(root.manager()), &policies)?
         }
     };
-    let object = poa.serve(BenchSkeleton::new(Bench))?;
+    let object = poa.serve(BenchSkeleton::new(Bench::default()))?;
     root.manager().activate()?;
     Ok(object)
 }
 
 /// Does what the calls ask for, which is as little as can be.
-#[derive(Debug)]
-struct Bench;
+#[derive(Debug, Default)]
+struct Bench {
+    /// Where notices are acknowledged: a file, so that this is no system call that the ORB makes.
+    acknowledgements: OnceLock<File>,
+}
 
 impl BenchServant for Bench {
     fn cube(&self, _call: &Call<'_>, value: u8) -> Result<i32, SystemException> {
@@ -103,7 +112,25 @@ impl BenchServant for Bench {
     }
 
     fn notice(&self, _call: &Call<'_>, _value: i32) -> Result<(), SystemException> {
+        if let Some(mut client) = self.acknowledgements.get() {
+            // A client that is gone needs none.
+            let _ = client.write_all(&[1]);
+        }
         Ok(())
+    }
+
+    fn acknowledge_to(&self, _call: &Call<'_>, port: u16) -> Result<(), SystemException> {
+        let connected = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|stream| {
+            stream.set_nodelay(true)?;
+            Ok(File::from(OwnedFd::from(stream)))
+        });
+        match connected {
+            Ok(file) => {
+                let _once = self.acknowledgements.set(file);
+                Ok(())
+            }
+            Err(_) => Err(SystemException::no(SystemExceptionKind::NoResources, 0)),
+        }
     }
 
     fn mirror<'a>(&self, _call: &Call<'a>, values: &'a [u8]) -> Result<&'a [u8], SystemException> {
