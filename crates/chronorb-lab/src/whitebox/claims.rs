@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::budget::Allowed;
-use super::outcome::{Outcome, Row, Side};
+use super::budget::{Allowed, KernelUse};
+use super::outcome::{Outcome, Row, Side, SystemCall};
 use super::table::per_call;
 use crate::verdict::Verdict;
 
@@ -61,7 +61,7 @@ fn kernel(row: &Row, allowed: &Allowed) -> Claim {
     let (verdict, detail) = match &row.system_calls {
         None => (Verdict::NotMeasured, String::new()),
         Some(calls) => {
-            let holds = allowed.permits(row.calls, |of| row.used(calls, of));
+            let holds = allowed.permits(row.calls, |of| used(calls, of));
             (Verdict::of(holds), per_call(row))
         }
     };
@@ -79,10 +79,17 @@ fn kernel(row: &Row, allowed: &Allowed) -> Claim {
     }
 }
 
+/// How often the kernel was asked for something of this use.
+fn used(system_calls: &[SystemCall], kernel_use: KernelUse) -> u64 {
+    let of_use = system_calls
+        .iter()
+        .filter(|of| KernelUse::of(&of.name) == kernel_use);
+    of_use.map(|of| of.calls).sum()
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::case::{CASES, Place};
-    use super::super::outcome::SystemCall;
     use super::super::{Counts, Plan};
     use super::*;
     use crate::environment::Environment;

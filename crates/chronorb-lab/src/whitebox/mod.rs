@@ -48,6 +48,7 @@ pub use outcome::{Figures, Outcome, Row, Side, SystemCall};
 pub use page::html;
 pub use published::{PUBLISHED, Published};
 pub use table::text;
+use trial::Traced;
 
 /// The hidden command that [`measure`] uses for its processes; its argument goes to [`part_main`].
 pub const PART_COMMAND: &str = "whitebox-part";
@@ -122,19 +123,18 @@ pub fn measure(plan: Plan) -> Result<Outcome, WhiteboxError> {
     for case in &CASES {
         let counted = trial::count(case, plan)?;
         progress.advance(1);
-        // What is refused once is refused always.
-        let traced = match untraced {
-            None => trial::trace(case, plan)?,
-            Some(_) => trial::Traced::Refused(None),
+        let (of_client, of_server) = match untraced {
+            // What is refused once is refused always.
+            Some(_) => (None, None),
+            None => match trial::trace(case, plan)? {
+                Traced::Calls { client, server } => (Some(client), server),
+                Traced::Refused(reason) => {
+                    untraced = Some(reason);
+                    (None, None)
+                }
+            },
         };
         progress.advance(1);
-        let (of_client, of_server) = match traced {
-            trial::Traced::Calls { client, server } => (Some(client), server),
-            trial::Traced::Refused(reason) => {
-                untraced = untraced.or(reason);
-                (None, None)
-            }
-        };
         rows.push(Row::new(
             case,
             Side::Client,
@@ -217,13 +217,14 @@ mod tests {
     #[test]
     fn a_broken_budget_is_a_failure_where_it_is_checked() {
         let mut outcome = outcome();
-        let mut options = Options::default();
-        options.check = true;
-        assert!(judge(&options, &outcome).is_ok());
+        let checked = Options {
+            check: true,
+            ..Options::default()
+        };
+        assert!(judge(&checked, &outcome).is_ok());
         outcome.rows[0].counts.lock_operations = 1;
-        let error = judge(&options, &outcome).unwrap_err();
+        let error = judge(&checked, &outcome).unwrap_err();
         assert!(error.to_string().contains("1 of"), "{error}");
-        options.check = false;
-        assert!(judge(&options, &outcome).is_ok());
+        assert!(judge(&Options::default(), &outcome).is_ok());
     }
 }

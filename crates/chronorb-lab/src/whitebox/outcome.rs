@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Plan;
-use super::budget::KernelUse;
 use super::case::Case;
 use super::claims::{self, Claim};
 use super::client::RUNS;
@@ -118,14 +117,6 @@ impl Row {
     pub(super) fn kernel_octets(&self) -> Option<u64> {
         let calls = self.system_calls.as_ref()?;
         Some(calls.iter().map(|of| of.octets).sum())
-    }
-
-    /// How often the kernel was asked for something of this use.
-    pub(super) fn used(&self, system_calls: &[SystemCall], kernel_use: KernelUse) -> u64 {
-        let of_use = system_calls
-            .iter()
-            .filter(|of| KernelUse::of(&of.name) == kernel_use);
-        of_use.map(|of| of.calls).sum()
     }
 }
 

@@ -72,7 +72,7 @@ fn height(count: f64) -> f64 {
 
 /// The vertical axis, from a tenth of an operation to ten thousand.
 const OPERATIONS: Axis<'static> = ("lock operations (logarithmic)", &|exponent| {
-    number(10_f64.powf(exponent.round()))
+    10_f64.powf(exponent.round()).to_string()
 });
 const FLOOR: f64 = -1.0;
 const TOP: f64 = 4.0;
