@@ -55,7 +55,7 @@ impl Tracer {
     /// says so (`ptrace_scope` 1), and must not be traced by anybody else. When this returns, all its
     /// threads are followed, and so will be those that they start.
     ///
-    /// A wait that a thread was in may have ended with `EINTR`.
+    /// A wait that a thread was in may have ended with `EINTR`, or begins anew, which is counted.
     ///
     /// # Errors
     /// [`TraceError::Refused`], [`TraceError::Ended`].
@@ -90,9 +90,9 @@ pub enum TraceError {
     /// The kernel does not permit it, or does not know it: Yama, seccomp (as in some containers),
     /// another tracer, a Linux before 5.3.
     #[error(
-        "system calls cannot be traced (system error {0}): ptrace is refused by \
-         /proc/sys/kernel/yama/ptrace_scope, by the container's seccomp profile, or because another \
-         tracer is there; allow it (CAP_SYS_PTRACE, ptrace_scope 0 or 1), or run outside of it"
+        "ptrace is refused (system error {0}): by /proc/sys/kernel/yama/ptrace_scope, by the seccomp \
+         profile of a container, or because another tracer is there; allow it (CAP_SYS_PTRACE, \
+         ptrace_scope 0 or 1), or run outside of it"
     )]
     Refused(i32),
     /// The process ended while it was followed.

@@ -126,19 +126,22 @@ impl Caller {
     }
 
     /// Counts the calls of some runs. The server is asked before and after each, which is a call by
-    /// itself; what that costs is found out beforehand, and taken off.
+    /// itself; what that costs is found out beforehand, and taken off. So is what it costs to look at
+    /// this process.
     fn count(&mut self, calls: u32) -> Result<Counted, WhiteboxError> {
         let since = |after: Option<Counts>, before: Option<Counts>| {
             after.zip(before).map(|(after, before)| after.since(before))
         };
         let first = self.so_far()?;
         let asking = since(self.so_far()?, first);
+        let first = Counts::of_process();
+        let looking = Counts::of_process().since(first);
         let (mut of_client, mut of_server) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
             let server = self.so_far()?;
-            let client = Counts::of_thread();
+            let client = Counts::of_process();
             self.calls(calls)?;
-            of_client.push(Counts::of_thread().since(client));
+            of_client.push(Counts::of_process().since(client).since(looking));
             let with_asking = since(self.so_far()?, server);
             of_server.extend(since(with_asking, asking));
         }

@@ -1,6 +1,8 @@
 //! What threads count of themselves.
 
-use chronorb_rt::{allocated_octets, allocations, context_switches, lock_operations, page_faults};
+use chronorb_cdr::octets_copied;
+use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
+use chronorb_rt::{allocated_octets, allocations, lock_operations};
 use serde::{Deserialize, Serialize};
 
 use crate::idl::whitebox;
@@ -32,17 +34,26 @@ impl Counts {
 
     /// What the calling thread has done so far.
     pub(super) fn of_thread() -> Self {
-        let (minor_faults, major_faults) = page_faults();
-        let (voluntary_switches, involuntary_switches) = context_switches();
+        Self::new(own(), Usage::of_thread())
+    }
+
+    /// What all threads of the process have done so far; octets that were copied, by the calling one.
+    /// To ask is a lock operation.
+    pub(super) fn of_process() -> Self {
+        let others = counts_of_others();
+        Self::new(own() + others, Usage::of_process())
+    }
+
+    fn new(counts: ThreadCounts, usage: Usage) -> Self {
         Self {
-            allocations: allocations(),
-            allocated_octets: allocated_octets(),
-            lock_operations: lock_operations(),
-            octets_copied: chronorb_cdr::octets_copied(),
-            minor_faults,
-            major_faults,
-            voluntary_switches,
-            involuntary_switches,
+            allocations: counts.allocations,
+            allocated_octets: counts.allocated_octets,
+            lock_operations: counts.lock_operations,
+            octets_copied: octets_copied(),
+            minor_faults: usage.minor_faults,
+            major_faults: usage.major_faults,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
         }
     }
 
@@ -136,6 +147,14 @@ impl Counts {
     fn zip(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         let (mine, others) = (self.to_array(), other.to_array());
         Self::from_array(std::array::from_fn(|n| of(mine[n], others[n])))
+    }
+}
+
+fn own() -> ThreadCounts {
+    ThreadCounts {
+        allocations: allocations(),
+        allocated_octets: allocated_octets(),
+        lock_operations: lock_operations(),
     }
 }
 

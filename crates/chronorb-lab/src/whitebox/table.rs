@@ -127,16 +127,15 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             units::count(outcome.plan.calls.into()),
         ),
         "Client and server are processes of their own, but for collocated calls, where the client's \
-         row is all there is. The client's row is of the thread that calls; system calls are those of \
-         all its threads. The server's row is of all threads that work at requests, readers included. \
-         What asking the server for its counts costs is taken off."
+         row is all there is. The client's row is of all its threads, the server's of all its threads \
+         that work at requests, readers included. What it costs to ask for the counts is taken off."
             .to_owned(),
         "Lock operations are those of the ORB's mutexes. An allocator has locks of its own; they are \
          told by the allocations."
             .to_owned(),
         format!(
-            "Copied are octets that are copied in one piece in user space, in and out of frames; values \
-             that are written one by one are not counted. By kernel are the octets that were sent and \
+            "Copied are octets that are copied in one piece in user space, in and out of frames, at the \
+             client by the thread that calls; values that are written one by one are not counted. By kernel are the octets that were sent and \
              received. The octets are {} each way; the struct has three numbers and a string.",
             units::count(MIRRORED as u64),
         ),
