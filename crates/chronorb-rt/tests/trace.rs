@@ -67,7 +67,6 @@ fn calls_are_counted_by_thread_and_name_between_marks() {
     let [nothing, own, of_other] = &spans[..] else {
         panic!("{spans:?}");
     };
-    assert_eq!(nothing, &[]);
     for span in [own, of_other] {
         let mut reads = span.iter().filter(|of| of.name == "read");
         let read = reads.next().expect("it reads");
@@ -75,9 +74,13 @@ fn calls_are_counted_by_thread_and_name_between_marks() {
         assert_eq!(reads.next(), None, "by one thread only");
         assert!(span.iter().any(|of| of.name == "openat"), "{span:?}");
     }
-    let thread =
-        |span: &[SystemCalls]| span.iter().find(|of| of.name == "read").map(|of| of.thread);
-    assert_ne!(thread(own), thread(of_other));
+    let reader = |span: &[SystemCalls]| {
+        let read = span.iter().find(|of| of.name == "read");
+        read.map(|of| of.thread)
+    };
+    assert_ne!(reader(own), reader(of_other));
+    // Other threads of a test program may do something meanwhile.
+    assert!(nothing.iter().all(|of| Some(of.thread) != reader(own)));
 }
 
 #[test]
