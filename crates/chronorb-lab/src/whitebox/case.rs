@@ -29,7 +29,7 @@ pub enum Kind {
     Oneway,
     /// The same, but the next one goes at once.
     OnewayAtOnce,
-    /// [`MIRRORED`] octets go, and come back.
+    /// 1 KiB of octets goes, and comes back.
     Octets,
     /// A struct goes, and comes back.
     Struct,

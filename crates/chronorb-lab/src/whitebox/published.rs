@@ -14,7 +14,7 @@ pub struct Published {
 }
 
 /// User-level lock operations (`mutex_lock`, `mutex_unlock`) for each two-way request, on Solaris, with
-/// one client of high priority and nine of low: see [`SOURCE`].
+/// one client of high priority and nine of low (RTAS 1998, Figure 13).
 pub const PUBLISHED: [Published; 4] = [
     Published {
         orb: "MT-Orbix",
