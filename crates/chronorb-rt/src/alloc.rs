@@ -6,7 +6,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::System;
 
-use crate::tally;
+use crate::tally::{self, ThreadCounts};
 
 /// The system's allocator, which also counts the allocations of each thread, and the memory that
 /// the process has.
@@ -31,14 +31,14 @@ pub struct CountingAllocator;
 /// unless [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocations() -> u64 {
-    tally::own().allocations
+    ThreadCounts::of_this_thread().allocations
 }
 
 /// How many octets the calling thread has asked for so far, what it has given back not subtracted; always
 /// zero unless [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocated_octets() -> u64 {
-    tally::own().allocated_octets
+    ThreadCounts::of_this_thread().allocated_octets
 }
 
 /// How many octets the process has allocated and not freed, as they were asked for; always zero

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::thread::{futex, gettid};
 
 use crate::clock::Deadline;
-use crate::tally;
+use crate::tally::{self, ThreadCounts};
 
 /// A lock with priority inheritance (`FUTEX_LOCK_PI`), whose locking and unlocking are separate
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.
@@ -175,7 +175,7 @@ pub struct NotOwner;
 /// Tests use the difference to show how many locks a path takes.
 #[must_use]
 pub fn lock_operations() -> u64 {
-    tally::own().lock_operations
+    ThreadCounts::of_this_thread().lock_operations
 }
 
 /// The kernel's id of the calling thread, which costs a system call only the first time.

@@ -15,10 +15,25 @@ pub struct ThreadCounts {
     pub lock_operations: u64,
 }
 
-/// The counts of the calling thread.
-#[inline]
-pub(crate) fn own() -> ThreadCounts {
-    TALLY.with(Tally::read)
+impl ThreadCounts {
+    /// What the calling thread has done so far.
+    #[inline]
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        TALLY.with(Tally::read)
+    }
+}
+
+impl core::ops::Add for ThreadCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            allocations: self.allocations + other.allocations,
+            allocated_octets: self.allocated_octets + other.allocated_octets,
+            lock_operations: self.lock_operations + other.lock_operations,
+        }
+    }
 }
 
 /// Counts an allocation of the calling thread.
@@ -72,18 +87,6 @@ impl Tally {
             allocations: self.allocations.load(Ordering::Relaxed),
             allocated_octets: self.allocated_octets.load(Ordering::Relaxed),
             lock_operations: self.lock_operations.load(Ordering::Relaxed),
-        }
-    }
-}
-
-impl core::ops::Add for ThreadCounts {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            allocations: self.allocations + other.allocations,
-            allocated_octets: self.allocated_octets + other.allocated_octets,
-            lock_operations: self.lock_operations + other.lock_operations,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
 
 use chronorb::prelude::*;
+use chronorb_cdr::octets_copied;
 use chronorb_rt::{Mark, trace_mark};
 
 use super::case::{Case, Kind, MIRRORED, Place};
@@ -134,14 +135,14 @@ impl Caller {
         };
         let first = self.so_far()?;
         let asking = since(self.so_far()?, first);
-        let first = Counts::of_process();
-        let looking = Counts::of_process().since(first);
+        let first = so_far();
+        let looking = so_far().since(first);
         let (mut of_client, mut of_server) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
             let server = self.so_far()?;
-            let client = Counts::of_process();
+            let client = so_far();
             self.calls(calls)?;
-            of_client.push(Counts::of_process().since(client).since(looking));
+            of_client.push(so_far().since(client).since(looking));
             let with_asking = since(self.so_far()?, server);
             of_server.extend(since(with_asking, asking));
         }
@@ -174,6 +175,11 @@ impl Caller {
         let marked = self.bench.mark(last);
         marked.map_err(WhiteboxError::work("marking a moment at the server"))
     }
+}
+
+/// What this process has done so far; octets that were copied, by the thread that calls.
+fn so_far() -> Counts {
+    Counts::of_process(octets_copied())
 }
 
 /// Has the server acknowledge notices.

@@ -1,8 +1,6 @@
 //! What threads count of themselves.
 
-use chronorb_cdr::octets_copied;
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
-use chronorb_rt::{allocated_octets, allocations, lock_operations};
 use serde::{Deserialize, Serialize};
 
 use crate::idl::whitebox;
@@ -29,27 +27,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many there are.
-    pub(super) const KINDS: usize = 8;
-
-    /// What the calling thread has done so far.
-    pub(super) fn of_thread() -> Self {
-        Self::new(own(), Usage::of_thread())
-    }
-
-    /// What all threads of the process have done so far; octets that were copied, by the calling one.
-    /// To ask is a lock operation.
-    pub(super) fn of_process() -> Self {
-        let others = counts_of_others();
-        Self::new(own() + others, Usage::of_process())
-    }
-
-    fn new(counts: ThreadCounts, usage: Usage) -> Self {
+    /// What all threads of the process have done so far, as far as the ORB made them, and the calling
+    /// one; it says itself how many octets were copied. To ask is a lock operation.
+    pub(super) fn of_process(octets_copied: u64) -> Self {
+        let threads = counts_of_others() + ThreadCounts::of_this_thread();
+        let usage = Usage::of_process();
         Self {
-            allocations: counts.allocations,
-            allocated_octets: counts.allocated_octets,
-            lock_operations: counts.lock_operations,
-            octets_copied: octets_copied(),
+            allocations: threads.allocations,
+            allocated_octets: threads.allocated_octets,
+            lock_operations: threads.lock_operations,
+            octets_copied,
             minor_faults: usage.minor_faults,
             major_faults: usage.major_faults,
             voluntary_switches: usage.voluntary_switches,
@@ -80,7 +67,8 @@ impl Counts {
         }
     }
 
-    pub(super) fn to_array(self) -> [u64; Self::KINDS] {
+    /// All of them, in the order of their declaration.
+    pub(super) fn to_array(self) -> [u64; KINDS] {
         [
             self.allocations,
             self.allocated_octets,
@@ -93,7 +81,7 @@ impl Counts {
         ]
     }
 
-    pub(super) fn from_array(array: [u64; Self::KINDS]) -> Self {
+    fn from_array(array: [u64; KINDS]) -> Self {
         let [
             allocations,
             allocated_octets,
@@ -150,13 +138,8 @@ impl Counts {
     }
 }
 
-fn own() -> ThreadCounts {
-    ThreadCounts {
-        allocations: allocations(),
-        allocated_octets: allocated_octets(),
-        lock_operations: lock_operations(),
-    }
-}
+/// How many there are.
+const KINDS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -164,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_the_program_does_counts_at_its_most_and_what_the_kernel_does_at_its_least() {
-        let run = |n| Counts::from_array([n; Counts::KINDS]);
+        let run = |n| Counts::from_array([n; KINDS]);
         let counts = Counts::of_runs(&[run(2), run(1), run(3)]);
         assert_eq!(counts.to_array(), [3, 3, 3, 3, 1, 1, 1, 1]);
         assert_eq!(run(5).since(run(3)), run(2));

@@ -1,45 +1,39 @@
-//! What all threads of a server have done.
+//! What all threads of a server have copied.
 //!
-//! Threads count for themselves, and nobody else can look. So each one notes what it has done, at
-//! every stage of a request, in a row of its own; noting neither allocates nor locks.
+//! What a thread copies only the thread itself can tell. So each one notes it at every stage of a
+//! request, in a row of its own; noting neither allocates nor locks.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::counts::Counts;
+use chronorb_cdr::octets_copied;
 
-/// Notes what the calling thread has done since it noted first.
+/// Notes how many octets the calling thread has copied so far.
 ///
 /// # Panics
 /// Where more threads note than there are rows.
 pub(super) fn note() {
-    let now = Counts::of_thread();
-    let (row, first) = ENTRY.get().unwrap_or_else(|| {
-        let entry = (NEXT.fetch_add(1, Ordering::Relaxed), now);
-        ENTRY.set(Some(entry));
-        entry
+    let row = ROW.get().unwrap_or_else(|| {
+        let row = NEXT.fetch_add(1, Ordering::Relaxed);
+        ROW.set(Some(row));
+        row
     });
     let row = ROWS
         .get(row)
         .expect("no pool of the experiment has so many threads");
-    for (place, count) in row.iter().zip(now.since(first).to_array()) {
-        place.store(count, Ordering::Release);
-    }
+    row.store(octets_copied(), Ordering::Release);
 }
 
-/// What all threads had done together when each of them last noted it.
-pub(super) fn sum() -> Counts {
-    let column = |n: usize| ROWS.iter().map(|row| row[n].load(Ordering::Acquire)).sum();
-    Counts::from_array(std::array::from_fn(column))
+/// What all threads had copied together when each of them last noted it.
+pub(super) fn sum() -> u64 {
+    ROWS.iter().map(|row| row.load(Ordering::Acquire)).sum()
 }
 
-static ROWS: [[AtomicU64; Counts::KINDS]; 64] =
-    [const { [const { AtomicU64::new(0) }; Counts::KINDS] }; 64];
+static ROWS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The thread's row, and what it had done before it came to its first request.
-    static ENTRY: Cell<Option<(usize, Counts)>> = const { Cell::new(None) };
+    static ROW: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 #[cfg(test)]
@@ -51,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_threads_did_between_their_first_and_their_last_note_is_summed() {
+    fn what_each_thread_noted_last_is_summed() {
         let copy_and_note = |octets: usize| {
             let mut frame = Frame::new(1000, 1000);
             let mut copy = |octets| frame.extend_from_slice(&vec![1; octets]).unwrap();
@@ -61,10 +55,10 @@ mod tests {
             note();
             note();
         };
-        let before = sum().octets_copied;
+        let before = sum();
         for octets in [10, 100] {
             thread::spawn(move || copy_and_note(octets)).join().unwrap();
         }
-        assert_eq!(sum().octets_copied - before, 110);
+        assert_eq!(sum() - before, 210);
     }
 }

@@ -11,10 +11,11 @@ use chronorb_orb::{OrbConfig, StageProbe};
 use chronorb_rt::{Mark, trace_mark};
 
 use super::case::{Case, Place};
+use super::counts::Counts;
 use super::error::WhiteboxError;
 use super::ledger;
 use super::order::{Pass, ServerOrder, Serving};
-use crate::idl::whitebox::{BenchServant, BenchSkeleton, Counts, Quote};
+use crate::idl::whitebox::{self, BenchServant, BenchSkeleton, Quote};
 use crate::process::{self, Parent};
 
 /// The priority of the lane, and of the client that calls it.
@@ -145,9 +146,9 @@ impl BenchServant for Bench {
         Ok(*given)
     }
 
-    fn so_far(&self, _call: &Call<'_>) -> Result<Counts, SystemException> {
+    fn so_far(&self, _call: &Call<'_>) -> Result<whitebox::Counts, SystemException> {
         ledger::note();
-        Ok(ledger::sum().to_idl())
+        Ok(Counts::of_process(ledger::sum()).to_idl())
     }
 
     fn mark(&self, _call: &Call<'_>, last: bool) -> Result<(), SystemException> {

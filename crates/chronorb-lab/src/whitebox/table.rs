@@ -127,8 +127,8 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             units::count(outcome.plan.calls.into()),
         ),
         "Client and server are processes of their own, but for collocated calls, where the client's \
-         row is all there is. The client's row is of all its threads, the server's of all its threads \
-         that work at requests, readers included. What it costs to ask for the counts is taken off."
+         row is all there is. A row is of all threads of its process. What it costs to ask for the \
+         counts is taken off."
             .to_owned(),
         "Lock operations are those of the ORB's mutexes. An allocator has locks of its own; they are \
          told by the allocations."
