@@ -8,7 +8,7 @@ mod top;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::overtake;
+use chronorb_lab::{overtake, whitebox};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
@@ -29,9 +29,9 @@ fn main() -> ExitCode {
         }
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Lab(LabCommand::Waits(arguments)) => {
-        Command::Lab(LabCommand::Whitebox(arguments)) => status(whitebox::run(&arguments.into())),
             status(chronorb_lab::waits::run(&arguments.into()))
         }
+        Command::Lab(LabCommand::Whitebox(arguments)) => status(whitebox::run(&arguments.into())),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
