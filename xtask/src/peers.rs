@@ -28,10 +28,6 @@ const PEERS: &[Peer] = &[
         purpose: "checking captured traffic with tshark's GIOP dissector",
         packages: &["tshark"],
     },
-    Peer {
-        purpose: "tracing what calls ask of the kernel",
-        packages: &["strace"],
-    },
 ];
 
 /// Installs what is missing where it can, and says what had to be left out.

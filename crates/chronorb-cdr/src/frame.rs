@@ -1,8 +1,8 @@
 use std::fmt;
 use std::hint;
 
-use crate::memory;
 use crate::{Arena, CdrError, Decoder, Endian};
+use crate::{copied, memory};
 
 /// The memory of one message: 8-aligned, owned, bounded.
 ///
@@ -139,6 +139,7 @@ impl Frame {
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
         self.append(bytes.len())?.copy_from_slice(bytes);
+        copied::count(bytes.len());
         Ok(())
     }
 
@@ -225,6 +226,7 @@ impl Frame {
         if total > self.limit {
             return Err(CdrError::FrameFull);
         }
+        copied::count(self.len);
         let doubled = self.capacity.saturating_mul(2).max(MIN_GROWN_CAPACITY);
         self.resize_storage(total.max(doubled).min(self.limit));
         Ok(())

@@ -35,6 +35,7 @@
 //! memory than its arena has. The source of the rules is CORBA 3.3 part 2,
 //! clause 9.3 (CDR transfer syntax).
 
+mod copied;
 mod decoder;
 mod encoder;
 mod endian;
@@ -47,6 +48,7 @@ mod reference;
 mod text;
 mod value;
 
+pub use copied::octets_copied;
 pub use decoder::{Decoder, MAX_DEPTH};
 pub use encoder::Encoder;
 pub use endian::Endian;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::{CdrError, Char, LongDouble};
+use crate::{CdrError, Char, LongDouble, copied};
 
 /// A bounded piece of memory that values are put into one after the other and
 /// that is emptied as a whole.
@@ -79,6 +79,7 @@ impl Arena {
     #[inline]
     pub fn copy_slice<T: Copy>(&self, items: &[T]) -> Result<&[T], CdrError> {
         let place = self.place::<T>(items.len())?;
+        copied::count(size_of_val(items));
         // SAFETY: `place` is aligned and valid for that many `T`, and nobody
         // else has it, so the regions do not overlap. The values stay until `reset`.
         unsafe {

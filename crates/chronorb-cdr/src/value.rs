@@ -1,5 +1,5 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
-use crate::{CdrError, Char, CharSet, Decoder, Encoder, Endian, LongDouble, memory};
+use crate::{CdrError, Char, CharSet, Decoder, Encoder, Endian, LongDouble, copied, memory};
 
 /// A type that has a form in CDR.
 ///
@@ -255,6 +255,7 @@ fn encode_words<const W: usize>(
     }
     let place = e.append_aligned(W.min(8), bytes.len())?;
     place.copy_from_slice(bytes);
+    copied::count(bytes.len());
     if !as_is && W != 1 {
         memory::reverse_words::<W>(place.as_chunks_mut().0);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::{demux, doctor, overtake, waits};
+use chronorb_lab::{demux, doctor, overtake, waits, whitebox};
 use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::top;
@@ -71,6 +71,9 @@ pub(crate) enum Command {
 
     #[command(name = waits::SERVER_COMMAND, hide = true)]
     WaitsServer { order: String },
+
+    #[command(name = whitebox::PART_COMMAND, hide = true)]
+    WhiteboxPart { order: String },
 }
 
 #[derive(Args, Debug)]
@@ -175,6 +178,48 @@ pub(crate) enum LabCommand {
     /// minutes, and two processors.
     #[command(after_help = WAITS_EXAMPLES)]
     Waits(WaitsArguments),
+
+    /// Count what a call does inside: allocations, locks, system calls, and more.
+    ///
+    /// Makes calls of several kinds in steady state and counts, on client and server apart: heap
+    /// allocations, lock operations, system calls by name, context switches, page faults, and octets
+    /// copied by the ORB and by the kernel. Ends with a table, the papers' figures beside ours, the
+    /// budgets and whether they are kept, and a report with a plot. Takes some seconds.
+    #[command(after_help = WHITEBOX_EXAMPLES)]
+    Whitebox(WhiteboxArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WhiteboxArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE", default_value_os_t = whitebox::Options::default().report)]
+    report: PathBuf,
+
+    /// Fail where a budget is broken.
+    #[arg(long)]
+    check: bool,
+
+    /// How many calls a run has, 10 to 100000.
+    #[arg(long, value_name = "N", default_value_t = whitebox::Plan::default().calls,
+          value_parser = value_parser!(u32).range(10..=100_000))]
+    calls: u32,
+}
+
+impl From<WhiteboxArguments> for whitebox::Options {
+    fn from(arguments: WhiteboxArguments) -> Self {
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            check: arguments.check,
+            plan: whitebox::Plan {
+                calls: arguments.calls,
+            },
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -424,6 +469,16 @@ Examples:
 Other programs that run at the same time change the figures. A claim that was missed is said, and
 is no failure of the command: those of io_uring are questions. Where the system refuses io_uring
 or real-time priorities, that is said too.";
+
+const WHITEBOX_EXAMPLES: &str = "\
+Examples:
+  chronorb lab whitebox
+  chronorb lab whitebox --check --report budget.html
+  chronorb lab whitebox --json | jq '.rows[] | [.case, .side, .allocations, .system_calls]'
+
+System calls are traced (ptrace). Where that is refused they are not counted, and said not to be.
+A budget that is broken is said (MISSED); it is a failure of the command, with exit status 1, only
+with --check.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ mod top;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::overtake;
+use chronorb_lab::{overtake, whitebox};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Lab(LabCommand::Waits(arguments)) => {
             status(chronorb_lab::waits::run(&arguments.into()))
         }
+        Command::Lab(LabCommand::Whitebox(arguments)) => status(whitebox::run(&arguments.into())),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
+        Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
     }
 }
 

@@ -6,13 +6,15 @@
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
 //! target of a request; [`overtake`] measures calls of high priority while all lower lanes are
 //! saturated; [`waits`] measures, on raw sockets, the ways in which a server's thread
-//! can wait for a request; [`doctor`] looks for what costs latency on the machine, and how to mend it.
+//! can wait for a request; [`whitebox`] counts what calls do
+//! inside; [`doctor`] looks for what costs latency on the machine, and how to mend it.
 
 pub mod demo;
 pub mod demux;
 pub mod doctor;
 pub mod overtake;
 pub mod waits;
+pub mod whitebox;
 
 mod comparison;
 mod environment;

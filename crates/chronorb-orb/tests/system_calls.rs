@@ -1,24 +1,23 @@
 //! What a two-way call on lanes asks of the kernel in steady state: one `sendto` and one `recvfrom` on either side,
 //! and one wait of the server. Nothing connects, changes a priority, waits for a lock or takes memory.
 //!
-//! The tests start themselves under `strace`.
+//! The tests start themselves again, and trace that.
 
 mod support;
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;
+use chronorb_rt::{Mark, TraceError, Tracer, thread_id, trace_mark};
 use support::nothing;
-use support::pools::{Bench, Buffering, Case, Threads, corba, look};
+use support::pools::{Bench, Buffering, Case, Threads, await_rest, corba, look};
 
 /// Says in the environment of the traced process what it shall do.
 const CASE: &str = "CHRONORB_TEST_TRACED_CASE";
-/// What the client asks of the kernel before and after the calls that count. There are no such files.
-const BEGIN: &str = "/calls-begin";
-const END: &str = "/calls-end";
-const CALLS: usize = 200;
+const CALLS: u64 = 200;
 
 fn plain() -> Case {
     Case {
@@ -77,77 +76,81 @@ fn the_traced_process() {
         .set_priority(corba(priority))
         .expect("it has a native priority");
     assert_eq!(look(&object), Ok(bench.own_sight(class)));
+    writeln!(io::stderr(), "{}", thread_id()).expect("somebody reads it");
+    io::stdin()
+        .read_line(&mut String::new())
+        .expect("somebody writes it");
+    // Who begins to trace may have ended waits.
     for _ in 0..50 {
         assert_eq!(nothing(&object, "pass"), Ok(()));
     }
-    bench.await_all_rest();
-    assert!(std::fs::metadata(BEGIN).is_err());
+    others_rest();
+    trace_mark(Mark::Next);
     for _ in 0..CALLS {
         assert_eq!(nothing(&object, "pass"), Ok(()));
     }
-    assert!(std::fs::metadata(END).is_err());
+    trace_mark(Mark::Last);
     drop(bench);
 }
 
+/// Waits until all other threads of the process sleep.
+fn others_rest() {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("they are listed");
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|tid| *tid != thread_id())
+        .for_each(await_rest);
+}
+
 /// How often each system call was begun.
-type Counts = BTreeMap<String, usize>;
+type Counts = BTreeMap<String, u64>;
 
 /// What the client's thread and all others asked for between the marks.
 fn traced(name: &str) -> Option<(Counts, Counts)> {
-    if !is_there() {
-        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(
-            !required,
-            "CHRONORB_PEERS=required, and strace is missing or cannot trace: apt-get install strace"
-        );
-        println!("NOT RUN: strace is missing or cannot trace (apt-get install strace)");
-        return None;
-    }
-    let directory = tempfile::tempdir().expect("there is room");
-    let log = directory.path().join("trace");
     let this = std::env::current_exe().expect("it runs");
-    let traced = Command::new("strace")
-        .args(["-f", "-qq", "-o"])
-        .arg(&log)
-        .arg(this)
-        .args(["--exact", "the_traced_process", "--test-threads=1"])
+    let mut process = Command::new(this)
+        .args([
+            "--exact",
+            "the_traced_process",
+            "--test-threads=1",
+            "--nocapture",
+        ])
         .env(CASE, name)
-        .output()
-        .expect("strace starts");
-    assert!(traced.status.success(), "{traced:?}");
-    let log = std::fs::read_to_string(&log).expect("strace wrote it");
-    Some(between_marks(&log))
-}
-
-fn is_there() -> bool {
-    let traced = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .output();
-    traced.is_ok_and(|output| output.status.success())
-}
-
-/// Reads lines such as `1234 sendto(5, …) = 12`; those that go on with a call that was interrupted in the log begin
-/// with `<...`.
-fn between_marks(log: &str) -> (Counts, Counts) {
-    let mut lines = log.lines();
-    let mark = lines.by_ref().find(|line| line.contains(BEGIN));
-    let client = mark.expect("it began").split(' ').next().expect("a thread");
-    let (mut of_client, mut of_server) = (Counts::new(), Counts::new());
-    for line in lines.take_while(|line| !line.contains(END)) {
-        let (thread, what) = line.split_once(' ').expect("a thread and what it does");
-        let Some((name, _)) = what.trim_start().split_once('(') else {
-            continue;
-        };
-        if name.starts_with('<') {
-            continue;
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut errors = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+    let tid = errors
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.parse().ok());
+    let client: u32 = tid.expect("it gets ready");
+    let tracer = Tracer::attach(process.id());
+    let mut input = process.stdin.take().expect("it is piped");
+    writeln!(input, "go").expect("it listens");
+    let spans = tracer.and_then(Tracer::spans);
+    let errors: Vec<_> = errors.map_while(Result::ok).collect();
+    assert!(process.wait().expect("it ends").success(), "{errors:#?}");
+    let spans = match spans {
+        Err(refused @ TraceError::Refused(_)) => {
+            let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+            assert!(!required, "CHRONORB_PEERS=required: {refused}");
+            println!("NOT RUN: {refused}");
+            return None;
         }
-        let counts = match thread == client {
+        spans => spans.expect("it makes both marks"),
+    };
+    let (mut of_client, mut of_server) = (Counts::new(), Counts::new());
+    for asked in spans.into_iter().flatten() {
+        let counts = match asked.thread == client {
             true => &mut of_client,
             false => &mut of_server,
         };
-        *counts.entry(name.to_owned()).or_default() += 1;
+        *counts.entry(asked.name).or_default() += asked.calls;
     }
-    (of_client, of_server)
+    Some((of_client, of_server))
 }
 
 fn asks_for_nothing_more(name: &str) {
@@ -160,7 +163,7 @@ fn asks_for_nothing_more(name: &str) {
             assert_eq!(counts.remove(io), Some(CALLS), "{io} in {name}");
         }
     }
-    let waits: usize = ["epoll_wait", "epoll_pwait", "epoll_pwait2"]
+    let waits: u64 = ["epoll_wait", "epoll_pwait", "epoll_pwait2"]
         .iter()
         .filter_map(|wait| of_server.remove(*wait))
         .sum();

@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::System;
+
+use crate::tally::{self, ThreadCounts};
 
 /// The system's allocator, which also counts the allocations of each thread, and the memory that
 /// the process has.
@@ -30,7 +31,14 @@ pub struct CountingAllocator;
 /// unless [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocations() -> u64 {
-    ALLOCATIONS.get()
+    ThreadCounts::of_this_thread().allocations
+}
+
+/// How many octets the calling thread has asked for so far, what it has given back not subtracted; always
+/// zero unless [`CountingAllocator`] is the program's global allocator.
+#[must_use]
+pub fn allocated_octets() -> u64 {
+    ThreadCounts::of_this_thread().allocated_octets
 }
 
 /// How many octets the process has allocated and not freed, as they were asked for; always zero
@@ -60,15 +68,7 @@ pub fn forbid<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
 static LIVE_OCTETS: AtomicUsize = AtomicUsize::new(0);
-
-fn count() {
-    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-}
 
 /// Counts a block, unless it is null.
 fn resized(block: *mut u8, before: usize, after: usize) -> *mut u8 {
@@ -82,19 +82,19 @@ fn resized(block: *mut u8, before: usize, after: usize) -> *mut u8 {
 // are constant-initialised and have no destructor, so using them neither allocates nor fails.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        tally::allocated(layout.size());
         // SAFETY: the caller's contract.
         resized(unsafe { System.alloc(layout) }, 0, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        tally::allocated(layout.size());
         // SAFETY: the caller's contract.
         resized(unsafe { System.alloc_zeroed(layout) }, 0, layout.size())
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        tally::allocated(size);
         // SAFETY: the caller's contract.
         let moved = unsafe { System.realloc(block, layout, size) };
         resized(moved, layout.size(), size)

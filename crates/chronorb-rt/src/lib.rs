@@ -27,6 +27,9 @@
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
+//! | what another process asks of the kernel | [`Tracer`] |
+//! | what the threads of this process have done | [`counts_of_others`] |
+//! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
 //!
@@ -55,11 +58,14 @@ mod socket;
 mod spin;
 mod sync;
 mod sys;
+mod system_call;
+mod tally;
 mod thread;
+mod trace;
 mod uring;
 mod wake;
 
-pub use alloc::{CountingAllocator, allocations, forbid, live_octets};
+pub use alloc::{CountingAllocator, allocated_octets, allocations, forbid, live_octets};
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
 pub use crew::{Bounds, Call, Crew, Offered, Risen};
@@ -68,7 +74,7 @@ pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline};
-pub use memory::{MemoryLockError, lock_all, page_faults};
+pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
@@ -79,6 +85,10 @@ pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
 pub use spin::look_for;
-pub use thread::{SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, list};
+pub use tally::ThreadCounts;
+pub use thread::{
+    SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
+};
+pub use trace::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
 pub use uring::{Completion, CompletionWork, PrepareError, Ring};
 pub use wake::Wake;

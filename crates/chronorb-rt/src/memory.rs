@@ -24,8 +24,44 @@ pub fn lock_all() -> Result<(), MemoryLockError> {
 /// (served from a disk). A thread of a lane shows none between two requests.
 #[must_use]
 pub fn page_faults() -> (u64, u64) {
-    let usage = sys::thread_usage();
-    (usage.ru_minflt as u64, usage.ru_majflt as u64)
+    let usage = Usage::of_thread();
+    (usage.minor_faults, usage.major_faults)
+}
+
+/// What the kernel has counted of a thread, or of all threads of the process.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Usage {
+    /// Page faults served from memory.
+    pub minor_faults: u64,
+    /// Page faults served from a disk.
+    pub major_faults: u64,
+    /// How often a processor was given up because there was something to wait for.
+    pub voluntary_switches: u64,
+    /// How often a processor was taken away because another thread was to run.
+    pub involuntary_switches: u64,
+}
+
+impl Usage {
+    /// Of the calling thread so far.
+    #[must_use]
+    pub fn of_thread() -> Self {
+        Self::of(&sys::thread_usage())
+    }
+
+    /// Of all threads that the process has and had so far.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::of(&sys::process_usage())
+    }
+
+    fn of(usage: &libc::rusage) -> Self {
+        Self {
+            minor_faults: usage.ru_minflt as u64,
+            major_faults: usage.ru_majflt as u64,
+            voluntary_switches: usage.ru_nvcsw as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
+        }
+    }
 }
 
 /// Why the memory of the process could not be locked.

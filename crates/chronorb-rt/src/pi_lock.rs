@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::thread::{futex, gettid};
 
 use crate::clock::Deadline;
+use crate::tally::{self, ThreadCounts};
 
 /// A lock with priority inheritance (`FUTEX_LOCK_PI`), whose locking and unlocking are separate
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.
@@ -46,7 +47,7 @@ impl PiLock {
     #[inline]
     #[must_use = "nothing is locked where it returns false"]
     pub fn try_lock(&self) -> bool {
-        LOCK_OPERATIONS.set(LOCK_OPERATIONS.get() + 1);
+        tally::locked();
         self.owner
             .compare_exchange(0, thread_id(), Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -174,7 +175,7 @@ pub struct NotOwner;
 /// Tests use the difference to show how many locks a path takes.
 #[must_use]
 pub fn lock_operations() -> u64 {
-    LOCK_OPERATIONS.get()
+    ThreadCounts::of_this_thread().lock_operations
 }
 
 /// The kernel's id of the calling thread, which costs a system call only the first time.
@@ -198,7 +199,6 @@ const TID_MASK: u32 = 0x3fff_ffff;
 
 thread_local! {
     static THREAD_ID: Cell<u32> = const { Cell::new(0) };
-    static LOCK_OPERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 #[cfg(test)]

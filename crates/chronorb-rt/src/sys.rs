@@ -37,9 +37,18 @@ pub(crate) fn set_scheduler(tid: i32, policy: c_int, priority: c_int) -> Result<
 
 /// The resource usage of the calling thread.
 pub(crate) fn thread_usage() -> libc::rusage {
+    usage(libc::RUSAGE_THREAD)
+}
+
+/// The resource usage of all threads of the process.
+pub(crate) fn process_usage() -> libc::rusage {
+    usage(libc::RUSAGE_SELF)
+}
+
+fn usage(of: c_int) -> libc::rusage {
     let mut usage = MaybeUninit::zeroed();
     // SAFETY: `usage` is writable and of the type that the kernel fills.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    unsafe { libc::getrusage(of as _, usage.as_mut_ptr()) };
     // SAFETY: a `rusage` consists of numbers, for which zero is valid too.
     unsafe { usage.assume_init() }
 }

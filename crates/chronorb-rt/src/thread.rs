@@ -1,6 +1,8 @@
 //! Threads with declared scheduling.
+#![allow(unsafe_code)]
 
 use core::fmt;
+use core::ops::Add;
 use core::time::Duration;
 use std::fs;
 use std::io;
@@ -14,6 +16,7 @@ use crate::pi_lock::thread_id;
 use crate::pi_mutex::PiMutex;
 use crate::scheduling::{self, Scheduling, SchedulingError};
 use crate::sys;
+use crate::tally::{Shown, ThreadCounts};
 
 /// Declares a thread: name, scheduling, affinity, stack.
 ///
@@ -282,6 +285,18 @@ pub fn list() -> Vec<ThreadInfo> {
         .collect()
 }
 
+/// What all threads made by [`ThreadBuilder`] that run their function now have done so far, but for the
+/// calling one. Tests and measurements use the difference; asking takes a lock.
+#[must_use]
+pub fn counts_of_others() -> ThreadCounts {
+    let this = thread_id();
+    let threads = THREADS.lock();
+    let others = threads.iter().filter(|entry| entry.tid != this);
+    // SAFETY: a thread takes itself off the list before it ends, which waits for the lock.
+    let counts = others.map(|entry| unsafe { entry.counts.read() });
+    counts.fold(ThreadCounts::default(), ThreadCounts::add)
+}
+
 static THREADS: PiMutex<Vec<Entry>> = PiMutex::new(Vec::new());
 
 /// What the list keeps of a thread.
@@ -289,6 +304,7 @@ struct Entry {
     tid: u32,
     name: String,
     stack_size: usize,
+    counts: Shown,
 }
 
 /// The entry of the calling thread in the list of threads.
@@ -303,6 +319,7 @@ impl Registered {
             tid,
             name,
             stack_size,
+            counts: Shown::of_this_thread(),
         });
         Self { tid }
     }

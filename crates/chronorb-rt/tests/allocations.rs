@@ -1,11 +1,13 @@
 //! What the counting allocator sees, and the operations of this crate that must not allocate.
 
 use std::ops::ControlFlow;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use chronorb_rt::{
-    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, Released, Slots, Wake,
-    allocations, epoch, forbid, lock_operations, page_faults,
+    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, Released, Slots,
+    ThreadBuilder, Wake, allocations, counts_of_others, epoch, forbid, lock_operations,
+    page_faults,
 };
 
 #[global_allocator]
@@ -33,6 +35,34 @@ fn each_thread_has_its_own_count() {
     let spawned = allocations() - before;
     assert_eq!(handle.join().unwrap(), 1);
     assert!(spawned > 0);
+}
+
+#[test]
+fn what_others_do_is_seen_as_long_as_they_live() {
+    let (work, go) = mpsc::channel::<()>();
+    let (done, worked) = mpsc::channel();
+    let other = ThreadBuilder::new("other").spawn(move || {
+        let lock = PiMutex::new(0);
+        for () in go {
+            for _ in 0..10_000 {
+                *lock.lock() += 1;
+                drop(std::hint::black_box(vec![0_u8; 100]));
+            }
+            done.send(()).unwrap();
+        }
+    });
+    let other = other.unwrap();
+    let before = counts_of_others();
+    work.send(()).unwrap();
+    worked.recv().unwrap();
+    let after = counts_of_others();
+    // Other tests have threads too, which do little.
+    assert!(after.lock_operations - before.lock_operations >= 10_000);
+    assert!(after.allocations - before.allocations >= 10_000);
+    assert!(after.allocated_octets - before.allocated_octets >= 1_000_000);
+    drop(work);
+    other.join().unwrap();
+    assert!(counts_of_others().lock_operations < after.lock_operations);
 }
 
 #[test]

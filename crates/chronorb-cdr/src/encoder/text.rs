@@ -1,5 +1,5 @@
 use super::Encoder;
-use crate::{CdrError, Char, CharSet, WideForm};
+use crate::{CdrError, Char, CharSet, WideForm, copied};
 
 /// Text. Each method fails with [`CdrError::FrameFull`] if the frame would
 /// grow over its limit, and with [`CdrError::UnmappableChar`] if the
@@ -57,6 +57,7 @@ impl Encoder<'_> {
             .append_str(bytes.len(), bound)?
             .split_at_mut(bytes.len());
         text.copy_from_slice(bytes);
+        copied::count(bytes.len());
         nul.fill(0);
         Ok(())
     }

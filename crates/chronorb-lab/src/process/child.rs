@@ -75,6 +75,11 @@ impl Child {
         })
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The next line that the child says.
     pub(crate) fn hear<T: DeserializeOwned>(
         &mut self,

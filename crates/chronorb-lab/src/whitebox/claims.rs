@@ -1,0 +1,217 @@
+//! Whether the budgets are kept.
+
+use serde::Serialize;
+
+use super::budget::{Allowed, KernelUse};
+use super::outcome::{Outcome, Row, Side, SystemCall};
+use super::table::per_call;
+use crate::verdict::Verdict;
+
+/// What a budget says of one side, held against what was counted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The case.
+    pub case: &'static str,
+    /// The side.
+    pub side: Side,
+    /// What should be true.
+    pub claim: String,
+    /// Whether it is.
+    pub verdict: Verdict,
+    /// The counts that say so, of all calls of a run.
+    pub detail: String,
+}
+
+/// All claims: two for each side that has a budget.
+pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    let budgeted = outcome.rows.iter().filter_map(|row| {
+        let budget = row.case.budget?;
+        let allowed = match row.side {
+            Side::Client => budget.client,
+            Side::Server => budget.server?,
+        };
+        Some((row, allowed))
+    });
+    budgeted
+        .flat_map(|(row, allowed)| [inside(row), kernel(row, &allowed)])
+        .collect()
+}
+
+fn inside(row: &Row) -> Claim {
+    let counts = &row.counts;
+    let faults = counts.minor_faults + counts.major_faults;
+    let gratuitous = [counts.allocations, counts.lock_operations, faults];
+    Claim {
+        case: row.case.name,
+        side: row.side,
+        claim: format!(
+            "{}, {}: 0 allocations, 0 lock operations, 0 page faults",
+            row.case.title,
+            row.side.name()
+        ),
+        verdict: Verdict::of(gratuitous == [0; 3]),
+        detail: format!(
+            "{}, {} and {} in {} calls",
+            gratuitous[0], gratuitous[1], gratuitous[2], row.calls
+        ),
+    }
+}
+
+fn kernel(row: &Row, allowed: &Allowed) -> Claim {
+    let (verdict, detail) = match &row.system_calls {
+        None => (Verdict::NotMeasured, String::new()),
+        Some(calls) => {
+            let holds = allowed.permits(row.calls, |of| used(calls, of));
+            (Verdict::of(holds), per_call(row))
+        }
+    };
+    Claim {
+        case: row.case.name,
+        side: row.side,
+        claim: format!(
+            "{}, {}: {}",
+            row.case.title,
+            row.side.name(),
+            allowed.words()
+        ),
+        verdict,
+        detail,
+    }
+}
+
+/// How often the kernel was asked for something of this use.
+fn used(system_calls: &[SystemCall], kernel_use: KernelUse) -> u64 {
+    let of_use = system_calls
+        .iter()
+        .filter(|of| KernelUse::of(&of.name) == kernel_use);
+    of_use.map(|of| of.calls).sum()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::case::{CASES, Place};
+    use super::super::{Counts, Plan};
+    use super::*;
+    use crate::environment::Environment;
+
+    fn calls(names: &[&str], each: u64) -> Option<Vec<SystemCall>> {
+        let call = |name: &&str| SystemCall {
+            name: (*name).to_owned(),
+            calls: each,
+            octets: 100 * each,
+        };
+        Some(names.iter().map(call).collect())
+    }
+
+    /// One that keeps all budgets.
+    pub(in super::super) fn outcome() -> Outcome {
+        let plan = Plan::default();
+        let each = u64::from(plan.calls);
+        let mut rows = Vec::new();
+        for case in &CASES {
+            let (client, server): (&[_], &[_]) = match (case.name, case.place) {
+                (_, Place::Collocated) => (&[], &[]),
+                ("oneway" | "oneway-at-once", _) => (&["sendto"], &["epoll_pwait2", "recvfrom"]),
+                _ => (
+                    &["sendto", "recvfrom"],
+                    &["epoll_pwait2", "recvfrom", "sendto"],
+                ),
+            };
+            let counts = Counts::default();
+            let mut add = |side, names| {
+                rows.push(Row::new(case, side, plan, counts, calls(names, each)));
+            };
+            add(Side::Client, client);
+            if case.place != Place::Collocated {
+                add(Side::Server, server);
+            }
+        }
+        Outcome {
+            plan,
+            environment: Environment::probe(),
+            rows,
+            untraced: None,
+        }
+    }
+
+    fn missed(outcome: &Outcome) -> Vec<String> {
+        let missed = outcome.claims().into_iter();
+        let missed = missed.filter(|claim| claim.verdict == Verdict::Missed);
+        missed.map(|claim| claim.claim).collect()
+    }
+
+    #[test]
+    fn what_is_kept_passes() {
+        let claims = outcome().claims();
+        // Four remote cases with two sides, and two within one process.
+        assert_eq!(claims.len(), 2 * (2 * 4 + 2));
+        assert!(
+            claims.iter().all(|claim| claim.verdict == Verdict::Pass),
+            "{claims:?}"
+        );
+    }
+
+    #[test]
+    fn one_allocation_lock_or_fault_in_all_calls_breaks_it() {
+        let spoils: [fn(&mut Counts); 4] = [
+            |counts| counts.allocations = 1,
+            |counts| counts.lock_operations = 1,
+            |counts| counts.minor_faults = 1,
+            |counts| counts.major_faults = 1,
+        ];
+        for spoil in spoils {
+            let mut outcome = outcome();
+            spoil(&mut outcome.rows[1].counts);
+            let missed = missed(&outcome);
+            assert_eq!(missed.len(), 1);
+            assert!(missed[0].contains("server: 0 allocations"), "{missed:?}");
+        }
+    }
+
+    #[test]
+    fn one_system_call_too_many_breaks_it() {
+        let mut outcome = outcome();
+        for row in &mut outcome.rows {
+            let calls = row.system_calls.as_mut().expect("they were traced");
+            calls.push(SystemCall {
+                name: "futex".to_owned(),
+                calls: 1,
+                octets: 0,
+            });
+        }
+        assert_eq!(missed(&outcome).len(), 2 * 4 + 2);
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_what_could_not_be_traced() {
+        let mut outcome = outcome();
+        for row in &mut outcome.rows {
+            row.system_calls = None;
+        }
+        let claims = outcome.claims();
+        let unknown = claims
+            .iter()
+            .filter(|claim| claim.verdict == Verdict::NotMeasured);
+        assert_eq!(unknown.count(), claims.len() / 2);
+        assert_eq!(missed(&outcome), [""; 0]);
+    }
+
+    #[test]
+    fn figures_for_programs_have_the_documented_shape() {
+        let outcome = outcome();
+        let figures = serde_json::to_value(outcome.figures()).unwrap();
+        assert_eq!(figures["experiment"], "whitebox");
+        assert!(figures["environment"].is_object() && figures["not_counted"].is_null());
+        let row = &figures["rows"][1];
+        assert_eq!(
+            (&row["case"], &row["side"]),
+            (&"twoway".into(), &"server".into())
+        );
+        assert_eq!(row["allocations"], 0.0);
+        assert_eq!(row["system_calls"]["sendto"], 1.0);
+        assert_eq!(row["octets_by_kernel"], 300.0);
+        assert_eq!(row.as_object().unwrap().len(), 12);
+        assert_eq!(figures["published_lock_operations"][3]["server"], 100);
+        assert_eq!(figures["claims"][0]["verdict"], "PASS");
+    }
+}

@@ -1,0 +1,194 @@
+//! What was counted.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Plan;
+use super::case::Case;
+use super::claims::{self, Claim};
+use super::client::RUNS;
+use super::counts::Counts;
+use super::published::{PUBLISHED, Published};
+use crate::environment::Environment;
+
+/// All that was counted.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub plan: Plan,
+    /// Where it was run.
+    pub environment: Environment,
+    /// A row for each side of each case.
+    pub rows: Vec<Row>,
+    /// Why system calls could not be traced; nothing where they were.
+    pub untraced: Option<String>,
+}
+
+/// What calls of one case cost one side.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The case.
+    pub case: Case,
+    /// The side.
+    pub side: Side,
+    /// How many calls it is of.
+    pub calls: u64,
+    /// What threads counted of themselves, for all of these calls.
+    pub counts: Counts,
+    /// What the kernel was asked for, for as many calls; nothing where it could not be traced.
+    pub system_calls: Option<Vec<SystemCall>>,
+}
+
+/// Who does something.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Who calls; within one process, all of it.
+    Client,
+    /// Who is called.
+    Server,
+}
+
+/// How often the kernel was asked for one thing.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct SystemCall {
+    /// The name, as `sendto`.
+    pub name: String,
+    /// How often.
+    pub calls: u64,
+    /// How many octets it moved.
+    pub octets: u64,
+}
+
+impl Outcome {
+    /// What calls of a case cost a side.
+    #[must_use]
+    pub fn row(&self, case: &str, side: Side) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| (row.case.name, row.side) == (case, side))
+    }
+
+    /// What the budgets say, and whether it holds.
+    #[must_use]
+    pub fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    /// The figures for programs; their JSON is the output of `chronorb lab whitebox --json`.
+    #[must_use]
+    pub fn figures(&self) -> Figures<'_> {
+        Figures {
+            experiment: "whitebox",
+            calls: self.plan.calls,
+            runs: RUNS,
+            rows: self.rows.iter().map(RowFigures::of).collect(),
+            not_counted: self.untraced.as_deref(),
+            published_lock_operations: PUBLISHED,
+            claims: self.claims(),
+            environment: &self.environment,
+        }
+    }
+}
+
+impl Row {
+    pub(super) fn new(
+        case: &Case,
+        side: Side,
+        plan: Plan,
+        counts: Counts,
+        system_calls: Option<Vec<SystemCall>>,
+    ) -> Self {
+        Self {
+            case: *case,
+            side,
+            calls: plan.calls.into(),
+            counts,
+            system_calls,
+        }
+    }
+
+    /// So many for each call.
+    pub(super) fn each(&self, count: u64) -> f64 {
+        count as f64 / self.calls.max(1) as f64
+    }
+
+    /// How many octets the kernel moved; nothing where that could not be traced.
+    pub(super) fn kernel_octets(&self) -> Option<u64> {
+        let calls = self.system_calls.as_ref()?;
+        Some(calls.iter().map(|of| of.octets).sum())
+    }
+}
+
+impl Side {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// The figures of an [`Outcome`] for programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures<'a> {
+    experiment: &'static str,
+    calls: u32,
+    runs: u32,
+    rows: Vec<RowFigures<'a>>,
+    not_counted: Option<&'a str>,
+    published_lock_operations: [Published; 4],
+    claims: Vec<Claim>,
+    environment: &'a Environment,
+}
+
+/// All of one call.
+#[derive(Clone, Debug, Serialize)]
+struct RowFigures<'a> {
+    case: &'static str,
+    side: Side,
+    allocations: f64,
+    allocated_octets: f64,
+    lock_operations: f64,
+    octets_copied: f64,
+    minor_faults: f64,
+    major_faults: f64,
+    voluntary_switches: f64,
+    involuntary_switches: f64,
+    octets_by_kernel: Option<f64>,
+    system_calls: Option<BTreeMap<&'a str, f64>>,
+}
+
+impl<'a> RowFigures<'a> {
+    fn of(row: &'a Row) -> Self {
+        let counts = row.counts.to_array().map(|count| row.each(count));
+        let [
+            allocations,
+            allocated_octets,
+            lock_operations,
+            octets_copied,
+            minor_faults,
+            major_faults,
+            voluntary_switches,
+            involuntary_switches,
+        ] = counts;
+        let named = |of: &'a SystemCall| (of.name.as_str(), row.each(of.calls));
+        Self {
+            case: row.case.name,
+            side: row.side,
+            allocations,
+            allocated_octets,
+            lock_operations,
+            octets_copied,
+            minor_faults,
+            major_faults,
+            voluntary_switches,
+            involuntary_switches,
+            octets_by_kernel: row.kernel_octets().map(|octets| row.each(octets)),
+            system_calls: (row.system_calls.as_ref())
+                .map(|calls| calls.iter().map(named).collect()),
+        }
+    }
+}

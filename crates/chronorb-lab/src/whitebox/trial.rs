@@ -1,0 +1,232 @@
+//! One case, from the parent's side.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chronorb_rt::{Deadline, SystemCalls, TraceError, Tracer};
+
+use super::case::{Case, Kind, Place};
+use super::error::WhiteboxError;
+use super::order::{Begin, ClientOrder, Counted, Part, Pass, Ready, ServerOrder, Serving};
+use super::outcome::SystemCall;
+use super::{PART_COMMAND, Plan};
+use crate::process::Child;
+
+/// What came of tracing a case.
+pub(super) enum Traced {
+    /// The system calls of each side, in the run that had the fewest.
+    Calls {
+        client: Vec<SystemCall>,
+        /// Nothing where the client had the object itself.
+        server: Option<Vec<SystemCall>>,
+    },
+    /// The kernel does not permit it, and why.
+    Refused(String),
+}
+
+/// Lets client and server count for themselves.
+pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, WhiteboxError> {
+    let mut pair = Pair::start(case, plan, Pass::Counted)?;
+    let counted = pair.run()?;
+    pair.stop()?;
+    Ok(counted)
+}
+
+/// Counts the system calls of both.
+pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, WhiteboxError> {
+    let mut pair = Pair::start(case, plan, Pass::Traced)?;
+    let refused = |error: TraceError| Traced::Refused(error.to_string());
+    let server = match pair
+        .server
+        .as_ref()
+        .map(|server| Tracer::attach(server.id()))
+    {
+        None => None,
+        Some(Ok(tracer)) => Some(tracer),
+        Some(Err(error)) => return Ok(refused(error)),
+    };
+    let client = match Tracer::attach(pair.client.id()) {
+        Ok(tracer) => tracer,
+        Err(error) => return Ok(refused(error)),
+    };
+    pair.run()?;
+    let traced = WhiteboxError::work("tracing system calls");
+    // Between the client's runs it marks the server's.
+    let runs = client.spans().map_err(&traced)?;
+    let [reading, acknowledging] = acknowledgements(case.kind, plan);
+    let client = runs.iter().step_by(2);
+    let client = least(client.map(|span| without(by_name(span), &reading)));
+    let server = match server {
+        None => None,
+        Some(server) => {
+            let spans = server.spans().map_err(&traced)?;
+            let (marking, runs) = spans
+                .split_first()
+                .ok_or(TraceError::Ended)
+                .map_err(&traced)?;
+            let marking = by_name(marking);
+            let run = |span: &Vec<_>| without(without(by_name(span), &marking), &acknowledging);
+            Some(least(runs.iter().map(run)))
+        }
+    };
+    pair.stop()?;
+    Ok(Traced::Calls { client, server })
+}
+
+/// The processes of a case.
+struct Pair {
+    server: Option<Child>,
+    client: Child,
+    patience: Duration,
+}
+
+impl Pair {
+    /// Starts both, and waits until they are ready.
+    fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Self, WhiteboxError> {
+        let up = Deadline::after(START_UP);
+        let (mut server, mut reference) = (None, None);
+        if case.place != Place::Collocated {
+            let order = ServerOrder {
+                case: case.name.to_owned(),
+                pass,
+            };
+            let mut child = Child::start("server", PART_COMMAND, &Part::Server(order))?;
+            let serving: Serving = child.hear(up)?;
+            (server, reference) = (Some(child), Some(serving.reference));
+        }
+        let order = ClientOrder {
+            case: case.name.to_owned(),
+            pass,
+            reference,
+            calls: plan.calls,
+        };
+        let mut client = Child::start("client", PART_COMMAND, &Part::Client(order))?;
+        let Ready {} = client.hear(up)?;
+        Ok(Self {
+            server,
+            client,
+            patience: START_UP + CALL * plan.calls,
+        })
+    }
+
+    /// Lets the client make its calls.
+    fn run(&mut self) -> Result<Counted, WhiteboxError> {
+        self.client.tell(&Begin {})?;
+        Ok(self.client.hear(Deadline::after(self.patience))?)
+    }
+
+    /// Ends both.
+    fn stop(self) -> Result<(), WhiteboxError> {
+        let end = Deadline::after(WIND_DOWN);
+        self.client.finish(end)?;
+        if let Some(server) = self.server {
+            server.stop(end)?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls and octets by name.
+type ByName = BTreeMap<String, (u64, u64)>;
+
+/// What all threads of a process asked for together.
+fn by_name(span: &[SystemCalls]) -> ByName {
+    let mut by_name = ByName::new();
+    for of in span {
+        let (calls, octets) = by_name.entry(of.name.clone()).or_default();
+        *calls += of.calls;
+        *octets += of.octets;
+    }
+    by_name
+}
+
+/// What was done beside something else.
+fn without(mut all: ByName, other: &ByName) -> ByName {
+    for (name, (calls, octets)) in other {
+        if let Some(of) = all.get_mut(name) {
+            *of = (of.0.saturating_sub(*calls), of.1.saturating_sub(*octets));
+        }
+    }
+    all.retain(|_, (calls, _)| *calls > 0);
+    all
+}
+
+/// What client and server ask of the kernel so that each call is acknowledged outside of the ORB: an
+/// octet is read from a file, and written to one, of which the ORB has none.
+fn acknowledgements(kind: Kind, plan: Plan) -> [ByName; 2] {
+    let each = u64::from(plan.calls);
+    match kind {
+        Kind::Oneway => {
+            ["read", "write"].map(|name| ByName::from([(name.to_owned(), (each, each))]))
+        }
+        _ => Default::default(),
+    }
+}
+
+/// The run with the fewest calls, in the order of how many of each: a disturbance only adds some.
+fn least(runs: impl Iterator<Item = ByName>) -> Vec<SystemCall> {
+    let all = |run: &ByName| run.values().map(|(calls, _)| calls).sum::<u64>();
+    let mut calls: Vec<_> = runs
+        .min_by_key(all)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, (calls, octets))| SystemCall {
+            name,
+            calls,
+            octets,
+        })
+        .collect();
+    calls.sort_by_key(|of| std::cmp::Reverse(of.calls));
+    calls
+}
+
+/// How long processes may take to start, and to call for the first time.
+const START_UP: Duration = Duration::from_secs(20);
+/// How long all runs of one call may take, with a tracer and on a busy machine.
+const CALL: Duration = Duration::from_millis(20);
+/// How long processes may take to end.
+const WIND_DOWN: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(thread: u32, name: &str, calls: u64, octets: u64) -> SystemCalls {
+        SystemCalls {
+            thread,
+            name: name.to_owned(),
+            calls,
+            octets,
+        }
+    }
+
+    #[test]
+    fn threads_are_added_up_and_what_marking_costs_is_taken_off() {
+        let span = [
+            of(1, "recvfrom", 6, 600),
+            of(2, "recvfrom", 5, 500),
+            of(2, "futex", 1, 0),
+        ];
+        let marking = by_name(&[
+            of(1, "recvfrom", 1, 90),
+            of(1, "futex", 1, 0),
+            of(1, "poll", 1, 0),
+        ]);
+        let calls = without(by_name(&span), &marking);
+        assert_eq!(calls, ByName::from([("recvfrom".to_owned(), (10, 1010))]));
+    }
+
+    #[test]
+    fn the_run_that_was_disturbed_least_counts() {
+        let runs = [
+            by_name(&[of(1, "poll", 12, 0), of(1, "sendto", 10, 10)]),
+            by_name(&[of(1, "madvise", 1, 0), of(1, "sendto", 10, 10)]),
+        ];
+        let names: Vec<_> = least(runs.into_iter())
+            .into_iter()
+            .map(|of| of.name)
+            .collect();
+        assert_eq!(names, ["sendto", "madvise"]);
+        assert_eq!(least(std::iter::empty()), []);
+    }
+}

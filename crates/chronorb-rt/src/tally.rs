@@ -1,0 +1,108 @@
+//! What threads count of themselves, and others may read.
+#![allow(unsafe_code)]
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// What one thread or several have done so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ThreadCounts {
+    /// As [`allocations`](crate::allocations).
+    pub allocations: u64,
+    /// As [`allocated_octets`](crate::allocated_octets).
+    pub allocated_octets: u64,
+    /// As [`lock_operations`](crate::lock_operations).
+    pub lock_operations: u64,
+}
+
+impl ThreadCounts {
+    /// What the calling thread has done so far.
+    #[inline]
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        TALLY.with(Tally::read)
+    }
+}
+
+impl core::ops::Add for ThreadCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            allocations: self.allocations + other.allocations,
+            allocated_octets: self.allocated_octets + other.allocated_octets,
+            lock_operations: self.lock_operations + other.lock_operations,
+        }
+    }
+}
+
+/// Counts an allocation of the calling thread.
+#[inline]
+pub(crate) fn allocated(octets: usize) {
+    TALLY.with(|tally| {
+        add(&tally.allocations, 1);
+        add(&tally.allocated_octets, octets as u64);
+    });
+}
+
+/// Counts a lock operation of the calling thread.
+#[inline]
+pub(crate) fn locked() {
+    TALLY.with(|tally| add(&tally.lock_operations, 1));
+}
+
+/// The tally of a thread, for others to read as long as the thread lives.
+pub(crate) struct Shown(NonNull<Tally>);
+
+// SAFETY: a tally consists of atomics; that it is still there is what `read` demands.
+unsafe impl Send for Shown {}
+
+impl Shown {
+    /// That of the calling thread.
+    pub(crate) fn of_this_thread() -> Self {
+        Self(TALLY.with(|tally| NonNull::from(tally)))
+    }
+
+    /// What the thread has done so far.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn read(&self) -> ThreadCounts {
+        // SAFETY: the tally has no destructor, and its memory is the thread's until the thread ends,
+        // which it has not, as the caller vouches for.
+        unsafe { self.0.as_ref() }.read()
+    }
+}
+
+/// Only its thread writes to it.
+struct Tally {
+    allocations: AtomicU64,
+    allocated_octets: AtomicU64,
+    lock_operations: AtomicU64,
+}
+
+impl Tally {
+    fn read(&self) -> ThreadCounts {
+        ThreadCounts {
+            allocations: self.allocations.load(Ordering::Relaxed),
+            allocated_octets: self.allocated_octets.load(Ordering::Relaxed),
+            lock_operations: self.lock_operations.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Adds to a count that no other thread writes: no atomic operation is needed.
+#[inline]
+fn add(count: &AtomicU64, more: u64) {
+    count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+thread_local! {
+    static TALLY: Tally = const {
+        Tally {
+            allocations: AtomicU64::new(0),
+            allocated_octets: AtomicU64::new(0),
+            lock_operations: AtomicU64::new(0),
+        }
+    };
+}
