@@ -56,6 +56,7 @@ mod signal;
 mod slots;
 mod socket;
 mod spin;
+mod stay;
 mod sync;
 mod sys;
 mod system_call;
@@ -85,6 +86,7 @@ pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
 pub use spin::look_for;
+pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;
 pub use thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
     Baton, Bounds, Crew, Full, HashIndex, Key, Offered, Released, Removed, Risen, SlotRef, Slots,
-    epoch,
+    Stayer, Stays, epoch,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -659,5 +659,69 @@ fn a_crew_never_has_more_seats_than_it_may() {
         let (seats, free, _) = crew.counts();
         assert!(!left && !grown, "all are at work, and there is no room");
         assert_eq!((seats, free), (2, 0));
+    });
+}
+
+/// One thread stays, or does not; the other goes away from the set, and calls it where it has to.
+/// What is woken by the second model of a wait is told by `woken`.
+#[test]
+fn a_set_is_not_left_alone_by_who_stays() {
+    loom::model(|| {
+        let stays = Arc::new(Stays::new());
+        let stayer = Arc::new(Stayer::new(1));
+        let woken = Arc::new(AtomicBool::new(false));
+        // Both are at the set, and the first has gone away to work.
+        stays.come();
+        let other = {
+            let (stays, woken) = (Arc::clone(&stays), Arc::clone(&woken));
+            thread::spawn(move || {
+                if stays.go() {
+                    stays.call_one(|(), _| woken.store(true, Relaxed));
+                }
+            })
+        };
+        let entered = stays.enter(&stayer, ());
+        let waits = entered && stayer.waits();
+        other.join().unwrap();
+        // The set is alone now: who stays knows, or is woken.
+        if waits {
+            assert!(woken.load(Relaxed));
+            stayer.has_waited();
+            assert!(stayer.is_called());
+        } else if entered {
+            assert!(stayer.is_called());
+        }
+        let called = stays.leave(&stayer, 0);
+        assert_eq!(called, waits || entered);
+        assert_eq!(stays.staying(), 0);
+    });
+}
+
+#[test]
+fn whoever_is_called_notices_it_before_the_next_wait() {
+    loom::model(|| {
+        let stays = Arc::new(Stays::new());
+        let stayer = Arc::new(Stayer::new(1));
+        let wakes = Arc::new(Count::new(0));
+        stays.come();
+        assert!(stays.enter(&stayer, ()));
+        let caller = {
+            let (stays, wakes) = (Arc::clone(&stays), Arc::clone(&wakes));
+            thread::spawn(move || {
+                stays.call_all(|(), _| {
+                    wakes.fetch_add(1, Relaxed);
+                });
+            })
+        };
+        // Two waits, each ended by work that came.
+        for _ in 0..2 {
+            if stayer.waits() {
+                stayer.has_waited();
+            }
+        }
+        caller.join().unwrap();
+        assert!(!stayer.waits());
+        assert!(wakes.load(Relaxed) <= 1);
+        assert!(stays.leave(&stayer, 0));
     });
 }

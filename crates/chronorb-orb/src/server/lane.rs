@@ -222,9 +222,11 @@ impl Lane {
         let waited = match &self.lingering {
             None => self.wait(time_out, called),
             Some(lingering) => {
-                lingering.come();
+                lingering.stays.come();
                 let waited = self.wait(time_out, called);
-                if lingering.go() && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS) {
+                if lingering.stays.go()
+                    && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS)
+                {
                     lingering.call_one_back(self);
                 }
                 waited

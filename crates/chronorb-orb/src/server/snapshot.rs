@@ -184,7 +184,9 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         buffered: count(&watch.buffered),
         borrowed: count(&watch.borrowed),
         times: watch.times(),
-        staying: lane.lingering().map_or(0, |lingering| lingering.staying()),
+        staying: lane
+            .lingering()
+            .map_or(0, |lingering| lingering.stays.staying()),
         threads: threads.collect(),
     }
 }

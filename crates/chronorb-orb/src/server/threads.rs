@@ -153,7 +153,7 @@ impl Drop for Leaving<'_> {
 
 /// Leads, follows and serves; whichever thread the kernel wakes.
 fn serve_alone(worker: &mut Worker, lane: &Lane) {
-    worker.become_lingerer();
+    worker.become_stayer();
     loop {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, Version};
-use chronorb_rt::{BatonGuard, Key, Released, Risen, set_current};
+use chronorb_rt::{BatonGuard, Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
@@ -19,7 +19,7 @@ use super::handed::Handed;
 use super::input::Input;
 use super::intake::{self, End, Intake};
 use super::lane::{Lane, UPKEEP_PAUSE, empty_message};
-use super::linger::{Lingerer, Stay};
+use super::linger::Stay;
 use super::probe::Stage;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
@@ -78,7 +78,7 @@ pub(super) struct Worker {
     /// Who called it has given it the priority of another lane.
     raised: bool,
     /// What it stays with connections by, where its lane's threads do.
-    lingerer: Option<Arc<Lingerer>>,
+    stayer: Option<Arc<Stayer>>,
     /// The connection of the request that it served last may be stayed with.
     may_stay: bool,
 }
@@ -103,7 +103,7 @@ impl Worker {
             is_new_seat: Cell::new(false),
             member: None,
             raised: false,
-            lingerer: None,
+            stayer: None,
             may_stay: false,
         }
     }
@@ -129,7 +129,7 @@ impl Worker {
             is_new_seat: Cell::new(false),
             member: None,
             raised: false,
-            lingerer: None,
+            stayer: None,
             may_stay: false,
         }
     }
@@ -156,8 +156,8 @@ impl Worker {
     }
 
     /// Makes it a thread that may stay with connections, where the lane's threads do.
-    pub(super) fn become_lingerer(&mut self) {
-        self.lingerer = self.lane.lingering().map(|lingering| lingering.lingerer());
+    pub(super) fn become_stayer(&mut self) {
+        self.stayer = self.lane.lingering().map(|lingering| lingering.stayer());
     }
 
     /// Receives one message and sees to it; what comes after it is left to the next thread.
@@ -201,8 +201,10 @@ impl Worker {
 
     /// Stays with the connection as long as one request after the other is for this thread.
     fn stay(&mut self, lane: &Lane, connection: &ServerConnection, key: Key) -> Result<(), End> {
-        let lingering = lane.lingering().filter(|lingering| lingering.is_time());
-        let (Some(lingering), Some(lingerer)) = (lingering, self.lingerer.clone()) else {
+        let lingering = lane
+            .lingering()
+            .filter(|lingering| lingering.stays.is_time());
+        let (Some(lingering), Some(stayer)) = (lingering, self.stayer.clone()) else {
             return Ok(());
         };
         let Some(mut input) = connection.input.claim() else {
@@ -212,7 +214,7 @@ impl Worker {
             return Err(End::Gone);
         }
         let transport = connection.transport();
-        let Some(stay) = lingering.enter(lane, &lingerer, transport, key) else {
+        let Some(stay) = lingering.enter(lane, &stayer, transport, key) else {
             return self.leave(lane, connection, key, input);
         };
         self.serve_one_by_one(stay, lane, connection, key, &mut input)?;

@@ -1,0 +1,199 @@
+//! Threads that stay with one source of work, while others wait for all of them.
+//!
+//! Where several threads wait together at a set of sources, one of them may wait at a single source
+//! instead, which is cheaper, as long as the set is not left alone. Both sides look again after their
+//! own step: who wants to stay looks whether somebody is at the set after it was counted as staying,
+//! and who goes away from the set looks whether somebody stays after it was counted as gone. So one
+//! of them sees the other.
+
+use std::sync::Arc;
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// The threads that wait at a set, and those that stay elsewhere. `P` is where a thread stays.
+#[derive(Debug)]
+pub struct Stays<P> {
+    at_set: AtomicUsize,
+    /// As many as `stayers` has, and those that are about to be there.
+    staying: AtomicUsize,
+    stayers: Mutex<Vec<(P, Arc<Stayer>)>>,
+    /// What the set still has to bring before a thread may stay.
+    reluctance: AtomicU32,
+    /// What that becomes at the next call.
+    next_reluctance: AtomicU32,
+}
+
+/// A thread that stays now and then.
+#[derive(Debug)]
+pub struct Stayer {
+    tid: u32,
+    /// [`WAITING`], [`BUSY`] or [`CALLED`].
+    state: AtomicU32,
+}
+
+/// It waits at its place.
+const WAITING: u32 = 0;
+/// It works, or is about to wait.
+const BUSY: u32 = 1;
+/// It shall go back to the set.
+const CALLED: u32 = 2;
+
+impl<P> Stays<P> {
+    /// Nobody waits, and nobody stays.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "it is no value to begin with")]
+    pub fn new() -> Self {
+        Self {
+            at_set: AtomicUsize::new(0),
+            staying: AtomicUsize::new(0),
+            stayers: Mutex::new(Vec::new()),
+            reluctance: AtomicU32::new(0),
+            next_reluctance: AtomicU32::new(LEAST_RELUCTANCE),
+        }
+    }
+
+    /// How many threads stay.
+    pub fn staying(&self) -> usize {
+        self.staying.load(Ordering::Relaxed)
+    }
+
+    /// The calling thread is about to wait at the set.
+    pub fn come(&self) {
+        self.at_set.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The calling thread goes away from the set. Returns whether another one is to be
+    /// [called](Self::call_one), unless it comes again soon.
+    pub fn go(&self) -> bool {
+        let is_last = self.at_set.fetch_sub(1, Ordering::AcqRel) == 1;
+        is_last && self.staying.fetch_add(0, Ordering::AcqRel) > 0
+    }
+
+    /// Whether staying is worth a try, after the set has brought something: others are at the set,
+    /// and since a thread was called the set has brought 64 pieces of work, twice as many after each
+    /// further call, up to 65536.
+    pub fn is_time(&self) -> bool {
+        if self.at_set.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        match self.reluctance.load(Ordering::Relaxed) {
+            0 => true,
+            // That two threads may count as one does not matter.
+            left => {
+                self.reluctance.store(left - 1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// The calling thread stays at `place`, until it [leaves](Self::leave). Returns whether it may:
+    /// otherwise it leaves at once.
+    #[must_use]
+    pub fn enter(&self, stayer: &Arc<Stayer>, place: P) -> bool {
+        stayer.state.store(BUSY, Ordering::Release);
+        self.stayers.lock().push((place, Arc::clone(stayer)));
+        self.staying.fetch_add(1, Ordering::AcqRel);
+        // From here on it is called where it has to be.
+        self.at_set.fetch_add(0, Ordering::AcqRel) > 0
+    }
+
+    /// The calling thread stays no longer, after `served` pieces of work. Returns whether it was
+    /// called.
+    pub fn leave(&self, stayer: &Arc<Stayer>, served: u32) -> bool {
+        let mut stayers = self.stayers.lock();
+        stayers.retain(|(_, other)| !Arc::ptr_eq(other, stayer));
+        drop(stayers);
+        self.staying.fetch_sub(1, Ordering::AcqRel);
+        if served >= WORTH {
+            let least = LEAST_RELUCTANCE;
+            self.next_reluctance.store(least, Ordering::Relaxed);
+        }
+        // Nobody finds it in the list any more.
+        stayer.state.swap(BUSY, Ordering::AcqRel) == CALLED
+    }
+
+    /// Calls one thread back to the set, if possible one that waits. That one has to be woken: `wake`
+    /// gets its place and its thread id.
+    #[cold]
+    pub fn call_one(&self, wake: impl Fn(&P, u32)) {
+        let next = self.next_reluctance.load(Ordering::Relaxed);
+        self.reluctance.store(next, Ordering::Relaxed);
+        let longer = next.saturating_mul(2).min(GREATEST_RELUCTANCE);
+        self.next_reluctance.store(longer, Ordering::Relaxed);
+        let stayers = self.stayers.lock();
+        if !stayers.iter().any(|stayer| call(stayer, false, &wake)) {
+            // All that stay are busy: the first of them that has done comes.
+            stayers.iter().any(|stayer| call(stayer, true, &wake));
+        }
+    }
+
+    /// Calls all that stay.
+    pub fn call_all(&self, wake: impl Fn(&P, u32)) {
+        for stayer in &*self.stayers.lock() {
+            call(stayer, true, &wake);
+        }
+    }
+}
+
+/// Calls a thread that waits, or one that is busy too. Returns whether it did.
+fn call<P>(
+    (place, stayer): &(P, Arc<Stayer>),
+    even_if_busy: bool,
+    wake: &impl Fn(&P, u32),
+) -> bool {
+    loop {
+        if stayer.becomes(WAITING, CALLED) {
+            wake(place, stayer.tid);
+            return true;
+        }
+        if even_if_busy && stayer.becomes(BUSY, CALLED) {
+            return true;
+        }
+        // It may have begun to wait between the two.
+        if !even_if_busy || stayer.is_called() {
+            return false;
+        }
+    }
+}
+
+impl Stayer {
+    /// For the thread `tid`.
+    #[must_use]
+    pub fn new(tid: u32) -> Self {
+        Self {
+            tid,
+            state: AtomicU32::new(BUSY),
+        }
+    }
+
+    /// The thread is about to wait at its place. Returns whether it may: otherwise it is called.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.becomes(BUSY, WAITING)
+    }
+
+    /// The thread does not wait any more. It may have been called.
+    pub fn has_waited(&self) {
+        let _ = self.becomes(WAITING, BUSY);
+    }
+
+    /// Whether the thread is to leave.
+    #[inline]
+    pub fn is_called(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CALLED
+    }
+
+    #[inline]
+    fn becomes(&self, from: u32, to: u32) -> bool {
+        let state = &self.state;
+        let became = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        became.is_ok()
+    }
+}
+
+/// What the set brings after a call before a thread stays again.
+const LEAST_RELUCTANCE: u32 = 64;
+const GREATEST_RELUCTANCE: u32 = 1 << 16;
+/// Pieces of work in one stay that show that it was worth it.
+const WORTH: u32 = 4096;
