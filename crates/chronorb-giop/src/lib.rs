@@ -50,8 +50,9 @@ pub use locate::{
 };
 pub use policies::{
     POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIORITY_MODEL,
-    POLICY_PRIVATE_CONNECTION, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SERVER_PROTOCOL, Policies,
-    PolicyValue, PriorityBandValue, PriorityModelValue, ProtocolValue, TcpPropertiesValue,
+    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+    POLICY_SERVER_PROTOCOL, Policies, PolicyValue, PriorityBandValue, PriorityModelValue,
+    ProtocolValue, TcpPropertiesValue,
 };
 pub use profile::{IiopProfile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};

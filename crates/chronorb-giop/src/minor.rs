@@ -124,5 +124,8 @@ minors! {
     BadInvOrder: THREADPOOL_IN_USE = CHRONORB | 4, "object adapters are still served by the thread pool";
     Internal: MAPPING_PANICKED = CHRONORB | 1, "the priority mapping or transform of the application panicked";
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
+    NoResources: TOO_MANY_CONNECTIONS = CHRONORB | 1, "there are as many connections as there may be, and none is idle";
+    Rebind: FORWARD_FORBIDDEN = CHRONORB | 1, "the rebind policy forbids to follow the location forward";
+    Rebind: RECONNECT_FORBIDDEN = CHRONORB | 2, "the connection has ended, and the rebind policy forbids to make another";
     ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
 }

@@ -13,6 +13,8 @@ pub const POLICY_CLIENT_PROTOCOL: u32 = 43;
 pub const POLICY_PRIVATE_CONNECTION: u32 = 44;
 /// The type of the PriorityBandedConnection policy of RT-CORBA.
 pub const POLICY_PRIORITY_BANDED_CONNECTION: u32 = 45;
+/// The type of the Rebind policy of CORBA Messaging.
+pub const POLICY_REBIND: u32 = 23;
 /// The type of the RelativeRoundtripTimeout policy of CORBA Messaging.
 pub const POLICY_RELATIVE_ROUNDTRIP_TIMEOUT: u32 = 32;
 

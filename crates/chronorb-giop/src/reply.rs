@@ -116,12 +116,12 @@ impl<'a> ReplyHeader<'a> {
     }
 }
 
-/// The id of the request that a whole reply or request belongs to, read from
-/// its octets without changing them. There is none if they end before it.
+/// The id of the request that a whole reply, locate reply or request belongs to,
+/// read from its octets without changing them. There is none if they end before it.
 pub fn reply_id(message: &[u8]) -> Option<u32> {
     let header = MessageHeader::parse(message).ok()?;
     let mut r = Reader::at(message, HEADER_LEN, header.endian);
-    if header.version < Version::V1_2 {
+    if header.version < Version::V1_2 && header.kind != MessageType::LocateReply {
         for _ in 0..r.read_len().ok()? {
             let _id = r.read_u32().ok()?;
             let _data = r.read_octet_seq().ok()?;

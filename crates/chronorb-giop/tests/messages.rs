@@ -210,7 +210,9 @@ proptest! {
             prop_assert_eq!(written.err(), Some(CdrError::InvalidEnum));
             return Ok(());
         }
-        read(&mut written.unwrap(), |d| {
+        let mut frame = written.unwrap();
+        prop_assert_eq!(reply_id(frame.as_slice()), Some(request_id));
+        read(&mut frame, |d| {
             assert_eq!(LocateReplyHeader::decode(d, version).unwrap(), reply);
             assert!(d.is_empty());
         });

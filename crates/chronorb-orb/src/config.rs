@@ -85,6 +85,17 @@ pub struct OrbConfig {
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand stays
     /// without work.
     pub dynamic_thread_idle_timeout: Duration,
+    /// `-ORBClientConnection`: how a client's threads have connections to servers.
+    pub client_connection: ConnectionStrategy,
+    /// `-ORBMaxClientConnections`: the greatest number of connections to servers, of all threads
+    /// together, 1 to 1048576.
+    pub max_client_connections: u32,
+    /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
+    /// stays that nobody uses. Looked at by threads that call.
+    pub client_idle_timeout: Option<Duration>,
+    /// `-ORBShareConnectionsAcrossPriorities`: whether requests of all priorities share
+    /// connections. **It inverts priorities**, and is there to measure that.
+    pub share_connections_across_priorities: bool,
     /// `-ORBClientWait`: how a client's thread waits for its reply.
     pub client_wait: Waiting,
     /// `-ORBServerWait`: how the threads of lanes wait for requests.
@@ -125,6 +136,10 @@ impl Default for OrbConfig {
             collocation: Collocation::ThroughPoa,
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
+            client_connection: ConnectionStrategy::Exclusive,
+            max_client_connections: 1024,
+            client_idle_timeout: None,
+            share_connections_across_priorities: false,
             client_wait: Waiting::Block,
             server_wait: Waiting::Block,
             monitor: MonitorSocket::Off,
@@ -153,6 +168,23 @@ pub enum Collocation {
     /// By the calling thread: generated stubs call the servant without marshalling, where that
     /// makes no difference.
     Direct,
+}
+
+/// How the threads of a client have connections to servers.
+///
+/// With none of them do requests of different priorities share a connection, but for those of a
+/// [band](crate::rtcorba::PriorityBands).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ConnectionStrategy {
+    /// Each thread has its own. No thread waits for another, and no lock is taken.
+    #[default]
+    Exclusive,
+    /// The threads of the process share one. Of those that wait for a reply, one reads for all: the
+    /// leader; once it has its own reply the most urgent one leads on.
+    Leader,
+    /// The threads of the process share one, and a thread of the connection reads for all. Each
+    /// reply changes threads, which costs a wake-up.
+    Thread,
 }
 
 /// How the threads of thread pools share the work of reading and serving requests.
@@ -381,14 +413,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "lock_memory",
         options: &["-ORBLockMemory"],
-        apply: |config, text| {
-            config.lock_memory = match text {
-                "true" | "yes" | "1" => true,
-                "false" | "no" | "0" => false,
-                other => return Err(format!("{other:?} is not true or false")),
-            };
-            Ok(())
-        },
+        apply: |config, text| boolean(text).map(|yes| config.lock_memory = yes),
     },
     Setting {
         key: "priority_mapping",
@@ -529,6 +554,44 @@ const SETTINGS: &[Setting] = &[
         key: "dynamic_thread_idle_timeout",
         options: &["-ORBDynamicThreadIdleTimeout"],
         apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
+    },
+    Setting {
+        key: "client_connection",
+        options: &["-ORBClientConnection"],
+        apply: |config, text| {
+            config.client_connection = match text {
+                "exclusive" => ConnectionStrategy::Exclusive,
+                "leader" => ConnectionStrategy::Leader,
+                "thread" => ConnectionStrategy::Thread,
+                other => return Err(format!("{other:?} is not exclusive, leader or thread")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "max_client_connections",
+        options: &["-ORBMaxClientConnections"],
+        apply: |config, text| {
+            number(text, 1, 1 << 20).map(|n| config.max_client_connections = n as u32)
+        },
+    },
+    Setting {
+        key: "client_idle_timeout",
+        options: &["-ORBClientIdleTimeout"],
+        apply: |config, text| {
+            config.client_idle_timeout = match text {
+                "0" => None,
+                text => Some(milliseconds(text)?),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "share_connections_across_priorities",
+        options: &["-ORBShareConnectionsAcrossPriorities"],
+        apply: |config, text| {
+            boolean(text).map(|yes| config.share_connections_across_priorities = yes)
+        },
     },
     Setting {
         key: "client_wait",
@@ -708,6 +771,14 @@ fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
     }
 }
 
+fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "yes" | "1" => Ok(true),
+        "false" | "no" | "0" => Ok(false),
+        other => Err(format!("{other:?} is not true or false")),
+    }
+}
+
 fn milliseconds(text: &str) -> Result<Duration, String> {
     number(text, 1, 1000 * 86_400 * 365).map(Duration::from_millis)
 }
@@ -730,6 +801,18 @@ mod tests {
             config.init_refs,
             [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]
         );
+    }
+
+    #[test]
+    fn idle_connections_stay_by_default_or_by_zero() {
+        let time_out = |line| {
+            let config = OrbConfig::read(&mut args(line)).expect("a correct command line");
+            config.client_idle_timeout
+        };
+        assert_eq!(time_out("prog"), None);
+        assert_eq!(time_out("-ORBClientIdleTimeout|0"), None);
+        let some = Some(Duration::from_millis(1500));
+        assert_eq!(time_out("-ORBClientIdleTimeout|1500"), some);
     }
 
     #[test]
@@ -793,6 +876,12 @@ mod tests {
             ("-ORBInitRef|NameService", "NAME=URL"),
             ("-ORBMonitor|yes", "off, on or a path"),
             ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
+            ("-ORBClientConnection|shared", "exclusive, leader or thread"),
+            ("-ORBMaxClientConnections|0", "1 to 1048576"),
+            (
+                "-ORBShareConnectionsAcrossPriorities|maybe",
+                "true or false",
+            ),
         ] {
             let mut given = args(line);
             let error = OrbConfig::read(&mut given).expect_err(line).to_string();

@@ -9,6 +9,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, PiMutex};
 use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
+use crate::client::ClientConnections;
 use crate::config::OrbConfig;
 use crate::monitor::Monitor;
 use crate::poa::{Managers, PoaTable};
@@ -41,6 +42,7 @@ pub(crate) struct Core {
     pub(crate) mutexes: NamedMutexes,
     pub(crate) resolver: Resolver,
     pub(crate) policies: OrbPolicies,
+    pub(crate) client_connections: ClientConnections,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -75,6 +77,7 @@ impl Core {
             mutexes: NamedMutexes::default(),
             resolver: Resolver::new(&config),
             policies: OrbPolicies::default(),
+            client_connections: ClientConnections::new(config.max_client_connections),
             state: Gate::new(RUNNING),
             config,
         })

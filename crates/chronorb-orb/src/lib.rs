@@ -33,7 +33,8 @@ pub use chronorb_giop::{
 };
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use config::{
-    Collocation, ConfigError, MonitorSocket, OrbConfig, RealTimeMode, ThreadpoolStrategy,
+    Collocation, ConfigError, ConnectionStrategy, MonitorSocket, OrbConfig, RealTimeMode,
+    ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 pub use object::{BindError, Interface, Object, narrow};

@@ -18,7 +18,7 @@ use crate::profile::Profile;
 use crate::rtcorba::policies::{
     Overrides, effective_overrides, effective_policy, effective_time_out,
 };
-use crate::rtcorba::{ClientPolicy, ClientPolicyKind, Priority, SetOverride};
+use crate::rtcorba::{ClientPolicy, ClientPolicyKind, Priority, RebindMode, SetOverride};
 use crate::scope::Scope;
 use crate::server;
 
@@ -265,7 +265,8 @@ impl Object {
     /// too long, `MARSHAL` where a message is malformed, `NO_RESOURCES` (OMG minor 2) where the
     /// server has no endpoint for this thread's priority, `INV_POLICY` (OMG minor 1) where the
     /// policies cannot be followed, or the priority is in none of the bands, `BAD_INV_ORDER`
-    /// (OMG minor 4) after shutdown.
+    /// (OMG minor 4) after shutdown; `REBIND` where its [policy](ClientPolicy::Rebind) forbids
+    /// a forward or a new connection, `NO_RESOURCES` where there are too many connections.
     pub fn invoke<'s>(
         &self,
         scope: &'s mut Scope,
@@ -380,6 +381,11 @@ impl Object {
 
     pub(crate) fn effective_overrides(&self) -> Overrides {
         effective_overrides(&self.inner.core, &self.inner.overrides)
+    }
+
+    /// What may happen to its bindings without being asked for.
+    pub(crate) fn rebind_mode(&self) -> RebindMode {
+        self.effective_overrides().rebind_mode()
     }
 
     /// Whose private connections it uses.

@@ -51,8 +51,8 @@ impl Scope {
     /// in the frame (strings, sequences of primitives) take no room in it.
     pub fn new(capacity: usize) -> Self {
         Self {
-            request: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
-            reply: Frame::new(FRAME_CAPACITY, FRAME_LIMIT),
+            request: frame(),
+            reply: frame(),
             arena: Arena::new(capacity),
             core: None,
             of_thread: false,
@@ -117,8 +117,7 @@ impl Scope {
             self.arena = Arena::new(core.config.arena_size);
         }
         for frame in [&mut self.request, &mut self.reply] {
-            frame.relax(KEPT_CAPACITY);
-            frame.clear();
+            clear(frame);
         }
     }
 
@@ -160,6 +159,17 @@ impl Scope {
             Ok(Reply::Normal(body))
         }
     }
+}
+
+/// A frame as scopes have them, which a scope may get for one of its own.
+pub(crate) fn frame() -> Frame {
+    Frame::new(FRAME_CAPACITY, FRAME_LIMIT)
+}
+
+/// Makes room in such a frame for another message.
+pub(crate) fn clear(frame: &mut Frame) {
+    frame.relax(KEPT_CAPACITY);
+    frame.clear();
 }
 
 /// How text is marshalled in calls within the process.

@@ -6,11 +6,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP, TaggedProfile, Version, minor};
+use chronorb_giop::{IiopProfile, minor};
 use chronorb_orb::SystemExceptionKind::{
     CommFailure, ImpLimit, Marshal, ObjectNotExist, Timeout, Transient,
 };
-use chronorb_orb::{CompletionStatus, Object, Operation, Orb, SystemException};
+use chronorb_orb::{CompletionStatus, Operation, SystemException};
+use support::raw_server::{CLOSE_CONNECTION, object_at, reply};
 use support::{add, kind_and_completion, orb, orb_with, served};
 
 /// A server that does with each connection, in turn, what a script says.
@@ -28,43 +29,12 @@ fn scripted<const N: usize>(scripts: [fn(TcpStream); N]) -> SocketAddr {
     address
 }
 
-/// An object that is said to live at an address.
-fn object_at(orb: &Orb, address: SocketAddr) -> Object {
-    let profile = IiopProfile {
-        version: Version::V1_2,
-        host: address.ip().to_string(),
-        port: address.port(),
-        object_key: b"key".to_vec(),
-        components: Vec::new(),
-    };
-    let ior = Ior {
-        type_id: support::PROBE_ID.to_owned(),
-        profiles: vec![TaggedProfile {
-            tag: TAG_INTERNET_IOP,
-            data: profile.encode().expect("it fits"),
-        }],
-    };
-    let text = ior.to_string();
-    orb.string_to_object(&text).expect("the reference reads")
-}
-
 fn read_request(stream: &mut TcpStream) -> u32 {
     let mut octets = [0; 4096];
     let n = stream.read(&mut octets).expect("the request arrives");
     assert!(n > 16, "a request");
     u32::from_le_bytes([octets[12], octets[13], octets[14], octets[15]])
 }
-
-/// A whole reply of GIOP 1.2, little-endian, with a `long` as its result.
-fn reply(request_id: u32, result: i32) -> Vec<u8> {
-    let mut octets = b"GIOP\x01\x02\x01\x01\x10\x00\x00\x00".to_vec();
-    octets.extend_from_slice(&request_id.to_le_bytes());
-    octets.extend_from_slice(&[0; 8]);
-    octets.extend_from_slice(&result.to_le_bytes());
-    octets
-}
-
-const CLOSE_CONNECTION: &[u8] = b"GIOP\x01\x02\x01\x05\x00\x00\x00\x00";
 
 fn answer_once(mut stream: TcpStream) {
     let id = read_request(&mut stream);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chronorb_orb::poa::{CreatePoaError, Policy};
 use chronorb_orb::rtcorba::{
-    ClientPolicy, ClientPolicyKind, NetworkPriority, Protocol, Protocols, SetOverride,
+    ClientPolicy, ClientPolicyKind, NetworkPriority, Protocol, Protocols, RebindMode, SetOverride,
     TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
@@ -19,7 +19,7 @@ use support::laned::{
 use support::{Latch, PATIENCE, add, orb};
 
 use ClientPolicyKind::{
-    ClientProtocol, PriorityBandedConnection, PrivateConnection, RelativeRoundtripTimeout,
+    ClientProtocol, PriorityBandedConnection, PrivateConnection, Rebind, RelativeRoundtripTimeout,
 };
 
 /// A policy of a kind that can be told from the others of the kind by its number.
@@ -33,6 +33,11 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
         RelativeRoundtripTimeout => {
             ClientPolicy::RelativeRoundtripTimeout(PATIENCE + Duration::from_secs(number.into()))
         }
+        Rebind => ClientPolicy::Rebind(match number {
+            1 => RebindMode::NoRebind,
+            2 => RebindMode::NoReconnect,
+            _ => RebindMode::Transparent,
+        }),
         other => panic!("{other:?} is new"),
     }
 }

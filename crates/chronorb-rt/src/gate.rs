@@ -51,6 +51,13 @@ impl Gate {
         Ok(())
     }
 
+    /// Sets the state to the next number, and wakes all waiting threads: where the state only counts
+    /// what has happened, each of several writers makes it another one.
+    pub fn advance(&self) {
+        self.state.fetch_add(1, Ordering::AcqRel);
+        self.wake();
+    }
+
     /// Waits while the state is `state`, at most until `deadline`.
     ///
     /// Returns the present state: another one, or `state` itself when the deadline has passed.
@@ -140,6 +147,19 @@ mod tests {
             gate.wait_while(HOLDING, Deadline::after(Duration::ZERO)),
             ACTIVE
         );
+    }
+
+    #[test]
+    fn each_advance_makes_another_state() {
+        let gate = Gate::new(u32::MAX);
+        thread::scope(|scope| {
+            let waiting =
+                scope.spawn(|| gate.wait_while(u32::MAX, Deadline::after(Duration::from_secs(60))));
+            gate.advance();
+            assert_eq!(waiting.join().unwrap(), 0);
+        });
+        gate.advance();
+        assert_eq!(gate.get(), 1);
     }
 
     #[test]

@@ -88,11 +88,11 @@ pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
     Activity, Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
-    Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior, LaneSnapshot, LongDouble,
-    MonitorSocket, Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply,
-    ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe,
-    SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException,
-    Version, Waiting, minor, narrow, parse_endpoints,
+    ConnectionStrategy, Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior,
+    LaneSnapshot, LongDouble, MonitorSocket, Object, Operation, Orb, OrbConfig, PoolSnapshot,
+    RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage,
+    StageProbe, SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy,
+    UserException, Version, Waiting, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

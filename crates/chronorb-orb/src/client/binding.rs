@@ -7,18 +7,19 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
+use std::time::Duration;
 
 use chronorb_giop::{AddressingDisposition, SystemException, SystemExceptionKind, Target, minor};
-use chronorb_rt::Deadline;
-use chronorb_transport::{Address, SocketOptions};
+use chronorb_rt::{Deadline, Monotonic};
 
-use super::connection::ClientConnection;
+use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
 use super::prepared::Prepared;
 use super::route::{Carries, Route};
+use crate::core::Core;
 use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
-use crate::rtcorba::{ClientPolicy, Priority};
+use crate::rtcorba::{ClientPolicy, Priority, RebindMode};
 
 /// How this thread reaches an object at one priority.
 pub(super) struct Binding {
@@ -33,6 +34,7 @@ pub(super) struct Binding {
     pub(super) prepared: Prepared,
     /// The state of the ORB's policies that it was made by.
     policies: u64,
+    rebind: RebindMode,
 }
 
 impl Binding {
@@ -58,57 +60,97 @@ impl Binding {
         })
     }
 
+    /// Whether calls may go to another target without being asked.
+    pub(super) fn may_move_to(&self, other: &Object) -> bool {
+        may_move(self.rebind, &self.target, other)
+    }
+
     fn is_current(&self) -> bool {
         !self.connection.is_closed() && self.policies == self.target.core().policies.generation()
+    }
+}
+
+/// Whether calls may go to another object than the one that was bound: with
+/// [`RebindMode::NoRebind`] only where the policies that clients see are the same there.
+pub(super) fn may_move(mode: RebindMode, from: &Object, to: &Object) -> bool {
+    let seen = |object: &Object| {
+        let profile = object.profile()?;
+        let (bands, protocols) = (profile.bands.clone(), profile.protocols.clone());
+        Some((profile.priority_model, bands, protocols))
+    };
+    match mode {
+        RebindMode::Transparent => true,
+        RebindMode::NoRebind => seen(from) == seen(to),
+        RebindMode::NoReconnect => false,
     }
 }
 
 /// The tables of one thread.
 #[derive(Default)]
 struct Bindings {
+    /// When to look next for connections that nobody uses, on the clock.
+    next_look: u64,
     bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
 
 type BindingKey = (u64, Option<Priority>);
 
-/// What a connection is found by: requests that differ in any of it do not share one.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct ConnectionKey {
-    /// The ORB's number.
-    orb: u64,
-    address: Address,
-    carries: Carries,
-    /// The reference that it belongs to alone.
-    owner: Option<u64>,
-    options: SocketOptions,
-}
-
 thread_local! {
     static BINDINGS: RefCell<Bindings> = RefCell::default();
+    /// Counts the thread's calls, to tell which connection was used last.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The binding of an object at a priority; connects where there is none yet.
+///
+/// Only an explicit binding may do what the rebind policy forbids.
 pub(super) fn bind(
     object: &Object,
     priority: Option<Priority>,
+    is_explicit: bool,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     if BINDINGS.try_with(|_| ()).is_err() {
         // The thread is ending, and has let go of its connections already.
         return Err(NO_USABLE_PROFILE);
     }
+    let now = begin_call(object.core());
     let key = (object.number(), priority);
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
-    match present {
-        Some(binding) if binding.is_current() => Ok(binding),
-        Some(binding) if binding.forwarded => {
-            // The way to the new place is made again from there.
-            establish(key, binding.target.clone(), true, deadline)
-                .or_else(|_| establish(key, object.clone(), false, deadline))
-        }
-        _ => establish(key, object.clone(), false, deadline),
+    let binding = match present {
+        Some(binding) if binding.is_current() => binding,
+        Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
+        None => establish(key, object.clone(), false, deadline)?,
+    };
+    binding.connection.take_up(priority, now);
+    Ok(binding)
+}
+
+/// A binding in the place of one whose connection has ended, or whose policies have changed.
+#[cold]
+fn renew(
+    binding: &Binding,
+    key: BindingKey,
+    object: &Object,
+    is_explicit: bool,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
+    let reconnects = is_explicit || object.rebind_mode() != RebindMode::NoReconnect;
+    if binding.connection.is_closed() && !reconnects {
+        return Err(RECONNECT_FORBIDDEN);
     }
+    if !binding.forwarded {
+        return establish(key, object.clone(), false, deadline);
+    }
+    // The way to the new place is made again from there.
+    establish(key, binding.target.clone(), true, deadline).or_else(|_| {
+        if is_explicit || may_move(object.rebind_mode(), &binding.target, object) {
+            establish(key, object.clone(), false, deadline)
+        } else {
+            Err(FORWARD_FORBIDDEN)
+        }
+    })
 }
 
 /// Sends further calls of this thread on `object` to `target`.
@@ -158,10 +200,18 @@ fn establish(
         prepared: Prepared::default(),
         target,
         policies: generation,
+        rebind: effective.rebind,
     });
+    if binding.rebind == RebindMode::NoReconnect {
+        binding.connection.keep();
+    }
     let forgotten = BINDINGS.with_borrow_mut(|all| {
         let full = all.bindings.len() >= MAX_BINDINGS;
-        let forgotten = full.then(|| std::mem::take(&mut all.bindings));
+        let may_be_made_again = |b: &Binding| b.rebind != RebindMode::NoReconnect;
+        let forgotten = full.then(|| {
+            let bindings = all.bindings.extract_if(|_, b| may_be_made_again(b));
+            bindings.collect::<Vec<_>>()
+        });
         (forgotten, all.bindings.insert(key, binding.clone()))
     });
     // As in `forget_where`: nothing is dropped while the tables are borrowed.
@@ -180,7 +230,10 @@ fn connect(
 ) -> Result<Rc<ClientConnection>, SystemException> {
     let core = target.core();
     let (text, code_sets) = profile.text()?;
-    let carries = route.carries;
+    let carries = match core.config.share_connections_across_priorities {
+        true => Carries::Priority(None),
+        false => route.carries,
+    };
     let options = effective
         .properties
         .socket_options(carries.network_priority());
@@ -198,12 +251,19 @@ fn connect(
             return Ok(connection);
         }
         tidy();
-        let left = deadline.remaining().ok_or(TIMEOUT)?;
-        let attempt = Deadline::after(left.min(core.config.connect_timeout));
-        let Ok(transport) = core.transport.connect(address, options, attempt) else {
-            continue;
+        if deadline.has_passed() {
+            return Err(TIMEOUT);
+        }
+        let mut opened = open(core, &key, (text, code_sets), deadline);
+        if matches!(opened, Err(NoConnection::TooMany)) && make_room(core) {
+            opened = open(core, &key, (text, code_sets), deadline);
+        }
+        let connection = match opened {
+            Ok(connection) => Rc::new(connection),
+            Err(NoConnection::Unreachable) => continue,
+            Err(NoConnection::TooMany) => return Err(TOO_MANY_CONNECTIONS),
+            Err(NoConnection::Exception(exception)) => return Err(exception),
         };
-        let connection = Rc::new(ClientConnection::new(transport, core, text, code_sets));
         let before =
             BINDINGS.with_borrow_mut(|all| all.connections.insert(key, connection.clone()));
         drop(before);
@@ -215,10 +275,88 @@ fn connect(
     Err(NO_USABLE_PROFILE)
 }
 
+/// What a call that begins now is said to use its connection at: numbers that rise, of the clock
+/// where idle connections are closed. Looks for those from time to time.
+#[inline]
+fn begin_call(core: &Core) -> u64 {
+    match core.config.client_idle_timeout {
+        None => {
+            CALLS.set(CALLS.get().wrapping_add(1));
+            CALLS.get()
+        }
+        Some(time_out) => {
+            let now = Monotonic::now().as_nanos();
+            close_unused(core, now, time_out);
+            now
+        }
+    }
+}
+
+/// Closes what has been idle for as long as the ORB allows: this thread's connections, and those
+/// that threads share.
+fn close_unused(core: &Core, now: u64, time_out: Duration) {
+    let time_out = u64::try_from(time_out.as_nanos()).unwrap_or(u64::MAX);
+    let is_due = BINDINGS.with_borrow_mut(|all| {
+        let is_due = now >= all.next_look;
+        if is_due {
+            all.next_look = now.saturating_add(time_out / LOOKS);
+        }
+        is_due
+    });
+    if !is_due {
+        return;
+    }
+    let before = now.saturating_sub(time_out);
+    for connection in disposable(core) {
+        if connection.last_use() <= before {
+            let_go(&connection);
+        }
+    }
+    core.client_connections
+        .close_unused_since(Monotonic::from_nanos(before));
+}
+
+/// Closes the connection that was used least recently, of this thread or of those that threads
+/// share; returns whether there was one. Those that other threads have alone are theirs.
+#[cold]
+fn make_room(core: &Core) -> bool {
+    if core.client_connections.close_idlest() {
+        forget_closed();
+        return true;
+    }
+    let idlest = disposable(core).into_iter().min_by_key(|c| c.last_use());
+    idlest.is_some_and(|connection| {
+        let_go(&connection);
+        true
+    })
+}
+
+/// This thread's connections of an ORB, but for those that may not be made again.
+fn disposable(core: &Core) -> Vec<Rc<ClientConnection>> {
+    BINDINGS.with_borrow(|all| {
+        let bindings = all.bindings.values();
+        let kept: Vec<_> = bindings
+            .filter(|binding| binding.rebind == RebindMode::NoReconnect)
+            .map(|binding| &binding.connection)
+            .collect();
+        let connections = all.connections.iter();
+        connections
+            .filter(|(key, _)| key.orb == core.number)
+            .map(|(_, connection)| connection)
+            .filter(|connection| !kept.iter().any(|kept| Rc::ptr_eq(kept, connection)))
+            .cloned()
+            .collect()
+    })
+}
+
+fn let_go(connection: &Rc<ClientConnection>) {
+    let is_it = |other: &ClientConnection| std::ptr::eq(other, &**connection);
+    forget_where(|binding| is_it(&binding.connection), is_it);
+}
+
 /// Forgets what this thread need not know any more, before it makes a new connection:
 /// references that nobody has any more, with their private connections, connections that have
-/// ended or said goodbye, and those of ORBs that were shut down. A thread that has as many as it
-/// may forgets all, and connects again to what it still uses.
+/// ended or said goodbye, and those of ORBs that were shut down.
 fn tidy() {
     forget_dropped();
     BINDINGS.with_borrow(|all| {
@@ -228,8 +366,16 @@ fn tidy() {
             }
         }
     });
-    let full = BINDINGS.with_borrow(|all| all.connections.len() >= MAX_CONNECTIONS);
-    forget_where(|connection| full || connection.is_closed());
+    forget_closed();
+}
+
+/// Forgets connections that have ended. Of bindings those stay that may not be made again, to
+/// tell the next call so.
+fn forget_closed() {
+    forget_where(
+        |binding| binding.connection.is_closed() && binding.rebind != RebindMode::NoReconnect,
+        ClientConnection::is_closed,
+    );
 }
 
 /// Forgets the bindings of references that only this thread's table still has, and the private
@@ -278,19 +424,26 @@ pub(super) fn forget_bindings(number: u64) {
 
 /// Forgets all connections of an ORB that this thread has.
 pub(super) fn forget_orb(number: u64) {
-    forget_where(|connection| connection.orb() == Some(number));
+    let is_gone = |connection: &ClientConnection| connection.orb() == Some(number);
+    forget_where(|binding| is_gone(&binding.connection), is_gone);
 }
 
-fn forget_where(gone: impl Fn(&ClientConnection) -> bool) {
+fn forget_where(
+    binding_is_gone: impl Fn(&Binding) -> bool,
+    connection_is_gone: impl Fn(&ClientConnection) -> bool,
+) {
     if BINDINGS.try_with(|_| ()).is_err() {
         return;
     }
     let forgotten = BINDINGS.with_borrow_mut(|all| {
         let bindings: Vec<_> = all
             .bindings
-            .extract_if(|_, binding| gone(&binding.connection))
+            .extract_if(|_, binding| binding_is_gone(binding))
             .collect();
-        let connections: Vec<_> = all.connections.extract_if(|_, c| gone(c)).collect();
+        let connections: Vec<_> = all
+            .connections
+            .extract_if(|_, c| connection_is_gone(c))
+            .collect();
         (bindings, connections)
     });
     // What is dropped here may be the last of an ORB, and must not meet the tables borrowed.
@@ -303,10 +456,21 @@ pub(super) const NO_USABLE_PROFILE: SystemException =
 /// The time was over before a connection was made.
 const TIMEOUT: SystemException =
     SystemException::no(SystemExceptionKind::Timeout, minor::TIMEOUT_REQUEST_END);
-/// Bindings that a thread remembers; beyond, it forgets all and finds out anew.
+/// There are as many connections as there may be, and none of them is idle.
+const TOO_MANY_CONNECTIONS: SystemException = SystemException::no(
+    SystemExceptionKind::NoResources,
+    minor::TOO_MANY_CONNECTIONS,
+);
+/// The object is elsewhere, where the rebind policy does not let calls go.
+pub(super) const FORWARD_FORBIDDEN: SystemException =
+    SystemException::no(SystemExceptionKind::Rebind, minor::FORWARD_FORBIDDEN);
+/// The connection has ended, and the rebind policy lets nobody but the application make another.
+const RECONNECT_FORBIDDEN: SystemException =
+    SystemException::no(SystemExceptionKind::Rebind, minor::RECONNECT_FORBIDDEN);
+/// Bindings that a thread remembers; beyond, it forgets all that it may find out anew.
 const MAX_BINDINGS: usize = 4096;
-/// Connections that a thread has at a time.
-const MAX_CONNECTIONS: usize = 256;
+/// How often in the idle time-out a thread looks for idle connections.
+const LOOKS: u64 = 4;
 
 /// Object numbers are small and all different: they are their own hash, spread by one multiplication.
 #[derive(Default)]

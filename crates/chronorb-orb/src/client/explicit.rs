@@ -85,10 +85,10 @@ fn locate(binding: &Binding, scope: &mut Scope, deadline: Deadline) -> Result<Ou
         Ok::<(), CdrError>(())
     };
     write(scope).map_err(SystemException::from)?;
-    binding.connection.send(&scope.request, deadline)?;
+    let connection = &binding.connection;
+    connection.send_for_reply(request_id, &scope.request, deadline)?;
     loop {
-        let connection = &binding.connection;
-        let message = connection.receive_locate_reply(&mut scope.reply, deadline)?;
+        let message = connection.receive_locate_reply(request_id, &mut scope.reply, deadline)?;
         match read(binding, scope, message, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}

@@ -36,6 +36,27 @@ impl Inbox {
         }
     }
 
+    /// That of a connection on which replies to several requests come, and parts of them in any
+    /// order, of `max_octets` together.
+    pub(super) fn shared(max_message: usize, max_octets: usize, waiting: Waiting) -> Self {
+        Self {
+            max_message,
+            waiting,
+            surplus: Vec::new(),
+            fragments: Reassembly::new(Limits {
+                messages: MAX_PARTIAL_REPLIES,
+                bytes: max_octets,
+            }),
+        }
+    }
+
+    /// Takes back what the frame has after a wait that was too long: the next call goes on from
+    /// there.
+    pub(super) fn put_back(&mut self, frame: &mut Frame) {
+        self.surplus.extend_from_slice(frame.as_slice());
+        frame.clear();
+    }
+
     /// Whether the first part of a message is there, and its rest is not.
     pub(super) fn has_part(&self) -> bool {
         self.fragments.octets() > 0
@@ -130,6 +151,8 @@ fn too_large(error: CdrError) -> SystemException {
     SystemException::from(error).with_completed(CompletionStatus::Maybe)
 }
 
+/// Replies of which a part has come, on a connection that is shared.
+const MAX_PARTIAL_REPLIES: usize = 64;
 /// What one `recv` has room for at least, while the length of the message is not known.
 const LEAST_ROOM: usize = 8 << 10;
 /// Replies of one connection that may be in fragments at a time.

@@ -69,8 +69,9 @@ pub(super) struct Ongoing<'o> {
     object: &'o Object,
     /// That of the attempt under way.
     priority: Option<Priority>,
-    /// Whether each attempt has that of the calling thread.
-    follows_thread: bool,
+    /// Whether the object is bound for later calls, at that priority. A call has that of its
+    /// thread, and is bound by the rebind policy.
+    is_explicit: bool,
     pub(super) deadline: Deadline,
     forwards: u32,
     repeats: u32,
@@ -81,17 +82,17 @@ impl<'o> Ongoing<'o> {
         object.core().check_running()?;
         let deadline = Deadline::after(object.time_out());
         Ok(Self {
-            follows_thread: true,
+            is_explicit: false,
             ..Self::at(object, None, deadline)
         })
     }
 
-    /// A call at a priority, which has until `deadline`.
+    /// An explicit binding at a priority, which has until `deadline`.
     pub(super) fn at(object: &'o Object, priority: Option<Priority>, deadline: Deadline) -> Self {
         Self {
             object,
             priority,
-            follows_thread: false,
+            is_explicit: true,
             deadline,
             forwards: 0,
             repeats: 0,
@@ -100,10 +101,10 @@ impl<'o> Ongoing<'o> {
 
     /// How its object is reached by the next attempt.
     pub(super) fn bind(&mut self) -> Result<Rc<Binding>, SystemException> {
-        if self.follows_thread {
+        if !self.is_explicit {
             self.priority = onward_priority(self.object.core())?;
         }
-        binding::bind(self.object, self.priority, self.deadline)
+        binding::bind(self.object, self.priority, self.is_explicit, self.deadline)
     }
 
     /// Tries until there is an answer.
@@ -123,6 +124,9 @@ impl<'o> Ongoing<'o> {
                 Outcome::Addressing(_) => Err(inv_objref()),
                 Outcome::Forward(ior) => {
                     let target = self.forwarded(ior)?;
+                    if !binding::may_move(self.object.rebind_mode(), self.object, &target) {
+                        return Err(binding::FORWARD_FORBIDDEN);
+                    }
                     let onward = Ongoing {
                         object: &target,
                         ..self
@@ -149,7 +153,7 @@ impl<'o> Ongoing<'o> {
         match outcome {
             Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
             Ok(Outcome::Exception(exception)) => self.fall_back(binding, exception),
-            Ok(Outcome::Forward(ior)) => self.forward(ior),
+            Ok(Outcome::Forward(ior)) => self.forward(binding, ior),
             Ok(Outcome::Addressing(mode))
                 if binding.addressing.get() != mode && self.repeats < MAX_REPEATS =>
             {
@@ -170,10 +174,17 @@ impl<'o> Ongoing<'o> {
         }
     }
 
-    fn forward(&mut self, ior: Ior) -> ControlFlow<Result<Answer, SystemException>> {
-        let forwarded = self
-            .forwarded(ior)
-            .and_then(|target| binding::forward(self.object, self.priority, target, self.deadline));
+    fn forward(
+        &mut self,
+        binding: &Binding,
+        ior: Ior,
+    ) -> ControlFlow<Result<Answer, SystemException>> {
+        let forwarded = self.forwarded(ior).and_then(|target| {
+            if !self.is_explicit && !binding.may_move_to(&target) {
+                return Err(binding::FORWARD_FORBIDDEN);
+            }
+            binding::forward(self.object, self.priority, target, self.deadline)
+        });
         match forwarded {
             Ok(()) => ControlFlow::Continue(()),
             Err(exception) => ControlFlow::Break(Err(exception)),
@@ -199,7 +210,8 @@ impl<'o> Ongoing<'o> {
         use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
         let stale = matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
             && exception.completed == CompletionStatus::No;
-        if binding.forwarded && stale {
+        let may_return = self.is_explicit || binding.may_move_to(self.object);
+        if binding.forwarded && stale && may_return {
             binding::forget(self.object, self.priority);
             if self.repeats < MAX_REPEATS {
                 self.repeats += 1;
@@ -220,9 +232,8 @@ fn exchange(
 ) -> Result<Outcome, Failure> {
     let request_id = send_request(binding, scope, operation, arguments, deadline)?;
     loop {
-        let message = binding
-            .connection
-            .receive_reply(&mut scope.reply, deadline)?;
+        let connection = &binding.connection;
+        let message = connection.receive_reply(request_id, &mut scope.reply, deadline)?;
         match read_reply(binding, scope, message, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}
@@ -249,7 +260,12 @@ fn send_request(
     if scope.request.len() > core.config.max_message_size {
         return Err(SystemException::from(CdrError::FrameFull).into());
     }
-    binding.connection.send(&scope.request, deadline)?;
+    let connection = &binding.connection;
+    if operation.oneway {
+        connection.send(&scope.request, deadline)?;
+    } else {
+        connection.send_for_reply(request_id, &scope.request, deadline)?;
+    }
     Ok(request_id)
 }
 
@@ -315,7 +331,8 @@ fn write_header(
         add(contexts::CODE_SETS, data);
     }
     // Older versions are spoken with servers of others, which would not know it.
-    if connection.announces() && version >= Version::V1_2 {
+    let tells = connection.announces() && connection.has_one_call_at_a_time();
+    if tells && version >= Version::V1_2 {
         add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
     }
     if let Some(data) = &priority {

@@ -11,15 +11,26 @@ mod prepared;
 mod route;
 
 pub(crate) use collocated::direct;
+pub(crate) use connection::ClientConnections;
 pub(crate) use explicit::bind_explicitly;
 pub(crate) use invocation::{invoke, invoke_oneway};
 
+use chronorb_rt::Deadline;
+
+use crate::core::Core;
+
 /// Lets the calling thread find out anew how it reaches the objects that it knows.
-pub(crate) fn forget_bindings(core: &crate::core::Core) {
+pub(crate) fn forget_bindings(core: &Core) {
     binding::forget_bindings(core.number);
 }
 
-/// Forgets what the calling thread knows of an ORB; at its end.
-pub(crate) fn forget_orb(core: &crate::core::Core) {
+/// Ends an ORB's connections, as far as the calling thread has them alone, or threads share them.
+pub(crate) fn shut_down(core: &Core) {
     binding::forget_orb(core.number);
+    core.client_connections.leave();
+}
+
+/// Waits until the threads of an ORB's connections have ended.
+pub(crate) fn wait_until_ended(core: &Core, deadline: Deadline) {
+    core.client_connections.wait_until_ended(deadline);
 }

@@ -44,7 +44,7 @@ pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
     BandsError, ClientPolicy, ClientPolicyKind, NetworkPriority, PolicyCurrent, PolicyManager,
-    PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, SetOverride,
+    PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, RebindMode, SetOverride,
     TcpProtocolProperties,
 };
 pub use priority::{

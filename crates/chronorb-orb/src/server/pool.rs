@@ -313,10 +313,13 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         core.main.close();
         lane_ended(core);
     }
-    crate::client::forget_orb(core);
+    crate::client::shut_down(core);
     while wait && core.state.get() != STOPPED {
         core.state
             .wait_while(STOPPING, Deadline::after(core.config.request_timeout));
+    }
+    if wait {
+        crate::client::wait_until_ended(core, Deadline::after(core.config.request_timeout));
     }
     if wait && let Some(monitor) = core.monitor.get() {
         monitor.wait_until_ended(Deadline::after(core.config.request_timeout));

@@ -5,6 +5,7 @@
 pub(crate) mod adapters;
 pub(crate) mod laned;
 pub(crate) mod pools;
+pub(crate) mod raw_server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -2,7 +2,9 @@
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, TcpProtocolProperties};
+use super::{
+    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, RebindMode, TcpProtocolProperties,
+};
 use crate::profile::Profile;
 
 /// The policies that a call by a reference goes by.
@@ -13,6 +15,7 @@ pub(crate) struct Effective {
     pub(crate) bands: Option<PriorityBands>,
     /// Of the protocol that is used.
     pub(crate) properties: TcpProtocolProperties,
+    pub(crate) rebind: RebindMode,
 }
 
 impl Effective {
@@ -49,6 +52,7 @@ impl Effective {
                 private: client.private,
                 bands: bands.cloned(),
                 properties,
+                rebind: client.rebind_mode(),
             }),
             _ => Err(inconsistent),
         }

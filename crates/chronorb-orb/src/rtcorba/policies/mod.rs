@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use chronorb_giop::{
     POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
-    POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+    POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
@@ -35,8 +35,8 @@ pub use protocols::{NetworkPriority, Protocol, Protocols, ProtocolsError, TcpPro
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ClientPolicy {
-    /// Connections are not shared with other references (RT-CORBA 1.2, 5.14). They are never
-    /// shared with other threads.
+    /// Connections are not shared with other references (RT-CORBA 1.2, 5.14). Whether threads share
+    /// them is the [strategy](crate::ConnectionStrategy)'s.
     PrivateConnection,
     /// One connection for each band of priorities (RT-CORBA 1.2, 5.13). The server must have a
     /// priority model, and no bands of its own.
@@ -46,6 +46,26 @@ pub enum ClientPolicy {
     ClientProtocol(Protocols),
     /// How long a call may take in all (CORBA Messaging; the standard counts in 100 ns).
     RelativeRoundtripTimeout(Duration),
+    /// What a call may do without being asked where its object has moved, or its connection has
+    /// ended (CORBA Messaging, `RebindPolicy`).
+    Rebind(RebindMode),
+}
+
+/// What a call may do without being asked where its object has moved, or its connection has ended
+/// (`Messaging::RebindMode`).
+///
+/// [`Object::validate_connection`](crate::Object::validate_connection) may do it in any case, and
+/// so may the first call of a thread at a priority, which binds.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum RebindMode {
+    /// Follow location forwards, and connect again.
+    #[default]
+    Transparent,
+    /// Connect again, and follow forwards to where the reference says the same priority model,
+    /// bands and protocols; any other forward is `REBIND`.
+    NoRebind,
+    /// Neither: both are `REBIND`. Connections are not closed for being idle, or to make room.
+    NoReconnect,
 }
 
 /// Names a [`ClientPolicy`] without its value.
@@ -60,6 +80,8 @@ pub enum ClientPolicyKind {
     ClientProtocol,
     /// [`ClientPolicy::RelativeRoundtripTimeout`]
     RelativeRoundtripTimeout,
+    /// [`ClientPolicy::Rebind`]
+    Rebind,
 }
 
 impl ClientPolicy {
@@ -70,17 +92,19 @@ impl ClientPolicy {
             Self::PriorityBandedConnection(_) => ClientPolicyKind::PriorityBandedConnection,
             Self::ClientProtocol(_) => ClientPolicyKind::ClientProtocol,
             Self::RelativeRoundtripTimeout(_) => ClientPolicyKind::RelativeRoundtripTimeout,
+            Self::Rebind(_) => ClientPolicyKind::Rebind,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
         Self::RelativeRoundtripTimeout,
+        Self::Rebind,
     ];
 
     /// The standard's number of it (`CORBA::PolicyType`).
@@ -90,6 +114,7 @@ impl ClientPolicyKind {
             Self::PriorityBandedConnection => POLICY_PRIORITY_BANDED_CONNECTION,
             Self::ClientProtocol => POLICY_CLIENT_PROTOCOL,
             Self::RelativeRoundtripTimeout => POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+            Self::Rebind => POLICY_REBIND,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols};
+use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode};
 
 /// What becomes of the policies that a level has already (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,6 +22,7 @@ pub(crate) struct Overrides {
     pub(super) bands: Option<PriorityBands>,
     pub(super) protocols: Option<Protocols>,
     pub(super) time_out: Option<Duration>,
+    pub(super) rebind: Option<RebindMode>,
 }
 
 impl Overrides {
@@ -44,6 +45,7 @@ impl Overrides {
             ClientPolicyKind::RelativeRoundtripTimeout => {
                 self.time_out.map(ClientPolicy::RelativeRoundtripTimeout)
             }
+            ClientPolicyKind::Rebind => self.rebind.map(ClientPolicy::Rebind),
         }
     }
 
@@ -79,6 +81,7 @@ impl Overrides {
                 ClientPolicy::PriorityBandedConnection(bands) => changed.bands = Some(bands),
                 ClientPolicy::ClientProtocol(protocols) => changed.protocols = Some(protocols),
                 ClientPolicy::RelativeRoundtripTimeout(time) => changed.time_out = Some(time),
+                ClientPolicy::Rebind(mode) => changed.rebind = Some(mode),
             }
         }
         Ok(changed)
@@ -95,12 +98,17 @@ impl Overrides {
         self.time_out
     }
 
+    pub(crate) fn rebind_mode(&self) -> RebindMode {
+        self.rebind.unwrap_or_default()
+    }
+
     /// These, and those of an outer level of the kinds that are not here.
     pub(super) fn or(mut self, outer: &Self) -> Self {
         self.private |= outer.private;
         self.bands = self.bands.or_else(|| outer.bands.clone());
         self.protocols = self.protocols.or_else(|| outer.protocols.clone());
         self.time_out = self.time_out.or(outer.time_out);
+        self.rebind = self.rebind.or(outer.rebind);
         self
     }
 }

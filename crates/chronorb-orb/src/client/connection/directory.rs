@@ -1,0 +1,262 @@
+//! The connections of an ORB's clients: how many there may be, those that threads share, and how
+//! a new one is made.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use chronorb_cdr::TextForm;
+use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling};
+use chronorb_transport::{Address, Connection, SocketOptions};
+
+use super::exclusive::Exclusive;
+use super::member::{Member, Open};
+use super::multiplexed::Multiplexed;
+use super::{ClientConnection, reader};
+use crate::client::route::Carries;
+use crate::config::ConnectionStrategy;
+use crate::core::Core;
+
+/// What a connection is found by: requests that differ in any of it do not share one.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(in crate::client) struct ConnectionKey {
+    /// The ORB's number.
+    pub(in crate::client) orb: u64,
+    pub(in crate::client) address: Address,
+    pub(in crate::client) carries: Carries,
+    /// The reference that it belongs to alone.
+    pub(in crate::client) owner: Option<u64>,
+    pub(in crate::client) options: SocketOptions,
+}
+
+/// No connection can be had.
+pub(in crate::client) enum NoConnection {
+    /// The address does not answer.
+    Unreachable,
+    /// There are as many as there may be.
+    TooMany,
+    /// Its thread cannot be had.
+    Exception(SystemException),
+}
+
+/// The connections that an ORB's threads have to servers.
+pub(crate) struct ClientConnections {
+    limit: usize,
+    open: Arc<AtomicUsize>,
+    shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<Place>>>>,
+    readers: Arc<Readers>,
+}
+
+/// Where threads look for the connection that they share. It is locked while one of them
+/// connects, so that the others wait for it.
+#[derive(Default)]
+struct Place {
+    open: Weak<Open>,
+    /// When connecting failed last.
+    failed: Option<Monotonic>,
+}
+
+/// One of the connections that there may be.
+pub(super) struct Permit {
+    open: Arc<AtomicUsize>,
+    is_given_back: AtomicBool,
+}
+
+/// The threads that read from connections.
+#[derive(Default)]
+struct Readers {
+    started: AtomicU32,
+    running: AtomicUsize,
+    ended: Gate,
+}
+
+struct Running(Arc<Readers>);
+
+/// A connection for the calling thread; a shared one may be there already.
+pub(in crate::client) fn open(
+    core: &Arc<Core>,
+    key: &ConnectionKey,
+    speech: (TextForm, Option<[u8; 12]>),
+    deadline: Deadline,
+) -> Result<ClientConnection, NoConnection> {
+    let (text, code_sets) = speech;
+    let connected = |channel| ClientConnection::new(channel, core, text, code_sets);
+    if core.config.client_connection == ConnectionStrategy::Exclusive {
+        let (transport, permit) = connect(core, key, deadline)?;
+        let exclusive = Exclusive::new(transport, permit, &core.config);
+        return Ok(connected(Box::new(exclusive)));
+    }
+    let began = Monotonic::now();
+    let place = core.client_connections.place(key);
+    let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
+    let mut place = place.try_lock_for(left).ok_or(NoConnection::Unreachable)?;
+    let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
+    if let Some(open) = place.open.upgrade().filter(usable) {
+        return Ok(connected(Box::new(Member::new(open))));
+    }
+    if place.failed.is_some_and(|failed| failed >= began) {
+        // Another thread has tried while this one waited.
+        return Err(NoConnection::Unreachable);
+    }
+    let (transport, permit) = connect(core, key, deadline).inspect_err(|none| {
+        // One that only had no more time says nothing to those who have.
+        if matches!(none, NoConnection::Unreachable) && !deadline.has_passed() {
+            place.failed = Some(Monotonic::now());
+        }
+    })?;
+    let has_reader = core.config.client_connection == ConnectionStrategy::Thread;
+    let shared = Arc::new(Multiplexed::new(
+        transport,
+        permit,
+        &core.config,
+        has_reader,
+    ));
+    if has_reader {
+        start_reader(core, key, &shared).map_err(NoConnection::Exception)?;
+    }
+    let open = Arc::new(Open { shared, speech });
+    place.open = Arc::downgrade(&open);
+    Ok(connected(Box::new(Member::new(open))))
+}
+
+fn connect(
+    core: &Core,
+    key: &ConnectionKey,
+    deadline: Deadline,
+) -> Result<(Box<dyn Connection>, Permit), NoConnection> {
+    let permit = core.client_connections.permit();
+    let permit = permit.ok_or(NoConnection::TooMany)?;
+    let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
+    let attempt = Deadline::after(left.min(core.config.connect_timeout));
+    let transport = core.transport.connect(&key.address, key.options, attempt);
+    let transport = transport.map_err(|_| NoConnection::Unreachable)?;
+    Ok((transport, permit))
+}
+
+/// Starts the thread that reads, at the priority that the connection is for.
+fn start_reader(
+    core: &Core,
+    key: &ConnectionKey,
+    shared: &Arc<Multiplexed>,
+) -> Result<(), SystemException> {
+    let priority = key.carries.network_priority();
+    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p))?;
+    let readers = &core.client_connections.readers;
+    let number = readers.started.fetch_add(1, Ordering::Relaxed);
+    readers.running.fetch_add(1, Ordering::AcqRel);
+    let running = Running(readers.clone());
+    let name = format!("conn.{number} {}", core.config.orb_id);
+    reader::start(shared.clone(), name, scheduling, running).map_err(|error| {
+        eprintln!(
+            "chronorb: connection to {}: no thread: {error}",
+            key.address
+        );
+        SystemException::no(SystemExceptionKind::NoResources, 0)
+    })
+}
+
+impl ClientConnections {
+    pub(crate) fn new(limit: u32) -> Self {
+        Self {
+            limit: limit as usize,
+            open: Arc::default(),
+            shared: PiMutex::default(),
+            readers: Arc::default(),
+        }
+    }
+
+    /// Closes the shared connection that has been idle longest; returns whether there was one.
+    pub(in crate::client) fn close_idlest(&self) -> bool {
+        let idle = self.all_shared().into_iter();
+        let idle = idle.filter_map(|open| Some((open.shared.idle_since()?, open)));
+        let idlest = idle.min_by_key(|(since, _)| *since);
+        idlest.is_some_and(|(_, open)| {
+            open.shared.close();
+            true
+        })
+    }
+
+    /// Closes the shared connections that nobody has used since `time`.
+    pub(in crate::client) fn close_unused_since(&self, time: Monotonic) {
+        for open in self.all_shared() {
+            if open.shared.idle_since().is_some_and(|since| since <= time) {
+                open.shared.close();
+            }
+        }
+    }
+
+    /// Ends shared connections as soon as no call is under way on them.
+    pub(in crate::client) fn leave(&self) {
+        for open in self.all_shared() {
+            open.shared.leave();
+        }
+    }
+
+    /// Waits until the threads of connections have ended, with the last calls.
+    pub(in crate::client) fn wait_until_ended(&self, deadline: Deadline) {
+        let readers = &self.readers;
+        loop {
+            let seen = readers.ended.get();
+            if readers.running.load(Ordering::Acquire) == 0 || deadline.has_passed() {
+                return;
+            }
+            readers.ended.wait_while(seen, deadline);
+        }
+    }
+
+    fn all_shared(&self) -> Vec<Arc<Open>> {
+        let places: Vec<_> = self.shared.lock().values().cloned().collect();
+        let present = |place: &Arc<PiMutex<Place>>| place.try_lock()?.open.upgrade();
+        places.iter().filter_map(present).collect()
+    }
+
+    /// Where the connection is, or will be.
+    fn place(&self, key: &ConnectionKey) -> Arc<PiMutex<Place>> {
+        let mut shared = self.shared.lock();
+        if let Some(place) = shared.get(key) {
+            return place.clone();
+        }
+        // Nobody looks there, and nothing is there any more.
+        let is_left = |place: &mut Arc<PiMutex<Place>>| {
+            let place = Arc::get_mut(place);
+            place.is_none_or(|place| place.get_mut().open.strong_count() > 0)
+        };
+        shared.retain(|_, place| is_left(place));
+        shared.entry(key.clone()).or_default().clone()
+    }
+
+    fn permit(&self) -> Option<Permit> {
+        let more = |open: usize| (open < self.limit).then_some(open + 1);
+        let order = Ordering::AcqRel;
+        self.open
+            .fetch_update(order, Ordering::Acquire, more)
+            .ok()?;
+        Some(Permit {
+            open: self.open.clone(),
+            is_given_back: AtomicBool::new(false),
+        })
+    }
+}
+
+impl Permit {
+    /// The connection is closed, and counts no more.
+    pub(super) fn give_back(&self) {
+        if !self.is_given_back.swap(true, Ordering::AcqRel) {
+            self.open.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended.advance();
+    }
+}

@@ -1,0 +1,119 @@
+//! A connection of one thread alone: one request is under way on it at a time, and nobody else
+//! reads from it. No lock, no sharing.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::cell::{Cell, RefCell};
+
+use chronorb_cdr::Frame;
+use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
+use chronorb_rt::Deadline;
+use chronorb_transport::{Connection, IoError};
+
+use super::directory::Permit;
+use super::{Awaited, Channel, Failure, comm_failure, not_sent};
+use crate::client::inbox::Inbox;
+use crate::client::outbox;
+use crate::config::OrbConfig;
+
+/// A connection that belongs to a thread.
+pub(super) struct Exclusive {
+    transport: Box<dyn Connection>,
+    permit: Permit,
+    next_request: Cell<u32>,
+    closed: Cell<bool>,
+    inbox: RefCell<Inbox>,
+    fragment_size: usize,
+}
+
+impl Exclusive {
+    pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
+        Self {
+            transport,
+            permit,
+            next_request: Cell::new(1),
+            closed: Cell::new(false),
+            inbox: RefCell::new(Inbox::new(config.max_message_size, config.client_wait)),
+            fragment_size: config.fragment_size,
+        }
+    }
+
+    fn receive_next(
+        &self,
+        expected: MessageType,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let mut inbox = self.inbox.borrow_mut();
+        let header = inbox.receive(&*self.transport, frame, deadline)?;
+        match header.kind {
+            kind if kind == expected => Ok(header),
+            // The server promises that it has not begun what it has not answered; a part of
+            // the answer shows that it has.
+            MessageType::CloseConnection if !inbox.has_part() => Err(Failure::NotProcessed),
+            _ => Err(comm_failure(CompletionStatus::Maybe).into()),
+        }
+    }
+}
+
+impl Channel for Exclusive {
+    fn next_request_id(&self) -> u32 {
+        let id = self.next_request.get();
+        self.next_request.set(id.wrapping_add(1));
+        id
+    }
+
+    fn send(
+        &self,
+        message: &Frame,
+        _awaited: Option<Awaited>,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let message = message.as_slice();
+        let sent = outbox::send(&*self.transport, message, self.fragment_size, deadline);
+        sent.map_err(|error| {
+            // A call that had no time left has done the connection no harm.
+            if error.sent > 0 || error.cause != IoError::TimedOut {
+                self.close();
+            }
+            not_sent(error)
+        })
+    }
+
+    /// Receives the next reply. A connection on which a reply was given up is closed, so that a
+    /// late reply can never be taken for that of another call.
+    fn receive(
+        &self,
+        _request_id: u32,
+        expected: MessageType,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let received = self.receive_next(expected, frame, deadline);
+        if received.is_err() {
+            self.close();
+        }
+        received
+    }
+
+    fn has_one_call_at_a_time(&self) -> bool {
+        true
+    }
+
+    fn is_stale(&self) -> bool {
+        self.transport.is_stale()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    /// No other thread can close it.
+    fn keep(&self) {}
+
+    fn close(&self) {
+        self.closed.set(true);
+        self.permit.give_back();
+        self.transport.shutdown();
+    }
+}

@@ -1,0 +1,109 @@
+//! A thread's part in a shared connection.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::Arc;
+
+use chronorb_cdr::{Frame, TextForm};
+use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
+use chronorb_rt::{Deadline, Gate};
+
+use super::multiplexed::{Multiplexed, Next};
+use super::{Awaited, Channel, Failure, comm_failure, leader};
+
+/// A shared connection as all its members have it; ends with the last of them.
+pub(super) struct Open {
+    pub(super) shared: Arc<Multiplexed>,
+    /// How text travels on it, and the code sets that the server is told.
+    pub(super) speech: (TextForm, Option<[u8; 12]>),
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+/// One thread among those that share a connection.
+pub(super) struct Member {
+    open: Arc<Open>,
+    /// Where the thread sleeps until somebody has something for it.
+    seat: Arc<Gate>,
+}
+
+impl Member {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "once for each connection of a thread"
+    )]
+    pub(super) fn new(open: Arc<Open>) -> Self {
+        Self {
+            open,
+            seat: Arc::new(Gate::new(0)),
+        }
+    }
+}
+
+impl Channel for Member {
+    fn next_request_id(&self) -> u32 {
+        self.open.shared.next_request_id()
+    }
+
+    fn send(
+        &self,
+        message: &Frame,
+        awaited: Option<Awaited>,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let shared = &self.open.shared;
+        let Some(awaited) = awaited else {
+            shared.touch();
+            return shared.send(message, deadline);
+        };
+        shared.expect(awaited, message, &self.seat)?;
+        let sent = shared.send(message, deadline);
+        if sent.is_err() {
+            shared.forget(awaited.request_id);
+        }
+        sent
+    }
+
+    fn receive(
+        &self,
+        request_id: u32,
+        expected: MessageType,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let shared = &self.open.shared;
+        let header = match shared.wait(request_id, frame, deadline) {
+            Next::Done(result) => result?,
+            Next::Lead => leader::lead(shared, request_id, frame, deadline)?,
+        };
+        if header.kind != expected {
+            shared.close();
+            return Err(comm_failure(CompletionStatus::Maybe).into());
+        }
+        Ok(header)
+    }
+
+    fn has_one_call_at_a_time(&self) -> bool {
+        false
+    }
+
+    fn is_stale(&self) -> bool {
+        self.open.shared.is_stale()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.open.shared.is_closed()
+    }
+
+    fn keep(&self) {
+        self.open.shared.keep();
+    }
+
+    fn close(&self) {
+        self.open.shared.close();
+    }
+}

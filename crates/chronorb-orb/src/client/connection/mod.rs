@@ -1,0 +1,281 @@
+//! A client's connections: what all of them have in common, and the strategies by which threads
+//! have one each or share them.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "it makes connections"
+)]
+mod directory;
+mod exclusive;
+mod leader;
+mod member;
+mod multiplexed;
+mod reader;
+
+use std::cell::Cell;
+use std::sync::{Arc, Weak};
+
+use chronorb_cdr::{Frame, TextForm};
+use chronorb_giop::{
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
+};
+use chronorb_rt::{Deadline, Monotonic};
+use chronorb_transport::{IoError, SendError};
+
+pub(crate) use directory::ClientConnections;
+pub(super) use directory::{ConnectionKey, NoConnection, open};
+
+use crate::core::Core;
+use crate::rtcorba::Priority;
+
+/// A connection to a server, as one thread has it.
+pub(super) struct ClientConnection {
+    channel: Box<dyn Channel>,
+    /// The ORB that it was made for.
+    core: Weak<Core>,
+    text: TextForm,
+    /// The code sets as requests announce them; none where the server has not told its own.
+    code_sets: Option<[u8; 12]>,
+    /// Whether requests still carry the code sets: until the first reply shows that the server has seen them.
+    announces: Cell<bool>,
+    /// The priority of the thread's present call.
+    urgency: Cell<Option<Priority>>,
+    /// When its thread used it last, in what that thread counts by.
+    last_use: Cell<u64>,
+    /// Whether that is a time, and idle connections are closed: a call counts until its end.
+    tells_time: bool,
+}
+
+/// A request whose reply is awaited.
+#[derive(Clone, Copy)]
+pub(super) struct Awaited {
+    request_id: u32,
+    urgency: Option<Priority>,
+}
+
+/// How a thread exchanges messages with a server: the strategy of a connection.
+///
+/// A thread has one request under way on a channel at a time. Every wait ends with its deadline.
+pub(super) trait Channel {
+    /// The id of the thread's next request, which no other request that is under way has.
+    fn next_request_id(&self) -> u32;
+
+    /// Sends a whole message. A reply to the request `awaited` is kept for
+    /// [`receive`](Self::receive), which has to be called then.
+    ///
+    /// A request that was not sent whole was not processed, since a server acts on whole
+    /// messages only.
+    fn send(
+        &self,
+        message: &Frame,
+        awaited: Option<Awaited>,
+        deadline: Deadline,
+    ) -> Result<(), Failure>;
+
+    /// Receives the reply to a request into `frame`: a message of the kind `expected`. It may be
+    /// the reply to another request, which is to be passed over.
+    ///
+    /// After a failure no reply to the request will ever be taken for that to another one.
+    fn receive(
+        &self,
+        request_id: u32,
+        expected: MessageType,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure>;
+
+    /// Whether one call at a time is under way on it.
+    fn has_one_call_at_a_time(&self) -> bool;
+
+    /// Whether the server has ended it, or said goodbye while it was idle, as far as can be seen
+    /// without waiting.
+    fn is_stale(&self) -> bool;
+
+    /// Whether nothing can be sent by it any more.
+    fn is_closed(&self) -> bool;
+
+    /// Lets it stay although nobody uses it, where other threads could close it.
+    fn keep(&self);
+
+    /// Ends it, for all threads that have it.
+    fn close(&self);
+}
+
+/// A call did not come to a reply.
+#[derive(Clone, Copy)]
+pub(super) enum Failure {
+    /// The server closed the connection in order, and has not touched the request: it can be
+    /// sent again.
+    NotProcessed,
+    Exception(SystemException),
+}
+
+impl From<SystemException> for Failure {
+    fn from(exception: SystemException) -> Self {
+        Self::Exception(exception)
+    }
+}
+
+impl ClientConnection {
+    fn new(
+        channel: Box<dyn Channel>,
+        core: &Arc<Core>,
+        text: TextForm,
+        code_sets: Option<[u8; 12]>,
+    ) -> Self {
+        Self {
+            channel,
+            core: Arc::downgrade(core),
+            text,
+            code_sets,
+            announces: Cell::new(true),
+            urgency: Cell::new(None),
+            last_use: Cell::new(0),
+            tells_time: core.config.client_idle_timeout.is_some(),
+        }
+    }
+
+    pub(super) fn text(&self) -> TextForm {
+        self.text
+    }
+
+    /// Whether text travels on it like this, and the server has been or will be told so.
+    pub(super) fn speaks(&self, text: TextForm, code_sets: Option<[u8; 12]>) -> bool {
+        self.text == text && self.code_sets == code_sets
+    }
+
+    /// Whether requests still tell the server about the connection.
+    pub(super) fn announces(&self) -> bool {
+        self.announces.get()
+    }
+
+    /// Whether no request is sent by it before the one before has been answered.
+    pub(super) fn has_one_call_at_a_time(&self) -> bool {
+        self.channel.has_one_call_at_a_time()
+    }
+
+    /// The code sets, as long as the server may not have seen them.
+    pub(super) fn code_sets_to_announce(&self) -> Option<[u8; 12]> {
+        self.code_sets.filter(|_| self.announces.get())
+    }
+
+    /// The number of its ORB; `None` where that is gone.
+    pub(super) fn orb(&self) -> Option<u64> {
+        self.core.upgrade().map(|core| core.number)
+    }
+
+    /// Whether it is of no more use: the ORB was shut down, or the server has ended it or said
+    /// goodbye while it was idle.
+    pub(super) fn is_stale(&self) -> bool {
+        let core = self.core.upgrade();
+        core.is_none_or(|core| core.check_running().is_err()) || self.channel.is_stale()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.channel.is_closed()
+    }
+
+    /// Its thread begins a call of this priority.
+    #[inline]
+    pub(super) fn take_up(&self, urgency: Option<Priority>, now: u64) {
+        self.urgency.set(urgency);
+        self.last_use.set(now);
+    }
+
+    /// When its thread used it last.
+    pub(super) fn last_use(&self) -> u64 {
+        self.last_use.get()
+    }
+
+    /// Lets it stay although nobody uses it, where other threads could close it.
+    pub(super) fn keep(&self) {
+        self.channel.keep();
+    }
+
+    pub(super) fn next_request_id(&self) -> u32 {
+        self.channel.next_request_id()
+    }
+
+    /// Sends a request to which no reply comes.
+    pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
+        self.channel.send(message, None, deadline)
+    }
+
+    /// Sends the request `request_id`, whose reply is to be received next.
+    pub(super) fn send_for_reply(
+        &self,
+        request_id: u32,
+        message: &Frame,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let awaited = Awaited {
+            request_id,
+            urgency: self.urgency.get(),
+        };
+        self.channel.send(message, Some(awaited), deadline)
+    }
+
+    /// Receives the reply to a request into `frame`, or one that is to be passed over.
+    pub(super) fn receive_reply(
+        &self,
+        request_id: u32,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let expected = MessageType::Reply;
+        let received = self.channel.receive(request_id, expected, frame, deadline);
+        if received.is_ok() {
+            self.announces.set(false);
+        }
+        if self.tells_time {
+            self.last_use.set(Monotonic::now().as_nanos());
+        }
+        received
+    }
+
+    /// Receives the locate reply to a locate request into `frame`; in the same way.
+    pub(super) fn receive_locate_reply(
+        &self,
+        request_id: u32,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let expected = MessageType::LocateReply;
+        self.channel.receive(request_id, expected, frame, deadline)
+    }
+
+    /// Ends the connection; bindings that use it connect anew.
+    pub(super) fn close(&self) {
+        self.channel.close();
+    }
+}
+
+pub(super) fn timeout(completed: CompletionStatus) -> SystemException {
+    let minor = match completed {
+        CompletionStatus::No => minor::TIMEOUT_REQUEST_END,
+        _ => minor::TIMEOUT_REPLY_END,
+    };
+    SystemException::new(SystemExceptionKind::Timeout, minor, completed)
+}
+
+pub(super) fn comm_failure(completed: CompletionStatus) -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::CommFailure,
+        minor::CONNECTION_LOST,
+        completed,
+    )
+}
+
+/// What a client is told of a message that could not be sent whole, and so was not processed.
+fn not_sent(error: SendError) -> Failure {
+    match error.cause {
+        IoError::TimedOut => timeout(CompletionStatus::No).into(),
+        // The connection had ended while it was idle; the request may go by a new one.
+        IoError::Closed => Failure::NotProcessed,
+        _ if error.sent == 0 => Failure::NotProcessed,
+        _ => comm_failure(CompletionStatus::No).into(),
+    }
+}

@@ -1,0 +1,469 @@
+//! A connection that threads of the process share: requests of several are under way on it, and
+//! each reply goes to the thread that waits for it.
+//!
+//! Somebody reads for all: a leader among those that wait (`leader`), or a thread of the
+//! connection (`reader`). All else is the same, and is here.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use chronorb_cdr::{CdrError, Frame};
+use chronorb_giop::{
+    CompletionStatus, MessageHeader, MessageType, SystemExceptionKind, Version,
+    encode_cancel_request, finish_message, reply_id, start_message,
+};
+use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
+use chronorb_transport::{Connection, IoError, Waiting};
+
+use super::directory::Permit;
+use super::{Awaited, Failure, comm_failure, not_sent, timeout};
+use crate::client::inbox::Inbox;
+use crate::client::outbox;
+use crate::config::OrbConfig;
+use crate::rtcorba::Priority;
+use crate::scope;
+
+/// What the threads that share a connection have of it together.
+pub(super) struct Multiplexed {
+    transport: Box<dyn Connection>,
+    permit: Permit,
+    fragment_size: usize,
+    next_request: AtomicU32,
+    closed: AtomicBool,
+    /// Whether it stays although nobody uses it.
+    is_kept: AtomicBool,
+    /// Held while a message is sent. The most urgent thread that waits is next, and passes its
+    /// priority on to the one that sends.
+    sending: PiMutex<()>,
+    /// Of whoever reads.
+    pub(super) inbox: PiMutex<Inbox>,
+    /// Held for moments only, and never during I/O.
+    calls: PiMutex<Calls>,
+}
+
+/// The calls that are under way.
+struct Calls {
+    waiting: Vec<Pending>,
+    /// Whether somebody reads.
+    is_read: bool,
+    /// Why there will be no more replies.
+    end: Option<Failure>,
+    last_use: Monotonic,
+    /// Whether it ends as soon as no call is under way.
+    is_leaving: bool,
+    /// In exchange for those that hold replies.
+    spare_frames: Vec<Frame>,
+}
+
+/// A call that waits for its reply.
+struct Pending {
+    request_id: u32,
+    /// That of the request.
+    version: Version,
+    urgency: Option<Priority>,
+    seat: Arc<Gate>,
+    /// Whether its thread sleeps until its seat is called, so that it can be asked to read.
+    is_seated: bool,
+    reply: Option<(MessageHeader, Frame)>,
+}
+
+/// What a thread that looks after its call has to do.
+pub(super) enum Next {
+    /// The call has come to an end.
+    Done(Result<MessageHeader, Failure>),
+    /// Nobody reads: it is the thread that does, from now on.
+    Lead,
+}
+
+impl Multiplexed {
+    /// A connection that nobody reads from yet, or that a thread of its own reads from.
+    pub(super) fn new(
+        transport: Box<dyn Connection>,
+        permit: Permit,
+        config: &OrbConfig,
+        has_reader: bool,
+    ) -> Self {
+        // A thread that waits all the time would never let its processor go.
+        let waiting = match has_reader {
+            true => Waiting::Block,
+            false => config.client_wait,
+        };
+        Self {
+            transport,
+            permit,
+            is_kept: AtomicBool::new(false),
+            fragment_size: config.fragment_size,
+            next_request: AtomicU32::new(1),
+            closed: AtomicBool::new(false),
+            sending: PiMutex::new(()),
+            inbox: PiMutex::new(Inbox::shared(
+                config.max_message_size,
+                config.max_buffered_octets,
+                waiting,
+            )),
+            calls: PiMutex::new(Calls {
+                waiting: Vec::new(),
+                is_read: has_reader,
+                end: None,
+                last_use: Monotonic::now(),
+                is_leaving: false,
+                spare_frames: Vec::new(),
+            }),
+        }
+    }
+
+    pub(super) fn next_request_id(&self) -> u32 {
+        self.next_request.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Whether the server has ended it, as far as can be seen while no reply is due.
+    pub(super) fn is_stale(&self) -> bool {
+        let calls = self.calls.lock();
+        let is_idle = calls.waiting.is_empty() && !calls.is_read;
+        self.is_closed() || (is_idle && self.transport.is_stale())
+    }
+
+    /// Since when it could be closed without a loss; `None` where it could not.
+    pub(super) fn idle_since(&self) -> Option<Monotonic> {
+        let calls = self.calls.lock();
+        let is_idle = calls.waiting.is_empty() && !self.is_closed();
+        (is_idle && !self.is_kept.load(Ordering::Relaxed)).then_some(calls.last_use)
+    }
+
+    /// Lets it stay although nobody uses it.
+    pub(super) fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that it is in use.
+    pub(super) fn touch(&self) {
+        self.calls.lock().last_use = Monotonic::now();
+    }
+
+    /// Nothing is sent any more. Whoever reads finds what had come until now, and then the end.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.permit.give_back();
+        self.transport.shutdown();
+    }
+
+    /// Ends it as soon as no call is under way.
+    pub(super) fn leave(&self) {
+        let mut calls = self.calls.lock();
+        calls.is_leaving = true;
+        let is_idle = calls.waiting.is_empty();
+        drop(calls);
+        if is_idle {
+            self.close();
+        }
+    }
+
+    /// Sends a whole message, when no other thread sends.
+    pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
+        if self.is_closed() {
+            return Err(Failure::NotProcessed);
+        }
+        let left = deadline.remaining();
+        let sending = left.and_then(|left| self.sending.try_lock_for(left));
+        let Some(_sending) = sending else {
+            return Err(timeout(CompletionStatus::No).into());
+        };
+        let message = message.as_slice();
+        let sent = outbox::send(&*self.transport, message, self.fragment_size, deadline);
+        sent.map_err(|error| {
+            // A call that had no time left has done the others no harm.
+            if error.sent > 0 || error.cause != IoError::TimedOut {
+                self.close();
+            }
+            not_sent(error)
+        })
+    }
+
+    /// Keeps the reply to a request that is about to be sent.
+    pub(super) fn expect(
+        &self,
+        awaited: Awaited,
+        message: &Frame,
+        seat: &Arc<Gate>,
+    ) -> Result<(), Failure> {
+        let header = MessageHeader::parse(message.as_slice());
+        let version = header.map_or(Version::V1_2, |header| header.version);
+        let mut calls = self.calls.lock();
+        if self.is_closed() {
+            return Err(Failure::NotProcessed);
+        }
+        calls.waiting.push(Pending {
+            request_id: awaited.request_id,
+            version,
+            urgency: awaited.urgency,
+            seat: seat.clone(),
+            is_seated: false,
+            reply: None,
+        });
+        Ok(())
+    }
+
+    /// Forgets a request that was not sent.
+    pub(super) fn forget(&self, request_id: u32) {
+        self.leave_with(request_id, |_| ());
+    }
+
+    /// Waits until the call has come to an end, or somebody has to read.
+    pub(super) fn wait(&self, request_id: u32, frame: &mut Frame, deadline: Deadline) -> Next {
+        let mut calls = self.calls.lock();
+        loop {
+            let Some(i) = calls.position(request_id) else {
+                return Next::Done(Err(comm_failure(CompletionStatus::Maybe).into()));
+            };
+            let call = &mut calls.waiting[i];
+            call.is_seated = false;
+            if let Some((header, reply)) = call.reply.take() {
+                drop(calls);
+                let mut spare = std::mem::replace(frame, reply);
+                scope::clear(&mut spare);
+                self.leave_with(request_id, |calls| calls.keep(spare));
+                return Next::Done(Ok(header));
+            }
+            if let Some(end) = calls.end {
+                drop(calls);
+                self.forget(request_id);
+                return Next::Done(Err(end));
+            }
+            if deadline.has_passed() {
+                drop(calls);
+                self.give_up(request_id, frame);
+                return Next::Done(Err(timeout(CompletionStatus::Maybe).into()));
+            }
+            if !calls.is_read {
+                calls.is_read = true;
+                return Next::Lead;
+            }
+            let call = &mut calls.waiting[i];
+            call.is_seated = true;
+            let seat = call.seat.clone();
+            // Whoever has something for this call says so after this, by another number.
+            let seen = seat.get();
+            drop(calls);
+            seat.wait_while(seen, deadline);
+            calls = self.calls.lock();
+        }
+    }
+
+    /// The thread that reads has the reply to its own request: another one reads on.
+    pub(super) fn step_down(&self, request_id: u32) {
+        self.leave_with(request_id, |calls| calls.is_read = false);
+    }
+
+    /// The thread that reads has no more time: another one reads on.
+    pub(super) fn step_down_without_reply(&self, request_id: u32, frame: &mut Frame) {
+        self.calls.lock().is_read = false;
+        self.give_up(request_id, frame);
+    }
+
+    /// Reads the next reply into `frame`; `None` where the deadline passed first, and what came
+    /// until then is kept for the next one that reads.
+    ///
+    /// Anything else but a reply ends the connection.
+    pub(super) fn read(
+        &self,
+        inbox: &mut Inbox,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<Option<(u32, MessageHeader)>, Failure> {
+        let header = match inbox.receive(&*self.transport, frame, deadline) {
+            Ok(header) => header,
+            Err(Failure::Exception(exception))
+                if exception.kind == SystemExceptionKind::Timeout =>
+            {
+                inbox.put_back(frame);
+                return Ok(None);
+            }
+            Err(failure) => return Err(failure),
+        };
+        match (header.kind, reply_id(frame.as_slice())) {
+            (MessageType::Reply | MessageType::LocateReply, Some(id)) => Ok(Some((id, header))),
+            // The server promises that it has not begun what it has not answered; a part of an
+            // answer shows that it has.
+            (MessageType::CloseConnection, _) if !inbox.has_part() => Err(Failure::NotProcessed),
+            _ => Err(comm_failure(CompletionStatus::Maybe).into()),
+        }
+    }
+
+    /// Hands a reply to the thread that waits for it, in exchange for another frame. The reply
+    /// to a request that was given up is dropped.
+    pub(super) fn hand_over(&self, request_id: u32, header: MessageHeader, frame: &mut Frame) {
+        let mut calls = self.calls.lock();
+        let Some(i) = calls.position(request_id) else {
+            return scope::clear(frame);
+        };
+        let spare = calls.spare_frames.pop().unwrap_or_else(scope::frame);
+        let reply = std::mem::replace(frame, spare);
+        let call = &mut calls.waiting[i];
+        call.reply = Some((header, reply));
+        let seat = call.is_seated.then(|| call.seat.clone());
+        drop(calls);
+        if let Some(seat) = seat {
+            seat.advance();
+        }
+    }
+
+    /// There will be no more replies, for a reason that all who wait are told.
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    pub(super) fn end(&self, why: Failure) {
+        let mut calls = self.calls.lock();
+        calls.end.get_or_insert(why);
+        let seats: Vec<_> = calls.waiting.iter().map(|call| call.seat.clone()).collect();
+        drop(calls);
+        self.close();
+        for seat in seats {
+            seat.advance();
+        }
+    }
+
+    /// Forgets a request that the server may still be serving, and tells it that nobody waits.
+    fn give_up(&self, request_id: u32, frame: &mut Frame) {
+        let mut version = Version::V1_2;
+        self.leave_with(request_id, |calls| {
+            let call = calls.position(request_id).map(|i| &calls.waiting[i]);
+            version = call.map_or(version, |call| call.version);
+        });
+        if let Err(CdrError::FrameFull) = self.cancel(request_id, version, frame) {
+            // A frame has room for a header at least.
+            self.close();
+        }
+    }
+
+    /// Tells the server that nobody waits any more; not where that would have to wait.
+    fn cancel(&self, request_id: u32, version: Version, frame: &mut Frame) -> Result<(), CdrError> {
+        let mut e = start_message(frame, version, MessageType::CancelRequest)?;
+        encode_cancel_request(&mut e, request_id)?;
+        finish_message(frame);
+        if let Some(_sending) = self.sending.try_lock()
+            && let Ok(sent) = self.transport.try_send(frame.as_slice())
+            && sent < frame.len()
+        {
+            // The rest would have to be waited for, and nothing else may come before it.
+            self.close();
+        }
+        Ok(())
+    }
+
+    /// Takes a call out, after `last` is done; sees to it that somebody reads for the others.
+    fn leave_with(&self, request_id: u32, last: impl FnOnce(&mut Calls)) {
+        let mut calls = self.calls.lock();
+        last(&mut calls);
+        if let Some(i) = calls.position(request_id) {
+            calls.waiting.swap_remove(i);
+        }
+        let ends = calls.waiting.is_empty() && calls.is_leaving;
+        if calls.waiting.is_empty() {
+            calls.last_use = Monotonic::now();
+        }
+        let next = calls.next_reader();
+        drop(calls);
+        if let Some(seat) = next {
+            seat.advance();
+        }
+        if ends {
+            self.close();
+        }
+    }
+}
+
+impl Calls {
+    fn position(&self, request_id: u32) -> Option<usize> {
+        let mut all = self.waiting.iter();
+        all.position(|call| call.request_id == request_id)
+    }
+
+    /// The most urgent thread that sleeps, where nobody reads. One that has not sat down yet
+    /// will see for itself that it has to read.
+    fn next_reader(&self) -> Option<Arc<Gate>> {
+        let asleep = |call: &&Pending| call.is_seated && call.reply.is_none();
+        let candidates = self.waiting.iter().filter(asleep);
+        let next = candidates.max_by_key(|call| call.urgency)?;
+        (!self.is_read && self.end.is_none()).then(|| next.seat.clone())
+    }
+
+    fn keep(&mut self, frame: Frame) {
+        if self.spare_frames.len() < KEPT_FRAMES {
+            self.spare_frames.push(frame);
+        }
+    }
+}
+
+/// Frames that are kept for replies that are handed over.
+const KEPT_FRAMES: usize = 8;
+
+#[cfg(test)]
+#[allow(clippy::disallowed_macros, reason = "tests may allocate")]
+mod tests {
+    use super::*;
+
+    fn waiting(request_id: u32, urgency: i16, is_seated: bool) -> Pending {
+        Pending {
+            request_id,
+            version: Version::V1_2,
+            urgency: Priority::new(urgency),
+            seat: Arc::default(),
+            is_seated,
+            reply: None,
+        }
+    }
+
+    fn calls(waiting: Vec<Pending>) -> Calls {
+        Calls {
+            waiting,
+            is_read: false,
+            end: None,
+            last_use: Monotonic::now(),
+            is_leaving: false,
+            spare_frames: Vec::new(),
+        }
+    }
+
+    /// Whose turn it is to read, by request.
+    fn next(calls: &Calls) -> Option<u32> {
+        let seat = calls.next_reader()?;
+        let mut all = calls.waiting.iter();
+        let call = all.find(|call| Arc::ptr_eq(&call.seat, &seat))?;
+        Some(call.request_id)
+    }
+
+    #[test]
+    fn the_most_urgent_thread_that_sleeps_reads_next() {
+        let mut calls = calls(vec![
+            waiting(1, 10, true),
+            waiting(2, 30, true),
+            // This one will look for itself before it sleeps.
+            waiting(3, 40, false),
+            waiting(4, 20, true),
+        ]);
+        assert_eq!(next(&calls), Some(2));
+        let mut frame = scope::frame();
+        finish_start(&mut frame);
+        let header = MessageHeader::parse(frame.as_slice()).expect("a whole header");
+        calls.waiting[1].reply = Some((header, frame));
+        assert_eq!(
+            next(&calls),
+            Some(4),
+            "one that has its reply does not read"
+        );
+        calls.is_read = true;
+        assert_eq!(next(&calls), None, "somebody reads already");
+        calls.is_read = false;
+        calls.end = Some(Failure::NotProcessed);
+        assert_eq!(next(&calls), None, "there is nothing to read");
+    }
+
+    fn finish_start(frame: &mut Frame) {
+        start_message(frame, Version::V1_2, MessageType::Reply).expect("there is room");
+        finish_message(frame);
+    }
+}
