@@ -692,7 +692,7 @@ fn a_set_is_not_left_alone_by_who_stays() {
             assert!(stayer.is_called());
         }
         let called = stays.leave(&stayer, 0);
-        assert_eq!(called, waits || entered);
+        assert!(called || !entered);
         assert_eq!(stays.staying(), 0);
     });
 }
