@@ -1,5 +1,9 @@
 //! Compiles the IDL of the experiments that run servers and clients.
 
 fn main() -> Result<(), chronorb_build::BuildError> {
-    chronorb_build::configure().compile(&["../../idl/demo.idl", "../../idl/overtake.idl"])
+    chronorb_build::configure().compile(&[
+        "../../idl/demo.idl",
+        "../../idl/overtake.idl",
+        "../../idl/peers.idl",
+    ])
 }

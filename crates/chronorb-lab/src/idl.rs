@@ -2,3 +2,4 @@
 
 chronorb::include_idl!("demo");
 chronorb::include_idl!("overtake");
+chronorb::include_idl!("peers");
