@@ -5,5 +5,6 @@ fn main() -> Result<(), chronorb_build::BuildError> {
         "../../idl/demo.idl",
         "../../idl/overtake.idl",
         "../../idl/whitebox.idl",
+        "../../idl/peers.idl",
     ])
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::{demux, doctor, overtake, waits, whitebox};
+use chronorb_lab::{contest, demux, doctor, latency, overtake, peer, throughput, waits, whitebox};
+use chronorb_orb::OrbConfig;
 use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::top;
@@ -62,6 +63,15 @@ pub(crate) enum Command {
 
     #[command(name = CLIENT_COMMAND, hide = true)]
     DemoClient { order: String },
+
+    #[command(name = contest::SERVER_COMMAND, hide = true)]
+    ContestServer { order: String },
+
+    #[command(name = contest::CLIENT_COMMAND, hide = true)]
+    ContestClient { order: String },
+
+    #[command(name = contest::CROWD_COMMAND, hide = true)]
+    ContestCrowd { order: String },
 
     #[command(name = overtake::SERVER_COMMAND, hide = true)]
     OvertakeServer { order: String },
@@ -159,6 +169,16 @@ pub(crate) enum LabCommand {
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(DemuxArguments),
 
+    /// Measure what a call takes, beside raw sockets and omniORB.
+    ///
+    /// The same call is made by turns on raw TCP, with as many octets as the messages of chronorb have,
+    /// on chronorb, and on omniORB where that is installed: blocking and spinning, with client and
+    /// server on the same CPU, on two, and unpinned. Then it opens ten thousand idle connections to a
+    /// server, to see what they cost in time and memory. Ends with tables, what is claimed of the
+    /// figures and whether it holds, and a report with plots. Takes about a minute.
+    #[command(after_help = LATENCY_EXAMPLES)]
+    Latency(LatencyArguments),
+
     /// Measure calls of high priority while all lower lanes are saturated by endless work.
     ///
     /// Runs a server for each strategy of thread pools, Leader/Followers and Half-Sync/Half-Async, and
@@ -168,6 +188,19 @@ pub(crate) enum LabCommand {
     /// holds, and a report with plots. Takes some six minutes, and all processors.
     #[command(after_help = OVERTAKE_EXAMPLES)]
     Overtake(OvertakeArguments),
+
+    /// Be a server or a client in a comparison that another program makes.
+    #[command(subcommand)]
+    Peer(PeerCommand),
+
+    /// Measure how many calls, and how much data, in a second, beside raw sockets and omniORB.
+    ///
+    /// One, four and sixteen clients at a time call chronorb, omniORB where that is installed, and
+    /// raw servers with epoll sets. Then a MiB of octets, and 64 KiB of doubles and of small structs
+    /// go there and back. Ends with tables, what is claimed of the figures and whether it holds, and a
+    /// report with plots. Takes about two minutes.
+    #[command(after_help = THROUGHPUT_EXAMPLES)]
+    Throughput(ThroughputArguments),
 
     /// Measure the ways in which a server's thread can wait for a request.
     ///
@@ -218,6 +251,168 @@ impl From<WhiteboxArguments> for whitebox::Options {
             plan: whitebox::Plan {
                 calls: arguments.calls,
             },
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LatencyArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE", default_value_os_t = latency::Options::default().report)]
+    report: PathBuf,
+
+    /// Measure for some seconds only: few rounds, few calls, and a thousand connections.
+    #[arg(long)]
+    quick: bool,
+
+    /// Who takes part: those that block, those that spin, or both.
+    #[arg(long, value_name = "block|spin|both", default_value = "both")]
+    wait: latency::WaitSet,
+
+    /// Schedule all clients and servers with SCHED_FIFO, instead of SCHED_OTHER.
+    #[arg(long)]
+    fifo: bool,
+
+    /// How many idle connections a server shall have, instead of ten thousand; 0 leaves that out.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    connections: Option<u32>,
+}
+
+impl From<LatencyArguments> for latency::Options {
+    fn from(arguments: LatencyArguments) -> Self {
+        let mut plan = match arguments.quick {
+            true => latency::Plan::quick(),
+            false => latency::Plan::full(),
+        };
+        plan.waits = arguments.wait;
+        plan.scheduled = match arguments.fifo {
+            true => contest::Scheduled::Fifo,
+            false => contest::Scheduled::Other,
+        };
+        plan.connections = arguments.connections.unwrap_or(plan.connections);
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ThroughputArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE", default_value_os_t = throughput::Options::default().report)]
+    report: PathBuf,
+
+    /// Measure for some seconds only: few rounds, and few calls.
+    #[arg(long)]
+    quick: bool,
+}
+
+impl From<ThroughputArguments> for throughput::Options {
+    fn from(arguments: ThroughputArguments) -> Self {
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan: match arguments.quick {
+                true => throughput::Plan::quick(),
+                false => throughput::Plan::full(),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PeerCommand {
+    /// Serve, and leave a reference in a file.
+    ///
+    /// The file appears complete or not at all: a line with the reference of an object that cubes
+    /// an octet (Peers::Power), and one with that of an object that gives back data (Peers::Data).
+    /// Runs until SIGTERM. Takes -ORB options too.
+    #[command(after_help = PEER_SERVER_EXAMPLES)]
+    Server(PeerServerArguments),
+
+    /// Call the server whose reference is in a file, and print what that took: one JSON object.
+    ///
+    /// Without --threads the times of single calls, in microseconds; with it the calls that so many
+    /// threads make in a second, each on a connection of its own. Every answer is checked. Takes
+    /// -ORB options too.
+    #[command(after_help = PEER_CLIENT_EXAMPLES)]
+    Client(PeerClientArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PeerServerArguments {
+    /// Where the references go.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// How clients reach the server, where no -ORBListenEndpoints says it.
+    #[arg(long, value_name = "SCHEME", default_value = "iiop")]
+    transport: peer::Transport,
+
+    /// How threads wait for requests: block, or spin; without it as -ORBServerWait says.
+    #[arg(long, value_name = "block|spin")]
+    wait: Option<peer::Waits>,
+}
+
+impl PeerServerArguments {
+    pub(crate) fn with(self, config: OrbConfig) -> peer::Server {
+        peer::Server {
+            file: self.file,
+            transport: self.transport,
+            waits: self.wait,
+            config,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PeerClientArguments {
+    /// Where the server has left its references.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// How many calls are timed, of all threads together.
+    #[arg(long, value_name = "N", default_value_t = 20_000,
+          value_parser = value_parser!(u32).range(1..=100_000_000))]
+    n: u32,
+
+    /// How many calls go before them.
+    #[arg(long, value_name = "W", default_value_t = 2_000)]
+    warmup: u32,
+
+    /// Let so many threads call at once.
+    #[arg(long, value_name = "T", value_parser = value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+
+    /// Send data and get it back, instead of cubing: octets:SIZE, doubles:SIZE or structs:SIZE.
+    #[arg(long, value_name = "KIND:SIZE", value_parser = peer::payload)]
+    payload: Option<peer::Operation>,
+
+    /// How threads wait for replies: block, or spin; without it as -ORBClientWait says.
+    #[arg(long, value_name = "block|spin")]
+    wait: Option<peer::Waits>,
+}
+
+impl PeerClientArguments {
+    pub(crate) fn with(self, config: OrbConfig) -> peer::Client {
+        peer::Client {
+            file: self.file,
+            calls: self.n,
+            warm_up: self.warmup,
+            threads: self.threads,
+            operation: self.payload.unwrap_or(peer::Operation::Cube),
+            waits: self.wait,
+            config,
         }
     }
 }
@@ -459,6 +654,39 @@ Examples:
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
 the experiment runs all the same and says that its figures are not real-time. A claim that was
 missed is said, and is no failure of the command.";
+
+const LATENCY_EXAMPLES: &str = "\
+Examples:
+  chronorb lab latency
+  chronorb lab latency --quick --report quick.html
+  chronorb lab latency --wait block --fifo --connections 0
+  chronorb lab latency --json | jq '.ratios[] | [.system, .placement, .p50_by_raw]'
+
+Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
+libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
+missed is said, and is no failure of the command.";
+
+const THROUGHPUT_EXAMPLES: &str = "\
+Examples:
+  chronorb lab throughput
+  chronorb lab throughput --quick --report quick.html
+  chronorb lab throughput --json | jq '.claims[] | [.verdict, .ratio, .claim]'
+
+Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
+libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
+missed is said, and is no failure of the command.";
+
+const PEER_SERVER_EXAMPLES: &str = "\
+Examples:
+  chronorb lab peer server /tmp/endpoint
+  chronorb lab peer server /tmp/endpoint --wait spin
+  chronorb lab peer server /tmp/endpoint -ORBThreads 1 -ORBThreadpoolStrategy half-sync";
+
+const PEER_CLIENT_EXAMPLES: &str = "\
+Examples:
+  chronorb lab peer client /tmp/endpoint --n 20000 --warmup 2000
+  chronorb lab peer client /tmp/endpoint --threads 16
+  chronorb lab peer client /tmp/endpoint --payload octets:1MiB --n 1000 --warmup 100";
 
 const WAITS_EXAMPLES: &str = "\
 Examples:

@@ -5,21 +5,30 @@ mod arguments;
 mod idl;
 mod top;
 
+use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::{overtake, whitebox};
+use chronorb_lab::{contest, latency, overtake, peer, throughput, whitebox};
+use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
-use arguments::{Arguments, Command, DemoArguments, IdlCommand, LabCommand};
+use arguments::{Arguments, Command, DemoArguments, IdlCommand, LabCommand, PeerCommand};
 
 /// The laboratory tells how much memory things take.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let (arguments, config) = match parse() {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("chronorb: {error}");
+            return ExitCode::from(WRONG_COMMAND_LINE);
+        }
+    };
+    let command = arguments.command;
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
         Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
@@ -27,13 +36,26 @@ fn main() -> ExitCode {
         Command::Lab(LabCommand::Demux(arguments)) => {
             status(chronorb_lab::demux::run(&arguments.into()))
         }
+        Command::Lab(LabCommand::Latency(arguments)) => status(latency::run(&arguments.into())),
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
+        Command::Lab(LabCommand::Peer(PeerCommand::Server(server))) => {
+            status(peer::serve(server.with(config)))
+        }
+        Command::Lab(LabCommand::Peer(PeerCommand::Client(client))) => {
+            status(peer::call(client.with(config)))
+        }
+        Command::Lab(LabCommand::Throughput(arguments)) => {
+            status(throughput::run(&arguments.into()))
+        }
         Command::Lab(LabCommand::Waits(arguments)) => {
             status(chronorb_lab::waits::run(&arguments.into()))
         }
         Command::Lab(LabCommand::Whitebox(arguments)) => status(whitebox::run(&arguments.into())),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
+        Command::ContestServer { order } => status(contest::server_main(&order)),
+        Command::ContestClient { order } => status(contest::client_main(&order)),
+        Command::ContestCrowd { order } => status(contest::crowd_main(&order)),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
@@ -41,6 +63,19 @@ fn main() -> ExitCode {
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
         Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
     }
+}
+
+/// Reads the command line. The commands of a peer take the settings of an ORB too.
+fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
+    let words: Vec<_> = env::args_os().skip(1).take(2).collect();
+    if words != ["lab", "peer"] {
+        return Ok((Arguments::parse(), OrbConfig::default()));
+    }
+    let mut arguments = env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let config = OrbConfig::read(&mut arguments)?;
+    Ok((Arguments::parse_from(arguments), config))
 }
 
 /// The exit status of what was done; a failure is told on standard error.
@@ -53,3 +88,5 @@ fn status(result: Result<(), impl Display>) -> ExitCode {
         }
     }
 }
+
+const WRONG_COMMAND_LINE: u8 = 2;

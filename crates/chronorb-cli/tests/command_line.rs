@@ -17,7 +17,11 @@ fn a_wrong_command_line_ends_with_status_2() {
         &["lab"],
         &["lab", "no-such-experiment"],
         &["lab", "demux", "--quick", "yes"],
+        &["lab", "latency", "--quick", "yes"],
+        &["lab", "latency", "--wait", "sleep"],
+        &["lab", "latency", "--connections", "-1"],
         &["lab", "overtake", "--quick", "yes"],
+        &["lab", "throughput", "--quick", "yes"],
         &["lab", "waits", "--quick", "yes"],
         &["idl", "check"],
         &["idl", "rust", "clock.idl"],
@@ -42,12 +46,17 @@ fn help_shows_the_commands_that_are_for_people() {
     assert!(help.contains("demo ") && help.contains("idl "), "{help}");
     assert!(!help.contains("demo-server"), "{help}");
     assert!(!help.contains("overtake-"), "{help}");
+    assert!(!help.contains("contest-"), "{help}");
     assert!(!help.contains("waits-"), "{help}");
     assert!(help.contains("lab "), "{help}");
     for command in [
         &["demo"][..],
         &["lab", "demux"],
+        &["lab", "latency"],
         &["lab", "overtake"],
+        &["lab", "peer", "client"],
+        &["lab", "peer", "server"],
+        &["lab", "throughput"],
         &["lab", "waits"],
         &["idl", "check"],
         &["idl", "rust"],

@@ -70,6 +70,17 @@ impl Environment {
         }
     }
 
+    /// That a hypervisor disturbed the measurement, where it did so notably.
+    pub(crate) fn stolen_caveat(&self) -> Option<String> {
+        match self.stolen_percent[..] {
+            [stolen] if stolen >= NOTABLE_PERCENT => Some(format!(
+                "This is a virtual machine, and its host took the processors away for {stolen:.1} % of \
+                 the time: no thread in here runs then, whatever its priority."
+            )),
+            _ => None,
+        }
+    }
+
     /// The rows of a table: name and value.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let [one, five, fifteen] = self.load_average;
@@ -248,6 +259,9 @@ fn read(path: &str) -> Option<String> {
 fn or_unknown(text: Option<String>) -> String {
     text.unwrap_or_else(|| "unknown".to_owned())
 }
+
+/// Stolen time that may show in the 99th percentile.
+const NOTABLE_PERCENT: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {

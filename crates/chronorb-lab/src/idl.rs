@@ -3,3 +3,4 @@
 chronorb::include_idl!("demo");
 chronorb::include_idl!("overtake");
 chronorb::include_idl!("whitebox");
+chronorb::include_idl!("peers");

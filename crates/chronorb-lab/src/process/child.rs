@@ -32,15 +32,30 @@ impl Child {
     ) -> Result<Self, ProcessError> {
         let name = name.into();
         let order = serde_json::to_string(order).expect("orders are plain data");
-        let program = env::current_exe();
-        program
-            .and_then(|program| {
-                Self::spawn(name.clone(), Command::new(program).args([command, &order]))
-            })
-            .map_err(|source| ProcessError::Start {
+        match env::current_exe() {
+            Ok(program) => Self::run(name, Command::new(program).args([command, &order])),
+            Err(source) => Err(ProcessError::Start {
                 child: name,
                 source,
-            })
+            }),
+        }
+    }
+
+    /// Runs another program.
+    pub(crate) fn run(
+        name: impl Into<String>,
+        command: &mut Command,
+    ) -> Result<Self, ProcessError> {
+        let name = name.into();
+        Self::spawn(name.clone(), command).map_err(|source| ProcessError::Start {
+            child: name,
+            source,
+        })
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     fn spawn(name: String, command: &mut Command) -> io::Result<Self> {
@@ -73,11 +88,6 @@ impl Child {
             lines,
             errors: Some(errors),
         })
-    }
-
-    /// The number of its process.
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
     }
 
     /// The next line that the child says.

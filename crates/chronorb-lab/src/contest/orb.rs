@@ -1,0 +1,231 @@
+//! Servers and clients of chronorb.
+
+use chronorb::prelude::*;
+use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
+
+use super::drive::Caller;
+use super::error::ContestError;
+use super::order::{Operation, OrbCalling, OrbServing, Serving, Waits};
+use super::place::{Scheduled, schedule_orb_threads};
+use super::raw::SPIN;
+use crate::idl::peers::{
+    Data, DataServant, DataSkeleton, Power, PowerServant, PowerSkeleton, Sample,
+};
+use crate::process::{self, Parent};
+
+/// Serves until the parent closes standard input.
+pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), ContestError> {
+    let mut config = config(&serving.address)?;
+    config.max_connections = serving.max_connections;
+    config.server_wait = waiting(serving.waits);
+    let orb = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
+    let objects = offer(&orb).map_err(ContestError::work("offering the objects"))?;
+    schedule_orb_threads(scheduled)?;
+    let stopped = orb.clone();
+    let _parent = Parent::listen(move || {
+        // Without its parent the server has nobody to tell why it could not stop in order.
+        let _ = stopped.shutdown(false);
+    });
+    process::tell(&objects)?;
+    orb.run();
+    Ok(())
+}
+
+/// An ORB for a client.
+pub(super) fn client(waits: Waits) -> Result<Orb, ContestError> {
+    let mut config = config("127.0.0.1:0")?;
+    config.client_wait = waiting(waits);
+    Orb::with_config(config).map_err(ContestError::work("starting the ORB"))
+}
+
+/// The settings of all: ordinary scheduling, this machine alone, and calls that are always remote.
+pub(super) fn config(address: &str) -> Result<OrbConfig, ContestError> {
+    let mut config = OrbConfig::default();
+    config.orb_id = "lab".to_owned();
+    config.listen_endpoints = parse_endpoints(&format!("iiop://{address}"))
+        .map_err(ContestError::work("choosing an endpoint"))?;
+    config.real_time = RealTimeMode::Off;
+    config.collocation = Collocation::Off;
+    Ok(config)
+}
+
+/// Looking again for so long that it never sleeps in a ping-pong, but does when that is over.
+pub(crate) const fn waiting(waits: Waits) -> Waiting {
+    match waits {
+        Waits::Block => Waiting::Block,
+        Waits::Spin => Waiting::Spin(SPIN),
+    }
+}
+
+/// Activates both objects.
+pub(super) fn offer(orb: &Orb) -> Result<Serving, Box<dyn std::error::Error + Send + Sync>> {
+    let root = orb.root_poa()?;
+    let power = root.serve(PowerSkeleton::new(Cuber))?;
+    let data = root.serve(DataSkeleton::new(Mirror))?;
+    root.manager().activate()?;
+    Ok(Serving {
+        power: orb.object_to_string(&power),
+        data: orb.object_to_string(&data),
+    })
+}
+
+/// The same for others: the references of the two objects, a line each.
+pub(crate) fn offer_lines(orb: &Orb) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    let Serving { power, data } = offer(orb)?;
+    Ok(format!("{power}\n{data}\n"))
+}
+
+#[derive(Debug)]
+struct Cuber;
+
+impl PowerServant for Cuber {
+    fn cube(&self, _call: &Call<'_>, v: u8) -> Result<i32, SystemException> {
+        Ok(i32::from(v).pow(3))
+    }
+}
+
+#[derive(Debug)]
+struct Mirror;
+
+impl DataServant for Mirror {
+    fn echo_octets<'a>(&self, _call: &Call<'a>, v: &'a [u8]) -> Result<&'a [u8], SystemException> {
+        Ok(v)
+    }
+
+    fn echo_doubles<'a>(
+        &self,
+        _call: &Call<'a>,
+        v: &'a [f64],
+    ) -> Result<&'a [f64], SystemException> {
+        Ok(v)
+    }
+
+    fn echo_samples<'a>(
+        &self,
+        _call: &Call<'a>,
+        v: &'a [Sample],
+    ) -> Result<&'a [Sample], SystemException> {
+        Ok(v)
+    }
+}
+
+/// A client's calls.
+pub(crate) struct Calls {
+    object: Callee,
+    scope: Scope,
+}
+
+/// What is called, and what is sent.
+enum Callee {
+    Power(Power),
+    Octets(Data, Vec<u8>),
+    Doubles(Data, Vec<f64>),
+    Structs(Data, Vec<Sample>),
+}
+
+impl Calls {
+    /// Finds the object, with everything on the way there.
+    pub(super) fn connect(orb: &Orb, calling: &OrbCalling) -> Result<Self, ContestError> {
+        Self::of(orb, &calling.reference, calling.operation)
+    }
+
+    /// The same by the parts of the order.
+    pub(crate) fn of(
+        orb: &Orb,
+        reference: &str,
+        operation: Operation,
+    ) -> Result<Self, ContestError> {
+        let object = orb
+            .string_to_object(reference)
+            .map_err(ContestError::work("finding the object"))?;
+        let object = match operation {
+            Operation::Cube => Callee::Power(Power::unchecked_narrow(&object)),
+            Operation::Octets(octets) => {
+                Callee::Octets(data(&object), (0..octets).map(|n| n as u8).collect())
+            }
+            Operation::Doubles(octets) => {
+                Callee::Doubles(data(&object), (0..octets / 8).map(f64::from).collect())
+            }
+            Operation::Structs(octets) => {
+                Callee::Structs(data(&object), (0..octets / SAMPLE).map(sample).collect())
+            }
+        };
+        let mut calls = Self {
+            object,
+            scope: Scope::new(ARENA),
+        };
+        calls.check_all()?;
+        Ok(calls)
+    }
+
+    /// Makes one call and looks at all of the answer.
+    fn check_all(&mut self) -> Result<(), ContestError> {
+        let scope = &mut self.scope;
+        let same = match &self.object {
+            Callee::Power(power) => power.cube(255).map(|cube| cube == 16_581_375),
+            Callee::Octets(data, v) => data.echo_octets_in(scope, v).map(|echo| echo == v),
+            Callee::Doubles(data, v) => data.echo_doubles_in(scope, v).map(|echo| echo == v),
+            Callee::Structs(data, v) => data.echo_samples_in(scope, v).map(|echo| echo == v),
+        };
+        match same.map_err(ContestError::work(CALLING))? {
+            true => Ok(()),
+            false => Err(ContestError::WrongAnswer(
+                "what came back is not what was sent".to_owned(),
+            )),
+        }
+    }
+}
+
+impl Caller for Calls {
+    fn call(&mut self, turn: u32) -> Result<(), ContestError> {
+        let scope = &mut self.scope;
+        match &self.object {
+            Callee::Power(power) => {
+                let value = turn as u8;
+                let cube = power.cube(value).map_err(ContestError::work(CALLING))?;
+                match cube == i32::from(value).pow(3) {
+                    true => Ok(()),
+                    false => Err(ContestError::WrongAnswer(format!("{value}³ is not {cube}"))),
+                }
+            }
+            Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
+            Callee::Doubles(data, v) => same_ends(v, data.echo_doubles_in(scope, v)),
+            Callee::Structs(data, v) => same_ends(v, data.echo_samples_in(scope, v)),
+        }
+    }
+}
+
+/// Compares length, first and last element: to compare all would take longer than the call.
+fn same_ends<T: PartialEq>(
+    sent: &[T],
+    echo: Result<&[T], SystemException>,
+) -> Result<(), ContestError> {
+    let echo = echo.map_err(ContestError::work(CALLING))?;
+    match sent.len() == echo.len() && sent.first() == echo.first() && sent.last() == echo.last() {
+        true => Ok(()),
+        false => Err(ContestError::WrongAnswer(format!(
+            "{} elements went, and {} others came back",
+            sent.len(),
+            echo.len()
+        ))),
+    }
+}
+
+fn data(object: &Object) -> Data {
+    Data::unchecked_narrow(object)
+}
+
+fn sample(n: u32) -> Sample {
+    Sample {
+        id: n as i32,
+        kind: n as i16,
+        flags: n as u8,
+        value: f64::from(n),
+        weight: n as f32,
+    }
+}
+
+const CALLING: &str = "calling the server";
+/// Octets of a sample on the wire, with the padding up to the next.
+const SAMPLE: u32 = 24;
+const ARENA: usize = 1 << 20;

@@ -1,0 +1,172 @@
+//! What parent and children say to each other.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::place::Scheduled;
+
+/// To a server, as its argument.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct ServerOrder {
+    pub(super) kind: ServerKind,
+    pub(super) scheduled: Scheduled,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) enum ServerKind {
+    Orb(OrbServing),
+    Raw { how: RawServing, exchange: Exchange },
+}
+
+/// A server of chronorb.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct OrbServing {
+    /// Host and port.
+    pub(super) address: String,
+    pub(super) waits: Waits,
+    pub(super) max_connections: u32,
+}
+
+/// How a raw server waits, and with how many threads.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) enum RawServing {
+    /// A thread for each connection.
+    Threads(Waits),
+    /// So many threads, each with an epoll set and its share of the connections.
+    Epoll { threads: u32 },
+}
+
+/// How a thread waits for octets.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waits {
+    /// It sleeps until it is woken.
+    #[default]
+    Block,
+    /// It looks again and again throughout a ping-pong, and sleeps when it is over.
+    Spin,
+}
+
+impl FromStr for Waits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "block" => Ok(Self::Block),
+            "spin" => Ok(Self::Spin),
+            _ => Err(format!("{text:?} is neither block nor spin")),
+        }
+    }
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// An octet, and its cube as the answer.
+    Cube,
+    /// So many octets, and the same as the answer.
+    Octets(u32),
+    /// The same in doubles.
+    Doubles(u32),
+    /// The same in small structs with padding.
+    Structs(u32),
+}
+
+/// How many octets a call has on the wire.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Sizes {
+    /// From client to server.
+    pub request: usize,
+    /// Back.
+    pub reply: usize,
+}
+
+/// What a raw server and its clients exchange.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct Exchange {
+    pub(super) operation: Operation,
+    pub(super) sizes: Sizes,
+}
+
+/// From a server, when it serves.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Serving {
+    /// The object that cubes: `IOR:…`, or the address of a raw server.
+    pub(super) power: String,
+    /// The object that gives back data: the same.
+    pub(super) data: String,
+}
+
+impl Serving {
+    /// The object with this operation.
+    pub(super) fn of(&self, operation: Operation) -> &str {
+        match operation {
+            Operation::Cube => &self.power,
+            Operation::Octets(_) | Operation::Doubles(_) | Operation::Structs(_) => &self.data,
+        }
+    }
+}
+
+/// To a client, as its argument.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct ClientOrder {
+    pub(super) kind: ClientKind,
+    /// How many call at a time, each on a connection of its own.
+    pub(super) threads: u32,
+    pub(super) scheduled: Scheduled,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) enum ClientKind {
+    Orb(OrbCalling),
+    Raw(RawCalling),
+}
+
+/// A client of chronorb.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct OrbCalling {
+    pub(super) reference: String,
+    pub(super) waits: Waits,
+    pub(super) operation: Operation,
+}
+
+/// A client with nothing but a socket.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct RawCalling {
+    pub(super) address: String,
+    pub(super) waits: Waits,
+    pub(super) exchange: Exchange,
+}
+
+/// From a client or a crowd, when it is connected.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Ready {}
+
+/// To a client; the end of its work is `None`.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct Batch {
+    /// By each thread, before the time counts.
+    pub(super) warm_up: u32,
+    /// By each thread.
+    pub(super) calls: u32,
+}
+
+/// From a client, after a batch.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Took {
+    /// From the first call of the first thread to the last answer.
+    pub(crate) elapsed_ns: u64,
+    /// That of each call, where one thread alone calls; empty where several do.
+    pub(crate) latencies_ns: Vec<u64>,
+}
+
+/// To a crowd, as its argument.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct CrowdOrder {
+    pub(super) address: String,
+    pub(super) connections: u32,
+    /// What each connection sends once, a whole message.
+    pub(super) request: Vec<u8>,
+}

@@ -1,0 +1,188 @@
+//! How many octets the ORB's messages have, found out by listening to them.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use chronorb::prelude::*;
+use chronorb_rt::PiMutex;
+
+use super::drive::Caller;
+use super::error::ContestError;
+use super::orb::{self, Calls};
+use super::order::{Operation, Serving, Sizes, Waits};
+
+/// What was heard of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Tapped {
+    pub(crate) sizes: Sizes,
+    /// The end of the request, up to [`KEPT`] octets: a short one is there as a whole.
+    pub(crate) request: Vec<u8>,
+}
+
+/// Makes calls of these operations, in steady state, and listens to them.
+pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, ContestError> {
+    let mut attempts = ATTEMPTS;
+    let (tap, server, serving) = loop {
+        attempts -= 1;
+        match offer_behind_tap() {
+            Ok(offered) => break offered,
+            // Another process has that port at the other address.
+            Err(_) if attempts > 0 => {}
+            Err(error) => return Err(error),
+        }
+    };
+    let client = orb::client(Waits::Block)?;
+    let heard = operations
+        .iter()
+        .map(|operation| {
+            let mut calls = Calls::of(&client, serving.of(*operation), *operation)?;
+            calls.call(1)?;
+            let before = tap.heard();
+            calls.call(2)?;
+            let after = tap.heard();
+            Ok(Tapped {
+                sizes: Sizes {
+                    request: (after.0 - before.0) as usize,
+                    reply: (after.1 - before.1) as usize,
+                },
+                request: tap.requests.last.lock().clone(),
+            })
+        })
+        .collect();
+    for orb in [client, server] {
+        orb.shutdown(false)
+            .map_err(ContestError::work("ending the ORB"))?;
+    }
+    heard
+}
+
+/// A server that is reached through a tap.
+fn offer_behind_tap() -> Result<(Tap, Orb, Serving), ContestError> {
+    let tap = Tap::open().map_err(ContestError::work("listening to the ORB's messages"))?;
+    let address = format!("{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
+    let server =
+        Orb::with_config(orb::config(&address)?).map_err(ContestError::work("starting the ORB"))?;
+    let serving = orb::offer(&server).map_err(ContestError::work("offering the objects"))?;
+    Ok((tap, server, serving))
+}
+
+/// Hands on what clients and a server say, and counts.
+struct Tap {
+    port: u16,
+    requests: Arc<Heard>,
+    replies: Arc<Heard>,
+}
+
+/// What was said in one direction.
+#[derive(Default)]
+struct Heard {
+    octets: AtomicU64,
+    last: PiMutex<Vec<u8>>,
+}
+
+impl Tap {
+    /// Listens where the references of the server will point to: same port, other address.
+    fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind((BEFORE, 0))?;
+        let tap = Self {
+            port: listener.local_addr()?.port(),
+            requests: Arc::default(),
+            replies: Arc::default(),
+        };
+        let (port, requests, replies) = (
+            tap.port,
+            Arc::clone(&tap.requests),
+            Arc::clone(&tap.replies),
+        );
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (requests, replies) = (Arc::clone(&requests), Arc::clone(&replies));
+                join(
+                    client?,
+                    TcpStream::connect((BEHIND, port))?,
+                    requests,
+                    replies,
+                )?;
+            }
+            Ok::<_, io::Error>(())
+        });
+        Ok(tap)
+    }
+
+    fn heard(&self) -> (u64, u64) {
+        let octets = |heard: &Heard| heard.octets.load(Ordering::SeqCst);
+        (octets(&self.requests), octets(&self.replies))
+    }
+}
+
+fn join(
+    client: TcpStream,
+    server: TcpStream,
+    requests: Arc<Heard>,
+    replies: Arc<Heard>,
+) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let back = (server.try_clone()?, client.try_clone()?);
+    thread::spawn(move || hand_on(client, server, &requests));
+    thread::spawn(move || hand_on(back.0, back.1, &replies));
+    Ok(())
+}
+
+/// Counts before it hands on: who has an answer finds it counted.
+fn hand_on(mut from: TcpStream, mut to: TcpStream, heard: &Heard) {
+    let mut buffer = vec![0; 1 << 20];
+    while let Ok(octets @ 1..) = from.read(&mut buffer) {
+        heard.octets.fetch_add(octets as u64, Ordering::SeqCst);
+        let kept = &buffer[octets.saturating_sub(KEPT)..octets];
+        kept.clone_into(&mut heard.last.lock());
+        if to.write_all(&buffer[..octets]).is_err() {
+            break;
+        }
+    }
+    // The other direction ends too, if it has not.
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Where references point to.
+const BEFORE: &str = "127.0.0.2";
+/// Where the server is.
+const BEHIND: &str = "127.0.0.1";
+const ATTEMPTS: u32 = 4;
+const KEPT: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_as_long_as_what_they_carry_and_their_headers() {
+        let operations = [
+            Operation::Cube,
+            Operation::Octets(1 << 16),
+            Operation::Doubles(1 << 16),
+            Operation::Structs(1 << 16),
+        ];
+        let heard = tap(&operations).unwrap();
+        let [cube, octets, doubles, structs] = &heard[..] else {
+            panic!("one for each: {heard:?}");
+        };
+        assert_eq!(
+            cube.sizes.reply,
+            12 + 12 + 4,
+            "GIOP header, reply header, long"
+        );
+        assert!((40..200).contains(&cube.sizes.request), "{cube:?}");
+        assert_eq!(cube.request.len(), cube.sizes.request);
+        assert_eq!(&cube.request[..4], b"GIOP");
+        assert_eq!(cube.request.last(), Some(&2));
+        for data in [octets, doubles, structs] {
+            for octets in [data.sizes.request, data.sizes.reply] {
+                assert!((65_500..66_000).contains(&octets), "{:?}", data.sizes);
+            }
+        }
+    }
+}

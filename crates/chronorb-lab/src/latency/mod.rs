@@ -1,0 +1,212 @@
+//! `chronorb lab latency`: what a call takes, beside raw sockets and omniORB.
+//!
+//! [`measure`] makes the same call by turns on raw TCP, on chronorb and on omniORB where that is
+//! installed: an octet, and its cube as the answer. Raw TCP moves exactly as many octets as the
+//! messages of chronorb have. All clients and servers are pinned and scheduled alike, and in each
+//! round everyone makes a batch of calls, so that each figure has its match of the same moment. Then
+//! it sees what many idle connections of the server cost, in time and in memory.
+
+mod claims;
+mod idle;
+mod outcome;
+mod page;
+mod plan;
+mod plot;
+mod system;
+mod table;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::contest::{
+    Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Sizes, Waits,
+    check_permitted, tap,
+};
+use crate::environment::{Environment, ProcessorTime};
+use crate::progress::Progress;
+use crate::report::{check_writable, write_page};
+use crate::stats::Record;
+
+pub use idle::IdleConnections;
+pub use outcome::{Figures, Outcome, Row};
+pub use page::html;
+pub use plan::Plan;
+pub use system::{System, WaitSet};
+pub use table::text;
+
+/// What `chronorb lab latency` was asked to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Print one JSON object instead of the tables.
+    pub json: bool,
+    /// Where the HTML report goes.
+    pub report: PathBuf,
+    /// What is run.
+    pub plan: Plan,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            json: false,
+            report: PathBuf::from("chronorb-latency.html"),
+            plan: Plan::full(),
+        }
+    }
+}
+
+/// Measures, prints the outcome on standard output and writes the report.
+///
+/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
+/// object. A claim that was missed is no failure: it is said.
+///
+/// # Errors
+///
+/// See [`ContestError`]. All processes that were started have ended when this returns.
+pub fn run(options: &Options) -> Result<(), ContestError> {
+    check_writable(&options.report)?;
+    let outcome = measure(&options.plan)?;
+    write_page(&html(&outcome)?, &options.report)?;
+    print(options, &outcome).map_err(ContestError::Output)
+}
+
+/// Measures by a plan.
+///
+/// The program that calls this has to hand its arguments to
+/// [`server_main`](crate::contest::server_main), [`client_main`](crate::contest::client_main) and
+/// [`crowd_main`](crate::contest::crowd_main) where the first of them is the command of that name.
+///
+/// # Errors
+///
+/// See [`ContestError`].
+pub fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    check_permitted(plan.scheduled)?;
+    let cpus = Cpus::of_this_process()?;
+    let mut environment = Environment::probe();
+    let before = ProcessorTime::now();
+    let omniorb = match plan.waits.block {
+        true => OmniOrb::find(),
+        false => OmniOrb::without("it blocks, and only what spins was asked for.".to_owned()),
+    };
+    let tapped = tap(&[Operation::Cube])?.swap_remove(0);
+
+    let mut systems = Vec::new();
+    for system in System::ALL {
+        if plan.waits.includes(system)
+            && (!system.spins() || cpus.are_several())
+            && let Some(mut company) = company(system, plan, tapped.sizes, &omniorb)?
+        {
+            company.add_client(Operation::Cube, 1)?;
+            systems.push((system, company));
+        }
+    }
+    let (rows, pooled) = rounds(plan, &cpus, &mut systems)?;
+    for (_, company) in systems {
+        company.stop()?;
+    }
+    let idle = match plan.connections {
+        0 => None,
+        _ => Some(idle::measure(plan, &cpus, &tapped.request)?),
+    };
+    environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+    Ok(Outcome {
+        plan: plan.clone(),
+        environment,
+        messages: tapped.sizes,
+        omniorb,
+        rows,
+        pooled,
+        idle,
+    })
+}
+
+/// A server of this system; nothing where it is not installed.
+fn company(
+    system: System,
+    plan: &Plan,
+    sizes: Sizes,
+    omniorb: &OmniOrb,
+) -> Result<Option<Company>, ContestError> {
+    let raw = |waits| {
+        let how = RawServing::Threads(waits);
+        Company::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
+    };
+    match system {
+        System::RawBlocking => raw(Waits::Block),
+        System::RawSpinning => raw(Waits::Spin),
+        System::Chronorb => Company::orb(Waits::Block, plan.scheduled).map(Some),
+        System::ChronorbSpinning => Company::orb(Waits::Spin, plan.scheduled).map(Some),
+        System::OmniOrb => Company::omniorb(omniorb, plan.scheduled),
+    }
+}
+
+type Pooled = Vec<((System, Placement), Record)>;
+
+/// Has all systems make their calls, by turns, in all places.
+fn rounds(
+    plan: &Plan,
+    cpus: &Cpus,
+    systems: &mut [(System, Company)],
+) -> Result<(Vec<Row>, Pooled), ContestError> {
+    let mut rows = Vec::new();
+    let mut pooled: Pooled = Vec::new();
+    let places: Vec<Placement> = Placement::ALL
+        .into_iter()
+        .filter(|place| *place != Placement::AcrossCpus || cpus.are_several())
+        .collect();
+    let steps = u64::from(plan.rounds) * places.len() as u64;
+    let progress = Progress::start("calls on all systems, by turns", steps);
+    for round in 1..=plan.rounds {
+        for placement in &places {
+            let count = systems.len();
+            for index in 0..count {
+                // Nobody always follows the same one.
+                let (system, company) = &mut systems[(index + round as usize) % count];
+                if system.spins() && *placement != Placement::AcrossCpus {
+                    continue;
+                }
+                let took = company.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
+                let (row, record) = outcome::row(*system, *placement, round, &took.latencies_ns);
+                rows.push(row);
+                let key = (*system, *placement);
+                match pooled.iter_mut().find(|(of, _)| *of == key) {
+                    Some((_, all)) => all.merge(&record),
+                    None => pooled.push((key, record)),
+                }
+            }
+            progress.advance(1);
+        }
+    }
+    Ok((rows, pooled))
+}
+
+/// The calls of a batch, one after the other.
+fn record(latencies_ns: &[u64]) -> Record {
+    let mut record = Record::new();
+    let mut at = Duration::ZERO;
+    for latency in latencies_ns {
+        let latency = Duration::from_nanos(*latency);
+        record.add(at, latency);
+        at += latency;
+    }
+    record
+}
+
+fn print(options: &Options, outcome: &Outcome) -> io::Result<()> {
+    let path = options.report.canonicalize();
+    let path = path.as_ref().unwrap_or(&options.report).display();
+    let mut out = io::stdout().lock();
+    if options.json {
+        for caveat in outcome.caveats() {
+            eprintln!("{caveat}");
+        }
+        serde_json::to_writer(&mut out, &outcome.figures())?;
+        writeln!(out)?;
+        eprintln!("Report with plots: {path}");
+    } else {
+        writeln!(out, "{}", text(outcome))?;
+        writeln!(out, "Report with plots: {path}")?;
+    }
+    out.flush()
+}

@@ -1,0 +1,231 @@
+//! `chronorb lab throughput`: how many calls, and how much data, in a second.
+//!
+//! [`measure`] lets one, four and sixteen clients at a time call chronorb, omniORB where that is
+//! installed, and a raw server with epoll sets; then it sends data there and back: octets, doubles
+//! and small structs. Raw TCP moves exactly as many octets as the messages of chronorb have. In each
+//! round everyone has a turn, so that each figure has its match of the same moment.
+
+mod claims;
+mod outcome;
+mod page;
+mod plan;
+mod plot;
+mod table;
+mod trial;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::contest::{
+    Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped,
+    Waits, tap,
+};
+use crate::environment::{Environment, ProcessorTime};
+use crate::progress::Progress;
+use crate::report::{check_writable, write_page};
+
+pub use outcome::{Figures, Messages, Outcome, Row};
+pub use page::html;
+pub use plan::Plan;
+pub use table::text;
+pub use trial::{System, Trial};
+
+/// What `chronorb lab throughput` was asked to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Print one JSON object instead of the tables.
+    pub json: bool,
+    /// Where the HTML report goes.
+    pub report: PathBuf,
+    /// What is run.
+    pub plan: Plan,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            json: false,
+            report: PathBuf::from("chronorb-throughput.html"),
+            plan: Plan::full(),
+        }
+    }
+}
+
+/// Measures, prints the outcome on standard output and writes the report.
+///
+/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
+/// object. A claim that was missed is no failure: it is said.
+///
+/// # Errors
+///
+/// See [`ContestError`]. All processes that were started have ended when this returns.
+pub fn run(options: &Options) -> Result<(), ContestError> {
+    check_writable(&options.report)?;
+    let outcome = measure(&options.plan)?;
+    write_page(&html(&outcome)?, &options.report)?;
+    print(options, &outcome).map_err(ContestError::Output)
+}
+
+/// Measures by a plan.
+///
+/// The program that calls this has to hand its arguments to
+/// [`server_main`](crate::contest::server_main) and [`client_main`](crate::contest::client_main)
+/// where the first of them is the command of that name.
+///
+/// # Errors
+///
+/// See [`ContestError`].
+pub fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    let cpus = Cpus::of_this_process()?;
+    let mut environment = Environment::probe();
+    let before = ProcessorTime::now();
+    let omniorb = OmniOrb::find();
+    let trials = Trial::ALL;
+    let tapped = tap(&trials.map(Trial::operation))?;
+    let messages: Vec<Messages> = trials
+        .into_iter()
+        .zip(&tapped)
+        .map(|(trial, tapped)| Messages {
+            trial,
+            octets: tapped.sizes,
+        })
+        .collect();
+
+    let mut teams = teams(&omniorb, &trials, &tapped)?;
+    let rows = rounds(plan, &cpus, &mut teams)?;
+    for team in teams {
+        team.company.stop()?;
+    }
+    environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+    Ok(Outcome {
+        plan: plan.clone(),
+        environment,
+        messages,
+        omniorb,
+        rows,
+    })
+}
+
+/// A server, and the clients of its trials.
+struct Team {
+    system: System,
+    company: Company,
+    clients: Vec<(Trial, usize)>,
+}
+
+impl Team {
+    fn new(
+        system: System,
+        mut company: Company,
+        trials: impl IntoIterator<Item = Trial>,
+    ) -> Result<Self, ContestError> {
+        let clients = trials
+            .into_iter()
+            .map(|trial| {
+                let client = company.add_client(trial.operation(), trial.clients())?;
+                Ok((trial, client))
+            })
+            .collect::<Result<_, ContestError>>()?;
+        Ok(Self {
+            system,
+            company,
+            clients,
+        })
+    }
+
+    fn client(&self, trial: Trial) -> Option<usize> {
+        let mut clients = self.clients.iter();
+        clients.find(|(of, _)| *of == trial).map(|(_, at)| *at)
+    }
+}
+
+/// Starts all servers and clients.
+fn teams(
+    omniorb: &OmniOrb,
+    trials: &[Trial],
+    tapped: &[Tapped],
+) -> Result<Vec<Team>, ContestError> {
+    let scheduled = Scheduled::Other;
+    let trials = || trials.iter().copied();
+    let orb = Company::orb(Waits::Block, scheduled)?;
+    let mut teams = vec![Team::new(System::Chronorb, orb, trials())?];
+    if let Some(company) = Company::omniorb(omniorb, scheduled)? {
+        teams.push(Team::new(System::OmniOrb, company, trials())?);
+    }
+    let raw = |how, operation: Operation| {
+        let sizes = trials()
+            .zip(tapped)
+            .find(|(of, _)| of.operation() == operation);
+        let (_, Tapped { sizes, .. }) = sizes.expect("all operations were listened to");
+        Company::raw(how, operation, *sizes, scheduled)
+    };
+    for (system, threads) in [
+        (System::EpollOne, 1),
+        (System::EpollMany, trial::lane_threads()),
+    ] {
+        let company = raw(RawServing::Epoll { threads }, Operation::Cube)?;
+        let trials = trials().filter(|trial| trial.operation() == Operation::Cube);
+        teams.push(Team::new(system, company, trials)?);
+    }
+    for trial in trials().filter(|trial| trial.operation() != Operation::Cube) {
+        let company = raw(RawServing::Threads(Waits::Block), trial.operation())?;
+        teams.push(Team::new(System::RawTcp, company, [trial])?);
+    }
+    Ok(teams)
+}
+
+/// Has everyone make their calls, by turns.
+fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, ContestError> {
+    let mut rows = Vec::new();
+    let places: Vec<(Trial, Placement)> = Trial::ALL
+        .into_iter()
+        .flat_map(|trial| trial.placements().iter().map(move |place| (trial, *place)))
+        .filter(|(_, place)| *place != Placement::AcrossCpus || cpus.are_several())
+        .collect();
+    let steps = u64::from(plan.rounds) * places.len() as u64;
+    let progress = Progress::start("calls and data on all systems, by turns", steps);
+    for round in 1..=plan.rounds {
+        for (trial, placement) in &places {
+            let count = teams.len();
+            for index in 0..count {
+                // Nobody always follows the same one.
+                let team = &mut teams[(index + round as usize) % count];
+                let Some(client) = team.client(*trial) else {
+                    continue;
+                };
+                let calls = (plan.calls(*trial) / trial.clients()).max(1);
+                let warm_up = calls / plan.warm_up_part;
+                let place = (cpus, *placement);
+                let took = team.company.run(client, place, warm_up, calls)?;
+                rows.push(Row::new(
+                    *trial,
+                    team.system,
+                    *placement,
+                    round,
+                    calls * trial.clients(),
+                    took.elapsed_ns,
+                ));
+            }
+            progress.advance(1);
+        }
+    }
+    Ok(rows)
+}
+
+fn print(options: &Options, outcome: &Outcome) -> io::Result<()> {
+    let path = options.report.canonicalize();
+    let path = path.as_ref().unwrap_or(&options.report).display();
+    let mut out = io::stdout().lock();
+    if options.json {
+        for caveat in outcome.caveats() {
+            eprintln!("{caveat}");
+        }
+        serde_json::to_writer(&mut out, &outcome.figures())?;
+        writeln!(out)?;
+        eprintln!("Report with plots: {path}");
+    } else {
+        writeln!(out, "{}", text(outcome))?;
+        writeln!(out, "Report with plots: {path}")?;
+    }
+    out.flush()
+}

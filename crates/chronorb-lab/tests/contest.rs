@@ -1,0 +1,263 @@
+//! The experiments `latency` and `throughput`, run for real with next to nothing.
+//!
+//! They call their own program for servers and clients. So this is no usual test program: it hands
+//! these commands on, and otherwise runs its tests.
+
+use std::env;
+use std::fs;
+use std::process::ExitCode;
+
+use chronorb_lab::Verdict;
+use chronorb_lab::contest::{
+    CLIENT_COMMAND, CROWD_COMMAND, Claim, ContestError, OmniOrb, Placement, SERVER_COMMAND,
+    Scheduled, client_main, crowd_main, server_main,
+};
+use chronorb_lab::{latency, throughput};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [command, order] if *command == SERVER_COMMAND => status(server_main(order)),
+        [command, order] if *command == CLIENT_COMMAND => status(client_main(order)),
+        [command, order] if *command == CROWD_COMMAND => status(crowd_main(order)),
+        // What programs that gather tests ask.
+        arguments if arguments.contains(&"--list") => {
+            if !arguments.contains(&"--ignored") {
+                for (name, _) in TESTS {
+                    println!("{name}: test");
+                }
+            }
+            ExitCode::SUCCESS
+        }
+        arguments => {
+            for (name, test) in TESTS {
+                if is_wanted(name, arguments) {
+                    test();
+                    println!("test {name} ... ok");
+                }
+            }
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+const TESTS: [(&str, fn()); 4] = [
+    (
+        "a_call_is_measured_on_every_system_in_every_place",
+        a_call_is_measured_on_every_system_in_every_place,
+    ),
+    (
+        "calls_and_data_are_measured_on_every_system",
+        calls_and_data_are_measured_on_every_system,
+    ),
+    (
+        "real_time_priorities_are_for_all_or_for_none",
+        real_time_priorities_are_for_all_or_for_none,
+    ),
+    (
+        "an_order_that_makes_no_sense_is_refused",
+        an_order_that_makes_no_sense_is_refused,
+    ),
+];
+
+fn a_call_is_measured_on_every_system_in_every_place() {
+    use latency::System;
+
+    let plan = latency::Plan::tiny();
+    let outcome = latency::measure(&plan).expect("it can be measured");
+    let has_omniorb = takes_part(&outcome.omniorb);
+    let several_cpus = has_several_cpus();
+    for system in System::ALL {
+        for placement in Placement::ALL {
+            let across = placement == Placement::AcrossCpus;
+            let is_measured = (system != System::OmniOrb || has_omniorb)
+                && (!system.spins() || across)
+                && (!across || several_cpus);
+            let rows = outcome.rows.iter();
+            let rows = rows.filter(|row| row.system == system && row.placement == placement);
+            let rows: Vec<_> = rows.collect();
+            let expected = if is_measured { plan.rounds } else { 0 };
+            assert_eq!(rows.len(), expected as usize, "{system:?} {placement:?}");
+            for row in rows {
+                assert_eq!(row.latency.calls, u64::from(plan.calls));
+                assert!(row.min_us <= row.latency.p50_us, "{row:?}");
+                assert!(row.latency.p50_us <= row.latency.p99_us, "{row:?}");
+                assert!(row.latency.p99_us <= row.latency.max_us, "{row:?}");
+            }
+        }
+    }
+    assert_eq!(outcome.messages.reply, 28);
+
+    let idle = outcome.idle.as_ref().expect("it was asked for");
+    assert_eq!(idle.connections, plan.connections, "{}", idle.fewer_because);
+    for rows in [&idle.alone, &idle.among_idle] {
+        assert_eq!(rows.len(), plan.rounds as usize);
+    }
+    assert!(idle.resident_before > 1_000_000);
+
+    let claims = outcome.claims();
+    assert_eq!(claims.len(), 15);
+    check(&claims);
+    let text = latency::text(&outcome);
+    for part in [
+        "A call, same CPU",
+        "by raw",
+        "chronorb, blocking",
+        "50 more connections",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let page = latency::html(&outcome).expect("it can be drawn");
+    check_page(&page, if several_cpus { 3 } else { 2 });
+
+    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    assert_eq!(figures["experiment"], "latency");
+    let row = &figures["rows"][0];
+    for name in ["system", "placement"] {
+        assert!(row[name].is_string(), "{name}: {row}");
+    }
+    for name in [
+        "round",
+        "calls",
+        "min_us",
+        "p50_us",
+        "p99_us",
+        "p999_us",
+        "max_us",
+        "mean_us",
+        "jitter_us",
+    ] {
+        assert!(row[name].is_number(), "{name}: {row}");
+    }
+    assert!(figures["ratios"][0]["p50_by_raw"].is_number());
+    assert!(figures["idle_connections"]["resident_with"].is_number());
+}
+
+fn calls_and_data_are_measured_on_every_system() {
+    use throughput::{System, Trial};
+
+    let plan = throughput::Plan::tiny();
+    let outcome = throughput::measure(&plan).expect("it can be measured");
+    let has_omniorb = takes_part(&outcome.omniorb);
+    for trial in Trial::ALL {
+        for system in System::ALL {
+            let is_of_calls = matches!(trial, Trial::Clients(_));
+            let is_measured = match system {
+                System::Chronorb => true,
+                System::OmniOrb => has_omniorb,
+                System::EpollOne | System::EpollMany => is_of_calls,
+                System::RawTcp => !is_of_calls,
+            };
+            let rows = outcome.rows.iter();
+            let rows: Vec<_> = rows
+                .filter(|row| row.trial == trial && row.system == system)
+                .collect();
+            assert_eq!(!rows.is_empty(), is_measured, "{trial:?} {system:?}");
+            for row in rows {
+                assert!(row.calls > 0 && row.calls_per_s > 0.0, "{row:?}");
+                assert_eq!(row.mib_per_s > 0.0, !is_of_calls, "{row:?}");
+            }
+        }
+    }
+    check(&outcome.claims());
+    let text = throughput::text(&outcome);
+    for part in [
+        "16 clients, unpinned",
+        "1 MiB of octets, same CPU",
+        "MiB/s",
+        "73 and 28",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    check_page(&throughput::html(&outcome).expect("it can be drawn"), 2);
+    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    assert_eq!(figures["experiment"], "throughput");
+    assert!(figures["rows"][0]["calls_per_s"].is_number());
+}
+
+fn real_time_priorities_are_for_all_or_for_none() {
+    let mut plan = latency::Plan::tiny();
+    plan.scheduled = Scheduled::Fifo;
+    plan.connections = 0;
+    plan.rounds = 1;
+    match (
+        latency::measure(&plan),
+        chronorb_rt::Rights::probe().max_fifo,
+    ) {
+        (Ok(outcome), Some(_)) => assert!(latency::text(&outcome).contains("SCHED_FIFO 20")),
+        (Err(error), _) => {
+            assert!(matches!(error, ContestError::Scheduling { .. }), "{error}");
+        }
+        (Ok(_), None) => panic!("there is no such right"),
+    }
+}
+
+fn an_order_that_makes_no_sense_is_refused() {
+    for outcome in [server_main("{}"), client_main("no order"), crowd_main("[]")] {
+        let error = outcome.expect_err("it is no order");
+        assert!(matches!(error, ContestError::Process(_)), "{error}");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let latency = latency::run(&latency::Options {
+        report: folder.path().join("missing/report.html"),
+        ..latency::Options::default()
+    });
+    let throughput = throughput::run(&throughput::Options {
+        report: folder.path().join("missing/report.html"),
+        ..throughput::Options::default()
+    });
+    for outcome in [latency, throughput] {
+        let error = outcome.expect_err("there is no such directory").to_string();
+        assert!(error.contains("missing/report.html"), "{error}");
+    }
+    let left = fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(left, 0);
+}
+
+/// Whether omniORB is there; where it has to be, that it is.
+fn takes_part(omniorb: &OmniOrb) -> bool {
+    let is_there = omniorb.version.is_some();
+    if !is_there {
+        println!("NOT RUN: calls of omniORB: {}", omniorb.missing);
+        let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+        assert!(!required, "omniORB is required: {}", omniorb.missing);
+    }
+    is_there
+}
+
+fn check(claims: &[Claim]) {
+    for claim in claims {
+        let is_measured = claim.verdict != Verdict::NotMeasured;
+        assert_eq!(claim.ratio.is_some(), is_measured, "{claim:?}");
+        assert_eq!(claim.measured.is_empty(), !is_measured, "{claim:?}");
+    }
+}
+
+fn check_page(page: &str, plots: usize) {
+    assert_eq!(page.matches("<svg").count(), plots);
+    for outside in ["src=", "href=", "url(", "@import", "<script"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.contains("prefers-color-scheme: dark") && page.ends_with("</html>\n"));
+}
+
+fn has_several_cpus() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
+}
+
+/// Whether a run with these arguments is to include a test: a filter may leave it out.
+fn is_wanted(name: &str, arguments: &[&str]) -> bool {
+    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
+    let any = filters.clone().next().is_some();
+    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| name.contains(filter)))
+}
+
+fn status(outcome: Result<(), ContestError>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
