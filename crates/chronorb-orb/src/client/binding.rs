@@ -197,7 +197,7 @@ fn establish(
         forwarded,
         propagated: route.propagated,
         addressing: Cell::new(AddressingDisposition::Key),
-        prepared: Prepared::default(),
+        prepared: Prepared::new(),
         target,
         policies: generation,
         rebind: effective.rebind,

@@ -278,22 +278,22 @@ fn marshal(
 ) -> Result<(), SystemException> {
     let frame = &mut scope.request;
     let version = binding.profile()?.version;
-    // What the first requests announce is not told again.
-    let is_usual = version >= Version::V1_2
-        && !binding.connection.announces()
-        && binding.addressing.get() == AddressingDisposition::Key;
-    let prepared = match is_usual {
+    let announces = binding.connection.announces();
+    let may_be_kept =
+        version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
+    let prepared = match may_be_kept && !announces {
         true => binding.prepared.write(operation, request_id, frame)?,
         false => None,
     };
     let header_end = match prepared {
         Some(header_end) => header_end,
         None => {
-            let header_end = write_header(binding, frame, operation, request_id)?;
-            if is_usual {
+            if may_be_kept {
+                // The header of the requests to come, which announce nothing any more.
+                let header_end = write_header(binding, frame, operation, request_id, false)?;
                 binding.prepared.keep(operation, frame, header_end);
             }
-            header_end
+            write_header(binding, frame, operation, request_id, announces)?
         }
     };
     let body_start = frame.len();
@@ -306,13 +306,15 @@ fn marshal(
     Ok(())
 }
 
-/// Writes the header of a request, padded for a body. Returns where the padding begins.
+/// Writes the header of a request, padded for a body, with what a connection's first requests
+/// announce where it `announces`. Returns where the padding begins.
 #[cold]
 fn write_header(
     binding: &Binding,
     frame: &mut Frame,
     operation: &Operation,
     request_id: u32,
+    announces: bool,
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let version = binding.profile()?.version;
@@ -320,7 +322,7 @@ fn write_header(
     let priority = binding
         .propagated
         .map(|p| contexts::encode_priority(p.value()));
-    let code_sets = connection.code_sets_to_announce();
+    let code_sets = connection.code_sets().filter(|_| announces);
     let mut list = [ServiceContext { id: 0, data: &[] }; 3];
     let mut count = 0;
     let mut add = |id, data| {
@@ -331,7 +333,7 @@ fn write_header(
         add(contexts::CODE_SETS, data);
     }
     // Older versions are spoken with servers of others, which would not know it.
-    let tells = connection.announces() && connection.has_one_call_at_a_time();
+    let tells = announces && connection.has_one_call_at_a_time();
     if tells && version >= Version::V1_2 {
         add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
     }

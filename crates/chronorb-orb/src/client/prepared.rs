@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::HEADER_LEN;
@@ -13,22 +14,35 @@ use super::binding::NumberHasher;
 use crate::call::Operation;
 
 /// The headers of requests by one binding, which differ in nothing but their ids.
-#[derive(Default)]
-pub(super) struct Prepared {
-    requests: RefCell<HashMap<Name, Header, BuildHasherDefault<NumberHasher>>>,
-}
+///
+/// Memory for some is taken with the binding, so that after an explicit binding the first call of
+/// an operation allocates nothing either.
+pub(super) struct Prepared(RefCell<Headers>);
 
-struct Header {
-    /// With the padding that a body needs.
-    octets: Box<[u8]>,
-    /// Where that begins.
-    end: usize,
+struct Headers {
+    by_name: HashMap<Name, Header, BuildHasherDefault<NumberHasher>>,
+    octets: Vec<u8>,
 }
 
 /// Where the name of an operation stands, and its length: names are constants.
 type Name = (usize, usize);
 
+/// Where a header is among the octets, with the padding that a body needs.
+struct Header {
+    place: Range<usize>,
+    /// Where the padding begins in it.
+    end: usize,
+}
+
 impl Prepared {
+    #[allow(clippy::disallowed_methods, reason = "once for each binding")]
+    pub(super) fn new() -> Self {
+        Self(RefCell::new(Headers {
+            by_name: HashMap::with_capacity_and_hasher(USUAL_OPERATIONS, <_>::default()),
+            octets: Vec::with_capacity(USUAL_OPERATIONS * USUAL_HEADER),
+        }))
+    }
+
     /// Writes the header of a request of GIOP 1.2, if it was kept, padded for a body. Returns where
     /// the padding begins.
     pub(super) fn write(
@@ -37,12 +51,12 @@ impl Prepared {
         request_id: u32,
         frame: &mut Frame,
     ) -> Result<Option<usize>, CdrError> {
-        let requests = self.requests.borrow();
-        let Some(header) = requests.get(&name_of(operation)) else {
+        let headers = self.0.borrow();
+        let Some(header) = headers.by_name.get(&name_of(operation)) else {
             return Ok(None);
         };
         frame.clear();
-        frame.extend_from_slice(&header.octets)?;
+        frame.extend_from_slice(&headers.octets[header.place.clone()])?;
         let id = &mut frame.as_mut_slice()[REQUEST_ID_AT..REQUEST_ID_AT + 4];
         id.copy_from_slice(&request_id.to_ne_bytes());
         Ok(Some(header.end))
@@ -50,13 +64,16 @@ impl Prepared {
 
     /// Keeps such a header, which is in this machine's byte order.
     #[cold]
-    #[allow(clippy::disallowed_methods, reason = "once for each operation")]
     pub(super) fn keep(&self, operation: &Operation, header: &Frame, end: usize) {
-        let mut requests = self.requests.borrow_mut();
-        if requests.len() < MAX_OPERATIONS {
-            let octets = header.as_slice().into();
-            requests.insert(name_of(operation), Header { octets, end });
+        let mut headers = self.0.borrow_mut();
+        let name = name_of(operation);
+        if headers.by_name.len() >= MAX_OPERATIONS || headers.by_name.contains_key(&name) {
+            return;
         }
+        let start = headers.octets.len();
+        headers.octets.extend_from_slice(header.as_slice());
+        let place = start..headers.octets.len();
+        headers.by_name.insert(name, Header { place, end });
     }
 }
 
@@ -73,3 +90,6 @@ fn name_of(operation: &Operation) -> Name {
 const REQUEST_ID_AT: usize = HEADER_LEN;
 /// Operations of one binding whose headers are kept.
 const MAX_OPERATIONS: usize = 1024;
+/// Operations of one binding for which memory is there from the start.
+const USUAL_OPERATIONS: usize = 8;
+const USUAL_HEADER: usize = 128;

@@ -157,9 +157,9 @@ impl ClientConnection {
         self.channel.has_one_call_at_a_time()
     }
 
-    /// The code sets, as long as the server may not have seen them.
-    pub(super) fn code_sets_to_announce(&self) -> Option<[u8; 12]> {
-        self.code_sets.filter(|_| self.announces.get())
+    /// The code sets as requests announce them; none where the server has not told its own.
+    pub(super) fn code_sets(&self) -> Option<[u8; 12]> {
+        self.code_sets
     }
 
     /// The number of its ORB; `None` where that is gone.
