@@ -93,6 +93,9 @@ pub struct OrbConfig {
     /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
     /// stays that nobody uses. Looked at by threads that call.
     pub client_idle_timeout: Option<Duration>,
+    /// `-ORBServerIdleTimeout` (milliseconds, 0 for never): after how long without a request a
+    /// connection of a client is closed, in order; at the latest after twice that.
+    pub server_idle_timeout: Option<Duration>,
     /// `-ORBShareConnectionsAcrossPriorities`: whether requests of all priorities share
     /// connections. **It inverts priorities**, and is there to measure that.
     pub share_connections_across_priorities: bool,
@@ -139,6 +142,7 @@ impl Default for OrbConfig {
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,
             client_idle_timeout: None,
+            server_idle_timeout: None,
             share_connections_across_priorities: false,
             client_wait: Waiting::Block,
             server_wait: Waiting::Block,
@@ -578,13 +582,12 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "client_idle_timeout",
         options: &["-ORBClientIdleTimeout"],
-        apply: |config, text| {
-            config.client_idle_timeout = match text {
-                "0" => None,
-                text => Some(milliseconds(text)?),
-            };
-            Ok(())
-        },
+        apply: |config, text| idle_timeout(text).map(|time| config.client_idle_timeout = time),
+    },
+    Setting {
+        key: "server_idle_timeout",
+        options: &["-ORBServerIdleTimeout"],
+        apply: |config, text| idle_timeout(text).map(|time| config.server_idle_timeout = time),
     },
     Setting {
         key: "share_connections_across_priorities",
@@ -739,6 +742,14 @@ fn texts(value: &toml::Value) -> Vec<String> {
 
 fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {
     parse_endpoints(text).map_err(|e: EndpointError| e.to_string())
+}
+
+/// Milliseconds; 0 is never.
+fn idle_timeout(text: &str) -> Result<Option<Duration>, String> {
+    match text {
+        "0" => Ok(None),
+        text => milliseconds(text).map(Some),
+    }
 }
 
 /// `block`, `spin`, `spin:MICROSECONDS` or `poll`.

@@ -39,6 +39,8 @@ pub(super) struct ServerConnection {
     ended: AtomicBool,
     /// Messages that are being handled.
     at_work: AtomicU32,
+    /// A message has come since somebody looked.
+    was_used: AtomicBool,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
     /// Whether the first request, which may announce it, has been seen.
@@ -90,6 +92,7 @@ impl ServerConnection {
             hung_up: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             at_work: AtomicU32::new(0),
+            was_used: AtomicBool::new(true),
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
@@ -104,6 +107,7 @@ impl ServerConnection {
     /// answer.
     pub(super) fn begin_work(&self) -> AtWork<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
+        self.was_used.store(true, Ordering::Relaxed);
         AtWork(self)
     }
 
@@ -114,6 +118,16 @@ impl ServerConnection {
 
     pub(super) fn set_ended(&self) {
         self.ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether no message has come since this was asked last, none is being handled, and nothing is
+    /// due to the peer.
+    pub(super) fn is_idle(&self) -> bool {
+        let was_used = self.was_used.swap(false, Ordering::Relaxed);
+        !was_used
+            && self.at_work.load(Ordering::SeqCst) == 0
+            && !self.output_waits.load(Ordering::SeqCst)
+            && !self.has_posted.load(Ordering::SeqCst)
     }
 
     /// Whether the peer has ended its side, and has everything that is due to it.

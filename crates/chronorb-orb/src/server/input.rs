@@ -23,6 +23,8 @@ pub(super) struct Input {
     pub(super) unread: bool,
     /// The peer has ended its side, so that every read must be followed by another to the end.
     pub(super) hung_up: bool,
+    /// The peer was told that nothing more is read.
+    pub(super) closed: bool,
     /// Since when an incomplete message waits for its rest.
     begun: Option<Monotonic>,
     /// Since when a message in fragments waits for its rest.
@@ -44,6 +46,7 @@ impl Input {
             exchanged: false,
             unread: true,
             hung_up: false,
+            closed: false,
             begun: None,
             fragmented: None,
             slow: false,
@@ -78,6 +81,11 @@ impl Input {
             }
             None => self.pending().is_empty() && !self.unread && !self.hung_up,
         }
+    }
+
+    /// Whether nothing waits, not even a part of a message.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending().is_empty() && self.fragments.octets() == 0
     }
 
     /// The octets that wait.

@@ -10,7 +10,9 @@ use chronorb_cdr::Endian;
 use chronorb_giop::{
     HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
 };
-use chronorb_rt::{Deadline, Gate, Key, Monotonic, PiMutex, Scheduling, Slots, Wake, look_for};
+use chronorb_rt::{
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Scheduling, Slots, Wake, look_for,
+};
 use chronorb_transport::{
     AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor, Waiting,
 };
@@ -40,6 +42,10 @@ pub(crate) struct Lane {
     accept_again: AtomicBool,
     /// When slow peers are looked at next, in nanoseconds.
     next_upkeep: AtomicU64,
+    /// After which idle connections are closed.
+    idle_timeout: Option<Duration>,
+    /// When they are looked at next, in nanoseconds.
+    next_idle_look: AtomicU64,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -142,6 +148,8 @@ impl Lane {
             max_connections: core.config.max_connections,
             input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
+            idle_timeout: core.config.server_idle_timeout,
+            next_idle_look: AtomicU64::new(0),
             load: Arc::new(Load::new(&core.config)),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -213,6 +221,10 @@ impl Lane {
     /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
+        let patience = match (patience, self.idle_timeout) {
+            (Some(patience), Some(idle)) => Some(patience.min(idle)),
+            (patience, idle) => patience.or(idle),
+        };
         let watched = self.load.has_slow() || self.accept_again.load(Ordering::Relaxed);
         let time_out = match (patience, watched) {
             (Some(patience), true) => Some(patience.min(UPKEEP_PAUSE)),
@@ -285,18 +297,15 @@ impl Lane {
     /// Watches the time of slow peers, and takes in connections for which no descriptor was
     /// left: now and then, and on a busy lane too, whose waits never time out.
     pub(super) fn upkeep(&self, input_timeout: Duration) {
+        if let Some(idle_timeout) = self.idle_timeout
+            && is_turn(&self.next_idle_look, idle_timeout)
+        {
+            self.close_idle();
+        }
         if !self.load.has_slow() && !self.accept_again.load(Ordering::Relaxed) {
             return;
         }
-        let now = Monotonic::now();
-        let due = self.next_upkeep.load(Ordering::Relaxed);
-        let next = (now + UPKEEP_PAUSE).as_nanos();
-        let turn = now.as_nanos() >= due
-            && self
-                .next_upkeep
-                .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok();
-        if !turn {
+        if !is_turn(&self.next_upkeep, UPKEEP_PAUSE) {
             return;
         }
         if self.accept_again.swap(false, Ordering::Relaxed) {
@@ -304,6 +313,30 @@ impl Lane {
         }
         if self.load.has_slow() {
             self.sweep(input_timeout);
+        }
+    }
+
+    /// Closes the connections on which nothing has come since the last look, in order: a client that
+    /// has just sent a request sends it again, on a new one.
+    #[cold]
+    fn close_idle(&self) {
+        let goodbye = empty_message(MessageType::CloseConnection);
+        for index in 0..self.connections.bound() {
+            let Some((key, connection)) = self.connections.get_at(index) else {
+                continue;
+            };
+            // Who has the input is reading, or stays with the connection for a while yet.
+            let Some(mut input) = connection.input.claim() else {
+                continue;
+            };
+            if connection.is_idle() && input.is_empty() {
+                // What comes too late is not served, since the client sends it again.
+                input.closed = true;
+                connection.say_goodbye(&goodbye);
+                self.end(key);
+            } else if matches!(input.release(), Released::Again(_)) {
+                self.rearm(&connection, key);
+            }
         }
     }
 
@@ -417,6 +450,15 @@ impl Lane {
         }
         self.ended.set(1);
     }
+}
+
+/// Whether it is the calling thread's turn to do what is done once in each `pause`.
+fn is_turn(next: &AtomicU64, pause: Duration) -> bool {
+    let now = Monotonic::now();
+    let due = next.load(Ordering::Relaxed);
+    let then = (now + pause).as_nanos();
+    let exchange = || next.compare_exchange(due, then, Ordering::Relaxed, Ordering::Relaxed);
+    now.as_nanos() >= due && exchange().is_ok()
 }
 
 /// A message that is only a header; its type says it all.

@@ -210,6 +210,9 @@ impl Worker {
         let Some(mut input) = connection.input.claim() else {
             return Ok(());
         };
+        if input.closed {
+            return Err(End::Gone);
+        }
         if !lane.disarm(connection, key) {
             return Err(End::Gone);
         }
@@ -253,8 +256,10 @@ impl Worker {
             self.watch.set(Activity::Waiting);
             input.unread = true;
             // The rest of a message is waited for here too, but not for ever.
-            let limit = self.core.config.input_timeout;
-            let limit = (!input.pending().is_empty()).then_some(limit);
+            let limit = match input.is_empty() {
+                true => self.core.config.server_idle_timeout,
+                false => Some(self.core.config.input_timeout),
+            };
             let mut received = None;
             let mut read = |room: &mut [u8]| {
                 let result = match received {
@@ -551,6 +556,9 @@ impl Worker {
             // The thread that has it was told to look again.
             return Ok(None);
         };
+        if input.closed {
+            return Err(End::Gone);
+        }
         input.unread = true;
         input.hung_up = connection.is_hung_up();
         let mut parts = 0;
