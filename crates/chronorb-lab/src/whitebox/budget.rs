@@ -53,6 +53,18 @@ impl Budget {
         }),
     };
 
+    /// The same call where the server's thread stays with the connection, and does not wait at the
+    /// lane's set.
+    pub const STAYING: Self = Self {
+        server: Some(Allowed {
+            sends: 1,
+            receives: 1,
+            batched: false,
+            waits: 0,
+        }),
+        ..Self::TWO_WAY
+    };
+
     /// A oneway call on the same way.
     pub const ONEWAY: Self = Self {
         client: Allowed {

@@ -47,7 +47,7 @@ pub enum Place {
 }
 
 /// Everything that is measured.
-pub const CASES: [Case; 9] = [
+pub const CASES: [Case; 11] = [
     Case {
         name: "twoway",
         title: "two-way, Leader/Followers lane",
@@ -94,7 +94,7 @@ pub const CASES: [Case; 9] = [
         kind: Kind::Cube,
         place: Place::DefaultPool,
         options: &["-ORBThreads", "4"],
-        budget: None,
+        budget: Some(Budget::STAYING),
     },
     Case {
         name: "half-sync",
@@ -102,6 +102,22 @@ pub const CASES: [Case; 9] = [
         kind: Kind::Cube,
         place: Place::Lane,
         options: &["-ORBThreadpoolStrategy", "half-sync"],
+        budget: None,
+    },
+    Case {
+        name: "shared-leader",
+        title: "two-way, shared connection with a leader",
+        kind: Kind::Cube,
+        place: Place::Lane,
+        options: &["-ORBClientConnection", "leader"],
+        budget: None,
+    },
+    Case {
+        name: "shared-thread",
+        title: "two-way, shared connection with a thread",
+        kind: Kind::Cube,
+        place: Place::Lane,
+        options: &["-ORBClientConnection", "thread"],
         budget: None,
     },
     Case {

@@ -57,6 +57,8 @@ pub(super) fn orb(case: &Case, pass: Pass) -> Result<Orb, WhiteboxError> {
         "leader-followers",
         "-ORBCollocation",
         "poa",
+        "-ORBClientConnection",
+        "exclusive",
         "-ORBClientWait",
         "block",
         "-ORBServerWait",
