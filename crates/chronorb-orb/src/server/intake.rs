@@ -45,7 +45,7 @@ impl From<Gone> for End {
 /// a long one in the frame that it was received into, so that no octet of it is moved again.
 /// `read` takes what is there into the room that it is given.
 pub(super) fn receive(
-    read: &mut dyn FnMut(&mut [u8]) -> Result<usize, IoError>,
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     input: &mut Input,
     frame: &mut Frame,
     max_message: usize,

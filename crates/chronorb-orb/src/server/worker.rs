@@ -261,7 +261,7 @@ impl Worker {
                 false => Some(self.core.config.input_timeout),
             };
             let mut received = None;
-            let mut read = |room: &mut [u8]| {
+            let read = |room: &mut [u8]| {
                 let result = match received {
                     None => stay.recv(room, waiting, limit),
                     Some(_) => transport.try_recv(room),
@@ -269,7 +269,7 @@ impl Worker {
                 received = Some(received == Some(true) || result.is_ok());
                 result
             };
-            let intake = intake::receive(&mut read, input, &mut self.request, max_message)?;
+            let intake = intake::receive(read, input, &mut self.request, max_message)?;
             let Intake::Message { header, more } = intake else {
                 if received == Some(true) && !stay.is_called() {
                     continue;
@@ -564,7 +564,7 @@ impl Worker {
         let mut parts = 0;
         loop {
             let intake = intake::receive(
-                &mut |room| connection.transport().try_recv(room),
+                |room| connection.transport().try_recv(room),
                 &mut input,
                 &mut self.request,
                 self.core.config.max_message_size,

@@ -13,7 +13,7 @@ use chronorb_transport::{Address, Connection, SocketOptions};
 use super::exclusive::Exclusive;
 use super::member::{Member, Open};
 use super::multiplexed::Multiplexed;
-use super::{ClientConnection, reader};
+use super::{ClientConnection, Strategy, reader};
 use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
@@ -85,7 +85,7 @@ pub(in crate::client) fn open(
     if core.config.client_connection == ConnectionStrategy::Exclusive {
         let (transport, permit) = connect(core, key, deadline)?;
         let exclusive = Exclusive::new(transport, permit, &core.config);
-        return Ok(connected(Box::new(exclusive)));
+        return Ok(connected(Strategy::Exclusive(exclusive)));
     }
     let began = Monotonic::now();
     let place = core.client_connections.place(key);
@@ -93,7 +93,7 @@ pub(in crate::client) fn open(
     let mut place = place.try_lock_for(left).ok_or(NoConnection::Unreachable)?;
     let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
     if let Some(open) = place.open.upgrade().filter(usable) {
-        return Ok(connected(Box::new(Member::new(open))));
+        return Ok(connected(Strategy::Shared(Member::new(open))));
     }
     if place.failed.is_some_and(|failed| failed >= began) {
         // Another thread has tried while this one waited.
@@ -117,7 +117,7 @@ pub(in crate::client) fn open(
     }
     let open = Arc::new(Open { shared, speech });
     place.open = Arc::downgrade(&open);
-    Ok(connected(Box::new(Member::new(open))))
+    Ok(connected(Strategy::Shared(Member::new(open))))
 }
 
 fn connect(

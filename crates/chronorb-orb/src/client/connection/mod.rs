@@ -28,12 +28,14 @@ use chronorb_transport::{IoError, SendError};
 pub(crate) use directory::ClientConnections;
 pub(super) use directory::{ConnectionKey, NoConnection, open};
 
+use self::exclusive::Exclusive;
+use self::member::Member;
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
 /// A connection to a server, as one thread has it.
 pub(super) struct ClientConnection {
-    channel: Box<dyn Channel>,
+    channel: Strategy,
     /// The ORB that it was made for.
     core: Weak<Core>,
     text: TextForm,
@@ -104,6 +106,72 @@ pub(super) trait Channel {
     fn close(&self);
 }
 
+/// The strategies there are. They are known, so that the way of a request need not be looked up in
+/// tables of functions, which after a system call the processor does not foresee.
+enum Strategy {
+    Exclusive(Exclusive),
+    Shared(Member),
+}
+
+macro_rules! with_each {
+    ($this:expr, $channel:ident => $call:expr) => {
+        match $this {
+            Strategy::Exclusive($channel) => $call,
+            Strategy::Shared($channel) => $call,
+        }
+    };
+}
+
+impl Channel for Strategy {
+    #[inline]
+    fn next_request_id(&self) -> u32 {
+        with_each!(self, channel => channel.next_request_id())
+    }
+
+    #[inline]
+    fn send(
+        &self,
+        message: &Frame,
+        awaited: Option<Awaited>,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        with_each!(self, channel => channel.send(message, awaited, deadline))
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        request_id: u32,
+        expected: MessageType,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        with_each!(self, channel => channel.receive(request_id, expected, frame, deadline))
+    }
+
+    #[inline]
+    fn has_one_call_at_a_time(&self) -> bool {
+        with_each!(self, channel => channel.has_one_call_at_a_time())
+    }
+
+    fn is_stale(&self) -> bool {
+        with_each!(self, channel => channel.is_stale())
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        with_each!(self, channel => channel.is_closed())
+    }
+
+    fn keep(&self) {
+        with_each!(self, channel => channel.keep());
+    }
+
+    fn close(&self) {
+        with_each!(self, channel => channel.close());
+    }
+}
+
 /// A call did not come to a reply.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
@@ -121,7 +189,7 @@ impl From<SystemException> for Failure {
 
 impl ClientConnection {
     fn new(
-        channel: Box<dyn Channel>,
+        channel: Strategy,
         core: &Arc<Core>,
         text: TextForm,
         code_sets: Option<[u8; 12]>,
