@@ -795,6 +795,9 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
 }
 
 #[cfg(test)]
+mod book;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,9 +1,9 @@
 //! What `latency`, `throughput` and `peer` share: the same calls, on several systems, in turn.
 //!
 //! Every system has a server and clients in processes of their own. All clients make their calls in
-//! [`drive`], whatever they call, and check every answer. The systems are chronorb ([`orb`]), raw
-//! sockets that move as many octets as its messages have ([`raw`], [`epoll`], [`tap`]), and omniORB,
-//! whose programs are compiled where it is installed ([`omniorb`]) and speak the same lines:
+//! `drive`, whatever they call, and check every answer. The systems are chronorb (`orb`), raw
+//! sockets that move as many octets as its messages have (`raw`, `epoll`, `tap`), and omniORB,
+//! whose programs are compiled where it is installed (`omniorb`) and speak the same lines:
 //!
 //! | child | says | hears |
 //! |---|---|---|

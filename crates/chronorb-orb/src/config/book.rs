@@ -1,0 +1,113 @@
+//! The book's chapter on configuration has every setting, as it is.
+
+use super::{CONFIG_FILE, ENVIRONMENT_PREFIX, OrbConfig, SETTINGS, Setting};
+
+const CHAPTER: &str = include_str!("../../../../docs/src/configuration.md");
+
+/// The cells of all rows of the table with this head.
+fn table(head: &str) -> Vec<Vec<&'static str>> {
+    let (_, rest) = CHAPTER.split_once(head).expect("there is the table");
+    let rows = rest
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
+        .collect()
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The row of each setting.
+fn rows() -> Vec<(&'static Setting, Vec<&'static str>)> {
+    let rows = table("| Option | Environment | TOML key | Default | Range |");
+    rows.into_iter()
+        .map(|row| {
+            let options: Vec<_> = quoted(row[0]).collect();
+            let setting = SETTINGS.iter().find(|setting| setting.options == options);
+            (setting.unwrap_or_else(|| panic!("no {options:?}")), row)
+        })
+        .collect()
+}
+
+/// A value as it would be given, where the cell tells a value and not what it means.
+fn value(cell: &str) -> Option<&str> {
+    let number = cell.split([' ', ',']).next().expect("there is a part");
+    let is_number = number.bytes().all(|octet| octet.is_ascii_digit());
+    quoted(cell).next().or(is_number.then_some(number))
+}
+
+#[test]
+fn every_setting_has_its_row_with_all_its_names() {
+    let rows = rows();
+    for setting in SETTINGS {
+        let key = setting.key;
+        let found = rows.iter().filter(|(other, _)| other.key == key);
+        assert_eq!(found.count(), 1, "rows of {key}");
+    }
+    for (setting, row) in rows {
+        let environment = format!("{ENVIRONMENT_PREFIX}{}", setting.key.to_ascii_uppercase());
+        assert_eq!(row[1], format!("`{environment}`"));
+        match setting.key {
+            CONFIG_FILE => assert_eq!(row[2], "–", "a file names no other"),
+            key => assert_eq!(row[2], format!("`{key}`")),
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_explained() {
+    let rows = table("What they mean:\n\n| Setting | |");
+    let explained: Vec<_> = rows.iter().flat_map(|row| quoted(row[0])).collect();
+    for setting in SETTINGS.iter().filter(|setting| setting.key != CONFIG_FILE) {
+        assert!(explained.contains(&setting.key), "{}", setting.key);
+    }
+    for key in explained {
+        assert!(SETTINGS.iter().any(|setting| setting.key == key), "{key}");
+    }
+}
+
+#[test]
+fn defaults_are_what_the_chapter_says() {
+    let default = format!("{:?}", OrbConfig::default());
+    for (setting, row) in rows() {
+        let Some(value) = value(row[3]) else {
+            continue;
+        };
+        let mut config = OrbConfig::default();
+        (setting.apply)(&mut config, value).expect(value);
+        assert_eq!(format!("{config:?}"), default, "{}", setting.key);
+    }
+}
+
+#[test]
+fn values_are_taken_within_the_ranges_and_not_beyond() {
+    for (setting, row) in rows() {
+        if value(row[3]).is_none() {
+            continue;
+        }
+        let takes = |value: &str| (setting.apply)(&mut OrbConfig::default(), value).is_ok();
+        for value in quoted(row[4]) {
+            assert!(takes(value), "{}: {value}", setting.key);
+        }
+        let Some((least, greatest)) = row[4].split_once(" to ") else {
+            continue;
+        };
+        let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+        let least = number(least.rsplit(' ').next());
+        let greatest = number(greatest.split([' ', ',']).next());
+        if let (Some(least), Some(greatest)) = (least, greatest) {
+            assert!(takes(&least.to_string()), "{}: {least}", setting.key);
+            assert!(takes(&greatest.to_string()), "{}: {greatest}", setting.key);
+            assert!(!takes(&(greatest + 1).to_string()), "{}", setting.key);
+            let below = least.checked_sub(1).filter(|below| *below > 0);
+            assert!(
+                !below.is_some_and(|n| takes(&n.to_string())),
+                "{}",
+                setting.key
+            );
+        }
+    }
+}
