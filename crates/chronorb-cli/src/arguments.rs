@@ -175,7 +175,7 @@ pub(crate) enum LabCommand {
     /// on chronorb, and on omniORB where that is installed: blocking and spinning, with client and
     /// server on the same CPU, on two, and unpinned. Then it opens ten thousand idle connections to a
     /// server, to see what they cost in time and memory. Ends with tables, what is claimed of the
-    /// figures and whether it holds, and a report with plots. Takes about a minute.
+    /// figures and whether it holds, and a report with plots. Takes a minute or two.
     #[command(after_help = LATENCY_EXAMPLES)]
     Latency(LatencyArguments),
 
@@ -198,7 +198,7 @@ pub(crate) enum LabCommand {
     /// One, four and sixteen clients at a time call chronorb, omniORB where that is installed, and
     /// raw servers with epoll sets. Then a MiB of octets, and 64 KiB of doubles and of small structs
     /// go there and back. Ends with tables, what is claimed of the figures and whether it holds, and a
-    /// report with plots. Takes about two minutes.
+    /// report with plots. Takes a few minutes.
     #[command(after_help = THROUGHPUT_EXAMPLES)]
     Throughput(ThroughputArguments),
 
@@ -427,7 +427,7 @@ pub(crate) struct WaitsArguments {
     #[arg(long, value_name = "FILE", default_value_os_t = waits::Options::default().report)]
     report: PathBuf,
 
-    /// Measure for some seconds only, with fewer rounds and calls.
+    /// Measure for about half a minute only, with fewer rounds and calls.
     #[arg(long)]
     quick: bool,
 }
