@@ -9,7 +9,7 @@ use std::time::Duration;
 use chronorb::prelude::*;
 use chronorb::rtcorba::{
     ClientPolicy, MappingKind, NativePriority, NetworkPriority, PriorityBand, PriorityBands,
-    PriorityMapping, PriorityTransform, Protocols, SetOverride, TcpProtocolProperties,
+    PriorityMapping, PriorityTransform, Protocols, RebindMode, SetOverride, TcpProtocolProperties,
     ThreadpoolId,
 };
 use chronorb::{Activity, OrbConfig, ThreadSnapshot, parse_endpoints};
@@ -199,6 +199,19 @@ impl PriorityTransform for Onward {
 fn a_priority_transform() -> Outcome {
     let orb = orb()?;
     orb.rt().set_priority_transform(Arc::new(Onward))?;
+    Ok(orb.shutdown(true)?)
+}
+
+#[test]
+fn what_is_bound_again() -> Outcome {
+    let orb = orb()?;
+    let object = object(&orb)?;
+    let object = object.with_policy_overrides(
+        &[ClientPolicy::Rebind(RebindMode::NoReconnect)],
+        SetOverride::Add,
+    )?;
+    object.validate_connection()?;
+    assert!(!object.non_existent()?);
     Ok(orb.shutdown(true)?)
 }
 
