@@ -36,7 +36,7 @@ fn rows() -> Vec<(&'static Setting, Vec<&'static str>)> {
 fn value(cell: &str) -> Option<&str> {
     let number = cell.split([' ', ',']).next().expect("there is a part");
     let is_number = number.bytes().all(|octet| octet.is_ascii_digit());
-    quoted(cell).next().or(is_number.then_some(number))
+    quoted(cell).next().or_else(|| is_number.then_some(number))
 }
 
 #[test]
