@@ -18,7 +18,10 @@
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
 //! | one owner at a time, nobody waits, no wake-up is lost | [`Baton`] |
+//! | who serves, who rests, and what waits for a thread | [`Crew`] |
+//! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
+//! | looking again and again, so that nobody starves | [`look_for`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |

@@ -8,7 +8,8 @@
 //! A connection offers both ways of waiting: `try_*` for a thread that serves
 //! many connections through a reactor and must not wait on one, and
 //! `recv`/`send_all` with a [`Deadline`] for a thread that has a connection
-//! to itself.
+//! to itself. A thread that has it for a while can be called away from
+//! [`recv_until_interrupted`](Connection::recv_until_interrupted).
 
 mod endpoint;
 mod error;
