@@ -19,6 +19,9 @@ use crate::demux::Demultiplexing;
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::StageProbe;
 
+#[cfg(test)]
+mod book;
+
 /// The settings of an ORB.
 ///
 /// Most programs use [`Orb::init`](crate::Orb::init), which reads them; tests and
@@ -793,9 +796,6 @@ fn boolean(text: &str) -> Result<bool, String> {
 fn milliseconds(text: &str) -> Result<Duration, String> {
     number(text, 1, 1000 * 86_400 * 365).map(Duration::from_millis)
 }
-
-#[cfg(test)]
-mod book;
 
 #[cfg(test)]
 mod tests {
