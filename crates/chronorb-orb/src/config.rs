@@ -712,7 +712,7 @@ fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
 /// What is told of a setting whose feature this program is built without.
 #[cfg(not(all(feature = "config-file", feature = "monitor")))]
 fn lacks(feature: &str) -> String {
-    format!("this program is built without the feature {feature:?} of the crate chronorb")
+    format!("this program is built without the feature {feature} of the crate chronorb")
 }
 
 fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {

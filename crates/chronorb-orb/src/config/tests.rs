@@ -116,7 +116,7 @@ fn a_monitor_is_off_on_or_at_a_path() {
 #[test]
 fn a_monitor_without_its_feature_is_refused_and_none_is_fine() {
     let error = OrbConfig::read(&mut args("-ORBMonitor|on")).expect_err("no feature");
-    assert!(error.to_string().contains("feature \"monitor\""), "{error}");
+    assert!(error.to_string().contains("feature monitor"), "{error}");
     assert!(OrbConfig::read(&mut args("-ORBMonitor|off")).is_ok());
 }
 
@@ -125,8 +125,5 @@ fn a_monitor_without_its_feature_is_refused_and_none_is_fine() {
 fn a_configuration_file_without_its_feature_is_refused() {
     let error = OrbConfig::read(&mut args("-ORBConfigFile|/dev/null")).expect_err("no feature");
     assert!(error.to_string().contains("/dev/null"), "{error}");
-    assert!(
-        error.to_string().contains("feature \"config-file\""),
-        "{error}"
-    );
+    assert!(error.to_string().contains("feature config-file"), "{error}");
 }
