@@ -75,12 +75,13 @@ pub(super) fn crates(program: &Path) -> Result<Vec<Crate>, Failure> {
     Ok(crates)
 }
 
-/// The name and the size of a section that is loaded: others have no address.
+/// The name and the size of a section that is loaded: others have no address. What fills the last
+/// page before the data is no section of anybody's.
 fn loaded_section(line: &str) -> Option<(&str, u64)> {
     let mut words = line.split_whitespace();
     let (name, octets, address) = (words.next()?, words.next()?, words.next()?);
     let address: u64 = address.parse().ok()?;
-    (address != 0).then_some(())?;
+    (address != 0 && name != ".relro_padding").then_some(())?;
     Some((name, octets.parse().ok()?))
 }
 
@@ -145,7 +146,6 @@ const KINDS: &[(&str, &[&str])] = &[
             ".got",
             ".got.plt",
             ".init_array",
-            ".relro_padding",
             ".tdata",
         ],
     ),
@@ -185,6 +185,7 @@ mod tests {
             Some((".text", 680_403))
         );
         assert_eq!(loaded_section(".comment   178   0"), None);
+        assert_eq!(loaded_section(".relro_padding   872   973976"), None);
         assert_eq!(loaded_section("section   size   addr"), None);
         assert_eq!(loaded_section("Total   2982823"), None);
     }
