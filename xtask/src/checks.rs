@@ -4,8 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::run::{self, Failure, ask, root};
+use crate::size;
 
-/// Formatting, clippy, documentation, tidiness.
+/// Formatting, clippy, documentation, tidiness, each feature alone, and the size of the minimal
+/// server.
 pub(crate) fn all() -> Result<(), Failure> {
     run::cargo(&["fmt", "--all", "--check"], &[])?;
     let clippy = [
@@ -19,7 +21,37 @@ pub(crate) fn all() -> Result<(), Failure> {
     run::cargo(&clippy, &[])?;
     let rustdocflags = [("RUSTDOCFLAGS", "--deny warnings".to_owned())];
     run::cargo(&["doc", "--workspace", "--no-deps"], &rustdocflags)?;
-    tidy()
+    tidy()?;
+    features()?;
+    size::size(&[])
+}
+
+/// `chronorb` with no feature, and with each alone.
+fn features() -> Result<(), Failure> {
+    let manifest = root().join("crates/chronorb/Cargo.toml");
+    let bad = |problem: String| Failure(format!("{}: {problem}", manifest.display()));
+    let text = std::fs::read_to_string(&manifest).map_err(|e| bad(e.to_string()))?;
+    let table: toml::Table = toml::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    let features = table.get("features").and_then(toml::Value::as_table);
+    let features = features.ok_or_else(|| bad("it has no features".to_owned()))?;
+    let alone = features
+        .keys()
+        .map(String::as_str)
+        .filter(|f| *f != "default");
+    for feature in std::iter::once("").chain(alone) {
+        let clippy = [
+            "clippy",
+            "--package=chronorb",
+            "--no-default-features",
+            "--features",
+            feature,
+            "--",
+            "--deny",
+            "warnings",
+        ];
+        run::cargo(&clippy, &[])?;
+    }
+    Ok(())
 }
 
 /// What reviewers should not have to say.

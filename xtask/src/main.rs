@@ -3,6 +3,7 @@
 mod checks;
 mod peers;
 mod run;
+mod size;
 
 use std::process::ExitCode;
 
@@ -18,7 +19,10 @@ Commands:
           missing peer is a failure.
   tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
           thread pools
-  check   formatting, clippy, documentation and tidiness, as the project's CI does
+  check   formatting, clippy, documentation, tidiness, each feature alone, and the size of the
+          minimal server, as the project's CI does
+  size    how large the minimal server is, and whose its parts are; fails above the limit of
+          xtask/size.toml. Options: --json; --track writes the figures found to that file
   tidy    tidiness alone: no trailing space, no file above 900 lines, licences in place
   deny    licences, duplicates and origins of dependencies (installs cargo-deny)
   peers   install the other ORBs and tools that tests use
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
         ["check"] => checks::all(),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
+        ["size", ref options @ ..] => size::size(options),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {
             print!("{USAGE}");
@@ -57,10 +62,25 @@ fn test() -> Result<(), Failure> {
     models()?;
     corpora()?;
     run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
+    bare()?;
     for what in &left_out {
         println!("left out: {what}");
     }
     Ok(())
+}
+
+/// What is refused without the features, and the server that has none. They would have all with
+/// the workspace.
+fn bare() -> Result<(), Failure> {
+    let refusals = [
+        "test",
+        "--package=chronorb-orb",
+        "--no-default-features",
+        "--lib",
+        "config::",
+    ];
+    run::cargo(&refusals, &[])?;
+    run::cargo(&["test", "--package=minimal-example"], &[])
 }
 
 /// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own.

@@ -31,7 +31,8 @@ pub(crate) fn cargo(args: &[&str], environment: &[(&str, String)]) -> Result<(),
 /// Runs a program, its output passed on.
 pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     let shown = shown(command);
-    println!("$ {shown}");
+    // What a job itself prints may be for programs.
+    eprintln!("$ {shown}");
     let status = command
         .status()
         .map_err(|error| Failure(format!("{shown}: {error}")))?;

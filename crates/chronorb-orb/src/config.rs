@@ -7,6 +7,9 @@
 //! arrays. A setting that does not exist is an
 //! error in all three.
 
+#[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
+mod file;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -107,6 +110,7 @@ pub struct OrbConfig {
     /// `-ORBServerWait`: how the threads of lanes wait for requests.
     pub server_wait: Waiting,
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
+    #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
@@ -149,6 +153,7 @@ impl Default for OrbConfig {
             share_connections_across_priorities: false,
             client_wait: Waiting::Block,
             server_wait: Waiting::Block,
+            #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
             stage_probe: None,
             max_main_thread_requests: 256,
@@ -207,6 +212,7 @@ pub enum ThreadpoolStrategy {
 }
 
 /// Whether an ORB has a [monitor](crate::monitor), and where its socket is.
+#[cfg(feature = "monitor")]
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum MonitorSocket {
     /// There is none, and no thread for it.
@@ -284,7 +290,7 @@ impl OrbConfig {
         let mut files = options.iter().rev().chain(&environment);
         if let Some(file) = files.find(|given| given.setting.key == CONFIG_FILE) {
             let path = Path::new(&file.value);
-            config.apply(&path.display().to_string(), &file_settings(path)?)?;
+            config.apply(&path.display().to_string(), &file::read(path)?)?;
         }
         config.apply("environment", &environment)?;
         config.apply("command line", &options)?;
@@ -612,15 +618,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "monitor",
         options: &["-ORBMonitor"],
-        apply: |config, text| {
-            config.monitor = match text {
-                "off" => MonitorSocket::Off,
-                "on" => MonitorSocket::On,
-                path if path.contains('/') => MonitorSocket::At(path.into()),
-                other => return Err(format!("{other:?} is not off, on or a path with a /")),
-            };
-            Ok(())
-        },
+        apply: monitor,
     },
     Setting {
         key: "max_main_thread_requests",
@@ -690,57 +688,34 @@ fn environment() -> Result<Vec<Given>, ConfigError> {
     Ok(given)
 }
 
-/// What a TOML file says.
-fn file_settings(path: &Path) -> Result<Vec<Given>, ConfigError> {
-    let bad = |problem: String| ConfigError::BadFile {
-        path: path.to_owned(),
-        problem,
-    };
-    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
-    let table: toml::Table = text
-        .parse()
-        .map_err(|e: toml::de::Error| bad(e.to_string()))?;
-    let mut given = Vec::new();
-    for (key, value) in &table {
-        let mut settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
-        let setting = settings.find(|s| s.key == *key);
-        let setting = setting.ok_or_else(|| ConfigError::Unknown {
-            origin: path.display().to_string(),
-            name: key.clone(),
-            known: known(|s| s.key.to_owned()),
-        })?;
-        given.extend(texts(value).into_iter().map(|value| Given {
-            setting,
-            name: key.clone(),
-            value,
-        }));
-    }
-    Ok(given)
-}
-
 fn known(name: impl Fn(&Setting) -> String) -> String {
     let names: Vec<String> = SETTINGS.iter().map(name).collect();
     names.join(", ")
 }
 
-/// The texts of a TOML value: of an array those of its elements, of a table `key=value`.
-fn texts(value: &toml::Value) -> Vec<String> {
-    match value {
-        toml::Value::String(text) => vec![text.clone()],
-        toml::Value::Array(items) => items.iter().flat_map(texts).collect(),
-        toml::Value::Table(table) => table
-            .iter()
-            .flat_map(|(key, value)| {
-                texts(value)
-                    .into_iter()
-                    .map(move |text| format!("{key}={text}"))
-            })
-            .collect(),
-        toml::Value::Integer(n) => vec![n.to_string()],
-        toml::Value::Float(x) => vec![x.to_string()],
-        toml::Value::Boolean(yes) => vec![yes.to_string()],
-        toml::Value::Datetime(time) => vec![time.to_string()],
+#[cfg(feature = "monitor")]
+fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.monitor = match text {
+        "off" => MonitorSocket::Off,
+        "on" => MonitorSocket::On,
+        path if path.contains('/') => MonitorSocket::At(path.into()),
+        other => return Err(format!("{other:?} is not off, on or a path with a /")),
+    };
+    Ok(())
+}
+
+#[cfg(not(feature = "monitor"))]
+fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match text {
+        "off" => Ok(()),
+        _ => Err(lacks("monitor")),
     }
+}
+
+/// What is told of a setting whose feature this program is built without.
+#[cfg(not(all(feature = "config-file", feature = "monitor")))]
+fn lacks(feature: &str) -> String {
+    format!("this program is built without the feature {feature} of the crate chronorb")
 }
 
 fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {
@@ -798,109 +773,4 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn args(text: &str) -> Vec<String> {
-        text.split('|').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn options_are_taken_out_of_the_command_line() {
-        let mut line = args("prog|-ORBThreads|2|--mine|-ORBInitRef|Radar=corbaloc::h/Radar|x");
-        let config = OrbConfig::read(&mut line).expect("a correct command line");
-        assert_eq!(line, args("prog|--mine|x"));
-        assert_eq!(config.threads, 2);
-        assert_eq!(
-            config.init_refs,
-            [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]
-        );
-    }
-
-    #[test]
-    fn idle_connections_stay_by_default_or_by_zero() {
-        let time_out = |line| {
-            let config = OrbConfig::read(&mut args(line)).expect("a correct command line");
-            config.client_idle_timeout
-        };
-        assert_eq!(time_out("prog"), None);
-        assert_eq!(time_out("-ORBClientIdleTimeout|0"), None);
-        let some = Some(Duration::from_millis(1500));
-        assert_eq!(time_out("-ORBClientIdleTimeout|1500"), some);
-    }
-
-    #[test]
-    fn lanes_take_two_arguments_or_one() {
-        let mut line =
-            args("-ORBLaneEndpoint|1:0|iiop://:4000|-ORBLaneListenEndpoints|1:1 iiop://:4001");
-        let config = OrbConfig::read(&mut line).expect("a correct command line");
-        let ports: Vec<_> = config
-            .lane_listen_endpoints
-            .iter()
-            .map(|(lane, e)| (*lane, e.port))
-            .collect();
-        assert_eq!(ports, [((1, 0), 4000), ((1, 1), 4001)]);
-    }
-
-    #[test]
-    fn the_command_line_wins_over_the_file() {
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        std::fs::write(
-            file.path(),
-            "threads = 7\nrequest_timeout = 250\nlisten_endpoints = [\"iiop://a:1\", \"iiop://b:2\"]\n\
-             [init_refs]\nRadar = \"corbaloc::h/Radar\"\n",
-        )
-        .expect("it can be written");
-        let mut line = args("-ORBThreads|2|-ORBConfigFile");
-        line.push(file.path().display().to_string());
-        let config = OrbConfig::read(&mut line).expect("a correct configuration");
-        assert_eq!(config.threads, 2);
-        assert_eq!(config.request_timeout, Duration::from_millis(250));
-        assert_eq!(config.listen_endpoints.len(), 2);
-        assert_eq!(config.init_refs[0].0, "Radar");
-    }
-
-    #[test]
-    fn endpoints_of_a_later_source_replace_those_of_an_earlier_one() {
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        std::fs::write(file.path(), "listen_endpoints = \"iiop://a:1\"\n")
-            .expect("it can be written");
-        let path = file.path().display();
-        let mut line = args(&format!(
-            "-ORBConfigFile|{path}|-ORBEndpoint|iiop://b:2|-ORBEndpoint|iiop://c:3"
-        ));
-        let config = OrbConfig::read(&mut line).expect("a correct configuration");
-        let hosts: Vec<_> = config
-            .listen_endpoints
-            .iter()
-            .map(|e| e.host.as_str())
-            .collect();
-        assert_eq!(hosts, ["b", "c"]);
-    }
-
-    #[test]
-    fn wrong_settings_are_refused_and_the_command_line_stays() {
-        for (line, word) in [
-            ("-ORBColour|red", "-ORBColour"),
-            ("-ORBThreads", "needs a value"),
-            ("-ORBThreads|none", "1 to 1024"),
-            ("-ORBRealTime|perhaps", "required, preferred or off"),
-            ("-ORBListenEndpoints|localhost", "://"),
-            ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
-            ("-ORBInitRef|NameService", "NAME=URL"),
-            ("-ORBMonitor|yes", "off, on or a path"),
-            ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
-            ("-ORBClientConnection|shared", "exclusive, leader or thread"),
-            ("-ORBMaxClientConnections|0", "1 to 1048576"),
-            (
-                "-ORBShareConnectionsAcrossPriorities|maybe",
-                "true or false",
-            ),
-        ] {
-            let mut given = args(line);
-            let error = OrbConfig::read(&mut given).expect_err(line).to_string();
-            assert!(error.contains(word), "{line}: {error}");
-            assert_eq!(given, args(line));
-        }
-    }
-}
+mod tests;

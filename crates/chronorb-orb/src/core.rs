@@ -1,8 +1,10 @@
 //! What all parts of one ORB share.
 
 use std::fmt;
+use std::sync::Arc;
+#[cfg(feature = "monitor")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -11,6 +13,7 @@ use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
 use crate::client::ClientConnections;
 use crate::config::OrbConfig;
+#[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
 use crate::poa::{Managers, PoaTable};
 use crate::resolver::Resolver;
@@ -33,6 +36,7 @@ pub(crate) struct Core {
     pub(crate) live_lanes: AtomicUsize,
     /// Who wants the lanes to take times, a bit each.
     pub(crate) watchers: AtomicU8,
+    #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
     pub(crate) poas: PoaTable,
     pub(crate) managers: Managers,
@@ -69,6 +73,7 @@ impl Core {
             pools: PiMutex::new(Pools::default()),
             live_lanes: AtomicUsize::new(0),
             watchers: AtomicU8::new(0),
+            #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
             poas: PoaTable::new(config.poa_demultiplexing),
             managers: Managers::default(),

@@ -12,6 +12,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+#[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;
 mod operation_table;
@@ -32,9 +33,10 @@ pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
+#[cfg(feature = "monitor")]
+pub use config::MonitorSocket;
 pub use config::{
-    Collocation, ConfigError, ConnectionStrategy, MonitorSocket, OrbConfig, RealTimeMode,
-    ThreadpoolStrategy,
+    Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode, ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 pub use object::{BindError, Interface, Object, narrow};

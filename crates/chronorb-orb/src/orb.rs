@@ -1,5 +1,6 @@
 //! The ORB as applications see it.
 
+#[cfg(feature = "monitor")]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, STOPPED, STOPPING};
+#[cfg(feature = "monitor")]
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
@@ -39,6 +41,7 @@ pub enum InitError {
     #[error("memory cannot be locked: {0}")]
     NoMemoryLock(String),
     /// `-ORBMonitor` asks for a monitor, and it cannot be made.
+    #[cfg(feature = "monitor")]
     #[error("the monitor cannot be made: {0}")]
     Monitor(#[from] MonitorError),
 }
@@ -81,6 +84,7 @@ impl Orb {
             lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
         }
         let core = Core::new(config);
+        #[cfg(feature = "monitor")]
         if let Some(monitor) = Monitor::start(&core)? {
             // Nobody else has the ORB yet.
             let _ = core.monitor.set(monitor);
@@ -123,12 +127,13 @@ impl Orb {
     }
 
     /// Has the lanes take the time of each request, for [`snapshot`](Self::snapshot), or not any more, unless the
-    /// [monitor](Self::monitor) has a client. It costs two readings of the clock for each request.
+    /// monitor has a client. It costs two readings of the clock for each request.
     pub fn watch(&self, times: bool) {
         server::take_times(&self.core, Watcher::Application, times);
     }
 
     /// The socket of its monitor (`-ORBMonitor`), if it has one; see [`monitor`](crate::monitor).
+    #[cfg(feature = "monitor")]
     pub fn monitor(&self) -> Option<&Path> {
         self.core.monitor.get().map(Monitor::path)
     }

@@ -80,19 +80,28 @@
 //! # }
 //! ```
 //!
+//! # Features
+//! All are on unless `default-features = false`; without one, its settings are refused.
+//!
+//! * `config-file`: configuration files, by `-ORBConfigFile`;
+//! * `monitor`: the `monitor`, by `-ORBMonitor`, which the command `chronorb top` asks.
+//!
 //! # Minimum Rust version
 //! 1.91.
 
+#[cfg(feature = "monitor")]
+pub use chronorb_orb::MonitorSocket;
+#[cfg(feature = "monitor")]
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::{
     Activity, Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus, ConfigError,
     ConnectionStrategy, Demultiplexing, Endpoint, EndpointError, InitError, Interface, Ior,
-    LaneSnapshot, LongDouble, MonitorSocket, Object, Operation, Orb, OrbConfig, PoolSnapshot,
-    RealTimeMode, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage,
-    StageProbe, SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy,
-    UserException, Version, Waiting, minor, narrow, parse_endpoints,
+    LaneSnapshot, LongDouble, Object, Operation, Orb, OrbConfig, PoolSnapshot, RealTimeMode, Reply,
+    ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe,
+    SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException,
+    Version, Waiting, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

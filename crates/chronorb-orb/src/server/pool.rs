@@ -321,6 +321,7 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
     if wait {
         crate::client::wait_until_ended(core, Deadline::after(core.config.request_timeout));
     }
+    #[cfg(feature = "monitor")]
     if wait && let Some(monitor) = core.monitor.get() {
         monitor.wait_until_ended(Deadline::after(core.config.request_timeout));
     }
@@ -346,6 +347,7 @@ fn finish(core: &Core) {
         fn drop(&mut self) {
             self.0.state.set(STOPPED);
             self.0.main.ring();
+            #[cfg(feature = "monitor")]
             if let Some(monitor) = self.0.monitor.get() {
                 monitor.stop();
             }

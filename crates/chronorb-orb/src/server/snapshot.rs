@@ -111,6 +111,7 @@ pub(crate) enum Watcher {
     /// The application, by [`Orb::watch`](crate::Orb::watch).
     Application = 1,
     /// Clients of the monitor.
+    #[cfg(feature = "monitor")]
     Monitor = 2,
 }
 

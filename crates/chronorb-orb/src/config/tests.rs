@@ -1,0 +1,129 @@
+//! What is taken from a command line, and what is refused.
+
+use super::*;
+
+fn args(text: &str) -> Vec<String> {
+    text.split('|').map(str::to_owned).collect()
+}
+
+#[test]
+fn options_are_taken_out_of_the_command_line() {
+    let mut line = args("prog|-ORBThreads|2|--mine|-ORBInitRef|Radar=corbaloc::h/Radar|x");
+    let config = OrbConfig::read(&mut line).expect("a correct command line");
+    assert_eq!(line, args("prog|--mine|x"));
+    assert_eq!(config.threads, 2);
+    assert_eq!(
+        config.init_refs,
+        [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]
+    );
+}
+
+#[test]
+fn idle_connections_stay_by_default_or_by_zero() {
+    let time_out = |line| {
+        let config = OrbConfig::read(&mut args(line)).expect("a correct command line");
+        config.client_idle_timeout
+    };
+    assert_eq!(time_out("prog"), None);
+    assert_eq!(time_out("-ORBClientIdleTimeout|0"), None);
+    let some = Some(Duration::from_millis(1500));
+    assert_eq!(time_out("-ORBClientIdleTimeout|1500"), some);
+}
+
+#[test]
+fn lanes_take_two_arguments_or_one() {
+    let mut line =
+        args("-ORBLaneEndpoint|1:0|iiop://:4000|-ORBLaneListenEndpoints|1:1 iiop://:4001");
+    let config = OrbConfig::read(&mut line).expect("a correct command line");
+    let ports: Vec<_> = config
+        .lane_listen_endpoints
+        .iter()
+        .map(|(lane, e)| (*lane, e.port))
+        .collect();
+    assert_eq!(ports, [((1, 0), 4000), ((1, 1), 4001)]);
+}
+
+#[cfg(feature = "config-file")]
+#[test]
+fn the_command_line_wins_over_the_file() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(
+        file.path(),
+        "threads = 7\nrequest_timeout = 250\nlisten_endpoints = [\"iiop://a:1\", \"iiop://b:2\"]\n\
+         [init_refs]\nRadar = \"corbaloc::h/Radar\"\n",
+    )
+    .expect("it can be written");
+    let mut line = args("-ORBThreads|2|-ORBConfigFile");
+    line.push(file.path().display().to_string());
+    let config = OrbConfig::read(&mut line).expect("a correct configuration");
+    assert_eq!(config.threads, 2);
+    assert_eq!(config.request_timeout, Duration::from_millis(250));
+    assert_eq!(config.listen_endpoints.len(), 2);
+    assert_eq!(config.init_refs[0].0, "Radar");
+}
+
+#[cfg(feature = "config-file")]
+#[test]
+fn endpoints_of_a_later_source_replace_those_of_an_earlier_one() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), "listen_endpoints = \"iiop://a:1\"\n").expect("it can be written");
+    let path = file.path().display();
+    let mut line = args(&format!(
+        "-ORBConfigFile|{path}|-ORBEndpoint|iiop://b:2|-ORBEndpoint|iiop://c:3"
+    ));
+    let config = OrbConfig::read(&mut line).expect("a correct configuration");
+    let hosts: Vec<_> = config
+        .listen_endpoints
+        .iter()
+        .map(|e| e.host.as_str())
+        .collect();
+    assert_eq!(hosts, ["b", "c"]);
+}
+
+#[test]
+fn wrong_settings_are_refused_and_the_command_line_stays() {
+    for (line, word) in [
+        ("-ORBColour|red", "-ORBColour"),
+        ("-ORBThreads", "needs a value"),
+        ("-ORBThreads|none", "1 to 1024"),
+        ("-ORBRealTime|perhaps", "required, preferred or off"),
+        ("-ORBListenEndpoints|localhost", "://"),
+        ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
+        ("-ORBInitRef|NameService", "NAME=URL"),
+        ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
+        ("-ORBClientConnection|shared", "exclusive, leader or thread"),
+        ("-ORBMaxClientConnections|0", "1 to 1048576"),
+        (
+            "-ORBShareConnectionsAcrossPriorities|maybe",
+            "true or false",
+        ),
+    ] {
+        let mut given = args(line);
+        let error = OrbConfig::read(&mut given).expect_err(line).to_string();
+        assert!(error.contains(word), "{line}: {error}");
+        assert_eq!(given, args(line));
+    }
+}
+
+#[cfg(feature = "monitor")]
+#[test]
+fn a_monitor_is_off_on_or_at_a_path() {
+    let error = OrbConfig::read(&mut args("-ORBMonitor|yes")).expect_err("a wrong value");
+    assert!(error.to_string().contains("off, on or a path"), "{error}");
+}
+
+#[cfg(not(feature = "monitor"))]
+#[test]
+fn a_monitor_without_its_feature_is_refused_and_none_is_fine() {
+    let error = OrbConfig::read(&mut args("-ORBMonitor|on")).expect_err("no feature");
+    assert!(error.to_string().contains("feature monitor"), "{error}");
+    assert!(OrbConfig::read(&mut args("-ORBMonitor|off")).is_ok());
+}
+
+#[cfg(not(feature = "config-file"))]
+#[test]
+fn a_configuration_file_without_its_feature_is_refused() {
+    let error = OrbConfig::read(&mut args("-ORBConfigFile|/dev/null")).expect_err("no feature");
+    assert!(error.to_string().contains("/dev/null"), "{error}");
+    assert!(error.to_string().contains("feature config-file"), "{error}");
+}
