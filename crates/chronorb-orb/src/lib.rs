@@ -12,6 +12,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+mod gather;
 pub mod monitor;
 mod object;
 mod operation_table;

@@ -27,6 +27,7 @@ use chronorb_transport::{IoError, SendError};
 
 pub(crate) use directory::ClientConnections;
 pub(super) use directory::{ConnectionKey, NoConnection, open};
+pub(super) use exclusive::Exclusive;
 
 use crate::core::Core;
 use crate::rtcorba::Priority;
@@ -86,6 +87,12 @@ pub(super) trait Channel {
         frame: &mut Frame,
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure>;
+
+    /// Itself, where it sends messages from where their octets are: where no other thread could
+    /// wait for that.
+    fn gathering(&self) -> Option<&Exclusive> {
+        None
+    }
 
     /// Whether one call at a time is under way on it.
     fn has_one_call_at_a_time(&self) -> bool;
@@ -197,6 +204,11 @@ impl ClientConnection {
 
     pub(super) fn next_request_id(&self) -> u32 {
         self.channel.next_request_id()
+    }
+
+    /// What sends requests from where their octets are; `None` where they are copied.
+    pub(super) fn gathering(&self) -> Option<&Exclusive> {
+        self.channel.gathering()
     }
 
     /// Sends a request to which no reply comes.
