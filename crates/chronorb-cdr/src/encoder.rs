@@ -30,11 +30,11 @@ pub struct Encoder<'f> {
 /// [`Encoder::gathering`].
 pub trait Gather {
     /// Takes `octets`, which stand in the message behind what is in `frame` so far, and behind
-    /// what was taken before.
+    /// what was taken before; or returns `false`, and they are copied into the frame.
     ///
     /// # Errors
     /// Any; the encoder fails with it.
-    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<(), CdrError>;
+    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError>;
 }
 
 impl<'f> Encoder<'f> {
@@ -53,12 +53,10 @@ impl<'f> Encoder<'f> {
         }
     }
 
-    /// An encoder that goes on behind what was written, and leaves great slices to `gather`: those
-    /// of octets, booleans and characters, and of numbers in this encoder's byte order if that is
-    /// the machine's. They are not copied into the frame, and yet count in all positions.
-    ///
-    /// Great is what has `great` octets, and not fewer than the frame then has: where a copy is
-    /// made of most of a message, one of the rest does not matter.
+    /// An encoder that goes on behind what was written, and leaves slices of at least `great`
+    /// octets to `gather`: those of octets, booleans and characters, and of numbers where the byte
+    /// order is the machine's. They are not copied into the frame, and yet count in all positions.
+    /// What is within an encapsulation is copied.
     pub fn gathering<'s>(&'s mut self, great: usize, gather: &'s mut dyn Gather) -> Encoder<'s> {
         Encoder {
             frame: self.frame,
@@ -284,12 +282,14 @@ impl Encoder<'_> {
 
     #[cold]
     fn write_great(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
-        let end = self.frame.len();
-        let Some(gather) = self.gather.as_mut().filter(|_| bytes.len() >= end) else {
-            return self.frame.extend_from_slice(bytes);
+        let taken = match &mut self.gather {
+            Some(gather) => gather.take(self.frame, bytes)?,
+            None => false,
         };
-        gather.take(self.frame, bytes)?;
-        self.floor = end;
+        if !taken {
+            return self.frame.extend_from_slice(bytes);
+        }
+        self.floor = self.frame.len();
         self.origin = self.origin.wrapping_sub(bytes.len());
         Ok(())
     }

@@ -63,10 +63,19 @@ pub(crate) fn send<E>(
 struct LeftOut(usize);
 
 impl Gather for LeftOut {
-    fn take(&mut self, _: &Frame, octets: &[u8]) -> Result<(), CdrError> {
+    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError> {
+        if !is_worth_it(frame, octets) {
+            return Ok(false);
+        }
         self.0 += octets.len();
-        Ok(())
+        Ok(true)
     }
+}
+
+/// Whether a slice is left out: where more has been copied already, it does not matter any more,
+/// and that would have to be written twice.
+fn is_worth_it(frame: &Frame, octets: &[u8]) -> bool {
+    octets.len() >= frame.len()
 }
 
 /// A message on its way.
@@ -122,14 +131,20 @@ impl<E> Sender<'_, E> {
 }
 
 impl<E> Gather for Sender<'_, E> {
-    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<(), CdrError> {
+    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError> {
+        if !is_worth_it(frame, octets) {
+            return Ok(false);
+        }
         if self.failed.is_some() || self.left(frame, octets).is_none() {
             return Err(CdrError::FrameFull);
         }
-        self.put(frame, octets).map_err(|error| {
-            self.failed = Some(error);
-            CdrError::FrameFull
-        })
+        match self.put(frame, octets) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                self.failed = Some(error);
+                Err(CdrError::FrameFull)
+            }
+        }
     }
 }
 
