@@ -114,10 +114,6 @@ impl Channel for Exclusive {
         sent.map_err(|error| self.unsent(error))
     }
 
-    fn gathering(&self) -> Option<&Exclusive> {
-        (self.fragment_size == 0).then_some(self)
-    }
-
     /// Receives the next reply. A connection on which a reply was given up is closed, so that a
     /// late reply can never be taken for that of another call.
     fn receive(
@@ -132,6 +128,10 @@ impl Channel for Exclusive {
             self.close();
         }
         received
+    }
+
+    fn gathering(&self) -> Option<&Exclusive> {
+        (self.fragment_size == 0).then_some(self)
     }
 
     fn has_one_call_at_a_time(&self) -> bool {
