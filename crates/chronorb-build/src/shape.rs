@@ -101,6 +101,44 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
     within(model, ty, &mut Vec::new())
 }
 
+/// Whether its values may have slices of octets or numbers that are great enough to be sent from
+/// where they are.
+pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
+    const GREAT: u64 = 64 << 10;
+    fn within<'m>(model: &'m Model, ty: &'m Type, seen: &mut Vec<DefId>) -> bool {
+        let (element, len) = match resolve(model, ty) {
+            Type::Sequence { element, bound } => (element, *bound),
+            Type::Array {
+                element,
+                dimensions,
+            } => (element, dimensions.last().copied()),
+            Type::Named(id) if !seen.contains(id) => {
+                seen.push(*id);
+                let mut members = members(model, *id).unwrap_or_default().iter();
+                return members.any(|member| within(model, &member.ty, seen));
+            }
+            _ => return false,
+        };
+        let is_slice = matches!(
+            resolve(model, element),
+            Type::Boolean
+                | Type::Octet
+                | Type::Char
+                | Type::Short
+                | Type::UShort
+                | Type::Long
+                | Type::ULong
+                | Type::LongLong
+                | Type::ULongLong
+                | Type::Float
+                | Type::Double
+        );
+        let is_long = || len.is_none_or(|n| u64::from(n) * min_size(model, element) >= GREAT);
+        (is_slice && is_long()) || within(model, element, seen)
+    }
+    within(model, ty, &mut Vec::new())
+}
+
 /// Whether a view of the owned twin needs room in an arena, for a sequence
 /// whose elements are themselves views.
 pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {

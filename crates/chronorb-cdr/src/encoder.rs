@@ -15,9 +15,26 @@ use crate::{Cdr, CdrError, Endian, Frame, LongDouble, TextForm};
 /// then to be given up, or cut back with [`truncate`](Self::truncate).
 pub struct Encoder<'f> {
     frame: &'f mut Frame,
+    /// Offset of the origin in the frame, less what was left out of it; below 0 it wraps.
     origin: usize,
+    /// Where in the frame what was left out stands last: nothing before it can be changed.
+    floor: usize,
     endian: Endian,
     text: TextForm,
+    /// What has so many octets may be left out.
+    great: usize,
+    gather: Option<&'f mut dyn Gather>,
+}
+
+/// Takes great slices from an encoder, which are then left out of its frame, see
+/// [`Encoder::gathering`].
+pub trait Gather {
+    /// Takes `octets`, which stand in the message behind what is in `frame` so far, and behind
+    /// what was taken before; or returns `false`, and they are copied into the frame.
+    ///
+    /// # Errors
+    /// Any; the encoder fails with it.
+    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError>;
 }
 
 impl<'f> Encoder<'f> {
@@ -28,8 +45,27 @@ impl<'f> Encoder<'f> {
         Self {
             frame,
             origin: 0,
+            floor: 0,
             endian,
             text: TextForm::default(),
+            great: usize::MAX,
+            gather: None,
+        }
+    }
+
+    /// An encoder that goes on behind what was written, and leaves slices of at least `great`
+    /// octets to `gather`: those of octets, booleans and characters, and of numbers where the byte
+    /// order is the machine's. They are not copied into the frame, and yet count in all positions.
+    /// What is within an encapsulation is copied.
+    pub fn gathering<'s>(&'s mut self, great: usize, gather: &'s mut dyn Gather) -> Encoder<'s> {
+        Encoder {
+            frame: self.frame,
+            origin: self.origin,
+            floor: self.floor,
+            endian: self.endian,
+            text: self.text,
+            great: great.max(1),
+            gather: Some(gather),
         }
     }
 
@@ -55,29 +91,41 @@ impl<'f> Encoder<'f> {
         self.text = text;
     }
 
-    /// Takes back what was written from `position` on.
+    /// Takes back what was written from `position` on. What was left to a [`Gather`] has gone, as
+    /// has what stands before it: that only stops counting.
     #[inline]
     pub fn truncate(&mut self, position: usize) {
-        self.frame.truncate(self.origin.saturating_add(position));
+        let Some(back) = self.position().checked_sub(position) else {
+            return;
+        };
+        let kept = self.frame.len().saturating_sub(back).max(self.floor);
+        self.frame.truncate(kept);
+        self.origin = kept.wrapping_sub(position);
     }
 
     /// Writes `value` over the four octets at `position`, which were written
     /// before.
     ///
     /// # Errors
-    /// [`CdrError::EndOfData`] if there are no four octets at `position`.
+    /// [`CdrError::EndOfData`] if there are no four octets at `position`, or they stand before
+    /// what was left to a [`Gather`].
     pub fn patch_u32(&mut self, position: usize, value: u32) -> Result<(), CdrError> {
         let bytes = match self.endian {
             Endian::Big => value.to_be_bytes(),
             Endian::Little => value.to_le_bytes(),
         };
-        let start = self.origin.saturating_add(position);
-        self.frame
-            .as_mut_slice()
-            .get_mut(start..start.saturating_add(4))
-            .ok_or(CdrError::EndOfData)?
-            .copy_from_slice(&bytes);
-        Ok(())
+        self.position()
+            .checked_sub(position)
+            .and_then(|back| self.frame.len().checked_sub(back))
+            .filter(|&start| start >= self.floor)
+            .and_then(|start| {
+                self.frame
+                    .as_mut_slice()
+                    .get_mut(start..)?
+                    .first_chunk_mut()
+            })
+            .map(|place| *place = bytes)
+            .ok_or(CdrError::EndOfData)
     }
 
     /// The frame with all that was written so far.
@@ -211,6 +259,9 @@ impl Encoder<'_> {
     /// Writes `bytes` as they are, with no length and no alignment.
     #[inline]
     pub fn write_octets(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
+        if self.is_great(bytes) {
+            return self.write_great(bytes);
+        }
         self.frame.extend_from_slice(bytes)
     }
 
@@ -221,6 +272,26 @@ impl Encoder<'_> {
     #[inline]
     pub fn write_len(&mut self, len: usize) -> Result<(), CdrError> {
         self.write_u32(u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?)
+    }
+
+    /// Whether [`write_octets`](Self::write_octets) may leave it to a [`Gather`].
+    #[inline]
+    pub(crate) fn is_great(&self, bytes: &[u8]) -> bool {
+        bytes.len() >= self.great
+    }
+
+    #[cold]
+    fn write_great(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
+        let taken = match &mut self.gather {
+            Some(gather) => gather.take(self.frame, bytes)?,
+            None => false,
+        };
+        if !taken {
+            return self.frame.extend_from_slice(bytes);
+        }
+        self.floor = self.frame.len();
+        self.origin = self.origin.wrapping_sub(bytes.len());
+        Ok(())
     }
 
     #[inline]
@@ -294,12 +365,11 @@ impl Encoder<'_> {
     ) -> Result<(), CdrError> {
         self.write_u32(0)?;
         let start = self.position();
-        let mut inner = Encoder {
-            origin: self.frame.len(),
-            frame: self.frame,
-            endian: self.endian,
-            text: self.text,
-        };
+        let origin = self.frame.len();
+        // Its length is known only at its end, so that all of it has to be here until then.
+        let mut inner = Encoder::new(self.frame, self.endian)
+            .with_text(self.text)
+            .with_origin(origin);
         inner.write_bool(inner.endian.is_little())?;
         body(&mut inner)?;
         let len = self.position() - start;

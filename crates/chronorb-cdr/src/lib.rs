@@ -50,7 +50,7 @@ mod value;
 
 pub use copied::octets_copied;
 pub use decoder::{Decoder, MAX_DEPTH};
-pub use encoder::Encoder;
+pub use encoder::{Encoder, Gather};
 pub use endian::Endian;
 pub use error::CdrError;
 pub use flat::{Flat, FlatReader, FlatWriter, Layout};

@@ -253,6 +253,10 @@ fn encode_words<const W: usize>(
     if bytes.is_empty() {
         return Ok(());
     }
+    if as_is && e.is_great(bytes) {
+        e.align(W.min(8))?;
+        return e.write_octets(bytes);
+    }
     let place = e.append_aligned(W.min(8), bytes.len())?;
     place.copy_from_slice(bytes);
     copied::count(bytes.len());

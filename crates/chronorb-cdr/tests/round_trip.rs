@@ -2,8 +2,8 @@
 //! wherever in the message it starts.
 
 use chronorb_cdr::{
-    Arena, Cdr, CdrError, Char, CharSet, Decoder, Encoder, Endian, Frame, LongDouble, TextForm,
-    WideForm,
+    Arena, Cdr, CdrError, Char, CharSet, Decoder, Encoder, Endian, Frame, Gather, LongDouble,
+    TextForm, WideForm,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -181,6 +181,25 @@ fn encode(values: &[Value], offset: usize, endian: Endian, text: TextForm) -> Fr
     frame
 }
 
+/// A message as it goes out in pieces.
+#[derive(Default)]
+struct Pieces {
+    octets: Vec<u8>,
+    of_frame: usize,
+    taken: usize,
+}
+
+impl Gather for Pieces {
+    fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError> {
+        self.octets
+            .extend_from_slice(&frame.as_slice()[self.of_frame..]);
+        self.octets.extend_from_slice(octets);
+        self.of_frame = frame.len();
+        self.taken += octets.len();
+        Ok(true)
+    }
+}
+
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: if cfg!(miri) { 8 } else { 256 },
@@ -207,6 +226,30 @@ proptest! {
             prop_assert_eq!(&value.decode_alike(&mut d).unwrap(), value);
         }
         prop_assert!(d.is_empty());
+    }
+
+    /// What is left out of the frame stands in the message where it would have stood.
+    #[test]
+    fn a_message_in_pieces_is_the_same_message(
+        values in vec(value(), 1..12),
+        offset in 0..8usize,
+        great in 0..12usize,
+        endian in endian(),
+        text in text(),
+    ) {
+        let whole = encode(&values, offset, endian, text);
+        let mut frame = Frame::new(64, 1 << 20);
+        let mut e = Encoder::new(&mut frame, endian).with_text(text);
+        e.write_octets(&[0xee; 8][..offset]).unwrap();
+        let mut pieces = Pieces::default();
+        let mut gathering = e.gathering(great, &mut pieces);
+        for value in &values {
+            value.encode(&mut gathering).unwrap();
+        }
+        prop_assert_eq!(gathering.position(), whole.len());
+        prop_assert_eq!(frame.len() + pieces.taken, whole.len());
+        pieces.octets.extend_from_slice(&frame.as_slice()[pieces.of_frame..]);
+        prop_assert_eq!(pieces.octets, whole.as_slice());
     }
 
     /// Memory need not be aligned as the message is; the values are the same.
@@ -303,6 +346,46 @@ proptest! {
         let back = LongDouble::from_f64(value).to_f64();
         prop_assert!(back.to_bits() == bits || value.is_nan() && back.is_nan());
     }
+}
+
+#[test]
+fn only_what_is_great_and_in_native_order_is_left_out() {
+    let taken = |endian, write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>| {
+        let mut frame = Frame::new(256, 256);
+        let mut pieces = Pieces::default();
+        let mut e = Encoder::new(&mut frame, endian);
+        write(&mut e.gathering(16, &mut pieces)).unwrap();
+        pieces.taken
+    };
+    let foreign = Endian::from_flag(!Endian::NATIVE.is_little());
+    assert_eq!(taken(foreign, &|e| e.write_octet_seq(&[1; 16])), 16);
+    assert_eq!(taken(foreign, &|e| e.write_seq(&[1.5f64; 2])), 0);
+    assert_eq!(taken(Endian::NATIVE, &|e| e.write_seq(&[1.5f64; 2])), 16);
+    assert_eq!(taken(Endian::NATIVE, &|e| e.write_seq(&[1u32; 3])), 0);
+    assert_eq!(taken(Endian::NATIVE, &|e| [7u32; 4].encode(e)), 16);
+    let encapsulated = |e: &mut Encoder<'_>| e.write_encapsulation(|e| e.write_octets(&[1; 16]));
+    assert_eq!(taken(Endian::NATIVE, &encapsulated), 0);
+}
+
+#[test]
+fn what_stands_before_a_slice_that_was_left_out_stays_as_it_is() {
+    let mut frame = Frame::new(64, 64);
+    let mut pieces = Pieces::default();
+    let mut e = Encoder::new(&mut frame, Endian::Big);
+    let mut e = e.gathering(16, &mut pieces);
+    e.write_u32(1).unwrap();
+    e.write_octets(&[2; 20]).unwrap();
+    e.write_u32(3).unwrap();
+    assert_eq!(e.patch_u32(0, 9), Err(CdrError::EndOfData));
+    assert_eq!(e.patch_u32(20, 9), Err(CdrError::EndOfData));
+    assert_eq!(e.patch_u32(24, 4), Ok(()));
+    e.write_u64(5).unwrap();
+    e.truncate(28);
+    assert_eq!(e.position(), 28);
+    e.truncate(10);
+    assert_eq!((e.position(), e.frame().len()), (10, 4));
+    e.align(8).unwrap();
+    assert_eq!(frame.as_slice(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]

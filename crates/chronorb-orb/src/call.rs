@@ -13,9 +13,11 @@ use chronorb_giop::{
 };
 
 use crate::core::Core;
+use crate::gather::{self, Unsent};
 use crate::orb::Orb;
 use crate::poa::{ObjectId, Poa};
 use crate::rtcorba::Priority;
+use crate::server::Outlet;
 
 /// An operation as a client calls it.
 #[derive(Clone, Copy, Debug)]
@@ -207,6 +209,8 @@ pub struct ReplyWriter<'f> {
     /// The end of the header before it was padded for a body, and after; 0 before anything is begun.
     header_end: usize,
     body_start: usize,
+    /// Where great results may go at once.
+    outlet: Option<Outlet<'f>>,
     sent: bool,
 }
 
@@ -226,8 +230,14 @@ impl<'f> ReplyWriter<'f> {
             contexts,
             header_end: 0,
             body_start: 0,
+            outlet: None,
             sent: false,
         }
+    }
+
+    /// Lets great results be sent from where they are.
+    pub(crate) fn set_outlet(&mut self, outlet: Outlet<'f>) {
+        self.outlet = Some(outlet);
     }
 
     /// Begins a reply with results, which are then written to the encoder.
@@ -237,6 +247,54 @@ impl<'f> ReplyWriter<'f> {
     pub fn normal(&mut self) -> Result<&mut Encoder<'f>, SystemException> {
         self.begin(ReplyStatus::NoException)?;
         Ok(&mut self.encoder)
+    }
+
+    /// Writes a reply with the results that `write` writes.
+    ///
+    /// Octets, and numbers in this machine's byte order, of which a slice has 64 KiB and more, are
+    /// sent from where they are, and not copied: the reply has gone then when this returns. For
+    /// that `write` is called twice, and has to write the same both times; if it does not, the
+    /// connection ends.
+    ///
+    /// # Errors
+    /// What `write` fails with, and where the reply cannot be sent.
+    pub fn results(
+        &mut self,
+        write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<(), SystemException> {
+        self.begin(ReplyStatus::NoException)?;
+        if self.outlet.is_none() {
+            return write(&mut self.encoder).map_err(reply_error);
+        }
+        match gather::write(&mut self.encoder, write).map_err(reply_error)? {
+            0 => Ok(()),
+            left_out => self.send_gathered(left_out, write),
+        }
+    }
+
+    /// Sends the reply of which `left_out` octets are not in the frame.
+    fn send_gathered(
+        &mut self,
+        left_out: usize,
+        write: gather::Write<'_>,
+    ) -> Result<(), SystemException> {
+        let (encoder, start) = (&mut self.encoder, self.body_start);
+        let total = encoder.position() + left_out;
+        if total > encoder.frame().limit() {
+            return Err(reply_error(CdrError::FrameFull));
+        }
+        let sent = self.outlet.take().and_then(|outlet| {
+            outlet.send(|send| gather::send(encoder, start, total, write, send).1)
+        });
+        let Some(sent) = sent else {
+            encoder.truncate(start);
+            return write(encoder).map_err(reply_error);
+        };
+        self.sent = true;
+        sent.map_err(|unsent| match unsent {
+            Unsent::Failed(_) => CONNECTION_LOST,
+            Unsent::Unwritten(exception) => exception.with_completed(CompletionStatus::Yes),
+        })
     }
 
     /// Begins a reply with a user exception, whose members are then written to the encoder.
@@ -315,6 +373,13 @@ impl<'f> ReplyWriter<'f> {
         Ok(())
     }
 }
+
+/// The client left before it had all of its reply.
+const CONNECTION_LOST: SystemException = SystemException::new(
+    SystemExceptionKind::CommFailure,
+    minor::CONNECTION_LOST,
+    CompletionStatus::Yes,
+);
 
 /// The exception for an operation that the target's interface does not have.
 pub fn bad_operation() -> SystemException {

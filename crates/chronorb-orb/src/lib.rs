@@ -12,6 +12,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+mod gather;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;

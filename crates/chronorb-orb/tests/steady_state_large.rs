@@ -3,7 +3,7 @@
 
 mod support;
 
-use chronorb_cdr::Decoder;
+use chronorb_cdr::{Decoder, Encoder};
 use chronorb_orb::codegen::v1::reply_error;
 use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
@@ -31,7 +31,8 @@ impl Counts {
     }
 }
 
-/// Gives back what it gets, with what the thread that serves it has done so far.
+/// Gives back what it gets, with what the thread that serves it has done so far: from where it is,
+/// and by way of a frame.
 struct Echo;
 
 impl Skeleton for Echo {
@@ -46,22 +47,30 @@ impl Skeleton for Echo {
     fn dispatch<'a>(
         &self,
         _: &Call<'a>,
-        _: &[u8],
+        operation: &[u8],
         d: &mut Decoder<'a>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), SystemException> {
         let octets = d.read_octet_seq()?;
         let counts = Counts::now();
-        let e = reply.normal()?;
-        e.write_u64(counts.allocations)
-            .and_then(|()| e.write_u64(counts.faults))
-            .and_then(|()| e.write_octet_seq(octets))
-            .map_err(reply_error)
+        let write = |e: &mut Encoder<'_>| {
+            e.write_u64(counts.allocations)?;
+            e.write_u64(counts.faults)?;
+            e.write_octet_seq(octets)
+        };
+        match operation {
+            b"echo" => reply.results(&write),
+            _ => write(reply.normal()?).map_err(reply_error),
+        }
     }
 }
 
 fn counts_of_server(object: &Object, octets: &[u8]) -> Counts {
-    let counts = call(object, "echo", &|e| e.write_octet_seq(octets), |d| {
+    counts_by(object, "echo", octets)
+}
+
+fn counts_by(object: &Object, operation: &'static str, octets: &[u8]) -> Counts {
+    let counts = call(object, operation, &|e| e.write_octet_seq(octets), |d| {
         let counts = Counts {
             allocations: d.read_u64()?,
             faults: d.read_u64()?,
@@ -109,6 +118,7 @@ fn great_messages_find_their_memory_where_it_was() {
     let (great, small) = (vec![7; 1 << 20], vec![7; 100]);
     let round = || {
         counts_of_server(&object, &great);
+        counts_by(&object, "copy", &great);
         for _ in 0..10 {
             counts_of_server(&object, &small);
         }

@@ -134,6 +134,17 @@ fn arrays_enums_and_characters_go_there_and_back() {
 }
 
 #[test]
+fn great_sequences_go_there_and_back() {
+    let a: Vec<u8> = (0..300_000).map(|index| (index % 251) as u8).collect();
+    for kitchen in Served::in_each_way() {
+        let mut b = vec![1];
+        let (result, c) = kitchen.octets(&a, &mut b).expect("called");
+        assert_eq!((result.as_slice(), b.as_slice()), (&[1][..], &a[..4]));
+        assert!(c == a);
+    }
+}
+
+#[test]
 fn octets_strings_and_sequences_go_there_and_back() {
     for kitchen in Served::in_each_way() {
         let mut b = vec![1];

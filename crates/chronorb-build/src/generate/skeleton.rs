@@ -187,12 +187,19 @@ fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStre
         };
         context.encode(ty, &Place::value(quote! { #name }), form, &e)
     });
+    let write = match outputs
+        .iter()
+        .any(|(_, ty)| shape::may_be_great(context.model, ty))
+    {
+        true => quote! { #reply.results(&encode) },
+        false => quote! { encode(#reply.normal()?).map_err(#rt::reply_error) },
+    };
     quote! {
         let encode = |#e: &mut #rt::Encoder<'_>| -> ::core::result::Result<(), #rt::CdrError> {
             #(#encoded)*
             Ok(())
         };
-        encode(#reply.normal()?).map_err(#rt::reply_error)
+        #write
     }
 }
 

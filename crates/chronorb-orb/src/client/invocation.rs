@@ -18,11 +18,12 @@ use super::binding::{self, Binding};
 use super::collocated;
 use super::connection::Failure;
 use crate::call::Operation;
+use crate::gather;
 use crate::object::Object;
 use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{Answer, Scope};
 
-pub(super) type Arguments<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
+pub(super) use crate::gather::Write as Arguments;
 
 /// Calls an operation; the answer's octets stay in the scope's reply frame.
 pub(crate) fn invoke(
@@ -255,27 +256,32 @@ fn send_request(
 ) -> Result<u32, Failure> {
     let core = binding.target.core();
     scope.begin(core);
-    let request_id = binding.connection.next_request_id();
-    marshal(binding, scope, operation, arguments, request_id)?;
-    if scope.request.len() > core.config.max_message_size {
+    let connection = &binding.connection;
+    let request_id = connection.next_request_id();
+    let (body_start, left_out) = marshal(binding, scope, operation, arguments, request_id)?;
+    let total = scope.request.len() + left_out;
+    if total > core.config.max_message_size {
         return Err(SystemException::from(CdrError::FrameFull).into());
     }
-    let connection = &binding.connection;
-    if operation.oneway {
-        connection.send(&scope.request, deadline)?;
-    } else {
-        connection.send_for_reply(request_id, &scope.request, deadline)?;
+    match connection.gathering() {
+        Some(gathering) if left_out > 0 => {
+            let mut encoder = encoder(binding, &mut scope.request);
+            gathering.send_gathered(&mut encoder, body_start, total, arguments, deadline)?;
+        }
+        _ if operation.oneway => connection.send(&scope.request, deadline)?,
+        _ => connection.send_for_reply(request_id, &scope.request, deadline)?,
     }
     Ok(request_id)
 }
 
+/// Returns where the body begins, and how many octets of it were left out of the frame.
 fn marshal(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
     request_id: u32,
-) -> Result<(), SystemException> {
+) -> Result<(usize, usize), SystemException> {
     let frame = &mut scope.request;
     let version = binding.profile()?.version;
     let announces = binding.connection.announces();
@@ -297,13 +303,23 @@ fn marshal(
         }
     };
     let body_start = frame.len();
-    let mut encoder = Encoder::new(frame, Endian::NATIVE).with_text(binding.connection.text());
-    arguments(&mut encoder)?;
-    if encoder.position() == body_start {
+    let mut encoder = encoder(binding, frame);
+    let left_out = match binding.connection.gathering() {
+        Some(_) => gather::write(&mut encoder, arguments)?,
+        None => {
+            arguments(&mut encoder)?;
+            0
+        }
+    };
+    if encoder.position() == body_start && left_out == 0 {
         encoder.truncate(header_end);
     }
     finish_message(frame);
-    Ok(())
+    Ok((body_start, left_out))
+}
+
+fn encoder<'f>(binding: &Binding, frame: &'f mut Frame) -> Encoder<'f> {
+    Encoder::new(frame, Endian::NATIVE).with_text(binding.connection.text())
 }
 
 /// Writes the header of a request, padded for a body, with what a connection's first requests

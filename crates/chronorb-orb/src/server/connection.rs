@@ -16,6 +16,7 @@ use chronorb_transport::Connection;
 use super::input::Input;
 use super::load::Load;
 use super::output::Output;
+use crate::gather::{Send, Unsent};
 
 /// A connection. Its input and its output are with one thread at a time, for which no thread
 /// ever waits.
@@ -51,7 +52,7 @@ pub(super) struct ServerConnection {
 
 /// The connection cannot be used any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Gone;
+pub(crate) struct Gone;
 
 /// What a look at the age of a connection's input and output came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,6 +76,15 @@ impl AtWork<'_> {
 impl Drop for AtWork<'_> {
     fn drop(&mut self) {
         self.0.at_work.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A message of which a part may have been sent; dropped, it ends the connection.
+struct Unfinished<'c>(&'c dyn Connection);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.shutdown();
     }
 }
 
@@ -152,6 +162,28 @@ impl ServerConnection {
             Some(output) => self.send_by(output, &[]),
             None => Ok(false),
         }
+    }
+
+    /// Whether messages are sent from where their octets are.
+    pub(super) fn gathers(&self) -> bool {
+        self.fragment_size == 0
+    }
+
+    /// Sends the message whose pieces `message` hands over, and returns as [`send`](Self::send);
+    /// `None` where another thread is sending, and nothing was done. A message that is not handed
+    /// over whole ends the connection, before anything can be sent after it.
+    pub(super) fn send_pieces(
+        &self,
+        message: impl FnOnce(Send<'_, Gone>) -> Result<(), Unsent<Gone>>,
+    ) -> Option<Result<bool, Unsent<Gone>>> {
+        let mut output = self.output.claim()?;
+        let unfinished = Unfinished(&*self.transport);
+        let sent = message(&mut |first, second| output.write(&*self.transport, first, second));
+        if let Err(unsent) = sent {
+            return Some(Err(unsent));
+        }
+        std::mem::forget(unfinished);
+        Some(self.send_by(output, &[]).map_err(Unsent::Failed))
     }
 
     /// Sends what was kept, as far as the transport takes it; returns as [`send`](Self::send).

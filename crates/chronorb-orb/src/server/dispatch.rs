@@ -17,6 +17,7 @@ use chronorb_rt::{Key, epoch};
 use super::connection::ServerConnection;
 use super::intake::End;
 use super::lane::Lane;
+use super::outlet::Outlet;
 use super::probe::Stage;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
@@ -78,6 +79,14 @@ impl Context<'_> {
             self.connection.text(message.version),
             reply_contexts,
         );
+        if header.response == ResponseFlags::SyncWithTarget && self.connection.gathers() {
+            reply.set_outlet(Outlet {
+                core: self.core,
+                lane: self.lane,
+                connection: self.connection,
+                key: self.key,
+            });
+        }
 
         let request = Request {
             core: self.core,
@@ -117,8 +126,7 @@ impl Context<'_> {
         }
         let answered = match header.response {
             ResponseFlags::None => false,
-            ResponseFlags::SyncWithServer => !reply.is_sent(),
-            ResponseFlags::SyncWithTarget => true,
+            ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
         };
         reply.finish();
         Ok(if answered {

@@ -5,19 +5,20 @@
 
 use std::cell::{Cell, RefCell};
 
-use chronorb_cdr::Frame;
+use chronorb_cdr::{Encoder, Frame};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::Deadline;
-use chronorb_transport::{Connection, IoError};
+use chronorb_transport::{Connection, IoError, SendError};
 
 use super::directory::Permit;
 use super::{Awaited, Channel, Failure, comm_failure, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
 use crate::config::OrbConfig;
+use crate::gather::{self, Unsent, Write};
 
 /// A connection that belongs to a thread.
-pub(super) struct Exclusive {
+pub(in crate::client) struct Exclusive {
     transport: Box<dyn Connection>,
     permit: Permit,
     next_request: Cell<u32>,
@@ -36,6 +37,45 @@ impl Exclusive {
             inbox: RefCell::new(Inbox::new(config.max_message_size, config.client_wait)),
             fragment_size: config.fragment_size,
         }
+    }
+
+    /// Sends a request of `total` octets that was written without what is great in its body, which
+    /// begins at `start`; as [`send`](Channel::send) does.
+    pub(in crate::client) fn send_gathered(
+        &self,
+        encoder: &mut Encoder<'_>,
+        start: usize,
+        total: usize,
+        body: Write<'_>,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        // A panic of the body leaves the connection with a part of a message.
+        self.closed.set(true);
+        let mut send =
+            |first: &[u8], second: &[u8]| self.transport.send_both(first, second, deadline);
+        let (before, result) = gather::send(encoder, start, total, body, &mut send);
+        self.closed.set(false);
+        result.map_err(|unsent| match unsent {
+            Unsent::Failed(error) => self.unsent(SendError {
+                sent: before + error.sent,
+                ..error
+            }),
+            Unsent::Unwritten(exception) => {
+                if before > 0 {
+                    self.close();
+                }
+                exception.into()
+            }
+        })
+    }
+
+    /// What it means that a message was not sent whole.
+    fn unsent(&self, error: SendError) -> Failure {
+        // A call that had no time left has done the connection no harm.
+        if error.sent > 0 || error.cause != IoError::TimedOut {
+            self.close();
+        }
+        not_sent(error)
     }
 
     fn receive_next(
@@ -71,13 +111,7 @@ impl Channel for Exclusive {
     ) -> Result<(), Failure> {
         let message = message.as_slice();
         let sent = outbox::send(&*self.transport, message, self.fragment_size, deadline);
-        sent.map_err(|error| {
-            // A call that had no time left has done the connection no harm.
-            if error.sent > 0 || error.cause != IoError::TimedOut {
-                self.close();
-            }
-            not_sent(error)
-        })
+        sent.map_err(|error| self.unsent(error))
     }
 
     /// Receives the next reply. A connection on which a reply was given up is closed, so that a
@@ -94,6 +128,10 @@ impl Channel for Exclusive {
             self.close();
         }
         received
+    }
+
+    fn gathering(&self) -> Option<&Exclusive> {
+        (self.fragment_size == 0).then_some(self)
     }
 
     fn has_one_call_at_a_time(&self) -> bool {

@@ -27,8 +27,8 @@ use chronorb_transport::{IoError, SendError};
 
 pub(crate) use directory::ClientConnections;
 pub(super) use directory::{ConnectionKey, NoConnection, open};
+pub(super) use exclusive::Exclusive;
 
-use self::exclusive::Exclusive;
 use self::member::Member;
 use crate::core::Core;
 use crate::rtcorba::Priority;
@@ -89,6 +89,12 @@ pub(super) trait Channel {
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure>;
 
+    /// Itself, where it sends messages from where their octets are: where no other thread could
+    /// wait for that.
+    fn gathering(&self) -> Option<&Exclusive> {
+        None
+    }
+
     /// Whether one call at a time is under way on it.
     fn has_one_call_at_a_time(&self) -> bool;
 
@@ -147,6 +153,11 @@ impl Channel for Strategy {
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure> {
         with_each!(self, channel => channel.receive(request_id, expected, frame, deadline))
+    }
+
+    #[inline]
+    fn gathering(&self) -> Option<&Exclusive> {
+        with_each!(self, channel => channel.gathering())
     }
 
     #[inline]
@@ -265,6 +276,11 @@ impl ClientConnection {
 
     pub(super) fn next_request_id(&self) -> u32 {
         self.channel.next_request_id()
+    }
+
+    /// What sends requests from where their octets are; `None` where they are copied.
+    pub(super) fn gathering(&self) -> Option<&Exclusive> {
+        self.channel.gathering()
     }
 
     /// Sends a request to which no reply comes.
