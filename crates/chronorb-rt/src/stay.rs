@@ -256,7 +256,11 @@ mod tests {
         let woken = RefCell::new(Vec::new());
         stays.call_from(&2, |_, tid| woken.borrow_mut().push(tid));
         stays.call_from(&3, |_, tid| woken.borrow_mut().push(tid));
-        assert_eq!(*woken.borrow(), [2], "the other one finds out when it has done");
+        assert_eq!(
+            *woken.borrow(),
+            [2],
+            "the other one finds out when it has done"
+        );
         assert!(!first.is_called() && second.is_called() && third.is_called());
     }
 }

@@ -51,7 +51,9 @@ impl Lingering {
         connection: &'l dyn Connection,
         key: Key,
     ) -> Option<Stay<'l>> {
-        let may = self.stays.enter(stayer, key) && !lane.is_stopping();
+        let may = self.stays.enter(stayer, key)
+            && !lane.is_stopping()
+            && lane.connections.get(key).is_some();
         self.kick.let_through();
         let stay = Stay {
             lingering: self,
@@ -73,9 +75,17 @@ impl Lingering {
         self.stays.call_all(|key, tid| self.wake(lane, *key, tid));
     }
 
+    /// Calls back whoever stays with a connection that was ended by another thread.
+    #[cold]
+    pub(super) fn call_from(&self, lane: &Lane, key: Key) {
+        self.stays
+            .call_from(&key, |key, tid| self.wake(lane, *key, tid));
+    }
+
     /// Ends the wait of a thread on a connection.
     fn wake(&self, lane: &Lane, key: Key, tid: u32) {
-        if let Some(connection) = lane.connections.get(key) {
+        // It may have been ended; the thread that waits still has it.
+        if let Some(connection) = lane.connections.get_held(key) {
             // First this, so that it does not begin to wait after the kick.
             connection.transport().interrupt();
         }
