@@ -263,11 +263,50 @@ fn a_client_that_breaks_its_promise_is_served_all_the_same() {
 }
 
 #[test]
+fn a_message_that_does_not_go_on_ends_a_connection_that_is_stayed_with() {
+    for (waiting, goes_on) in [
+        (Waiting::Block, false),
+        (Waiting::Block, true),
+        (Waiting::Poll, false),
+        (Waiting::Poll, true),
+    ] {
+        let server = orb_with(|config| {
+            config.threads = 2;
+            config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+            config.server_wait = waiting;
+            config.input_timeout = Duration::from_millis(200);
+        });
+        let s = served_by(server);
+        let mut client = RawClient::of(&s.object);
+        client.make_it_stay(&s);
+        let octets = vec![1; 10_000];
+        let message = client.request(100, "octets", &|e| e.write_octet_seq(&octets));
+        client.send(&message[..100]);
+        let pace = client
+            .stream
+            .set_read_timeout(Some(Duration::from_millis(20)));
+        pace.expect("a socket has a time-out");
+        let deadline = Deadline::after(PATIENCE);
+        let mut rest = message[100..].iter();
+        // An octet now and then is not enough.
+        while let Err(ErrorKind::WouldBlock) =
+            client.stream.read(&mut [0]).map_err(|error| error.kind())
+        {
+            assert!(!deadline.has_passed(), "{waiting:?}, goes on: {goes_on}");
+            if let (true, Some(&octet)) = (goes_on, rest.next()) {
+                let _ = client.stream.write_all(&[octet]);
+            }
+        }
+    }
+}
+
+#[test]
 fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
     let server = orb_with(|config| {
-        config.threads = 2;
+        // One stays, and the set is not left alone.
+        config.threads = 6;
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
-        config.input_timeout = Duration::from_millis(200);
+        config.input_timeout = Duration::from_secs(1);
     });
     let s = served_by(server);
     let root = s.server.root_poa().expect("it is there");
@@ -277,6 +316,8 @@ fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
         .serve(ProbeSkeleton(s.probe.clone()))
         .expect("it is new");
     let mut client = RawClient::of(&object);
+    let buffer = rustix::net::sockopt::set_socket_recv_buffer_size(&client.stream, 64 << 10);
+    buffer.expect("a socket has a buffer");
     let much = vec![1; 15 << 20];
     client.send(&client.request(0, "octets", &|e| e.write_octet_seq(&much)));
     let mut id = 0;
@@ -301,6 +342,9 @@ fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
                 }
             });
             let deadline = Deadline::after(PATIENCE);
+            while connections(&s.server) < 2 {
+                std::thread::yield_now();
+            }
             while connections(&s.server) > 1 && !deadline.has_passed() {
                 std::thread::yield_now();
             }

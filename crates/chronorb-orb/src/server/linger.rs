@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{Key, Kick, Stayer, Stays, look_for, thread_id};
+use chronorb_rt::{Deadline, Key, Kick, Stayer, Stays, look_for, thread_id};
 use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::lane::Lane;
@@ -103,15 +103,17 @@ pub(super) struct Stay<'l> {
 
 impl Stay<'_> {
     /// Receives what comes next on the connection, and waits for it; [`IoError::WouldBlock`] where
-    /// the thread is called back, or after `limit`.
+    /// the thread is called back, or at the deadline, if there is one.
     pub(super) fn recv(
         &self,
         room: &mut [u8],
         waiting: Waiting,
-        limit: Option<Duration>,
+        deadline: Option<Deadline>,
     ) -> Result<usize, IoError> {
+        let left = || deadline.map(|deadline| deadline.remaining().unwrap_or_default());
         if waiting != Waiting::Block {
-            let looked = look_for(waiting.bound(), || match self.connection.try_recv(room) {
+            let bound = waiting.bound().min(left().unwrap_or(Duration::MAX));
+            let looked = look_for(bound, || match self.connection.try_recv(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,
                 received => Some(received),
             });
@@ -122,7 +124,7 @@ impl Stay<'_> {
         if !self.stayer.waits() {
             return Err(IoError::WouldBlock);
         }
-        let received = self.connection.recv_until_interrupted(room, limit);
+        let received = self.connection.recv_until_interrupted(room, left());
         // If it was called meanwhile, it has what it received nevertheless.
         self.stayer.has_waited();
         received?.ok_or(IoError::WouldBlock)
