@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_giop::minor;
-use chronorb_orb::SystemExceptionKind::NoResources;
+use chronorb_orb::SystemExceptionKind::{NoResources, Timeout};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
-use chronorb_orb::{ConnectionStrategy, Object, Orb, OrbConfig, SystemException};
+use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, OrbConfig, SystemException};
 use chronorb_rt::Monotonic;
 use support::laned::{LANES, PROPAGATED, Pool, bands, corba, laned};
-use support::raw_server::{Peer, RawServer, object_at, raw_server};
-use support::{Latch, add, orb_with};
+use support::raw_server::{Message, Peer, RawServer, object_at, raw_server};
+use support::{Latch, add, orb_with, served};
 
 use ConnectionStrategy::{Exclusive, Leader, Thread};
 
@@ -254,4 +254,62 @@ fn a_call_that_takes_longer_than_the_idle_time_out_is_no_idleness() {
             scope.spawn(move || call(strategy));
         }
     });
+}
+
+#[test]
+fn a_call_that_was_sent_is_not_cut_off_because_the_connection_was_idle() {
+    for strategy in [Leader, Thread] {
+        let s = served();
+        let client = client_with(strategy, |config| {
+            config.client_idle_timeout = Some(Duration::from_nanos(1));
+        });
+        let text = s.server.object_to_string(&s.object);
+        let object = client.string_to_object(&text).expect("the reference reads");
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for n in 0..2000 {
+                        match add(&object, n, 1) {
+                            Ok(sum) => assert_eq!(sum, n + 1),
+                            // It met closed connections again and again.
+                            Err(e) => assert_eq!(e.completed, CompletionStatus::No, "{e}"),
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
+    for strategy in [Leader, Thread] {
+        let client = client_with(strategy, |_| {});
+        let late = Arc::new(Latch::default());
+        let sent = late.clone();
+        let server = raw_server(move |mut peer: Peer| {
+            let first = peer.request().expect("the first call");
+            peer.answer(first);
+            if peer.number > 0 {
+                return peer.answer_all();
+            }
+            let request = peer.request().expect("the second call");
+            // The client has given up when it cancels.
+            assert!(matches!(peer.message(), Some(Message::Cancel { .. })));
+            peer.answer(request);
+            sent.set(1);
+            peer.answer_all();
+        });
+        let object = keeps_its_connection(&object_at(&client, server.address));
+        assert_eq!(add(&object, 1, 2), Ok(3));
+        let hasty = object.with_timeout(Duration::from_millis(50));
+        let hasty = add(&hasty, 1, 2).expect_err("nobody answers in time");
+        assert_eq!(hasty.kind, Timeout, "{strategy:?}");
+        late.reach(1);
+        // Who makes a new connection looks which ones have ended.
+        let [(_other, to_other)] = servers(&client);
+        assert_eq!(add(&to_other, 1, 2), Ok(3));
+        assert_eq!(add(&object, 2, 3), Ok(5), "{strategy:?}");
+        assert_eq!(server.connections(), 1, "{strategy:?}");
+    }
 }

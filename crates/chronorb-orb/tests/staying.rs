@@ -3,14 +3,17 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Barrier;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use chronorb_cdr::{CdrError, Encoder};
+use chronorb_orb::poa::{Policy, ThreadModel};
 use chronorb_orb::{Object, Operation, Orb, ThreadpoolStrategy, Waiting};
 use chronorb_rt::Deadline;
-use support::{PATIENCE, Served, add, nothing, orb_with, served_by};
+use support::{PATIENCE, ProbeSkeleton, Served, add, nothing, orb_with, served_by};
 
 /// A server of so many threads, which read and serve.
 fn server_of(threads: u32, waiting: Waiting) -> Orb {
@@ -25,6 +28,12 @@ fn staying(server: &Orb) -> usize {
     let snapshot = server.snapshot();
     let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
     lanes.map(|lane| lane.staying).sum()
+}
+
+fn connections(server: &Orb) -> usize {
+    let snapshot = server.snapshot();
+    let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
+    lanes.map(|lane| lane.connections).sum()
 }
 
 /// Until so many threads stay.
@@ -161,14 +170,34 @@ fn the_end_of_the_orb_does_not_wait_for_who_stays() {
     }
 }
 
-#[test]
-fn a_client_that_breaks_its_promise_is_served_all_the_same() {
-    let s = served_by(server_of(2, Waiting::Block));
-    let profile = &s.object.ior().profiles[0];
-    let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("it is IIOP");
-    let mut stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
-    let request = |id: u32, announces: bool| {
-        let mut frame = chronorb_cdr::Frame::new(256, 4096);
+/// A client on a bare socket, which announces that it waits for each reply.
+struct RawClient {
+    stream: TcpStream,
+    object_key: Vec<u8>,
+}
+
+impl RawClient {
+    fn of(object: &Object) -> Self {
+        let profile = &object.ior().profiles[0];
+        let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("it is IIOP");
+        let stream = TcpStream::connect((profile.host.as_str(), profile.port));
+        let stream = stream.expect("it listens");
+        let patience = stream.set_read_timeout(Some(PATIENCE));
+        patience.expect("a socket has a time-out");
+        Self {
+            stream,
+            object_key: profile.object_key,
+        }
+    }
+
+    /// A request; the first one, 0, announces.
+    fn request(
+        &self,
+        id: u32,
+        operation: &str,
+        arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Vec<u8> {
+        let mut frame = chronorb_cdr::Frame::new(256, usize::MAX);
         let context = chronorb_giop::ServiceContext {
             id: chronorb_giop::contexts::ONE_AT_A_TIME,
             data: &chronorb_giop::contexts::ONE_AT_A_TIME_DATA,
@@ -176,38 +205,160 @@ fn a_client_that_breaks_its_promise_is_served_all_the_same() {
         let header = chronorb_giop::RequestHeader {
             request_id: id,
             response: chronorb_giop::ResponseFlags::SyncWithTarget,
-            target: chronorb_giop::Target::Key(&profile.object_key),
-            operation: b"add",
-            contexts: if announces { &[context] } else { &[] },
+            target: chronorb_giop::Target::Key(&self.object_key),
+            operation: operation.as_bytes(),
+            contexts: if id == 0 { &[context] } else { &[] },
         };
         let version = chronorb_giop::Version::V1_2;
         let kind = chronorb_giop::MessageType::Request;
         let mut e = chronorb_giop::start_message(&mut frame, version, kind).expect("room");
         chronorb_giop::encode_request(&mut e, version, &header)
             .and_then(|()| e.align(8))
-            .and_then(|()| e.write_i32(1))
-            .and_then(|()| e.write_i32(2))
+            .and_then(|()| arguments(&mut e))
             .expect("room");
         chronorb_giop::finish_message(&mut frame);
         frame.as_slice().to_vec()
-    };
-    let mut reply = [0; 28];
-    for id in 0..100 {
-        stream.write_all(&request(id, id == 0)).expect("it is open");
-        stream.read_exact(&mut reply).expect("there is a reply");
     }
-    await_staying(&s.server, 1);
+
+    fn add(&self, id: u32) -> Vec<u8> {
+        self.request(id, "add", &|e| e.write_i32(1).and_then(|()| e.write_i32(2)))
+    }
+
+    fn send(&mut self, octets: &[u8]) {
+        self.stream.write_all(octets).expect("it is open");
+    }
+
+    /// The reply to `add`, by the id of its request.
+    fn reply(&mut self) -> u8 {
+        let mut reply = [0; 28];
+        let read = self.stream.read_exact(&mut reply);
+        read.expect("there is a reply");
+        reply[12]
+    }
+
+    /// Calls until a thread stays with this connection, and no more.
+    fn make_it_stay(&mut self, s: &Served) {
+        for id in 0..100 {
+            let request = self.add(id);
+            self.send(&request);
+            self.reply();
+        }
+        await_staying(&s.server, 1);
+    }
+}
+
+#[test]
+fn a_client_that_breaks_its_promise_is_served_all_the_same() {
+    let s = served_by(server_of(2, Waiting::Block));
+    let mut client = RawClient::of(&s.object);
+    client.make_it_stay(&s);
     // Five at a time, which may come in one piece.
-    let five: Vec<u8> = (100..105).flat_map(|id| request(id, false)).collect();
+    let five: Vec<u8> = (100..105).flat_map(|id| client.add(id)).collect();
     for _ in 0..100 {
-        stream.write_all(&five).expect("it is open");
-        let mut ids: Vec<u8> = (0..5)
-            .map(|_| {
-                stream.read_exact(&mut reply).expect("there is a reply");
-                reply[12]
-            })
-            .collect();
+        client.send(&five);
+        let mut ids: Vec<u8> = (0..5).map(|_| client.reply()).collect();
         ids.sort_unstable();
         assert_eq!(ids, [100, 101, 102, 103, 104]);
     }
 }
+
+#[test]
+fn a_message_that_does_not_go_on_ends_a_connection_that_is_stayed_with() {
+    for (waiting, goes_on) in [
+        (Waiting::Block, false),
+        (Waiting::Block, true),
+        (Waiting::Poll, false),
+        (Waiting::Poll, true),
+    ] {
+        let server = orb_with(|config| {
+            config.threads = 2;
+            config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+            config.server_wait = waiting;
+            config.input_timeout = Duration::from_millis(200);
+        });
+        let s = served_by(server);
+        let mut client = RawClient::of(&s.object);
+        client.make_it_stay(&s);
+        let octets = vec![1; 10_000];
+        let message = client.request(100, "octets", &|e| e.write_octet_seq(&octets));
+        client.send(&message[..100]);
+        let pace = client
+            .stream
+            .set_read_timeout(Some(Duration::from_millis(20)));
+        pace.expect("a socket has a time-out");
+        let deadline = Deadline::after(PATIENCE);
+        let mut rest = message[100..].iter();
+        // An octet now and then is not enough.
+        while let Err(ErrorKind::WouldBlock) =
+            client.stream.read(&mut [0]).map_err(|error| error.kind())
+        {
+            assert!(!deadline.has_passed(), "{waiting:?}, goes on: {goes_on}");
+            if let (true, Some(&octet)) = (goes_on, rest.next()) {
+                let _ = client.stream.write_all(&[octet]);
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
+    let server = orb_with(|config| {
+        // One stays, and the set is not left alone.
+        config.threads = 6;
+        config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+        config.input_timeout = Duration::from_secs(1);
+    });
+    let s = served_by(server);
+    let root = s.server.root_poa().expect("it is there");
+    let poa = root.create_poa("main", Some(root.manager()), &[MAIN]);
+    let poa = poa.expect("the policies agree");
+    let object = poa
+        .serve(ProbeSkeleton(s.probe.clone()))
+        .expect("it is new");
+    let mut client = RawClient::of(&object);
+    let buffer = rustix::net::sockopt::set_socket_recv_buffer_size(&client.stream, 64 << 10);
+    buffer.expect("a socket has a buffer");
+    let much = vec![1; 15 << 20];
+    client.send(&client.request(0, "octets", &|e| e.write_octet_seq(&much)));
+    let mut id = 0;
+    while staying(&s.server) == 0 {
+        // One at a time, although nobody answers yet.
+        while s.server.snapshot().waiting_for_main_thread <= id as usize {
+            std::thread::yield_now();
+        }
+        id += 1;
+        client.send(&client.add(id));
+    }
+    std::thread::scope(|threads| {
+        // Only now the main thread sends a reply, of which the client takes nothing.
+        threads.spawn(|| s.server.run());
+        let mut rest = Vec::new();
+        let is_over = AtomicBool::new(false);
+        let read = std::thread::scope(|others| {
+            // Who is at the set looks after slow peers.
+            others.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert_eq!(add(&s.object, 1, 2), Ok(3));
+                }
+            });
+            let deadline = Deadline::after(PATIENCE);
+            while connections(&s.server) < 2 {
+                std::thread::yield_now();
+            }
+            while connections(&s.server) > 1 && !deadline.has_passed() {
+                std::thread::yield_now();
+            }
+            let read = client.stream.read_to_end(&mut rest);
+            is_over.store(true, Ordering::Relaxed);
+            read.map_err(|error| error.kind())
+        });
+        drop(client);
+        s.server
+            .shutdown(true)
+            .expect("it is not called by a servant");
+        assert!(rest.len() < much.len(), "the client read late");
+        assert_ne!(read, Err(ErrorKind::WouldBlock), "nobody ended it");
+    });
+}
+
+const MAIN: Policy = Policy::Thread(ThreadModel::MainThread);

@@ -113,8 +113,9 @@ impl<P> Stays<P> {
         stayer.state.swap(BUSY, Ordering::AcqRel) == CALLED
     }
 
-    /// Calls one thread back to the set, if possible one that waits. That one has to be woken: `wake`
-    /// gets its place and its thread id.
+    /// Calls one thread back to the set: one that waits, or the first of those that are busy that has
+    /// done, for which all of them are called. One that waits has to be woken: `wake` gets its place
+    /// and its thread id.
     #[cold]
     pub fn call_one(&self, wake: impl Fn(&P, u32)) {
         let next = self.next_reluctance.load(Ordering::Relaxed);
@@ -123,8 +124,21 @@ impl<P> Stays<P> {
         self.next_reluctance.store(longer, Ordering::Relaxed);
         let stayers = self.stayers.lock();
         if !stayers.iter().any(|stayer| call(stayer, false, &wake)) {
-            // All that stay are busy: the first of them that has done comes.
-            stayers.iter().any(|stayer| call(stayer, true, &wake));
+            // Nobody knows which of them has done first, and that one must not wait elsewhere.
+            for stayer in &*stayers {
+                call(stayer, true, &wake);
+            }
+        }
+    }
+
+    /// Calls whoever stays at a place.
+    pub fn call_from(&self, place: &P, wake: impl Fn(&P, u32))
+    where
+        P: PartialEq,
+    {
+        let stayers = self.stayers.lock();
+        for stayer in stayers.iter().filter(|(at, _)| at == place) {
+            call(stayer, true, &wake);
         }
     }
 
@@ -197,3 +211,56 @@ const LEAST_RELUCTANCE: u32 = 64;
 const GREATEST_RELUCTANCE: u32 = 1 << 16;
 /// Pieces of work in one stay that show that it was worth it.
 const WORTH: u32 = 4096;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Threads 1, 2 and 3, which stay at places of these numbers and are busy.
+    fn three_that_stay() -> (Stays<u32>, [Arc<Stayer>; 3]) {
+        let stays = Stays::new();
+        stays.come();
+        let stayers = [1, 2, 3].map(|tid| {
+            let stayer = Arc::new(Stayer::new(tid));
+            assert!(stays.enter(&stayer, tid));
+            stayer
+        });
+        (stays, stayers)
+    }
+
+    #[test]
+    fn one_that_waits_is_called_before_those_that_are_busy() {
+        let (stays, [first, second, third]) = three_that_stay();
+        assert!(second.waits());
+        let woken = RefCell::new(Vec::new());
+        stays.call_one(|&place, tid| woken.borrow_mut().push((place, tid)));
+        assert_eq!(*woken.borrow(), [(2, 2)]);
+        assert!(!first.is_called() && second.is_called() && !third.is_called());
+    }
+
+    #[test]
+    fn of_those_that_are_busy_whoever_has_done_first_comes() {
+        let (stays, [first, second, third]) = three_that_stay();
+        stays.call_one(|_, tid| panic!("{tid} does not wait"));
+        // The first and the second are still at work.
+        assert!(!third.waits(), "it goes back to the set");
+        assert!(first.is_called() && second.is_called());
+    }
+
+    #[test]
+    fn whoever_stays_at_a_place_is_called_from_there() {
+        let (stays, [first, second, third]) = three_that_stay();
+        assert!(second.waits());
+        let woken = RefCell::new(Vec::new());
+        stays.call_from(&2, |_, tid| woken.borrow_mut().push(tid));
+        stays.call_from(&3, |_, tid| woken.borrow_mut().push(tid));
+        assert_eq!(
+            *woken.borrow(),
+            [2],
+            "the other one finds out when it has done"
+        );
+        assert!(!first.is_called() && second.is_called() && third.is_called());
+    }
+}

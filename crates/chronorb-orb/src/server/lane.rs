@@ -11,7 +11,7 @@ use chronorb_giop::{
     HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
 };
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Scheduling, Slots, Wake, look_for,
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake, look_for,
 };
 use chronorb_transport::{
     AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor, Waiting,
@@ -372,7 +372,10 @@ impl Lane {
 
     /// Ends a connection, after what is in progress.
     pub(super) fn end(&self, key: Key) {
-        drop(self.connections.remove(key));
+        if let (Removed::InUse, Some(lingering)) = (self.connections.remove(key), &self.lingering) {
+            // Who stays with it would wait on.
+            lingering.call_from(self, key);
+        }
     }
 
     /// Takes in all connections that wait at an acceptor.

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{Key, Kick, Stayer, Stays, look_for, thread_id};
+use chronorb_rt::{Deadline, Key, Kick, Stayer, Stays, look_for, thread_id};
 use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::lane::Lane;
@@ -51,7 +51,9 @@ impl Lingering {
         connection: &'l dyn Connection,
         key: Key,
     ) -> Option<Stay<'l>> {
-        let may = self.stays.enter(stayer, key) && !lane.is_stopping();
+        let may = self.stays.enter(stayer, key)
+            && !lane.is_stopping()
+            && lane.connections.get(key).is_some();
         self.kick.let_through();
         let stay = Stay {
             lingering: self,
@@ -73,9 +75,17 @@ impl Lingering {
         self.stays.call_all(|key, tid| self.wake(lane, *key, tid));
     }
 
+    /// Calls back whoever stays with a connection that was ended by another thread.
+    #[cold]
+    pub(super) fn call_from(&self, lane: &Lane, key: Key) {
+        self.stays
+            .call_from(&key, |key, tid| self.wake(lane, *key, tid));
+    }
+
     /// Ends the wait of a thread on a connection.
     fn wake(&self, lane: &Lane, key: Key, tid: u32) {
-        if let Some(connection) = lane.connections.get(key) {
+        // It may have been ended; the thread that waits still has it.
+        if let Some(connection) = lane.connections.get_held(key) {
             // First this, so that it does not begin to wait after the kick.
             connection.transport().interrupt();
         }
@@ -93,15 +103,17 @@ pub(super) struct Stay<'l> {
 
 impl Stay<'_> {
     /// Receives what comes next on the connection, and waits for it; [`IoError::WouldBlock`] where
-    /// the thread is called back, or after `limit`.
+    /// the thread is called back, or at the deadline, if there is one.
     pub(super) fn recv(
         &self,
         room: &mut [u8],
         waiting: Waiting,
-        limit: Option<Duration>,
+        deadline: Option<Deadline>,
     ) -> Result<usize, IoError> {
+        let left = || deadline.map(|deadline| deadline.remaining().unwrap_or_default());
         if waiting != Waiting::Block {
-            let looked = look_for(waiting.bound(), || match self.connection.try_recv(room) {
+            let bound = waiting.bound().min(left().unwrap_or(Duration::MAX));
+            let looked = look_for(bound, || match self.connection.try_recv(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,
                 received => Some(received),
             });
@@ -112,7 +124,7 @@ impl Stay<'_> {
         if !self.stayer.waits() {
             return Err(IoError::WouldBlock);
         }
-        let received = self.connection.recv_until_interrupted(room, limit);
+        let received = self.connection.recv_until_interrupted(room, left());
         // If it was called meanwhile, it has what it received nevertheless.
         self.stayer.has_waited();
         received?.ok_or(IoError::WouldBlock)

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, Version};
-use chronorb_rt::{BatonGuard, Key, Released, Risen, Stayer, set_current};
+use chronorb_rt::{BatonGuard, Deadline, Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
@@ -251,19 +251,23 @@ impl Worker {
         let transport = connection.transport();
         let max_message = self.core.config.max_message_size;
         let waiting = self.core.config.server_wait;
+        let mut due = None;
         // Slow peers are watched by threads at the set.
         while !lane.load.has_slow() {
             self.watch.set(Activity::Waiting);
             input.unread = true;
-            // The rest of a message is waited for here too, but not for ever.
-            let limit = match input.is_empty() {
-                true => self.core.config.server_idle_timeout,
-                false => Some(self.core.config.input_timeout),
+            let deadline = if input.is_empty() {
+                due = None;
+                self.core.config.server_idle_timeout.map(Deadline::after)
+            } else {
+                // The rest of a message is waited for here too, as long as anywhere.
+                let limit = self.core.config.input_timeout;
+                Some(*due.get_or_insert_with(|| Deadline::after(limit)))
             };
             let mut received = None;
             let read = |room: &mut [u8]| {
                 let result = match received {
-                    None => stay.recv(room, waiting, limit),
+                    None => stay.recv(room, waiting, deadline),
                     Some(_) => transport.try_recv(room),
                 };
                 received = Some(received == Some(true) || result.is_ok());
@@ -271,6 +275,9 @@ impl Worker {
             };
             let intake = intake::receive(read, input, &mut self.request, max_message)?;
             let Intake::Message { header, more } = intake else {
+                if due.is_some_and(Deadline::has_passed) {
+                    return Err(End::Gone);
+                }
                 if received == Some(true) && !stay.is_called() {
                     continue;
                 }

@@ -170,19 +170,17 @@ impl ClientConnections {
     pub(in crate::client) fn close_idlest(&self) -> bool {
         let idle = self.all_shared().into_iter();
         let idle = idle.filter_map(|open| Some((open.shared.idle_since()?, open)));
-        let idlest = idle.min_by_key(|(since, _)| *since);
-        idlest.is_some_and(|(_, open)| {
-            open.shared.close();
-            true
-        })
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_by_key(|(since, _)| *since);
+        // One that is in use by now is passed over.
+        idle.iter()
+            .any(|(since, open)| open.shared.close_unused_since(*since))
     }
 
     /// Closes the shared connections that nobody has used since `time`.
     pub(in crate::client) fn close_unused_since(&self, time: Monotonic) {
         for open in self.all_shared() {
-            if open.shared.idle_since().is_some_and(|since| since <= time) {
-                open.shared.close();
-            }
+            open.shared.close_unused_since(time);
         }
     }
 

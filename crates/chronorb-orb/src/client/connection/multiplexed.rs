@@ -46,6 +46,8 @@ pub(super) struct Multiplexed {
 /// The calls that are under way.
 struct Calls {
     waiting: Vec<Pending>,
+    /// Calls that were given up, and whose replies may still come.
+    given_up: usize,
     /// Whether somebody reads.
     is_read: bool,
     /// Why there will be no more replies.
@@ -105,6 +107,7 @@ impl Multiplexed {
             )),
             calls: PiMutex::new(Calls {
                 waiting: Vec::new(),
+                given_up: 0,
                 is_read: has_reader,
                 end: None,
                 last_use: Monotonic::now(),
@@ -122,18 +125,42 @@ impl Multiplexed {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether the server has ended it, as far as can be seen while no reply is due.
+    /// Whether the server has ended it, as far as can be seen while no reply is due, not even one
+    /// that nobody waits for any more.
     pub(super) fn is_stale(&self) -> bool {
         let calls = self.calls.lock();
-        let is_idle = calls.waiting.is_empty() && !calls.is_read;
+        let is_idle = calls.waiting.is_empty() && calls.given_up == 0 && !calls.is_read;
         self.is_closed() || (is_idle && self.transport.is_stale())
     }
 
     /// Since when it could be closed without a loss; `None` where it could not.
     pub(super) fn idle_since(&self) -> Option<Monotonic> {
-        let calls = self.calls.lock();
+        self.idle_time(&self.calls.lock())
+    }
+
+    fn idle_time(&self, calls: &Calls) -> Option<Monotonic> {
         let is_idle = calls.waiting.is_empty() && !self.is_closed();
         (is_idle && !self.is_kept.load(Ordering::Relaxed)).then_some(calls.last_use)
+    }
+
+    /// Closes it if it could be closed without a loss, and nobody has used it since `time`; returns
+    /// whether it did.
+    pub(super) fn close_unused_since(&self, time: Monotonic) -> bool {
+        self.close_if(|shared, calls| shared.idle_time(calls).is_some_and(|since| since <= time))
+    }
+
+    /// Closes it if that is due, so that no call begins between the look and the end.
+    fn close_if(&self, is_due: impl FnOnce(&Self, &mut Calls) -> bool) -> bool {
+        let mut calls = self.calls.lock();
+        let is_due = is_due(self, &mut calls);
+        if is_due {
+            self.closed.store(true, Ordering::Release);
+        }
+        drop(calls);
+        if is_due {
+            self.close();
+        }
+        is_due
     }
 
     /// Lets it stay although nobody uses it.
@@ -155,13 +182,10 @@ impl Multiplexed {
 
     /// Ends it as soon as no call is under way.
     pub(super) fn leave(&self) {
-        let mut calls = self.calls.lock();
-        calls.is_leaving = true;
-        let is_idle = calls.waiting.is_empty();
-        drop(calls);
-        if is_idle {
-            self.close();
-        }
+        self.close_if(|_, calls| {
+            calls.is_leaving = true;
+            calls.waiting.is_empty()
+        });
     }
 
     /// Sends a whole message, when no other thread sends.
@@ -300,6 +324,7 @@ impl Multiplexed {
     pub(super) fn hand_over(&self, request_id: u32, header: MessageHeader, frame: &mut Frame) {
         let mut calls = self.calls.lock();
         let Some(i) = calls.position(request_id) else {
+            calls.given_up = calls.given_up.saturating_sub(1);
             return scope::clear(frame);
         };
         let spare = calls.spare_frames.pop().unwrap_or_else(scope::frame);
@@ -332,6 +357,7 @@ impl Multiplexed {
         self.leave_with(request_id, |calls| {
             let call = calls.position(request_id).map(|i| &calls.waiting[i]);
             version = call.map_or(version, |call| call.version);
+            calls.given_up += 1;
         });
         if let Err(CdrError::FrameFull) = self.cancel(request_id, version, frame) {
             // A frame has room for a header at least.
@@ -362,6 +388,10 @@ impl Multiplexed {
             calls.waiting.swap_remove(i);
         }
         let ends = calls.waiting.is_empty() && calls.is_leaving;
+        if ends {
+            // No call begins after this.
+            self.closed.store(true, Ordering::Release);
+        }
         if calls.waiting.is_empty() {
             calls.last_use = Monotonic::now();
         }
@@ -420,6 +450,7 @@ mod tests {
     fn calls(waiting: Vec<Pending>) -> Calls {
         Calls {
             waiting,
+            given_up: 0,
             is_read: false,
             end: None,
             last_use: Monotonic::now(),
