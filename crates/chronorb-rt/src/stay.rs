@@ -72,7 +72,7 @@ impl<P> Stays<P> {
 
     /// Whether staying is worth a try, after the set has brought something: others are at the set,
     /// and since a thread was called the set has brought 64 pieces of work, twice as many after each
-    /// further call, up to 65536.
+    /// further call, up to 4096: so that a load that has gone is not felt for long.
     pub fn is_time(&self) -> bool {
         if self.at_set.load(Ordering::Relaxed) == 0 {
             return false;
@@ -208,9 +208,9 @@ impl Stayer {
 
 /// What the set brings after a call before a thread stays again.
 const LEAST_RELUCTANCE: u32 = 64;
-const GREATEST_RELUCTANCE: u32 = 1 << 16;
+const GREATEST_RELUCTANCE: u32 = 1 << 12;
 /// Pieces of work in one stay that show that it was worth it.
-const WORTH: u32 = 4096;
+const WORTH: u32 = 1024;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

@@ -9,7 +9,7 @@ use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::{Deadline, Gate};
 
 use super::multiplexed::{Multiplexed, Next};
-use super::{Awaited, Channel, Failure, comm_failure, leader};
+use super::{Awaited, Channel, Exclusive, Failure, comm_failure, leader};
 
 /// A shared connection as all its members have it; ends with the last of them.
 pub(super) struct Open {
@@ -85,6 +85,11 @@ impl Channel for Member {
             return Err(comm_failure(CompletionStatus::Maybe).into());
         }
         Ok(header)
+    }
+
+    /// Others would wait for a message that is written while it is sent.
+    fn gathering(&self) -> Option<&Exclusive> {
+        None
     }
 
     fn has_one_call_at_a_time(&self) -> bool {

@@ -91,9 +91,7 @@ pub(super) trait Channel {
 
     /// Itself, where it sends messages from where their octets are: where no other thread could
     /// wait for that.
-    fn gathering(&self) -> Option<&Exclusive> {
-        None
-    }
+    fn gathering(&self) -> Option<&Exclusive>;
 
     /// Whether one call at a time is under way on it.
     fn has_one_call_at_a_time(&self) -> bool;
