@@ -22,7 +22,8 @@ use crate::demux::Demultiplexing;
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::StageProbe;
 
-#[cfg(test)]
+// The book describes the whole.
+#[cfg(all(test, feature = "config-file", feature = "monitor"))]
 mod book;
 
 /// The settings of an ORB.
