@@ -112,6 +112,8 @@ pub(super) mod tests {
             let (client, server): (&[_], &[_]) = match (case.name, case.place) {
                 (_, Place::Collocated) => (&[], &[]),
                 ("oneway" | "oneway-at-once", _) => (&["sendto"], &["epoll_pwait2", "recvfrom"]),
+                // A thread stays with the connection.
+                ("default-pool", _) => (&["sendto", "recvfrom"], &["recvfrom", "sendto"]),
                 _ => (
                     &["sendto", "recvfrom"],
                     &["epoll_pwait2", "recvfrom", "sendto"],
@@ -143,8 +145,8 @@ pub(super) mod tests {
     #[test]
     fn what_is_kept_passes() {
         let claims = outcome().claims();
-        // Four remote cases with two sides, and two within one process.
-        assert_eq!(claims.len(), 2 * (2 * 4 + 2));
+        // Five remote cases with two sides, and two within one process.
+        assert_eq!(claims.len(), 2 * (2 * 5 + 2));
         assert!(
             claims.iter().all(|claim| claim.verdict == Verdict::Pass),
             "{claims:?}"
@@ -179,7 +181,7 @@ pub(super) mod tests {
                 octets: 0,
             });
         }
-        assert_eq!(missed(&outcome).len(), 2 * 4 + 2);
+        assert_eq!(missed(&outcome).len(), 2 * 5 + 2);
     }
 
     #[test]

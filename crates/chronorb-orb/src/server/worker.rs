@@ -201,9 +201,10 @@ impl Worker {
 
     /// Stays with the connection as long as one request after the other is for this thread.
     fn stay(&mut self, lane: &Lane, connection: &ServerConnection, key: Key) -> Result<(), End> {
+        // Slow peers are watched by threads at the set.
         let lingering = lane
             .lingering()
-            .filter(|lingering| lingering.stays.is_time());
+            .filter(|lingering| !lane.load.has_slow() && lingering.stays.is_time());
         let (Some(lingering), Some(stayer)) = (lingering, self.stayer.clone()) else {
             return Ok(());
         };
@@ -252,7 +253,6 @@ impl Worker {
         let max_message = self.core.config.max_message_size;
         let waiting = self.core.config.server_wait;
         let mut due = None;
-        // Slow peers are watched by threads at the set.
         while !lane.load.has_slow() {
             self.watch.set(Activity::Waiting);
             input.unread = true;
