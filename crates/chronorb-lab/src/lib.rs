@@ -21,8 +21,10 @@ pub mod throughput;
 pub mod waits;
 pub mod whitebox;
 
+mod claim;
 mod comparison;
 mod environment;
+mod experiment;
 mod idl;
 mod process;
 mod progress;
@@ -34,8 +36,10 @@ mod units;
 mod verdict;
 mod work;
 
+pub use claim::Claim;
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
+pub use experiment::{Experiment, Findings, Options, RunError, default_report, run};
 pub use process::ProcessError;
 pub use report::{PlotError, ReportError, html, text_table, write_html};
 pub use series::Point;

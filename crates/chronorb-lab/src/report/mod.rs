@@ -2,6 +2,7 @@
 
 pub(crate) mod canvas;
 mod document;
+mod lines;
 mod page;
 pub(crate) mod plot;
 mod table;
@@ -9,6 +10,8 @@ mod table;
 pub use canvas::PlotError;
 pub use document::ReportError;
 pub(crate) use document::{check_writable, document, environment_table, escape, write_page};
+#[allow(unused_imports, reason = "for the experiments that follow")]
+pub(crate) use lines::{COLOURS, Line, lines};
 pub use page::{html, write_html};
 pub(crate) use plot::{LATENCY, course};
 pub use table::text_table;

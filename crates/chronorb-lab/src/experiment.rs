@@ -1,0 +1,146 @@
+//! What all experiments have in common: how they are run, and how they tell what they found.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::claim::Claim;
+use crate::report::{PlotError, ReportError, check_writable, write_page};
+
+/// An experiment of the laboratory.
+pub trait Experiment {
+    /// Its name on the command line, in its figures and in the names of its files.
+    const NAME: &'static str;
+
+    /// What it measures, in a few words, for people.
+    const TITLE: &'static str;
+
+    /// What is run, and how much of it.
+    type Plan;
+
+    /// What was found.
+    type Findings: Findings;
+
+    /// Why it can fail.
+    type Error: Error + Send + Sync + 'static;
+
+    /// All of it.
+    fn full() -> Self::Plan;
+
+    /// As much as shows the same in little time.
+    fn short() -> Self::Plan;
+
+    /// Runs it. Progress goes to standard error.
+    ///
+    /// # Errors
+    /// As the experiment says. All processes that were started have ended when this returns.
+    fn measure(plan: &Self::Plan) -> Result<Self::Findings, Self::Error>;
+}
+
+/// What an experiment found.
+pub trait Findings {
+    /// The finding, in one line.
+    fn headline(&self) -> String;
+
+    /// What has to be known beside the figures, a sentence each; nothing in the best case.
+    fn caveats(&self) -> Vec<String>;
+
+    /// What papers claim, and what chronorb aims at, held against the figures.
+    fn claims(&self) -> Vec<Claim>;
+
+    /// The figures for programs: an object with `experiment` (its name), `environment`, `rows` (flat objects, with
+    /// units in their names) and `claims`, and what else there is to say.
+    fn figures(&self) -> Value;
+
+    /// The figures for terminals: tables, claims, and notes.
+    fn text(&self) -> String;
+
+    /// The report: one HTML page that needs nothing else.
+    ///
+    /// # Errors
+    /// [`PlotError`] when a plot cannot be drawn.
+    fn html(&self) -> Result<String, PlotError>;
+}
+
+/// What an experiment was asked to do.
+#[derive(Clone, Debug)]
+pub struct Options<P> {
+    /// Print one JSON object instead of the tables.
+    pub json: bool,
+    /// Where the report goes; its figures go beside it, to the same name with `.json`.
+    pub report: PathBuf,
+    /// What is run.
+    pub plan: P,
+}
+
+/// An experiment failed, or could not be told.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError<E> {
+    /// It could not be measured.
+    #[error(transparent)]
+    Measure(E),
+    /// The report could not be written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// Standard output cannot be written to.
+    #[error("standard output cannot be written to: {0}")]
+    Output(io::Error),
+}
+
+impl<E> From<PlotError> for RunError<E> {
+    fn from(error: PlotError) -> Self {
+        Self::Report(error.into())
+    }
+}
+
+/// Runs an experiment, writes its report with its figures beside it, and prints what was found on standard output.
+///
+/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
+/// does not hold is no failure: it is said.
+///
+/// # Errors
+/// [`RunError`]. Whether the report can be written is found out before anything is measured.
+pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, RunError<E::Error>> {
+    let data = options.report.with_extension("json");
+    check_writable(&options.report)?;
+    check_writable(&data)?;
+    let findings = E::measure(&options.plan).map_err(RunError::Measure)?;
+    let figures = findings.figures();
+    write_page(&findings.html()?, &options.report)?;
+    write_page(&format!("{figures:#}\n"), &data)?;
+    print(options, &findings, &figures, &data).map_err(RunError::Output)?;
+    Ok(findings)
+}
+
+/// The report of an experiment where the command line names no other.
+#[must_use]
+pub fn default_report<E: Experiment>() -> PathBuf {
+    PathBuf::from(format!("chronorb-{}.html", E::NAME))
+}
+
+fn print<P>(
+    options: &Options<P>,
+    findings: &impl Findings,
+    figures: &Value,
+    data: &Path,
+) -> io::Result<()> {
+    let shown = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (report, data) = (shown(&options.report), shown(data));
+    let mut out = io::stdout().lock();
+    if options.json {
+        for caveat in findings.caveats() {
+            eprintln!("{caveat}");
+        }
+        writeln!(out, "{figures}")?;
+        eprintln!("Report with plots: {}", report.display());
+    } else {
+        writeln!(out, "{}", findings.text())?;
+        writeln!(out, "Report with plots: {}", report.display())?;
+        writeln!(out, "Its figures: {}", data.display())?;
+    }
+    out.flush()
+}
