@@ -14,15 +14,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "barrier.h"
 #include "peers.hh"
 #include "schedule.h"
 
@@ -100,31 +99,6 @@ Call calls(CORBA::Object_ptr object, const std::string& operation, CORBA::ULong 
   if (operation == "structs") return structs(data, size);
   fail("there is no operation " + operation);
 }
-
-// Where as many threads as there are wait for each other, again and again.
-class Barrier {
- public:
-  explicit Barrier(unsigned threads) : threads_(threads), missing_(threads) {}
-
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const unsigned round = round_;
-    if (--missing_ == 0) {
-      missing_ = threads_;
-      round_++;
-      all_.notify_all();
-    } else {
-      all_.wait(lock, [&] { return round != round_; });
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable all_;
-  const unsigned threads_;
-  unsigned missing_;
-  unsigned round_ = 0;
-};
 
 struct Batch {
   unsigned warm_up;
@@ -204,7 +178,7 @@ int main(int argc, char** argv) try {
                               {nullptr, nullptr}};
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv, "omniORB4", options);
   if (argc < 5) fail("usage: client REFERENCE OPERATION OCTETS THREADS [--fifo PRIORITY]");
-  schedule(argc, argv);
+  schedule(priority(argc, argv, "--fifo"));
   CORBA::Object_var object = orb->string_to_object(argv[1]);
   const Call call = calls(object, argv[2], CORBA::ULong(std::stoul(argv[3])));
   const unsigned threads = unsigned(std::stoul(argv[4]));

@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
                               {"endPoint", "giop:tcp:127.0.0.1:"},
                               {nullptr, nullptr}};
   CORBA::ORB_var orb = CORBA::ORB_init(argc, argv, "omniORB4", options);
-  schedule(argc, argv);
+  schedule(priority(argc, argv, "--fifo"));
   CORBA::Object_var object = orb->resolve_initial_references("RootPOA");
   PortableServer::POA_var poa = PortableServer::POA::_narrow(object);
   PortableServer::POAManager_var manager = poa->the_POAManager();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::error::ContestError;
-use super::omniorb::OmniOrb;
+use super::omniorb::{OmniOrb, Programs};
 use super::order::{
     Batch, ClientKind, ClientOrder, Exchange, Operation, OrbCalling, OrbServing, RawCalling,
     RawServing, Ready, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
@@ -33,7 +33,7 @@ struct Server {
 /// Which system, and what its clients have to know of it.
 enum System {
     Orb(Waits),
-    OmniOrb(std::path::PathBuf),
+    OmniOrb(Programs),
     Raw(Waits, Exchange),
 }
 
@@ -79,17 +79,17 @@ impl Company {
         omniorb: &OmniOrb,
         scheduled: Scheduled,
     ) -> Result<Option<Self>, ContestError> {
-        let Some(programs) = &omniorb.programs else {
+        let Some(programs) = omniorb.contest() else {
             return Ok(None);
         };
-        let mut command = Command::new(programs.join("server"));
+        let mut command = Command::new(&programs.server);
         let mut child = Child::run("omniORB server", scheduling(&mut command, scheduled))?;
         let serving = child.hear(Deadline::after(START_UP))?;
         Ok(Some(Self {
             server: Server {
                 child,
                 serving,
-                system: System::OmniOrb(programs.clone()),
+                system: System::OmniOrb(programs),
                 scheduled,
             },
             clients: Vec::new(),
@@ -175,7 +175,7 @@ impl Server {
                     Operation::Doubles(octets) => ("doubles", octets),
                     Operation::Structs(octets) => ("structs", octets),
                 };
-                let mut command = Command::new(programs.join("client"));
+                let mut command = Command::new(&programs.client);
                 command.args([&place, operation, &octets.to_string(), &threads.to_string()]);
                 let command = scheduling(&mut command, self.scheduled);
                 return Ok(Child::run("omniORB client", command)?);

@@ -31,7 +31,7 @@ pub use claim::Claim;
 pub(crate) use company::Company;
 pub(crate) use crowd::Crowd;
 pub use error::ContestError;
-pub use omniorb::OmniOrb;
+pub use omniorb::{OmniOrb, Programs};
 pub(crate) use order::RawServing;
 pub use order::{Operation, Sizes, Waits};
 pub(crate) use place::{Cpus, allow_files, check_permitted};

@@ -28,11 +28,21 @@ pub struct OmniOrb {
     pub(crate) programs: Option<PathBuf>,
 }
 
+/// Where a server and a client are, as files that can be run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Programs {
+    /// The server.
+    pub server: PathBuf,
+    /// The client.
+    pub client: PathBuf,
+}
+
 impl OmniOrb {
     /// Looks for omniORB and compiles its programs, unless they are there from an earlier time.
     ///
     /// That it is not there is no error, and neither is that its programs cannot be compiled.
-    pub(crate) fn find() -> Self {
+    #[must_use]
+    pub fn find() -> Self {
         let found = version().and_then(|version| {
             let programs = programs(&version)?;
             try_out(&programs)?;
@@ -46,6 +56,26 @@ impl OmniOrb {
             },
             Err(missing) => Self::without(missing),
         }
+    }
+
+    /// The programs that calls of several priorities are measured with; nothing where omniORB takes
+    /// no part. What they take, hear and say is written at the head of their sources.
+    #[must_use]
+    pub fn inversion(&self) -> Option<Programs> {
+        self.pair(INVERSION)
+    }
+
+    /// The programs of `latency` and `throughput`.
+    pub(crate) fn contest(&self) -> Option<Programs> {
+        self.pair(CONTEST)
+    }
+
+    fn pair(&self, [server, client]: [&str; 2]) -> Option<Programs> {
+        let folder = self.programs.as_ref()?;
+        Some(Programs {
+            server: folder.join(server),
+            client: folder.join(client),
+        })
     }
 
     /// It takes no part, for this reason.
@@ -97,10 +127,7 @@ fn version() -> Result<String, String> {
 /// Where the compiled programs are.
 fn programs(version: &str) -> Result<PathBuf, String> {
     let folder = cache().join(format!("omniorb-lab-{:016x}", fingerprint(version)));
-    if PROGRAMS
-        .iter()
-        .all(|program| folder.join(program).is_file())
-    {
+    if all_programs().all(|program| folder.join(program).is_file()) {
         return Ok(folder);
     }
     let explain = |error: io::Error| {
@@ -133,7 +160,7 @@ fn compile(folder: &Path) -> Result<(), String> {
     let begun = Monotonic::now();
     let progress = Progress::start(
         "compiling omniORB's programs, once",
-        1 + SOURCES.len() as u64,
+        2 + all_programs().count() as u64,
     );
     for (name, text) in SOURCES {
         fs::write(folder.join(name), text).map_err(|error| format!("{name}: {error}"))?;
@@ -154,12 +181,17 @@ fn compile(folder: &Path) -> Result<(), String> {
             )),
         }
     };
+    let compiler = || {
+        let mut compiler = Command::new("g++");
+        compiler.args(["-std=c++17", "-O2", "-DNDEBUG", "-w", "-pthread", "-I."]);
+        compiler
+    };
     run(Command::new("omniidl").args(["-bcxx", "peers.idl"]))?;
-    for program in PROGRAMS {
+    run(compiler().args(["-c", "peersSK.cc"]))?;
+    for program in all_programs() {
         let source = format!("{program}.cc");
-        run(Command::new("g++")
-            .args(["-std=c++17", "-O2", "-DNDEBUG", "-w", "-pthread", "-I."])
-            .args([&source, "peersSK.cc", "-o", program])
+        run(compiler()
+            .args([&source, "peersSK.o", "-o", program])
             .args(["-lomniORB4", "-lomnithread"]))?;
     }
     let took = Monotonic::now().since(begun).as_secs();
@@ -202,10 +234,15 @@ fn feed(command: &mut Command, input: &str) -> io::Result<Output> {
     process.wait_with_output()
 }
 
-/// The programs, each of the source with its name.
-const PROGRAMS: [&str; 2] = ["server", "client"];
+fn all_programs() -> impl Iterator<Item = &'static str> {
+    [CONTEST, INVERSION].into_iter().flatten()
+}
 
-const SOURCES: [(&str, &str); 4] = [
+/// A server and its client, each of the source with its name.
+const CONTEST: [&str; 2] = ["server", "client"];
+const INVERSION: [&str; 2] = ["inversion_server", "inversion_client"];
+
+const SOURCES: [(&str, &str); 8] = [
     ("peers.idl", include_str!("../../../../idl/peers.idl")),
     (
         "server.cc",
@@ -216,8 +253,24 @@ const SOURCES: [(&str, &str); 4] = [
         include_str!("../../../../interop/omniorb-lab/client.cc"),
     ),
     (
+        "inversion_server.cc",
+        include_str!("../../../../interop/omniorb-lab/inversion_server.cc"),
+    ),
+    (
+        "inversion_client.cc",
+        include_str!("../../../../interop/omniorb-lab/inversion_client.cc"),
+    ),
+    (
+        "barrier.h",
+        include_str!("../../../../interop/omniorb-lab/barrier.h"),
+    ),
+    (
         "schedule.h",
         include_str!("../../../../interop/omniorb-lab/schedule.h"),
+    ),
+    (
+        "work.h",
+        include_str!("../../../../interop/omniorb-lab/work.h"),
     ),
 ];
 
@@ -234,6 +287,25 @@ mod tests {
         assert!(!is_installed("no-such-compiler-anywhere"));
         let sentence = OmniOrb::without(format!("g++ is not installed. {REMEDY}")).sentence();
         assert!(sentence.contains("takes no part") && sentence.contains("apt-get install"));
+    }
+
+    #[test]
+    fn programs_are_there_only_where_it_takes_part() {
+        let mut omniorb = OmniOrb::without("it is not installed".to_owned());
+        assert_eq!((omniorb.contest(), omniorb.inversion()), (None, None));
+        omniorb.programs = Some(PathBuf::from("/kept"));
+        let programs = omniorb.inversion().expect("it takes part");
+        assert_eq!(programs.server, Path::new("/kept/inversion_server"));
+        assert_eq!(programs.client, Path::new("/kept/inversion_client"));
+        assert_ne!(omniorb.contest(), omniorb.inversion());
+    }
+
+    #[test]
+    fn every_program_has_its_source() {
+        for program in all_programs() {
+            let source = format!("{program}.cc");
+            assert!(SOURCES.iter().any(|(name, _)| *name == source), "{source}");
+        }
     }
 
     #[test]
