@@ -67,7 +67,7 @@ struct Record {
 class Records {
  public:
   void make_room(const Window& window, Nanoseconds period, std::int64_t threads) {
-    const std::int64_t most_a_second = 200'000;  // of back-to-back calls
+    const std::int64_t most_a_second = 500'000;  // of back-to-back calls
     const std::int64_t second = 1'000'000'000;
     std::int64_t room = window.calls * threads;
     if (room == 0)

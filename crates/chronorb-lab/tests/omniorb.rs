@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use chronorb_lab::contest::{OmniOrb, Programs};
@@ -78,7 +79,9 @@ fn what_makes_no_sense_is_said() {
 
 /// The programs, where omniORB is there; where it has to be, that it is.
 fn programs() -> Option<Programs> {
-    let omniorb = OmniOrb::find();
+    // The tests of one process shall not compile them at the same time.
+    static FOUND: LazyLock<OmniOrb> = LazyLock::new(OmniOrb::find);
+    let omniorb = &*FOUND;
     let programs = omniorb.inversion();
     if programs.is_none() {
         println!("NOT RUN: calls of omniORB: {}", omniorb.missing);
