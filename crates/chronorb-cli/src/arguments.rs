@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
+use chronorb_lab::whitebox::Whitebox;
+use chronorb_lab::{Experiment, Setup, default_report};
 use chronorb_lab::{contest, demux, doctor, latency, overtake, peer, throughput, waits, whitebox};
 use chronorb_orb::OrbConfig;
 use clap::{Args, Parser, Subcommand, value_parser};
@@ -222,36 +223,61 @@ pub(crate) enum LabCommand {
     Whitebox(WhiteboxArguments),
 }
 
+/// What every experiment can be asked.
 #[derive(Args, Debug)]
-pub(crate) struct WhiteboxArguments {
+pub(crate) struct ExperimentArguments {
     /// Print the figures as one JSON object instead of the tables.
     #[arg(long)]
     json: bool,
 
-    /// Where to write the report, an HTML page that needs no other file.
-    #[arg(long, value_name = "FILE", default_value_os_t = whitebox::Options::default().report)]
-    report: PathBuf,
+    /// Where to write the report, an HTML page that needs no other file; its figures go beside it, to the
+    /// same name with .json [default: chronorb-EXPERIMENT.html].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Measure less, in little time; also --quick.
+    #[arg(long, alias = "quick")]
+    short: bool,
+}
+
+impl ExperimentArguments {
+    /// The plan that is asked for, before what an experiment's own arguments change of it.
+    pub(crate) fn plan<E: Experiment>(&self) -> E::Plan {
+        match self.short {
+            true => E::short(),
+            false => E::full(),
+        }
+    }
+
+    /// All that is asked for.
+    pub(crate) fn with<E: Experiment>(self, plan: E::Plan) -> chronorb_lab::Options<E::Plan> {
+        chronorb_lab::Options {
+            json: self.json,
+            report: self.report.unwrap_or_else(default_report::<E>),
+            plan,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WhiteboxArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
 
     /// Fail where a budget is broken.
     #[arg(long)]
-    check: bool,
+    pub(crate) check: bool,
 
-    /// How many calls a run has, 10 to 100000.
-    #[arg(long, value_name = "N", default_value_t = whitebox::Plan::default().calls,
-          value_parser = value_parser!(u32).range(10..=100_000))]
-    calls: u32,
+    /// How many calls a run has, 10 to 100000, instead of 1000 or, with --short, 300.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
+    calls: Option<u32>,
 }
 
-impl From<WhiteboxArguments> for whitebox::Options {
+impl From<WhiteboxArguments> for chronorb_lab::Options<whitebox::Plan> {
     fn from(arguments: WhiteboxArguments) -> Self {
-        Self {
-            json: arguments.json,
-            report: arguments.report,
-            check: arguments.check,
-            plan: whitebox::Plan {
-                calls: arguments.calls,
-            },
-        }
+        let mut plan = arguments.common.plan::<Whitebox>();
+        plan.calls = arguments.calls.unwrap_or(plan.calls);
+        arguments.common.with::<Whitebox>(plan)
     }
 }
 

@@ -9,12 +9,15 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{contest, latency, overtake, peer, throughput, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
-use arguments::{Arguments, Command, DemoArguments, IdlCommand, LabCommand, PeerCommand};
+use arguments::{
+    Arguments, Command, DemoArguments, IdlCommand, LabCommand, PeerCommand, WhiteboxArguments,
+};
 
 /// The laboratory tells how much memory things take.
 #[global_allocator]
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
         Command::Lab(LabCommand::Waits(arguments)) => {
             status(chronorb_lab::waits::run(&arguments.into()))
         }
-        Command::Lab(LabCommand::Whitebox(arguments)) => status(whitebox::run(&arguments.into())),
+        Command::Lab(LabCommand::Whitebox(arguments)) => whitebox(arguments),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::ContestServer { order } => status(contest::server_main(&order)),
@@ -62,6 +65,15 @@ fn main() -> ExitCode {
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
         Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
+    }
+}
+
+/// Runs the experiment, and fails for a broken budget where that is asked for.
+fn whitebox(arguments: WhiteboxArguments) -> ExitCode {
+    let check = arguments.check;
+    match chronorb_lab::run::<Whitebox>(&arguments.into()) {
+        Ok(outcome) if check => status(outcome.check()),
+        ran => status(ran.map(drop)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -120,6 +121,11 @@ pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, Run
 #[must_use]
 pub fn default_report<E: Experiment>() -> PathBuf {
     PathBuf::from(format!("chronorb-{}.html", E::NAME))
+}
+
+/// Figures, which are plain data, as JSON.
+pub(crate) fn plain_data(figures: &impl Serialize) -> Value {
+    serde_json::to_value(figures).expect("figures are numbers, words, and names for them")
 }
 
 fn print<P>(

@@ -1,26 +1,9 @@
 //! Whether the budgets are kept.
 
-use serde::Serialize;
-
 use super::budget::{Allowed, KernelUse};
 use super::outcome::{Outcome, Row, Side, SystemCall};
 use super::table::per_call;
-use crate::verdict::Verdict;
-
-/// What a budget says of one side, held against what was counted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
-    /// The case.
-    pub case: &'static str,
-    /// The side.
-    pub side: Side,
-    /// What should be true.
-    pub claim: String,
-    /// Whether it is.
-    pub verdict: Verdict,
-    /// The counts that say so, of all calls of a run.
-    pub detail: String,
-}
+use crate::claim::Claim;
 
 /// All claims: two for each side that has a budget.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -41,42 +24,27 @@ fn inside(row: &Row) -> Claim {
     let counts = &row.counts;
     let faults = counts.minor_faults + counts.major_faults;
     let gratuitous = [counts.allocations, counts.lock_operations, faults];
-    Claim {
-        case: row.case.name,
-        side: row.side,
-        claim: format!(
-            "{}, {}: 0 allocations, 0 lock operations, 0 page faults",
-            row.case.title,
-            row.side.name()
-        ),
-        verdict: Verdict::of(gratuitous == [0; 3]),
-        detail: format!(
-            "{}, {} and {} in {} calls",
-            gratuitous[0], gratuitous[1], gratuitous[2], row.calls
-        ),
-    }
+    let measured = format!(
+        "{}, {} and {} in {} calls",
+        gratuitous[0], gratuitous[1], gratuitous[2], row.calls
+    );
+    of_side(
+        row,
+        "0 allocations, 0 lock operations, 0 page faults",
+        Some((gratuitous == [0; 3], measured)),
+    )
 }
 
 fn kernel(row: &Row, allowed: &Allowed) -> Claim {
-    let (verdict, detail) = match &row.system_calls {
-        None => (Verdict::NotMeasured, String::new()),
-        Some(calls) => {
-            let holds = allowed.permits(row.calls, |of| used(calls, of));
-            (Verdict::of(holds), per_call(row))
-        }
-    };
-    Claim {
-        case: row.case.name,
-        side: row.side,
-        claim: format!(
-            "{}, {}: {}",
-            row.case.title,
-            row.side.name(),
-            allowed.words()
-        ),
-        verdict,
-        detail,
-    }
+    let measured = row.system_calls.as_ref().map(|calls| {
+        let holds = allowed.permits(row.calls, |of| used(calls, of));
+        (holds, per_call(row))
+    });
+    of_side(row, &allowed.words(), measured)
+}
+
+fn of_side(row: &Row, words: &str, measured: Option<(bool, String)>) -> Claim {
+    Claim::aim(format!("{}, {}: {words}", row.case.title, row.side.name())).holds(measured)
 }
 
 /// How often the kernel was asked for something of this use.
@@ -93,6 +61,8 @@ pub(super) mod tests {
     use super::super::{Counts, Plan};
     use super::*;
     use crate::environment::Environment;
+    use crate::experiment::Findings;
+    use crate::verdict::Verdict;
 
     fn calls(names: &[&str], each: u64) -> Option<Vec<SystemCall>> {
         let call = |name: &&str| SystemCall {
@@ -105,7 +75,7 @@ pub(super) mod tests {
 
     /// One that keeps all budgets.
     pub(in super::super) fn outcome() -> Outcome {
-        let plan = Plan::default();
+        let plan = Plan::full();
         let each = u64::from(plan.calls);
         let mut rows = Vec::new();
         for case in &CASES {
@@ -138,7 +108,7 @@ pub(super) mod tests {
 
     fn missed(outcome: &Outcome) -> Vec<String> {
         let missed = outcome.claims().into_iter();
-        let missed = missed.filter(|claim| claim.verdict == Verdict::Missed);
+        let missed = missed.filter(|claim| claim.verdict() == Verdict::Missed);
         missed.map(|claim| claim.claim).collect()
     }
 
@@ -148,7 +118,7 @@ pub(super) mod tests {
         // Five remote cases with two sides, and two within one process.
         assert_eq!(claims.len(), 2 * (2 * 5 + 2));
         assert!(
-            claims.iter().all(|claim| claim.verdict == Verdict::Pass),
+            claims.iter().all(|claim| claim.verdict() == Verdict::Pass),
             "{claims:?}"
         );
     }
@@ -193,7 +163,7 @@ pub(super) mod tests {
         let claims = outcome.claims();
         let unknown = claims
             .iter()
-            .filter(|claim| claim.verdict == Verdict::NotMeasured);
+            .filter(|claim| claim.verdict() == Verdict::NotMeasured);
         assert_eq!(unknown.count(), claims.len() / 2);
         assert_eq!(missed(&outcome), [""; 0]);
     }
@@ -201,7 +171,7 @@ pub(super) mod tests {
     #[test]
     fn figures_for_programs_have_the_documented_shape() {
         let outcome = outcome();
-        let figures = serde_json::to_value(outcome.figures()).unwrap();
+        let figures = outcome.figures();
         assert_eq!(figures["experiment"], "whitebox");
         assert!(figures["environment"].is_object() && figures["not_counted"].is_null());
         let row = &figures["rows"][1];

@@ -1,14 +1,12 @@
 //! Why the experiment fails.
 
 use std::error::Error;
-use std::io;
 
 use thiserror::Error;
 
 use crate::process::ProcessError;
-use crate::report::{PlotError, ReportError};
 
-/// It could not be counted, or not be told, what calls cost inside; or they cost too much.
+/// It could not be counted what calls cost inside.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WhiteboxError {
@@ -28,21 +26,14 @@ pub enum WhiteboxError {
         "allocations are not counted: chronorb_rt::CountingAllocator is not the program's global allocator"
     )]
     Allocator,
-    /// A budget is broken, and was to be kept.
-    #[error("{missed} of the budgets' claims are missed: calls do more than they need")]
-    Budget {
-        /// How many claims.
-        missed: usize,
-    },
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    /// The report could not be written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// Standard output cannot be written to.
-    #[error("standard output cannot be written to: {0}")]
-    Output(io::Error),
+}
+
+/// Calls do more than they need.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("{missed} of the budgets' claims are missed: calls do more than they need")]
+pub struct BrokenBudgets {
+    /// How many claims of the budgets do not hold.
+    pub missed: usize,
 }
 
 impl WhiteboxError {

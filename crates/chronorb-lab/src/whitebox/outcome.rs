@@ -3,14 +3,20 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::Plan;
 use super::case::Case;
-use super::claims::{self, Claim};
+use super::claims;
 use super::client::RUNS;
 use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
+use super::{Plan, Whitebox};
+use super::{error::BrokenBudgets, page, table};
+use crate::claim::Claim;
 use crate::environment::Environment;
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::verdict::Verdict;
 
 /// All that was counted.
 #[derive(Clone, Debug)]
@@ -69,25 +75,58 @@ impl Outcome {
         rows.find(|row| (row.case.name, row.side) == (case, side))
     }
 
+    /// Whether all budgets are kept, as far as it could be counted.
+    ///
+    /// # Errors
+    ///
+    /// [`BrokenBudgets`] where one is not.
+    pub fn check(&self) -> Result<(), BrokenBudgets> {
+        let claims = claims::of(self);
+        let missed = claims
+            .iter()
+            .filter(|claim| claim.verdict() == Verdict::Missed);
+        match missed.count() {
+            0 => Ok(()),
+            missed => Err(BrokenBudgets { missed }),
+        }
+    }
+}
+
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let reason = self.untraced.as_ref();
+        let untold = reason.map(|reason| format!("System calls were not counted: {reason}."));
+        untold.into_iter().collect()
+    }
+
     /// What the budgets say, and whether it holds.
-    #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
+    fn claims(&self) -> Vec<Claim> {
         claims::of(self)
     }
 
-    /// The figures for programs; their JSON is the output of `chronorb lab whitebox --json`.
-    #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            experiment: "whitebox",
-            calls: self.plan.calls,
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Whitebox::NAME,
+            environment: &self.environment,
             runs: RUNS,
             rows: self.rows.iter().map(RowFigures::of).collect(),
             not_counted: self.untraced.as_deref(),
             published_lock_operations: PUBLISHED,
             claims: self.claims(),
-            environment: &self.environment,
-        }
+            plan: self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
     }
 }
 
@@ -132,20 +171,20 @@ impl Side {
 }
 
 /// The figures of an [`Outcome`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
+#[derive(Serialize)]
+struct Figures<'a> {
     experiment: &'static str,
-    calls: u32,
+    environment: &'a Environment,
     runs: u32,
     rows: Vec<RowFigures<'a>>,
     not_counted: Option<&'a str>,
     published_lock_operations: [Published; 4],
     claims: Vec<Claim>,
-    environment: &'a Environment,
+    plan: Plan,
 }
 
 /// All of one call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 struct RowFigures<'a> {
     case: &'static str,
     side: Side,
@@ -190,5 +229,21 @@ impl<'a> RowFigures<'a> {
             system_calls: (row.system_calls.as_ref())
                 .map(|calls| calls.iter().map(named).collect()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    #[test]
+    fn a_broken_budget_is_found() {
+        let mut outcome = outcome();
+        assert_eq!(outcome.check(), Ok(()));
+        outcome.rows[0].counts.lock_operations = 1;
+        let broken = outcome.check().unwrap_err();
+        assert_eq!(broken, BrokenBudgets { missed: 1 });
+        assert!(broken.to_string().starts_with("1 of"), "{broken}");
     }
 }

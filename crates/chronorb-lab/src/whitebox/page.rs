@@ -6,16 +6,16 @@ use super::counts::Counts;
 use super::outcome::{Outcome, Side};
 use super::plot;
 use super::table::{COLUMNS, LEAD, by_case, cells, lock_operations, notes, number, per_call};
+use crate::claim;
+use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
-use crate::verdict::Verdict;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
-///
-/// # Errors
-///
-/// [`PlotError`] when a plot cannot be drawn.
-pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
+pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
+    for caveat in outcome.caveats() {
+        let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
+    }
     let _ = write!(
         body,
         "<figure>{}\n<figcaption>User-level lock operations (lock and unlock) for each two-way request, at \
@@ -29,7 +29,11 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
         "<h2>Its system calls</h2>\n{}",
         system_call_table(outcome)
     );
-    let _ = write!(body, "<h2>The budgets</h2>\n{}", claim_table(outcome));
+    let _ = write!(
+        body,
+        "<h2>The budgets</h2>\n{}",
+        claim::table(&outcome.claims())
+    );
     body.push_str("<h2>How it was counted</h2>\n");
     for note in notes(outcome) {
         let _ = writeln!(body, "<p>{}</p>", escape(&note));
@@ -44,7 +48,7 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
 }
 
 /// The outcome in one line.
-fn headline(outcome: &Outcome) -> String {
+pub(super) fn headline(outcome: &Outcome) -> String {
     let sides = [Side::Client, Side::Server].map(|side| outcome.row("twoway", side));
     let [Some(client), Some(server)] = sides else {
         return "What a call costs inside".to_owned();
@@ -110,25 +114,6 @@ fn system_call_table(outcome: &Outcome) -> String {
             escape(row.case.title),
             row.side.name(),
             escape(&per_call(row)),
-        );
-    }
-    text.push_str("</table></div>\n");
-    text
-}
-
-fn claim_table(outcome: &Outcome) -> String {
-    let mut text = String::from("<div class=\"wide\"><table>\n");
-    for claim in outcome.claims() {
-        let class = match claim.verdict {
-            Verdict::Missed => " class=\"missed\"",
-            Verdict::Pass | Verdict::NotMeasured => "",
-        };
-        let _ = writeln!(
-            text,
-            "<tr><td{class}>{}</td><td>{}</td><td>{}</td></tr>",
-            claim.verdict.name(),
-            escape(&claim.claim),
-            escape(&claim.detail),
         );
     }
     text.push_str("</table></div>\n");

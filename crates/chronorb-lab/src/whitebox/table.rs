@@ -6,12 +6,12 @@ use super::case::MIRRORED;
 use super::client::RUNS;
 use super::outcome::{Outcome, Row, Side};
 use super::published::{PUBLISHED, SOURCE};
+use crate::claim;
+use crate::experiment::Findings;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The figures in tables for a terminal, with what the budgets say of them.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = format!("{LEAD}\n\n{:36}", "");
     for (column, width) in COLUMNS.into_iter().zip(WIDTHS) {
         let _ = write!(text, "{column:>width$}");
@@ -32,15 +32,9 @@ pub fn text(outcome: &Outcome) -> String {
         let _ = writeln!(text, "  {orb:44}client {client:>6}   server {server:>6}");
     }
     text.push('\n');
-    for claim in outcome.claims() {
-        let _ = write!(text, "{:12}  {}", claim.verdict.name(), claim.claim);
-        if claim.verdict == Verdict::Missed {
-            let _ = write!(text, "\n{:14}counted: {}", "", claim.detail);
-        }
-        text.push('\n');
-    }
+    text.push_str(&claim::text(&outcome.claims()));
     text.push('\n');
-    for note in notes(outcome) {
+    for note in notes(outcome).into_iter().chain(outcome.caveats()) {
         let _ = writeln!(text, "{note}");
     }
     text
@@ -119,7 +113,7 @@ pub(super) fn beside_the_papers(outcome: &Outcome) -> [(&'static str, [Option<f6
 
 /// How the figures are to be understood, in sentences.
 pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
-    let mut notes = vec![
+    vec![
         format!(
             "All figures are for one call: what {} calls in steady state cost, by their number. Of \
              {RUNS} runs the most counts for allocations, locks and copies, and the least for page \
@@ -154,11 +148,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
              doubled beside them. Theirs include the allocator's, which were most of them, and were \
              counted under load. Source: {SOURCE}."
         ),
-    ];
-    if let Some(reason) = &outcome.untraced {
-        notes.push(format!("System calls were not counted: {reason}."));
-    }
-    notes
+    ]
 }
 
 /// A count for each call: whole where it is, and never 0 where it is not.
@@ -213,7 +203,9 @@ mod tests {
             "server 0 0 0 0 0 0 0 300 epoll_pwait2 1, recvfrom 1, sendto 1"
         );
         assert!(line("collocated, direct", 1).ends_with("none"));
-        assert!(text.contains("PASS          oneway, one at a time, client: 1 send and no other"));
+        assert!(
+            text.contains("PASS            oneway, one at a time, client: 1 send and no other")
+        );
     }
 
     #[test]
@@ -240,7 +232,7 @@ mod tests {
     fn what_is_missed_is_told_with_its_counts() {
         let mut outcome = outcome();
         outcome.rows[0].counts.allocations = 2;
-        assert!(text(&outcome).contains("counted: 2, 0 and 0 in 1000 calls"));
+        assert!(text(&outcome).contains("2, 0 and 0 in 1000 calls"));
     }
 
     #[test]
@@ -250,7 +242,7 @@ mod tests {
         outcome.rows[0].system_calls = None;
         let text = text(&outcome);
         assert!(text.contains("not counted"), "{text}");
-        assert!(text.contains("NOT MEASURED  two-way"), "{text}");
+        assert!(text.contains("NOT MEASURED    two-way"), "{text}");
         assert!(text.contains("ptrace is refused"), "{text}");
     }
 
