@@ -198,6 +198,10 @@ pub enum ConnectionStrategy {
     /// The threads of the process share one, and a thread of the connection reads for all. Each
     /// reply changes threads, which costs a wake-up.
     Thread,
+    /// The threads of the process share one, and a thread of the connection sends and reads for all.
+    /// Each request and each reply changes threads, which costs two wake-ups, and requests are sent
+    /// in the order in which they were made.
+    Active,
 }
 
 /// How the threads of thread pools share the work of reading and serving requests.
@@ -577,7 +581,12 @@ const SETTINGS: &[Setting] = &[
                 "exclusive" => ConnectionStrategy::Exclusive,
                 "leader" => ConnectionStrategy::Leader,
                 "thread" => ConnectionStrategy::Thread,
-                other => return Err(format!("{other:?} is not exclusive, leader or thread")),
+                "active" => ConnectionStrategy::Active,
+                other => {
+                    return Err(format!(
+                        "{other:?} is not exclusive, leader, thread or active"
+                    ));
+                }
             };
             Ok(())
         },

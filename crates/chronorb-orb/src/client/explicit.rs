@@ -86,7 +86,7 @@ fn locate(binding: &Binding, scope: &mut Scope, deadline: Deadline) -> Result<Ou
     };
     write(scope).map_err(SystemException::from)?;
     let connection = &binding.connection;
-    connection.send_for_reply(request_id, &scope.request, deadline)?;
+    connection.send_for_reply(request_id, &mut scope.request, deadline)?;
     loop {
         let message = connection.receive_locate_reply(request_id, &mut scope.reply, deadline)?;
         match read(binding, scope, message, request_id) {

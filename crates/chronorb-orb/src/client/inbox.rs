@@ -21,6 +21,8 @@ pub(super) struct Inbox {
     /// What was received beyond the last message.
     surplus: Vec<u8>,
     fragments: Reassembly,
+    /// Whether the next message is in its frame already, as far as it has come.
+    has_begun: bool,
 }
 
 impl Inbox {
@@ -33,6 +35,7 @@ impl Inbox {
                 messages: MAX_FRAGMENTED,
                 bytes: max_message,
             }),
+            has_begun: false,
         }
     }
 
@@ -47,6 +50,7 @@ impl Inbox {
                 messages: MAX_PARTIAL_REPLIES,
                 bytes: max_octets,
             }),
+            has_begun: false,
         }
     }
 
@@ -69,8 +73,51 @@ impl Inbox {
         frame: &mut Frame,
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure> {
+        let waiting = self.waiting;
+        self.begin(frame)?;
+        self.go_on(frame, |room| wait(transport, room, waiting, deadline))
+            .map_err(Failure::from)
+    }
+
+    /// Receives the next whole message into `frame`, as far as `take` has it, which waits for
+    /// nothing; `None` where that is not all. Then the frame has the beginning, and has to be the
+    /// same the next time; otherwise it is cleared.
+    pub(super) fn receive_present(
+        &mut self,
+        frame: &mut Frame,
+        take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<Option<MessageHeader>, Failure> {
+        if !self.has_begun {
+            self.begin(frame)?;
+            self.has_begun = true;
+        }
+        match self.go_on(frame, take) {
+            Ok(header) => {
+                self.has_begun = false;
+                Ok(Some(header))
+            }
+            Err(Unreceived::Nothing(IoError::WouldBlock)) => Ok(None),
+            Err(unreceived) => Err(unreceived.into()),
+        }
+    }
+
+    /// Begins a message with what came together with the one before.
+    fn begin(&mut self, frame: &mut Frame) -> Result<(), SystemException> {
+        frame.clear();
+        frame.extend_from_slice(&self.surplus).map_err(too_large)?;
+        self.surplus.clear();
+        Ok(())
+    }
+
+    /// Receives the rest of a whole message by `take`.
+    #[inline]
+    fn go_on(
+        &mut self,
+        frame: &mut Frame,
+        mut take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<MessageHeader, Unreceived> {
         loop {
-            let header = self.next_message(transport, frame, deadline)?;
+            let header = self.next_message(frame, &mut take)?;
             if !header.more_fragments && header.kind != MessageType::Fragment {
                 return Ok(header);
             }
@@ -80,19 +127,17 @@ impl Inbox {
                 let header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
                 return Ok(header);
             }
+            self.begin(frame)?;
         }
     }
 
-    /// Receives one message as it stands on the wire, a fragment perhaps.
+    /// Receives the rest of one message as it stands on the wire, a fragment perhaps.
+    #[inline]
     fn next_message(
         &mut self,
-        transport: &dyn Connection,
         frame: &mut Frame,
-        deadline: Deadline,
-    ) -> Result<MessageHeader, Failure> {
-        frame.clear();
-        frame.extend_from_slice(&self.surplus).map_err(too_large)?;
-        self.surplus.clear();
+        mut take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<MessageHeader, Unreceived> {
         loop {
             let total = match next_message(frame.as_slice(), self.max_message) {
                 Ok(Framed::Complete { header, len }) => {
@@ -107,12 +152,33 @@ impl Inbox {
                 Err(_) => return Err(malformed().into()),
             };
             let room = room_for(frame, total, LEAST_ROOM).map_err(too_large)?;
-            match wait(transport, room, self.waiting, deadline) {
-                Ok(n) => frame.commit(n),
-                Err(IoError::TimedOut) => return Err(timeout(CompletionStatus::Maybe).into()),
-                Err(_) => return Err(comm_failure(CompletionStatus::Maybe).into()),
-            }
+            let taken = take(room).map_err(Unreceived::Nothing)?;
+            frame.commit(taken);
         }
+    }
+}
+
+/// Why there is no whole message.
+enum Unreceived {
+    /// Nothing more came.
+    Nothing(IoError),
+    /// What came is none.
+    Unusable(SystemException),
+}
+
+impl From<SystemException> for Unreceived {
+    fn from(exception: SystemException) -> Self {
+        Self::Unusable(exception)
+    }
+}
+
+impl From<Unreceived> for Failure {
+    fn from(unreceived: Unreceived) -> Self {
+        Self::Exception(match unreceived {
+            Unreceived::Nothing(IoError::TimedOut) => timeout(CompletionStatus::Maybe),
+            Unreceived::Nothing(_) => comm_failure(CompletionStatus::Maybe),
+            Unreceived::Unusable(exception) => exception,
+        })
     }
 }
 

@@ -268,8 +268,8 @@ fn send_request(
             let mut encoder = encoder(binding, &mut scope.request);
             gathering.send_gathered(&mut encoder, body_start, total, arguments, deadline)?;
         }
-        _ if operation.oneway => connection.send(&scope.request, deadline)?,
-        _ => connection.send_for_reply(request_id, &scope.request, deadline)?,
+        _ if operation.oneway => connection.send(&mut scope.request, deadline)?,
+        _ => connection.send_for_reply(request_id, &mut scope.request, deadline)?,
     }
     Ok(request_id)
 }

@@ -4,7 +4,7 @@
 
 use chronorb_giop::fragments::Pieces;
 use chronorb_rt::Deadline;
-use chronorb_transport::{Connection, SendError};
+use chronorb_transport::{Connection, IoError, SendError};
 
 /// Sends a message; in fragments, if it has more than `fragment_size` octets and that is not 0.
 ///
@@ -16,11 +16,7 @@ pub(super) fn send(
     fragment_size: usize,
     deadline: Deadline,
 ) -> Result<(), SendError> {
-    let pieces = match fragment_size {
-        0 => None,
-        size => Pieces::of(message, size),
-    };
-    let Some(pieces) = pieces else {
+    let Some(pieces) = pieces(message, fragment_size) else {
         return transport.send_all(message, deadline);
     };
     let mut before = 0;
@@ -33,4 +29,58 @@ pub(super) fn send(
         before += piece.body.len();
     }
     Ok(())
+}
+
+/// How much of a message has gone that is sent without waiting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gone {
+    /// Fragments that have gone whole.
+    fragments: usize,
+    /// Of the fragment after these, or of the message.
+    octets: usize,
+}
+
+impl Gone {
+    pub(super) fn has_begun(self) -> bool {
+        self.fragments > 0 || self.octets > 0
+    }
+}
+
+/// Sends the rest of a message as [`send`] does, as much as fits; all of it has gone where there
+/// is no error.
+///
+/// # Errors
+/// [`IoError::WouldBlock`] where nothing more fits.
+pub(super) fn try_send(
+    transport: &dyn Connection,
+    message: &[u8],
+    fragment_size: usize,
+    gone: &mut Gone,
+) -> Result<(), IoError> {
+    let Some(pieces) = pieces(message, fragment_size) else {
+        while gone.octets < message.len() {
+            gone.octets += transport.try_send(&message[gone.octets..])?;
+        }
+        return Ok(());
+    };
+    for piece in pieces.skip(gone.fragments) {
+        let head = piece.head();
+        while gone.octets < head.len() + piece.body.len() {
+            let (head, body) = match head.get(gone.octets..) {
+                Some(head) => (head, piece.body),
+                None => (&[][..], &piece.body[gone.octets - head.len()..]),
+            };
+            gone.octets += transport.try_send_both(head, body)?;
+        }
+        gone.fragments += 1;
+        gone.octets = 0;
+    }
+    Ok(())
+}
+
+fn pieces(message: &[u8], fragment_size: usize) -> Option<Pieces<'_>> {
+    match fragment_size {
+        0 => None,
+        size => Pieces::of(message, size),
+    }
 }

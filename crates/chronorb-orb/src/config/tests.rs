@@ -91,7 +91,10 @@ fn wrong_settings_are_refused_and_the_command_line_stays() {
         ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
         ("-ORBInitRef|NameService", "NAME=URL"),
         ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
-        ("-ORBClientConnection|shared", "exclusive, leader or thread"),
+        (
+            "-ORBClientConnection|shared",
+            "exclusive, leader, thread or active",
+        ),
         ("-ORBMaxClientConnections|0", "1 to 1048576"),
         (
             "-ORBShareConnectionsAcrossPriorities|maybe",

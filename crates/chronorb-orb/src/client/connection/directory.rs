@@ -2,6 +2,7 @@
 //! a new one is made.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -12,8 +13,9 @@ use chronorb_transport::{Address, Connection, SocketOptions};
 
 use super::exclusive::Exclusive;
 use super::member::{Member, Open};
-use super::multiplexed::Multiplexed;
-use super::{ClientConnection, Strategy, reader};
+use super::multiplexed::{Multiplexed, Sending};
+use super::queue::SendQueue;
+use super::{ClientConnection, Strategy, active, own_thread, reader};
 use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
@@ -45,7 +47,7 @@ pub(crate) struct ClientConnections {
     limit: usize,
     open: Arc<AtomicUsize>,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<Place>>>>,
-    readers: Arc<Readers>,
+    threads: Arc<Threads>,
 }
 
 /// Where threads look for the connection that they share. It is locked while one of them
@@ -63,15 +65,15 @@ pub(super) struct Permit {
     is_given_back: AtomicBool,
 }
 
-/// The threads that read from connections.
+/// The threads of connections.
 #[derive(Default)]
-struct Readers {
+struct Threads {
     started: AtomicU32,
     running: AtomicUsize,
     ended: Gate,
 }
 
-struct Running(Arc<Readers>);
+struct Running(Arc<Threads>);
 
 /// A connection for the calling thread; a shared one may be there already.
 pub(in crate::client) fn open(
@@ -105,16 +107,7 @@ pub(in crate::client) fn open(
             place.failed = Some(Monotonic::now());
         }
     })?;
-    let has_reader = core.config.client_connection == ConnectionStrategy::Thread;
-    let shared = Arc::new(Multiplexed::new(
-        transport,
-        permit,
-        &core.config,
-        has_reader,
-    ));
-    if has_reader {
-        start_reader(core, key, &shared).map_err(NoConnection::Exception)?;
-    }
+    let shared = share(core, key, transport, permit)?;
     let open = Arc::new(Open { shared, speech });
     place.open = Arc::downgrade(&open);
     Ok(connected(Strategy::Shared(Member::new(open))))
@@ -134,26 +127,65 @@ fn connect(
     Ok((transport, permit))
 }
 
-/// Starts the thread that reads, at the priority that the connection is for.
-fn start_reader(
+/// A connection for the threads of the process, with its own thread where the strategy is so.
+fn share(
+    core: &Core,
+    key: &ConnectionKey,
+    transport: Box<dyn Connection>,
+    permit: Permit,
+) -> Result<Arc<Multiplexed>, NoConnection> {
+    let has_thread = core.config.client_connection != ConnectionStrategy::Leader;
+    let shared = |sending| {
+        Arc::new(Multiplexed::new(
+            transport,
+            permit,
+            &core.config,
+            sending,
+            has_thread,
+        ))
+    };
+    if core.config.client_connection == ConnectionStrategy::Active {
+        let queue = SendQueue::new().map_err(|error| no_thread(key, error))?;
+        let queue = Arc::new(queue);
+        let shared = shared(Sending::Queued(queue.clone()));
+        let reactor = active::reactor(&shared, &queue).map_err(|error| no_thread(key, error))?;
+        start_thread(core, key, &shared, move |shared| {
+            active::serve(shared, &queue, &reactor);
+        })?;
+        return Ok(shared);
+    }
+    let shared = shared(Sending::InTurn(PiMutex::new(())));
+    if has_thread {
+        start_thread(core, key, &shared, reader::read_on)?;
+    }
+    Ok(shared)
+}
+
+/// Starts the thread of a connection, at the priority that the connection is for.
+fn start_thread(
     core: &Core,
     key: &ConnectionKey,
     shared: &Arc<Multiplexed>,
-) -> Result<(), SystemException> {
+    work: impl FnOnce(&Multiplexed) + Send + 'static,
+) -> Result<(), NoConnection> {
     let priority = key.carries.network_priority();
-    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p))?;
-    let readers = &core.client_connections.readers;
-    let number = readers.started.fetch_add(1, Ordering::Relaxed);
-    readers.running.fetch_add(1, Ordering::AcqRel);
-    let running = Running(readers.clone());
+    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p));
+    let scheduling = scheduling.map_err(NoConnection::Exception)?;
+    let threads = &core.client_connections.threads;
+    let number = threads.started.fetch_add(1, Ordering::Relaxed);
+    threads.running.fetch_add(1, Ordering::AcqRel);
+    let running = Running(threads.clone());
     let name = format!("conn.{number} {}", core.config.orb_id);
-    reader::start(shared.clone(), name, scheduling, running).map_err(|error| {
-        eprintln!(
-            "chronorb: connection to {}: no thread: {error}",
-            key.address
-        );
-        SystemException::no(SystemExceptionKind::NoResources, 0)
-    })
+    own_thread::start(shared.clone(), name, scheduling, work, running)
+        .map_err(|error| no_thread(key, error))
+}
+
+fn no_thread(key: &ConnectionKey, error: impl fmt::Display) -> NoConnection {
+    eprintln!(
+        "chronorb: connection to {}: no thread: {error}",
+        key.address
+    );
+    NoConnection::Exception(SystemException::no(SystemExceptionKind::NoResources, 0))
 }
 
 impl ClientConnections {
@@ -162,7 +194,7 @@ impl ClientConnections {
             limit: limit as usize,
             open: Arc::default(),
             shared: PiMutex::default(),
-            readers: Arc::default(),
+            threads: Arc::default(),
         }
     }
 
@@ -193,13 +225,13 @@ impl ClientConnections {
 
     /// Waits until the threads of connections have ended, with the last calls.
     pub(in crate::client) fn wait_until_ended(&self, deadline: Deadline) {
-        let readers = &self.readers;
+        let threads = &self.threads;
         loop {
-            let seen = readers.ended.get();
-            if readers.running.load(Ordering::Acquire) == 0 || deadline.has_passed() {
+            let seen = threads.ended.get();
+            if threads.running.load(Ordering::Acquire) == 0 || deadline.has_passed() {
                 return;
             }
-            readers.ended.wait_while(seen, deadline);
+            threads.ended.wait_while(seen, deadline);
         }
     }
 

@@ -105,7 +105,7 @@ impl Channel for Exclusive {
 
     fn send(
         &self,
-        message: &Frame,
+        message: &mut Frame,
         _awaited: Option<Awaited>,
         deadline: Deadline,
     ) -> Result<(), Failure> {

@@ -51,17 +51,16 @@ impl Channel for Member {
 
     fn send(
         &self,
-        message: &Frame,
+        message: &mut Frame,
         awaited: Option<Awaited>,
         deadline: Deadline,
     ) -> Result<(), Failure> {
         let shared = &self.open.shared;
         let Some(awaited) = awaited else {
-            shared.touch();
-            return shared.send(message, deadline);
+            return shared.send_oneway(message, &self.seat, deadline);
         };
         shared.expect(awaited, message, &self.seat)?;
-        let sent = shared.send(message, deadline);
+        let sent = shared.send(awaited.request_id, message, deadline);
         if sent.is_err() {
             shared.forget(awaited.request_id);
         }

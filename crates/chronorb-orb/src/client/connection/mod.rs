@@ -3,6 +3,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod active;
 #[allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -13,6 +14,9 @@ mod exclusive;
 mod leader;
 mod member;
 mod multiplexed;
+#[allow(clippy::disallowed_methods, reason = "once for each connection")]
+mod own_thread;
+mod queue;
 mod reader;
 
 use std::cell::Cell;
@@ -65,14 +69,15 @@ pub(super) trait Channel {
     /// The id of the thread's next request, which no other request that is under way has.
     fn next_request_id(&self) -> u32;
 
-    /// Sends a whole message. A reply to the request `awaited` is kept for
+    /// Sends a whole message, or sees to it that it is sent while its reply is awaited; the frame may
+    /// be another one then. A reply to the request `awaited` is kept for
     /// [`receive`](Self::receive), which has to be called then.
     ///
     /// A request that was not sent whole was not processed, since a server acts on whole
     /// messages only.
     fn send(
         &self,
-        message: &Frame,
+        message: &mut Frame,
         awaited: Option<Awaited>,
         deadline: Deadline,
     ) -> Result<(), Failure>;
@@ -135,7 +140,7 @@ impl Channel for Strategy {
     #[inline]
     fn send(
         &self,
-        message: &Frame,
+        message: &mut Frame,
         awaited: Option<Awaited>,
         deadline: Deadline,
     ) -> Result<(), Failure> {
@@ -182,7 +187,7 @@ impl Channel for Strategy {
 }
 
 /// A call did not come to a reply.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Failure {
     /// The server closed the connection in order, and has not touched the request: it can be
     /// sent again.
@@ -282,7 +287,7 @@ impl ClientConnection {
     }
 
     /// Sends a request to which no reply comes.
-    pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
+    pub(super) fn send(&self, message: &mut Frame, deadline: Deadline) -> Result<(), Failure> {
         self.channel.send(message, None, deadline)
     }
 
@@ -290,7 +295,7 @@ impl ClientConnection {
     pub(super) fn send_for_reply(
         &self,
         request_id: u32,
-        message: &Frame,
+        message: &mut Frame,
         deadline: Deadline,
     ) -> Result<(), Failure> {
         let awaited = Awaited {

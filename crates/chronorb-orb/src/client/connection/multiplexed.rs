@@ -2,7 +2,8 @@
 //! each reply goes to the thread that waits for it.
 //!
 //! Somebody reads for all: a leader among those that wait (`leader`), or a thread of the
-//! connection (`reader`). All else is the same, and is here.
+//! connection (`reader`), which may also send for all (`active`). All else is the same, and is
+//! here.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -18,9 +19,10 @@ use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
 use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::directory::Permit;
+use super::queue::{Call, Place, SendQueue};
 use super::{Awaited, Failure, comm_failure, not_sent, timeout};
 use crate::client::inbox::Inbox;
-use crate::client::outbox;
+use crate::client::outbox::{self, Gone};
 use crate::config::OrbConfig;
 use crate::rtcorba::Priority;
 use crate::scope;
@@ -34,13 +36,20 @@ pub(super) struct Multiplexed {
     closed: AtomicBool,
     /// Whether it stays although nobody uses it.
     is_kept: AtomicBool,
-    /// Held while a message is sent. The most urgent thread that waits is next, and passes its
-    /// priority on to the one that sends.
-    sending: PiMutex<()>,
+    sending: Sending,
     /// Of whoever reads.
     pub(super) inbox: PiMutex<Inbox>,
     /// Held for moments only, and never during I/O.
     calls: PiMutex<Calls>,
+}
+
+/// Who sends.
+pub(super) enum Sending {
+    /// Each thread for itself, one at a time. The most urgent one that waits is next, and passes
+    /// its priority on to the one that sends.
+    InTurn(PiMutex<()>),
+    /// A thread of the connection.
+    Queued(Arc<SendQueue>),
 }
 
 /// The calls that are under way.
@@ -85,6 +94,7 @@ impl Multiplexed {
         transport: Box<dyn Connection>,
         permit: Permit,
         config: &OrbConfig,
+        sending: Sending,
         has_reader: bool,
     ) -> Self {
         // A thread that waits all the time would never let its processor go.
@@ -99,7 +109,7 @@ impl Multiplexed {
             fragment_size: config.fragment_size,
             next_request: AtomicU32::new(1),
             closed: AtomicBool::new(false),
-            sending: PiMutex::new(()),
+            sending,
             inbox: PiMutex::new(Inbox::shared(
                 config.max_message_size,
                 config.max_buffered_octets,
@@ -188,13 +198,69 @@ impl Multiplexed {
         });
     }
 
+    /// Sends the whole message of a call whose reply is [expected](Self::expect), or lets it be
+    /// sent; the message is gone from `message` then.
+    pub(super) fn send(
+        &self,
+        request_id: u32,
+        message: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let call = Call {
+            id: request_id,
+            seat: None,
+            deadline,
+        };
+        match &self.sending {
+            Sending::InTurn(turn) => self.send_in_turn(turn, message, deadline),
+            Sending::Queued(queue) => queue.push(message, &call, || self.is_closed()),
+        }
+    }
+
+    /// Sends a whole message to which no reply comes, and waits until it has gone.
+    pub(super) fn send_oneway(
+        &self,
+        message: &mut Frame,
+        seat: &Arc<Gate>,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        self.touch();
+        match &self.sending {
+            Sending::InTurn(turn) => self.send_in_turn(turn, message, deadline),
+            Sending::Queued(queue) => {
+                // No reply has this number, and as a call it is known to whoever may end the
+                // connection.
+                let id = self.next_request_id();
+                let awaited = Awaited {
+                    request_id: id,
+                    urgency: None,
+                };
+                self.expect(awaited, message, seat)?;
+                let call = Call {
+                    id,
+                    seat: Some(seat),
+                    deadline,
+                };
+                let sent = queue.push(message, &call, || self.is_closed());
+                let sent = sent.and_then(|()| self.wait_until_sent(queue, id, seat, deadline));
+                self.forget(id);
+                sent
+            }
+        }
+    }
+
     /// Sends a whole message, when no other thread sends.
-    pub(super) fn send(&self, message: &Frame, deadline: Deadline) -> Result<(), Failure> {
+    fn send_in_turn(
+        &self,
+        turn: &PiMutex<()>,
+        message: &Frame,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
         if self.is_closed() {
             return Err(Failure::NotProcessed);
         }
         let left = deadline.remaining();
-        let sending = left.and_then(|left| self.sending.try_lock_for(left));
+        let sending = left.and_then(|left| turn.try_lock_for(left));
         let Some(_sending) = sending else {
             return Err(timeout(CompletionStatus::No).into());
         };
@@ -207,6 +273,75 @@ impl Multiplexed {
             }
             not_sent(error)
         })
+    }
+
+    /// Waits until a message without a reply has gone.
+    fn wait_until_sent(
+        &self,
+        queue: &SendQueue,
+        id: u32,
+        seat: &Gate,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        loop {
+            // That it has gone, or the connection has ended, makes it another number.
+            let seen = seat.get();
+            if !queue.has(id) {
+                return Ok(());
+            }
+            let end = self.calls.lock().end;
+            if let Some(end) = end {
+                return Err(self.unsent_at_end(id).unwrap_or(end));
+            }
+            if deadline.has_passed() {
+                let completed = match self.take_back(id) {
+                    true => CompletionStatus::No,
+                    false => CompletionStatus::Maybe,
+                };
+                return Err(timeout(completed).into());
+            }
+            seat.wait_while(seen, deadline);
+        }
+    }
+
+    /// Takes a message back whose time is over; returns whether the server will never have it
+    /// whole. The connection ends where that takes it.
+    fn take_back(&self, request_id: u32) -> bool {
+        match self.place(request_id) {
+            Place::Queued => true,
+            Place::Begun(_) => {
+                self.close();
+                true
+            }
+            Place::Gone => false,
+        }
+    }
+
+    /// What becomes of a message that had not gone when the connection ended; `None` where it had.
+    fn unsent_at_end(&self, request_id: u32) -> Option<Failure> {
+        match self.place(request_id) {
+            Place::Queued | Place::Begun(None) => Some(Failure::NotProcessed),
+            Place::Begun(failure) => failure,
+            Place::Gone => None,
+        }
+    }
+
+    /// Where a message is; it is taken out of the queue where it can be.
+    fn place(&self, request_id: u32) -> Place {
+        match &self.sending {
+            Sending::InTurn(_) => Place::Gone,
+            Sending::Queued(queue) => queue.take_back(request_id),
+        }
+    }
+
+    /// Sends the rest of a whole message, as far as the peer takes it.
+    pub(super) fn try_send(&self, message: &Frame, gone: &mut Gone) -> Result<(), IoError> {
+        let message = message.as_slice();
+        outbox::try_send(&*self.transport, message, self.fragment_size, gone)
+    }
+
+    pub(super) fn transport(&self) -> &dyn Connection {
+        &*self.transport
     }
 
     /// Keeps the reply to a request that is about to be sent.
@@ -256,11 +391,16 @@ impl Multiplexed {
             }
             if let Some(end) = calls.end {
                 drop(calls);
+                let end = self.unsent_at_end(request_id).unwrap_or(end);
                 self.forget(request_id);
                 return Next::Done(Err(end));
             }
             if deadline.has_passed() {
                 drop(calls);
+                if self.take_back(request_id) {
+                    self.forget(request_id);
+                    return Next::Done(Err(timeout(CompletionStatus::No).into()));
+                }
                 self.give_up(request_id, frame);
                 return Next::Done(Err(timeout(CompletionStatus::Maybe).into()));
             }
@@ -310,13 +450,20 @@ impl Multiplexed {
             }
             Err(failure) => return Err(failure),
         };
-        match (header.kind, reply_id(frame.as_slice())) {
-            (MessageType::Reply | MessageType::LocateReply, Some(id)) => Ok(Some((id, header))),
-            // The server promises that it has not begun what it has not answered; a part of an
-            // answer shows that it has.
-            (MessageType::CloseConnection, _) if !inbox.has_part() => Err(Failure::NotProcessed),
-            _ => Err(comm_failure(CompletionStatus::Maybe).into()),
-        }
+        reply_in(inbox, frame, header).map(Some)
+    }
+
+    /// Reads the next reply, as far as `take` has it, which waits for nothing; `None` where that is
+    /// not all, and its beginning is in the frame. Otherwise as [`read`](Self::read).
+    pub(super) fn read_present(
+        &self,
+        inbox: &mut Inbox,
+        frame: &mut Frame,
+        take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<Option<(u32, MessageHeader)>, Failure> {
+        let header = inbox.receive_present(frame, take)?;
+        let reply = header.map(|header| reply_in(inbox, frame, header));
+        reply.transpose()
     }
 
     /// Hands a reply to the thread that waits for it, in exchange for another frame. The reply
@@ -346,6 +493,9 @@ impl Multiplexed {
         let seats: Vec<_> = calls.waiting.iter().map(|call| call.seat.clone()).collect();
         drop(calls);
         self.close();
+        if let Sending::Queued(queue) = &self.sending {
+            queue.end();
+        }
         for seat in seats {
             seat.advance();
         }
@@ -370,7 +520,14 @@ impl Multiplexed {
         let mut e = start_message(frame, version, MessageType::CancelRequest)?;
         encode_cancel_request(&mut e, request_id)?;
         finish_message(frame);
-        if let Some(_sending) = self.sending.try_lock()
+        let turn = match &self.sending {
+            Sending::InTurn(turn) => turn,
+            Sending::Queued(queue) => {
+                queue.try_push(frame);
+                return Ok(());
+            }
+        };
+        if let Some(_sending) = turn.try_lock()
             && let Ok(sent) = self.transport.try_send(frame.as_slice())
             && sent < frame.len()
         {
@@ -403,6 +560,21 @@ impl Multiplexed {
         if ends {
             self.close();
         }
+    }
+}
+
+/// Which reply a message is. Anything else ends the connection.
+fn reply_in(
+    inbox: &Inbox,
+    frame: &Frame,
+    header: MessageHeader,
+) -> Result<(u32, MessageHeader), Failure> {
+    match (header.kind, reply_id(frame.as_slice())) {
+        (MessageType::Reply | MessageType::LocateReply, Some(id)) => Ok((id, header)),
+        // The server promises that it has not begun what it has not answered; a part of an
+        // answer shows that it has.
+        (MessageType::CloseConnection, _) if !inbox.has_part() => Err(Failure::NotProcessed),
+        _ => Err(comm_failure(CompletionStatus::Maybe).into()),
     }
 }
 
