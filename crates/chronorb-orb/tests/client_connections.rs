@@ -17,10 +17,10 @@ use support::raw_server::{
 };
 use support::{Latch, PATIENCE, add, echo, kind_and_completion, orb_with, served};
 
-use ConnectionStrategy::{Exclusive, Leader, Thread};
+use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
 
-const ALL: [ConnectionStrategy; 3] = [Exclusive, Leader, Thread];
-const SHARED: [ConnectionStrategy; 2] = [Leader, Thread];
+const ALL: [ConnectionStrategy; 4] = [Exclusive, Leader, Thread, Active];
+const SHARED: [ConnectionStrategy; 3] = [Leader, Thread, Active];
 const THREADS: usize = 6;
 const A_MOMENT: Duration = Duration::from_millis(60);
 
@@ -138,6 +138,23 @@ fn fragments_of_several_replies_may_alternate() {
         });
         let object = object_at(&client(strategy), server.address);
         in_threads(THREADS, |n| assert_eq!(add(&object, n, 1), Ok(n + 1)));
+    }
+}
+
+#[test]
+fn requests_in_fragments_go_whole_however_little_the_peer_takes_at_a_time() {
+    for strategy in ALL {
+        let s = served();
+        let client = client_with(strategy, |config| config.fragment_size = 1 << 10);
+        let text = s.server.object_to_string(&s.object);
+        let object = client.string_to_object(&text).expect("the reference reads");
+        in_threads(3, |n| {
+            // More than a socket keeps, and a little.
+            for len in [3 << 20, 100, 1020, 1030] {
+                let text = "x".repeat(len + n as usize);
+                assert_eq!(echo(&object, &text).as_ref(), Ok(&text), "{strategy:?}");
+            }
+        });
     }
 }
 
@@ -390,8 +407,14 @@ fn no_thread_waits_longer_than_its_time_for_a_connection_that_another_makes() {
 
 #[test]
 fn the_thread_of_a_connection_ends_with_the_orb() {
+    for strategy in [Thread, Active] {
+        the_thread_ends_with_the_orb(strategy);
+    }
+}
+
+fn the_thread_ends_with_the_orb(strategy: ConnectionStrategy) {
     let server = raw_server(Peer::answer_all);
-    let client = client_with(Thread, |config| config.orb_id = "ended".to_owned());
+    let client = client_with(strategy, |config| config.orb_id = "ended".to_owned());
     let readers = || {
         let threads = chronorb_rt::list();
         threads.iter().filter(|t| t.name == "conn.0 ended").count()

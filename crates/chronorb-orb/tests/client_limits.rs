@@ -15,9 +15,10 @@ use support::laned::{LANES, PROPAGATED, Pool, bands, corba, laned};
 use support::raw_server::{Message, Peer, RawServer, object_at, raw_server};
 use support::{Latch, add, orb_with, served};
 
-use ConnectionStrategy::{Exclusive, Leader, Thread};
+use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
 
-const ALL: [ConnectionStrategy; 3] = [Exclusive, Leader, Thread];
+const ALL: [ConnectionStrategy; 4] = [Exclusive, Leader, Thread, Active];
+const SHARED: [ConnectionStrategy; 3] = [Leader, Thread, Active];
 
 fn client_with(strategy: ConnectionStrategy, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     orb_with(|config| {
@@ -157,8 +158,10 @@ fn priorities_share_no_connection_unless_that_is_asked_for() {
         (Exclusive, false, 4),
         (Leader, false, 2),
         (Thread, false, 2),
+        (Active, false, 2),
         (Leader, true, 1),
         (Thread, true, 1),
+        (Active, true, 1),
     ] {
         let client = client_with(strategy, |config| {
             config.share_connections_across_priorities = share;
@@ -170,7 +173,13 @@ fn priorities_share_no_connection_unless_that_is_asked_for() {
 
 #[test]
 fn the_thread_of_a_connection_has_its_priority() {
-    let client = client_with(Thread, |config| config.orb_id = "prio".to_owned());
+    for strategy in [Thread, Active] {
+        the_thread_has_its_priority(strategy);
+    }
+}
+
+fn the_thread_has_its_priority(strategy: ConnectionStrategy) {
+    let client = client_with(strategy, |config| config.orb_id = "prio".to_owned());
     let [(_, object)] = servers(&client);
     let value = corba(20_000);
     let done = Latch::default();
@@ -194,7 +203,7 @@ fn the_thread_of_a_connection_has_its_priority() {
 
 #[test]
 fn private_connections_and_bands_hold_for_shared_connections_too() {
-    for strategy in [Leader, Thread] {
+    for strategy in SHARED {
         let client = client_with(strategy, |_| {});
         let [(server, object)] = servers(&client);
         let private = object
@@ -258,7 +267,7 @@ fn a_call_that_takes_longer_than_the_idle_time_out_is_no_idleness() {
 
 #[test]
 fn a_call_that_was_sent_is_not_cut_off_because_the_connection_was_idle() {
-    for strategy in [Leader, Thread] {
+    for strategy in SHARED {
         let s = served();
         let client = client_with(strategy, |config| {
             config.client_idle_timeout = Some(Duration::from_nanos(1));
@@ -283,7 +292,7 @@ fn a_call_that_was_sent_is_not_cut_off_because_the_connection_was_idle() {
 
 #[test]
 fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
-    for strategy in [Leader, Thread] {
+    for strategy in SHARED {
         let client = client_with(strategy, |_| {});
         let late = Arc::new(Latch::default());
         let sent = late.clone();

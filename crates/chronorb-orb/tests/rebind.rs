@@ -16,10 +16,10 @@ use RebindMode::{NoRebind, NoReconnect, Transparent};
 
 const MODES: [RebindMode; 3] = [Transparent, NoRebind, NoReconnect];
 
-fn clients() -> [Orb; 3] {
-    use ConnectionStrategy::{Exclusive, Leader, Thread};
+fn clients() -> [Orb; 4] {
+    use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
     let client = |strategy| orb_with(|config| config.client_connection = strategy);
-    [Exclusive, Leader, Thread].map(client)
+    [Exclusive, Leader, Thread, Active].map(client)
 }
 
 fn with(object: &Object, mode: RebindMode) -> Object {

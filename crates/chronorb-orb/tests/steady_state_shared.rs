@@ -15,6 +15,7 @@ fn a_call_by_a_shared_connection_allocates_nothing() {
         (ConnectionStrategy::Leader, 5),
         // Those of the connection's thread are its own.
         (ConnectionStrategy::Thread, 6),
+        (ConnectionStrategy::Active, 6),
     ] {
         let s = served();
         let client = orb_with(|config| config.client_connection = strategy);

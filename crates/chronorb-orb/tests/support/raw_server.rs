@@ -68,6 +68,12 @@ impl RawServer {
 }
 
 impl Peer {
+    /// Waits until something has come, and leaves it there.
+    pub(crate) fn wait_for_octets(&self) {
+        let looked = self.stream.peek(&mut [0]);
+        looked.expect("something comes");
+    }
+
     /// The next message; `None` at the end of the connection.
     pub(crate) fn message(&mut self) -> Option<Message> {
         let mut header = [0; 12];

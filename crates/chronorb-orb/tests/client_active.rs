@@ -1,0 +1,176 @@
+//! The queue of a connection whose thread sends for all: who waits in it, and how long.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb_orb::SystemExceptionKind::Timeout;
+use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Operation, Orb, SystemException};
+use support::raw_server::{CLOSE_CONNECTION, Message, Peer, object_at, raw_server};
+use support::{Latch, add, kind_and_completion, orb_with};
+
+/// As many messages as may wait.
+const ROOM: usize = 64;
+const A_MOMENT: Duration = Duration::from_millis(60);
+const NOTE: Operation = Operation::oneway("note");
+
+fn client() -> Orb {
+    orb_with(|config| config.client_connection = ConnectionStrategy::Active)
+}
+
+/// Sends more than the sockets of both sides keep, and the two numbers.
+fn send_much(object: &Object, a: i32, b: i32) -> Result<(), SystemException> {
+    let text = "x".repeat(12 << 20);
+    object.invoke_oneway(&NOTE, &|e| {
+        e.write_str(&text)?;
+        e.write_i32(a)?;
+        e.write_i32(b)
+    })
+}
+
+/// A server that says when the first message has begun, reads on when it may, and tells the
+/// arguments of all requests that came.
+struct Slow {
+    begun: Arc<Latch>,
+    reads: Arc<Latch>,
+    seen: std::sync::mpsc::Receiver<(i32, i32)>,
+    server: support::raw_server::RawServer,
+}
+
+fn slow() -> Slow {
+    let (begun, reads) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
+    let (sees, seen) = std::sync::mpsc::channel();
+    let (begins, may_read) = (begun.clone(), reads.clone());
+    let server = raw_server(move |mut peer: Peer| {
+        peer.wait_for_octets();
+        begins.set(1);
+        may_read.reach(1);
+        while let Some(message) = peer.message() {
+            if let Message::Request { id, arguments } = message {
+                let _ = sees.send(arguments);
+                // The great one is no two-way request.
+                if arguments.0 != 0 {
+                    peer.answer((id, arguments));
+                }
+            }
+        }
+    });
+    Slow {
+        begun,
+        reads,
+        seen,
+        server,
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_sent_in_time_is_taken_back() {
+    let slow = slow();
+    let object = object_at(&client(), slow.server.address);
+    std::thread::scope(|scope| {
+        let great = scope.spawn(|| send_much(&object, 0, 1));
+        slow.begun.reach(1);
+        let hasty = object.with_timeout(A_MOMENT);
+        for called in [add(&hasty, 1, 2), send_much(&hasty, 0, 3).map(|()| 0)] {
+            assert_eq!(kind_and_completion(called), (Timeout, CompletionStatus::No));
+        }
+        slow.reads.set(1);
+        assert_eq!(great.join().expect("no panic"), Ok(()));
+        assert_eq!(add(&object, 1, 4), Ok(5));
+    });
+    let seen: Vec<_> = slow.seen.try_iter().collect();
+    assert_eq!(seen, [(0, 1), (1, 4)]);
+    assert_eq!(slow.server.connections(), 1);
+}
+
+#[test]
+fn where_the_queue_is_full_callers_wait_in_their_own_time() {
+    let slow = slow();
+    let object = object_at(&client(), slow.server.address);
+    std::thread::scope(|scope| {
+        let great = scope.spawn(|| send_much(&object, 0, 1));
+        slow.begun.reach(1);
+        let hasty: Vec<_> = (0..ROOM as i32 + 8)
+            .map(|n| {
+                let hasty = object.with_timeout(A_MOMENT * 5);
+                scope.spawn(move || add(&hasty, 1, n))
+            })
+            .collect();
+        for called in hasty {
+            let called = called.join().expect("no panic");
+            assert_eq!(kind_and_completion(called), (Timeout, CompletionStatus::No));
+        }
+        let patient: Vec<_> = (0..ROOM as i32 + 8)
+            .map(|n| {
+                let object = &object;
+                scope.spawn(move || assert_eq!(add(object, 2, n), Ok(n + 2)))
+            })
+            .collect();
+        slow.reads.set(1);
+        assert_eq!(great.join().expect("no panic"), Ok(()));
+        for called in patient {
+            called.join().expect("it is answered");
+        }
+    });
+    let mut seen: Vec<_> = slow.seen.try_iter().collect();
+    seen.sort_unstable();
+    let patient = (0..ROOM as i32 + 8).map(|n| (2, n));
+    assert_eq!(
+        seen,
+        [(0, 1)].into_iter().chain(patient).collect::<Vec<_>>()
+    );
+    assert_eq!(slow.server.connections(), 1);
+}
+
+#[test]
+fn requests_that_wait_when_the_server_says_goodbye_go_by_a_new_connection() {
+    let (begun, leaves) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
+    let (begins, leave) = (begun.clone(), leaves.clone());
+    let server = raw_server(move |mut peer: Peer| {
+        peer.wait_for_octets();
+        if peer.number == 0 {
+            begins.set(1);
+            leave.reach(1);
+            return peer.send(CLOSE_CONNECTION);
+        }
+        while let Some(message) = peer.message() {
+            match message {
+                Message::Request {
+                    arguments: (0, _), ..
+                } => {}
+                Message::Request { id, arguments } => peer.answer((id, arguments)),
+                other => panic!("{other:?} is no request"),
+            }
+        }
+    });
+    let object = object_at(&client(), server.address);
+    std::thread::scope(|scope| {
+        let great = scope.spawn(|| send_much(&object, 0, 1));
+        begun.reach(1);
+        let small = scope.spawn(|| add(&object, 1, 2));
+        leaves.set(1);
+        assert_eq!(great.join().expect("no panic"), Ok(()));
+        assert_eq!(small.join().expect("no panic"), Ok(3));
+    });
+    assert_eq!(server.connections(), 2);
+}
+
+#[test]
+fn a_request_whose_time_is_over_in_its_midst_ends_the_connection() {
+    let slow = slow();
+    let object = object_at(&client(), slow.server.address);
+    std::thread::scope(|scope| {
+        let hasty = object.with_timeout(A_MOMENT * 2);
+        let great = scope.spawn(move || send_much(&hasty, 0, 1));
+        slow.begun.reach(1);
+        // It goes by a new connection.
+        let patient = scope.spawn(|| add(&object, 1, 2));
+        let called = great.join().expect("no panic");
+        assert_eq!(kind_and_completion(called), (Timeout, CompletionStatus::No));
+        slow.reads.set(1);
+        assert_eq!(patient.join().expect("no panic"), Ok(3));
+    });
+    assert_eq!(slow.server.connections(), 2);
+    assert_eq!(slow.seen.try_iter().collect::<Vec<_>>(), [(1, 2)]);
+}
