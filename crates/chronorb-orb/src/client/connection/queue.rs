@@ -31,7 +31,8 @@ pub(super) struct SendQueue {
 pub(super) enum Place {
     /// It was in the queue, and is not any more: nothing of it was sent.
     Queued,
-    /// A part of it was sent. The rest is here, and nothing else can be sent before.
+    /// A part of it was sent. The rest stays here and will not go, nor will anything after it; why,
+    /// if that is known.
     Begun(Option<Failure>),
     /// It was sent, or is being sent at this moment.
     Gone,
@@ -45,6 +46,8 @@ struct Line {
     is_left: bool,
     /// Why the rest of it cannot be sent.
     failure: Option<Failure>,
+    /// Whether nothing is sent any more, because the rest of it was wanted back.
+    is_over: bool,
     /// Whether the thread that sends has to be woken.
     is_asleep: bool,
     /// In exchange for those that hold messages.
@@ -81,6 +84,7 @@ impl SendQueue {
                 is_begun: false,
                 is_left: false,
                 failure: None,
+                is_over: false,
                 is_asleep: false,
                 spare_frames: Vec::with_capacity(MOST_MESSAGES),
             }),
@@ -151,8 +155,8 @@ impl SendQueue {
         self.line.lock().position(call).is_some()
     }
 
-    /// Takes the message of a call back, if nothing of it was sent. One of which a part was sent
-    /// stays, and its connection has to end with it.
+    /// Takes the message of a call back, if nothing of it was sent. Where a part was sent, its
+    /// connection has to end.
     pub(super) fn take_back(&self, call: u32) -> Place {
         let mut line = self.line.lock();
         let Some(i) = line.position(call) else {
@@ -163,7 +167,10 @@ impl SendQueue {
                 line.is_left = true;
                 Place::Gone
             }
-            (0, Some(_)) if line.is_begun => Place::Begun(line.failure),
+            (0, Some(_)) if line.is_begun => {
+                line.is_over = true;
+                Place::Begun(line.failure)
+            }
             _ => {
                 let was_full = line.remove(i);
                 drop(line);
@@ -177,7 +184,8 @@ impl SendQueue {
     /// `may_sleep`, it will be woken by the next one.
     pub(super) fn next(&self, may_sleep: bool) -> Option<Frame> {
         let mut line = self.line.lock();
-        let first = line.messages.front_mut();
+        let is_over = line.is_over;
+        let first = line.messages.front_mut().filter(|_| !is_over);
         let frame = first.and_then(|message| message.frame.take());
         line.is_asleep = frame.is_none() && may_sleep;
         frame
@@ -271,3 +279,149 @@ const MOST_MESSAGES: usize = 64;
 /// Frames that are kept for messages, however large; small ones are kept for as many as may wait.
 const KEPT_FRAMES: usize = 8;
 const SMALL_FRAME: usize = 64 << 10;
+
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests may allocate"
+)]
+mod tests {
+    use super::*;
+
+    fn queue() -> SendQueue {
+        SendQueue::new().expect("a descriptor is left")
+    }
+
+    /// Puts a message in that says its number, for a call that has no time to wait.
+    fn put(queue: &SendQueue, number: u8) -> bool {
+        let mut message = scope::frame();
+        message.extend_from_slice(&[number]).expect("there is room");
+        queue.put(&mut message, Some(number.into()), None)
+    }
+
+    fn next(queue: &SendQueue) -> Option<Frame> {
+        queue.next(false)
+    }
+
+    /// Sends all there is; the numbers of the messages.
+    fn send_all(queue: &SendQueue) -> Vec<u8> {
+        let sent = std::iter::from_fn(|| {
+            let frame = next(queue)?;
+            let number = frame.as_slice()[0];
+            queue.sent(frame);
+            Some(number)
+        });
+        sent.collect()
+    }
+
+    #[test]
+    fn messages_leave_in_the_order_in_which_they_came() {
+        let queue = queue();
+        for number in [3, 1, 2] {
+            assert!(put(&queue, number));
+        }
+        assert_eq!(send_all(&queue), [3, 1, 2]);
+        assert!([1, 2, 3].iter().all(|call| !queue.has(*call)));
+    }
+
+    #[test]
+    fn a_message_is_taken_back_unless_a_part_of_it_was_sent() {
+        let queue = queue();
+        for number in 1..=4 {
+            put(&queue, number);
+        }
+        assert_eq!(queue.take_back(3), Place::Queued);
+        assert_eq!(queue.take_back(3), Place::Gone);
+        // The peer takes nothing, and then a part of what is first by then.
+        let first = next(&queue).expect("there are some");
+        assert!(!queue.put_back(first, false));
+        assert_eq!(queue.take_back(1), Place::Queued);
+        let second = next(&queue).expect("there are some");
+        assert!(!queue.put_back(second, true));
+        assert_eq!(queue.take_back(2), Place::Begun(None));
+        assert!(next(&queue).is_none(), "nothing goes before its rest");
+        assert_eq!(queue.take_back(4), Place::Queued);
+    }
+
+    #[test]
+    fn a_message_that_is_being_sent_when_its_caller_leaves_is_sent_whole_or_not_at_all() {
+        for (is_begun, ends) in [(false, false), (true, true)] {
+            let queue = queue();
+            put(&queue, 1);
+            put(&queue, 2);
+            let first = next(&queue).expect("there are some");
+            assert_eq!(queue.take_back(1), Place::Gone, "nobody knows yet");
+            assert_eq!(queue.put_back(first, is_begun), ends);
+            if !ends {
+                assert_eq!(send_all(&queue), [2]);
+            }
+        }
+        let queue = queue();
+        put(&queue, 1);
+        put(&queue, 2);
+        let first = next(&queue).expect("there are some");
+        assert_eq!(queue.take_back(1), Place::Gone);
+        queue.sent(first);
+        let second = next(&queue).expect("there is one more");
+        assert!(!queue.put_back(second, true), "its caller is still there");
+    }
+
+    #[test]
+    fn what_ended_the_connection_is_told_to_the_caller_whose_message_it_met() {
+        let queue = queue();
+        put(&queue, 1);
+        put(&queue, 2);
+        let why = super::super::comm_failure(CompletionStatus::No).into();
+        let first = next(&queue).expect("there are some");
+        queue.fail(first, true, why);
+        assert_eq!(queue.take_back(1), Place::Begun(Some(why)));
+        assert_eq!(queue.take_back(2), Place::Queued);
+    }
+
+    #[test]
+    fn there_is_room_again_when_a_message_has_gone_or_was_taken_back() {
+        let queue = queue();
+        let full = MOST_MESSAGES as u8;
+        assert!((0..full).all(|number| put(&queue, number)));
+        assert!(!put(&queue, full));
+        let told = queue.room.get();
+        assert_eq!(queue.take_back(5), Place::Queued);
+        assert_ne!(queue.room.get(), told, "who waits for room is told");
+        assert!(put(&queue, full));
+        let first = next(&queue).expect("there are many");
+        assert!(!put(&queue, full), "it has not gone yet");
+        queue.sent(first);
+        assert!(put(&queue, full));
+    }
+
+    #[test]
+    fn the_thread_is_woken_once_and_only_where_it_sleeps() {
+        let queue = queue();
+        put(&queue, 1);
+        assert!(!queue.wake.drain(), "it has not slept yet");
+        assert_eq!(send_all(&queue), [1]);
+        assert!(queue.next(true).is_none());
+        put(&queue, 2);
+        put(&queue, 3);
+        assert!(queue.wake.drain());
+        assert_eq!(send_all(&queue), [2, 3]);
+        assert!(queue.next(true).is_none());
+        queue.stay_awake();
+        put(&queue, 4);
+        assert!(!queue.wake.drain(), "it looks for itself");
+    }
+
+    #[test]
+    fn great_frames_are_kept_for_a_few_messages_only() {
+        let queue = queue();
+        for number in 0..MOST_MESSAGES as u8 {
+            let mut message = Frame::new(SMALL_FRAME + 1, SMALL_FRAME + 1);
+            queue.put(&mut message, Some(number.into()), None);
+        }
+        for call in 0..MOST_MESSAGES as u32 {
+            queue.take_back(call);
+        }
+        assert_eq!(queue.line.lock().spare_frames.len(), KEPT_FRAMES);
+    }
+}
