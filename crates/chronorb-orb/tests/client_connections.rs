@@ -181,17 +181,25 @@ fn one_who_gives_up_does_the_others_no_harm() {
             }
         });
         let object = object_at(&client(strategy), server.address);
-        in_threads(THREADS, |n| match n {
-            0 => {
-                let hasty = object.with_timeout(A_MOMENT);
-                assert_eq!(
-                    kind_and_completion(add(&hasty, 0, 1)),
-                    (Timeout, CompletionStatus::Maybe)
-                );
-                // The late reply is passed over.
-                assert_eq!(add(&object, 5, 1), Ok(6));
+        let (ended, count) = (Latch::default(), AtomicUsize::new(0));
+        in_threads(THREADS, |n| {
+            match n {
+                0 => {
+                    let hasty = object.with_timeout(A_MOMENT * 5);
+                    assert_eq!(
+                        kind_and_completion(add(&hasty, 0, 1)),
+                        (Timeout, CompletionStatus::Maybe)
+                    );
+                    // The late reply is passed over.
+                    assert_eq!(add(&object, 5, 1), Ok(6));
+                }
+                n => (0..50).for_each(|i| assert_eq!(add(&object, n, i), Ok(n + i))),
             }
-            n => (0..50).for_each(|i| assert_eq!(add(&object, n, i), Ok(n + i))),
+            // The connection would end with the last of those that have called already.
+            if count.fetch_add(1, Ordering::SeqCst) + 1 == THREADS {
+                ended.set(1);
+            }
+            ended.reach(1);
         });
         assert_eq!(server.connections(), 1, "{strategy:?}");
     }
@@ -231,11 +239,12 @@ fn a_leader_that_gives_up_leaves_what_has_come_to_the_next() {
 fn silence_is_a_timeout_for_everybody() {
     for strategy in ALL {
         let server = raw_server(Peer::until_the_end);
-        let object = object_at(&client(strategy), server.address).with_timeout(A_MOMENT);
+        let object = object_at(&client(strategy), server.address).with_timeout(A_MOMENT * 5);
         in_threads(THREADS, |n| {
             assert_eq!(
                 kind_and_completion(add(&object, n, n)),
-                (Timeout, CompletionStatus::Maybe)
+                (Timeout, CompletionStatus::Maybe),
+                "{strategy:?}"
             );
         });
     }

@@ -3,35 +3,49 @@
 mod support;
 
 use chronorb_orb::ConnectionStrategy;
-use chronorb_rt::{CountingAllocator, allocations, lock_operations};
-use support::{add, orb_with, served};
+use chronorb_rt::{CountingAllocator, ThreadCounts, counts_of_others};
+use support::raw_server::{Peer, object_at, raw_server};
+use support::{add, orb_with};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn a_call_by_a_shared_connection_allocates_nothing() {
-    for (strategy, locks_at_most) in [
-        (ConnectionStrategy::Leader, 5),
-        // Those of the connection's thread are its own.
-        (ConnectionStrategy::Thread, 6),
-        (ConnectionStrategy::Active, 6),
+    for (strategy, own_locks, others_locks) in [
+        (ConnectionStrategy::Leader, 5, 0),
+        (ConnectionStrategy::Thread, 6, 1),
+        (ConnectionStrategy::Active, 6, 6),
     ] {
-        let s = served();
+        // Its threads are not counted.
+        let server = raw_server(Peer::answer_all);
         let client = orb_with(|config| config.client_connection = strategy);
-        let text = s.server.object_to_string(&s.object);
-        let object = client.string_to_object(&text).expect("the reference reads");
+        let object = object_at(&client, server.address);
         for i in 0..100 {
             assert_eq!(add(&object, i, 1), Ok(i + 1));
         }
-        let before = (allocations(), lock_operations());
+        let others = counts_of_others();
+        let own = ThreadCounts::of_this_thread();
         for i in 0..1000 {
             assert_eq!(add(&object, i, 1), Ok(i + 1));
         }
-        let after = (allocations(), lock_operations());
-        let locks = after.1 - before.1;
-        println!("{strategy:?}: {locks} lock operations in 1000 calls");
-        assert_eq!(after.0, before.0, "{strategy:?}");
-        assert!(locks <= 1000 * locks_at_most, "{strategy:?}: {locks}");
+        let own = minus(ThreadCounts::of_this_thread(), own);
+        let others = minus(counts_of_others(), others);
+        let (of_own, of_others) = (own.lock_operations, others.lock_operations);
+        println!("{strategy:?}: {of_own} and {of_others} lock operations in 1000 calls");
+        assert_eq!(own.allocations, 0, "{strategy:?}");
+        assert_eq!(others.allocations, 0, "{strategy:?}");
+        assert!(of_own <= 1000 * own_locks, "{strategy:?}: {of_own}");
+        // What the last call before has left to do is done during the first one.
+        let most = 1000 * others_locks + others_locks;
+        assert!(of_others <= most, "{strategy:?}: {of_others}");
+    }
+}
+
+fn minus(after: ThreadCounts, before: ThreadCounts) -> ThreadCounts {
+    ThreadCounts {
+        allocations: after.allocations - before.allocations,
+        allocated_octets: after.allocated_octets - before.allocated_octets,
+        lock_operations: after.lock_operations - before.lock_operations,
     }
 }

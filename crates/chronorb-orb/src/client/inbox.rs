@@ -66,6 +66,11 @@ impl Inbox {
         self.fragments.octets() > 0
     }
 
+    /// Whether something has come that belongs to a message which has not begun.
+    pub(super) fn has_surplus(&self) -> bool {
+        !self.surplus.is_empty()
+    }
+
     /// Receives the next whole message into `frame`, which it clears.
     pub(super) fn receive(
         &mut self,

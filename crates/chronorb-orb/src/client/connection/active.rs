@@ -67,21 +67,24 @@ impl Active<'_> {
     /// that neither side waits for the other.
     fn run(mut self) -> Failure {
         loop {
-            let turn = self.receive().and_then(|received| {
-                let sent = self.send(!received);
-                if !received && !sent {
-                    self.wait()?;
-                }
-                Ok(())
-            });
-            if let Err(end) = turn {
+            if let Err(end) = self.take_turn() {
                 return end;
             }
         }
     }
 
-    /// Receives a reply, if a whole one is there; returns whether it was.
-    fn receive(&mut self) -> Result<bool, Failure> {
+    fn take_turn(&mut self) -> Result<(), Failure> {
+        self.receive()?;
+        let has_all = self.is_drained && !self.inbox.has_surplus();
+        let has_sent = self.send(has_all);
+        if has_all && !has_sent {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Receives a reply, if a whole one is there.
+    fn receive(&mut self) -> Result<(), Failure> {
         let Self {
             shared,
             inbox,
@@ -102,11 +105,10 @@ impl Active<'_> {
             };
             received
         };
-        let Some((id, header)) = shared.read_present(inbox, frame, take)? else {
-            return Ok(false);
-        };
-        shared.hand_over(id, header, frame);
-        Ok(true)
+        if let Some((id, header)) = shared.read_present(inbox, frame, take)? {
+            shared.hand_over(id, header, frame);
+        }
+        Ok(())
     }
 
     /// Sends the first message, as far as the peer takes it; returns whether it has gone.
