@@ -7,6 +7,7 @@
 //! arrays. A setting that does not exist is an
 //! error in all three.
 
+mod architecture;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
 
@@ -21,6 +22,8 @@ use thiserror::Error;
 use crate::demux::Demultiplexing;
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::StageProbe;
+
+pub use architecture::Architecture;
 
 // The book describes the whole.
 #[cfg(all(test, feature = "config-file", feature = "monitor"))]
@@ -210,6 +213,19 @@ pub enum ThreadpoolStrategy {
     /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections and reads; the
     /// others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
+    /// A worker pool: one thread takes in connections and reads, of the pool's default priority, and leaves all requests
+    /// in one queue, from which the others take them in the order of arrival, **whatever their priorities**. The queue is
+    /// bounded as [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools with lanes are
+    /// refused: one queue for all is what lanes are against.
+    WorkerPool,
+}
+
+impl ThreadpoolStrategy {
+    /// Whether requests wait in queues by nature, and are served in the order of arrival whatever
+    /// their priorities.
+    pub(crate) const fn has_queues(self) -> bool {
+        matches!(self, Self::WorkerPool)
+    }
 }
 
 /// Whether an ORB has a [monitor](crate::monitor), and where its socket is.
@@ -300,7 +316,8 @@ impl OrbConfig {
     }
 
     /// Takes in what one source says. Its endpoints replace those of the sources before it;
-    /// initial references do so name by name.
+    /// initial references do so name by name. What an architecture stands for comes before what
+    /// is said beside it.
     fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
         let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {
@@ -309,7 +326,10 @@ impl OrbConfig {
         if gives("lane_listen_endpoints") {
             self.lane_listen_endpoints.clear();
         }
-        for given in source {
+        let (presets, others): (Vec<_>, Vec<_>) = source
+            .iter()
+            .partition(|given| given.setting.key == ARCHITECTURE);
+        for given in presets.into_iter().chain(others) {
             (given.setting.apply)(self, &given.value).map_err(|problem| ConfigError::BadValue {
                 origin: origin.to_owned(),
                 name: given.name.clone(),
@@ -336,6 +356,7 @@ struct Setting {
 }
 
 const CONFIG_FILE: &str = "config_file";
+const ARCHITECTURE: &str = "architecture";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
 /// Parts the values of a list in one environment variable.
 const ENVIRONMENT_SEPARATOR: char = '|';
@@ -553,13 +574,23 @@ const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: ARCHITECTURE,
+        options: &["-ORBArchitecture"],
+        apply: architecture::apply,
+    },
+    Setting {
         key: "threadpool_strategy",
         options: &["-ORBThreadpoolStrategy"],
         apply: |config, text| {
             config.threadpool_strategy = match text {
                 "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
                 "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
-                other => return Err(format!("{other:?} is not leader-followers or half-sync")),
+                "worker-pool" => ThreadpoolStrategy::WorkerPool,
+                other => {
+                    return Err(format!(
+                        "{other:?} is not leader-followers, half-sync or worker-pool"
+                    ));
+                }
             };
             Ok(())
         },

@@ -37,7 +37,8 @@ pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
 pub use config::{
-    Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode, ThreadpoolStrategy,
+    Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
+    ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 pub use object::{BindError, Interface, Object, narrow};

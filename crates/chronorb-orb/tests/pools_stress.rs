@@ -12,7 +12,9 @@ use chronorb_giop::{HEADER_LEN, ResponseFlags, Version};
 use chronorb_orb::{SystemException, SystemExceptionKind, ThreadpoolStrategy};
 use support::adapters::until;
 use support::call;
-use support::pools::{BALLAST, Bench, Buffering, Case, Raw, Threads, cases, corba, note};
+use support::pools::{
+    BALLAST, Bench, Buffering, Case, LANED, Raw, STRATEGIES, Threads, cases, corba, note,
+};
 
 /// Numbers that look random and come again with their seed (xorshift).
 #[derive(Clone)]
@@ -75,11 +77,11 @@ fn leave_expected_panics_out() {
 }
 
 fn play(dice: &mut Dice, seed: u64) {
-    let strategy = dice.one_of(&[
-        ThreadpoolStrategy::LeaderFollowers,
-        ThreadpoolStrategy::HalfSyncHalfAsync,
-    ]);
-    let lanes = dice.one_of(&[0, 1, 3, 3]);
+    let strategy = dice.one_of(&STRATEGIES);
+    let lanes = match LANED.contains(&strategy) {
+        true => dice.one_of(&[0, 1, 3, 3]),
+        false => 0,
+    };
     let case = dice.one_of(&cases(strategy, lanes));
     let idle = Duration::from_micros(100 << dice.throw(8));
     let bench = Bench::with(case, |config| config.dynamic_thread_idle_timeout = idle);

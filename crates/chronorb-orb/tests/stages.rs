@@ -8,7 +8,7 @@ use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
 use chronorb_orb::poa::PriorityModel;
 use chronorb_orb::{Object, Stage, StageProbe};
 use chronorb_rt::PiMutex;
-use support::pools::{Bench, Buffering, Case, HIGH, LOW, Threads, cases, native};
+use support::pools::{Bench, Buffering, Case, HIGH, LOW, STRATEGIES, Threads, cases, native};
 use support::{Probe, ProbeSkeleton, relayed};
 
 /// What a thread had when it came to a stage.
@@ -121,7 +121,7 @@ fn a_lane_of_half_sync_half_async_has_the_requests_priority_on_both_sides() {
 
 #[test]
 fn without_lanes_only_the_upcall_has_the_requests_priority() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in STRATEGIES {
         for case in cases(strategy, 0) {
             let (mut bench, log) = logged(case);
             for (class, priority) in case.priorities().iter().enumerate() {

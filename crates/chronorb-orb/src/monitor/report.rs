@@ -172,6 +172,8 @@ pub enum Strategy {
     LeaderFollowers,
     /// [`ThreadpoolStrategy::HalfSyncHalfAsync`].
     HalfSync,
+    /// [`ThreadpoolStrategy::WorkerPool`].
+    WorkerPool,
 }
 
 /// A line is no report.
@@ -377,6 +379,7 @@ impl From<ThreadpoolStrategy> for Strategy {
         match strategy {
             ThreadpoolStrategy::LeaderFollowers => Self::LeaderFollowers,
             ThreadpoolStrategy::HalfSyncHalfAsync => Self::HalfSync,
+            ThreadpoolStrategy::WorkerPool => Self::WorkerPool,
         }
     }
 }

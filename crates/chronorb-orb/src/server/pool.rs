@@ -11,6 +11,7 @@ use super::handed::Handed;
 use super::lane::{Lane, LaneSetup};
 use super::staff::{PostSetup, Staff, StaffSetup};
 use super::threads;
+use crate::config::ThreadpoolStrategy;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
 use crate::poa::is_in_upcall;
 use crate::rtcorba::{DestroyThreadpoolError, Priority, RequestBuffering, ThreadpoolId};
@@ -121,6 +122,13 @@ impl Threadpool {
         core: &Arc<Core>,
         spec: &PoolSpec,
     ) -> Result<ThreadpoolId, SystemException> {
+        if spec.laned && core.config.threadpool_strategy == ThreadpoolStrategy::WorkerPool {
+            eprintln!(
+                "chronorb: a worker pool has one queue, and no lanes; for lanes use another \
+                 -ORBThreadpoolStrategy, or a pool without lanes"
+            );
+            return Err(SystemException::no(SystemExceptionKind::NoImplement, 0));
+        }
         let mut pools = core.pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
@@ -368,10 +376,12 @@ fn staff_of(
         things: limit(buffering.max_requests as usize, MAX_BUFFERED_REQUESTS) as u32,
         octets: limit(buffering.max_octets, core.config.max_buffered_octets),
     };
+    let strategy = core.config.threadpool_strategy;
+    let queues = strategy.has_queues().then(RequestBuffering::default);
     let setup = StaffSetup {
-        strategy: core.config.threadpool_strategy,
+        strategy,
         borrowing: spec.borrowing,
-        buffering: spec.buffering.map(bounds),
+        buffering: spec.buffering.or(queues).map(bounds),
         idle_timeout: core.config.dynamic_thread_idle_timeout,
     };
     let posts: Vec<PostSetup> = spec

@@ -1,10 +1,11 @@
 //! The staff of a thread pool that does more than let each thread of a lane serve what it reads:
-//! Half-Sync/Half-Async, threads on demand, request buffering and borrowing.
+//! Half-Sync/Half-Async and the strategies like it, threads on demand, request buffering and borrowing.
 //!
 //! A lane has a [`Crew`]: seats for as many requests as its threads may serve at a time. Beside the threads that have
 //! seats there is always one more that reads. Under Leader/Followers that is any of the lane's threads that is not
 //! serving (there is one thread more than seats), and one that finds a seat serves what it has read itself; under
-//! Half-Sync/Half-Async it is always the same one, which serves nothing.
+//! Half-Sync/Half-Async it is always the same one, which serves nothing. A worker pool is Half-Sync/Half-Async where
+//! what waits is served in the order of arrival, and always may wait.
 //!
 //! What is read finds a seat in this order: a free one of the lane, a new one (a thread on demand), a free one of a
 //! lower lane (borrowing). Without any it waits: buffered, where the pool buffers, else unread in its connection.
@@ -127,6 +128,11 @@ impl Staff {
     /// Whether who reads a request serves it, where there is a seat.
     pub(super) fn readers_serve(&self) -> bool {
         self.strategy == ThreadpoolStrategy::LeaderFollowers
+    }
+
+    /// Whether what waits in a lane is served in the order of arrival, whatever its priority.
+    pub(super) fn keeps_order(&self) -> bool {
+        self.strategy.has_queues()
     }
 
     /// Whether requests without a seat are read, and wait here.
@@ -253,7 +259,10 @@ impl Staff {
                 return Some(borrowed);
             }
             if let Some(own) = self.crew(lane).finish() {
-                return Some(own);
+                return match self.keeps_order() {
+                    true => self.first_of(lane, own),
+                    false => Some(own),
+                };
             }
             self.tell_vacancy();
             // Something may have begun to wait above before this seat was free.
@@ -261,6 +270,19 @@ impl Staff {
             if !waits || !self.crew(lane).try_begin() {
                 return None;
             }
+        }
+    }
+
+    /// What came first of a request that has waited in a lane and of those that were assigned before it did, and whose
+    /// threads have not woken up yet: one of these takes the other then. `None` where they have taken all by now.
+    fn first_of(&self, lane: usize, waited: Handed) -> Option<Handed> {
+        let crew = self.crew(lane);
+        if !crew.has_assigned() {
+            return Some(waited);
+        }
+        match crew.assign(rank(waited.lane().priority()), waited) {
+            Ok(()) => crew.take_assigned(),
+            Err(waited) => Some(waited),
         }
     }
 

@@ -372,7 +372,7 @@ impl Worker {
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let rank = match lane.setup().laned {
+        let rank = match lane.setup().laned || staff.keeps_order() {
             true => None,
             false => {
                 // Who only reads has nobody else to empty it.
