@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::demux::Demultiplexing;
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
-use crate::server::StageProbe;
+use crate::server::{RequestFilters, StageProbe};
 
 pub use architecture::Architecture;
 
@@ -116,6 +116,9 @@ pub struct OrbConfig {
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
+    /// What the application says about requests before they are served, in order; only where the strategy is a
+    /// [filter chain](ThreadpoolStrategy::FilterChain), else [`Orb::with_config`](crate::Orb::with_config) fails.
+    pub request_filters: RequestFilters,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
@@ -159,6 +162,7 @@ impl Default for OrbConfig {
             server_wait: Waiting::Block,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
+            request_filters: RequestFilters::default(),
             stage_probe: None,
             max_main_thread_requests: 256,
         }
@@ -218,13 +222,19 @@ pub enum ThreadpoolStrategy {
     /// bounded as [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools with lanes are
     /// refused: one queue for all is what lanes are against.
     WorkerPool,
+    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the most urgent lane's
+    /// priority. It finds the target of each request, asks the application's [filters](OrbConfig::request_filters), and
+    /// leaves the request in the queue of its lane, whose threads take it from there in the order of arrival. All lanes
+    /// have the same endpoints. The queues are bounded as those of a worker pool, each for itself. A pool without lanes
+    /// is one of one lane.
+    FilterChain,
 }
 
 impl ThreadpoolStrategy {
     /// Whether requests wait in queues by nature, and are served in the order of arrival whatever
     /// their priorities.
     pub(crate) const fn has_queues(self) -> bool {
-        matches!(self, Self::WorkerPool)
+        matches!(self, Self::WorkerPool | Self::FilterChain)
     }
 }
 
@@ -313,6 +323,23 @@ impl OrbConfig {
         config.apply("command line", &options)?;
         *args = rest;
         Ok(config)
+    }
+
+    /// Whether its parts agree.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`] names the one that does not.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
+        match has_chain || self.request_filters.is_empty() {
+            true => Ok(()),
+            false => Err(ConfigError::BadValue {
+                origin: "program".to_owned(),
+                name: "request_filters".to_owned(),
+                problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
+                    .to_owned(),
+            }),
+        }
     }
 
     /// Takes in what one source says. Its endpoints replace those of the sources before it;
@@ -586,10 +613,10 @@ const SETTINGS: &[Setting] = &[
                 "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
                 "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
                 "worker-pool" => ThreadpoolStrategy::WorkerPool,
+                "filter-chain" => ThreadpoolStrategy::FilterChain,
                 other => {
-                    return Err(format!(
-                        "{other:?} is not leader-followers, half-sync or worker-pool"
-                    ));
+                    let known = "leader-followers, half-sync, worker-pool or filter-chain";
+                    return Err(format!("{other:?} is not {known}"));
                 }
             };
             Ok(())

@@ -45,5 +45,6 @@ pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use scope::Scope;
 pub use server::{
-    Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+    Activity, Filtered, FilteredRequest, LaneSnapshot, PoolSnapshot, RequestFilter, RequestFilters,
+    Snapshot, Stage, StageProbe, ThreadSnapshot,
 };

@@ -331,3 +331,18 @@ fn half_sync_half_async_with_three_lanes() {
 fn a_worker_pool() {
     conform(ThreadpoolStrategy::WorkerPool, 0);
 }
+
+#[test]
+fn a_filter_chain_without_lanes() {
+    conform(ThreadpoolStrategy::FilterChain, 0);
+}
+
+#[test]
+fn a_filter_chain_with_one_lane() {
+    conform(ThreadpoolStrategy::FilterChain, 1);
+}
+
+#[test]
+fn a_filter_chain_with_three_lanes() {
+    conform(ThreadpoolStrategy::FilterChain, 3);
+}

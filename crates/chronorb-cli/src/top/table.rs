@@ -104,6 +104,7 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
         Strategy::LeaderFollowers => "leader/followers",
         Strategy::HalfSync => "half-sync/half-async",
         Strategy::WorkerPool => "worker pool",
+        Strategy::FilterChain => "filter chain",
         _ => "?",
     };
     let first = Line::of(Look::Title, format!("ORB {}", plain(&view.orb_id)))

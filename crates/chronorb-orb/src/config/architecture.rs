@@ -19,15 +19,18 @@ pub enum Architecture {
     WorkerPool,
     /// Leader/Followers, and one connection to each server, from which the threads that wait read in turn: miniCOOL.
     LeaderFollowersMuxed,
+    /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server: MT-Orbix.
+    FilterChain,
 }
 
 impl Architecture {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::RealTime,
         Self::HalfSync,
         Self::WorkerPool,
         Self::LeaderFollowersMuxed,
+        Self::FilterChain,
     ];
 
     /// The value of `-ORBArchitecture`.
@@ -38,6 +41,7 @@ impl Architecture {
             Self::HalfSync => "half-sync",
             Self::WorkerPool => "worker-pool",
             Self::LeaderFollowersMuxed => "leader-followers-muxed",
+            Self::FilterChain => "filter-chain",
         }
     }
 
@@ -54,6 +58,7 @@ impl Architecture {
             Self::RealTime | Self::LeaderFollowersMuxed => ThreadpoolStrategy::LeaderFollowers,
             Self::HalfSync => ThreadpoolStrategy::HalfSyncHalfAsync,
             Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
+            Self::FilterChain => ThreadpoolStrategy::FilterChain,
         }
     }
 
@@ -63,7 +68,7 @@ impl Architecture {
         match self {
             Self::RealTime | Self::HalfSync => ConnectionStrategy::Exclusive,
             Self::WorkerPool => ConnectionStrategy::Thread,
-            Self::LeaderFollowersMuxed => ConnectionStrategy::Leader,
+            Self::LeaderFollowersMuxed | Self::FilterChain => ConnectionStrategy::Leader,
         }
     }
 

@@ -174,6 +174,8 @@ pub enum Strategy {
     HalfSync,
     /// [`ThreadpoolStrategy::WorkerPool`].
     WorkerPool,
+    /// [`ThreadpoolStrategy::FilterChain`].
+    FilterChain,
 }
 
 /// A line is no report.
@@ -380,6 +382,7 @@ impl From<ThreadpoolStrategy> for Strategy {
             ThreadpoolStrategy::LeaderFollowers => Self::LeaderFollowers,
             ThreadpoolStrategy::HalfSyncHalfAsync => Self::HalfSync,
             ThreadpoolStrategy::WorkerPool => Self::WorkerPool,
+            ThreadpoolStrategy::FilterChain => Self::FilterChain,
         }
     }
 }

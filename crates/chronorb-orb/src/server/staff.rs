@@ -5,7 +5,8 @@
 //! seats there is always one more that reads. Under Leader/Followers that is any of the lane's threads that is not
 //! serving (there is one thread more than seats), and one that finds a seat serves what it has read itself; under
 //! Half-Sync/Half-Async it is always the same one, which serves nothing. A worker pool is Half-Sync/Half-Async where
-//! what waits is served in the order of arrival, and always may wait.
+//! what waits is served in the order of arrival, and always may wait. A filter chain is a worker pool in each lane, with
+//! one reader for all.
 //!
 //! What is read finds a seat in this order: a free one of the lane, a new one (a thread on demand), a free one of a
 //! lower lane (borrowing). Without any it waits: buffered, where the pool buffers, else unread in its connection.
@@ -133,6 +134,11 @@ impl Staff {
     /// Whether what waits in a lane is served in the order of arrival, whatever its priority.
     pub(super) fn keeps_order(&self) -> bool {
         self.strategy.has_queues()
+    }
+
+    /// Whether it is said of each request which lane serves it.
+    pub(super) fn filters(&self) -> bool {
+        self.strategy == ThreadpoolStrategy::FilterChain
     }
 
     /// Whether requests without a seat are read, and wait here.

@@ -7,15 +7,17 @@ use chronorb_orb::{Orb, SystemException, ThreadpoolStrategy};
 use super::{HIGH, LOW, MID, corba};
 
 /// All strategies.
-pub(crate) const STRATEGIES: [ThreadpoolStrategy; 3] = [
+pub(crate) const STRATEGIES: [ThreadpoolStrategy; 4] = [
     ThreadpoolStrategy::LeaderFollowers,
     ThreadpoolStrategy::HalfSyncHalfAsync,
     ThreadpoolStrategy::WorkerPool,
+    ThreadpoolStrategy::FilterChain,
 ];
 /// Those whose pools may have lanes.
-pub(crate) const LANED: [ThreadpoolStrategy; 2] = [
+pub(crate) const LANED: [ThreadpoolStrategy; 3] = [
     ThreadpoolStrategy::LeaderFollowers,
     ThreadpoolStrategy::HalfSyncHalfAsync,
+    ThreadpoolStrategy::FilterChain,
 ];
 
 /// What requests carry where it does not matter how much it is.
@@ -124,7 +126,10 @@ impl Case {
 
     /// Whether requests wait in queues by the strategy's nature, and are served in the order of arrival.
     pub(crate) fn has_queues(&self) -> bool {
-        self.strategy == ThreadpoolStrategy::WorkerPool
+        matches!(
+            self.strategy,
+            ThreadpoolStrategy::WorkerPool | ThreadpoolStrategy::FilterChain
+        )
     }
 
     /// The classes of the lanes in the order in which the pool is given them; it is not that of priorities.
