@@ -181,15 +181,15 @@ fn what_is_said_beside_an_architecture_wins_whatever_comes_first() {
 #[test]
 fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    let text = "threadpool_strategy = \"half-sync\"\narchitecture = \"worker-pool\"\nthreads = 7\n";
+    let text = "client_connection = \"leader\"\narchitecture = \"worker-pool\"\nthreads = 7\n";
     std::fs::write(file.path(), text).expect("it can be written");
     let path = file.path().display();
     let read = |beside: &str| {
         let mut line = args(&format!("-ORBConfigFile|{path}{beside}"));
         OrbConfig::read(&mut line).expect("a correct configuration")
     };
-    let (threads, ..) = choices(&read(""));
-    assert_eq!(threads, ThreadpoolStrategy::HalfSyncHalfAsync);
+    let (_, connections, shared) = choices(&read(""));
+    assert_eq!((connections, shared), (ConnectionStrategy::Leader, true));
     let config = read("|-ORBArchitecture|real-time");
     assert_eq!(choices(&config), choices(&OrbConfig::default()));
     assert_eq!(config.threads, 7);
