@@ -228,6 +228,9 @@ pub enum ThreadpoolStrategy {
     /// have the same endpoints. The queues are bounded as those of a worker pool, each for itself. A pool without lanes
     /// is one of one lane.
     FilterChain,
+    /// A reactor: the one thread of each lane takes in connections, reads and serves, **however many threads were asked
+    /// for**. While it serves, nobody looks at what comes. Pools that buffer or borrow are refused, since nobody would.
+    Reactive,
 }
 
 impl ThreadpoolStrategy {
@@ -614,8 +617,10 @@ const SETTINGS: &[Setting] = &[
                 "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
                 "worker-pool" => ThreadpoolStrategy::WorkerPool,
                 "filter-chain" => ThreadpoolStrategy::FilterChain,
+                "reactive" => ThreadpoolStrategy::Reactive,
                 other => {
-                    let known = "leader-followers, half-sync, worker-pool or filter-chain";
+                    let known =
+                        "leader-followers, half-sync, worker-pool, filter-chain or reactive";
                     return Err(format!("{other:?} is not {known}"));
                 }
             };

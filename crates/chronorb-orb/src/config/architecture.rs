@@ -21,16 +21,20 @@ pub enum Architecture {
     LeaderFollowersMuxed,
     /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server: MT-Orbix.
     FilterChain,
+    /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority: TAO with a
+    /// single-threaded server.
+    Reactive,
 }
 
 impl Architecture {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::RealTime,
         Self::HalfSync,
         Self::WorkerPool,
         Self::LeaderFollowersMuxed,
         Self::FilterChain,
+        Self::Reactive,
     ];
 
     /// The value of `-ORBArchitecture`.
@@ -42,6 +46,7 @@ impl Architecture {
             Self::WorkerPool => "worker-pool",
             Self::LeaderFollowersMuxed => "leader-followers-muxed",
             Self::FilterChain => "filter-chain",
+            Self::Reactive => "reactive",
         }
     }
 
@@ -59,6 +64,7 @@ impl Architecture {
             Self::HalfSync => ThreadpoolStrategy::HalfSyncHalfAsync,
             Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
             Self::FilterChain => ThreadpoolStrategy::FilterChain,
+            Self::Reactive => ThreadpoolStrategy::Reactive,
         }
     }
 
@@ -66,7 +72,7 @@ impl Architecture {
     #[must_use]
     pub const fn client_connection(self) -> ConnectionStrategy {
         match self {
-            Self::RealTime | Self::HalfSync => ConnectionStrategy::Exclusive,
+            Self::RealTime | Self::HalfSync | Self::Reactive => ConnectionStrategy::Exclusive,
             Self::WorkerPool => ConnectionStrategy::Thread,
             Self::LeaderFollowersMuxed | Self::FilterChain => ConnectionStrategy::Leader,
         }
@@ -75,7 +81,7 @@ impl Architecture {
     /// Whether requests of all priorities share connections.
     #[must_use]
     pub const fn shares_across_priorities(self) -> bool {
-        !matches!(self, Self::RealTime | Self::HalfSync)
+        !matches!(self.client_connection(), ConnectionStrategy::Exclusive)
     }
 }
 

@@ -95,7 +95,7 @@ fn wrong_settings_are_refused_and_the_command_line_stays() {
             "-ORBArchitecture|realtime",
             "real-time, half-sync, worker-pool",
         ),
-        ("-ORBThreadpoolStrategy|pool", "worker-pool or filter-chain"),
+        ("-ORBThreadpoolStrategy|pool", "filter-chain or reactive"),
         ("-ORBClientConnection|shared", "exclusive, leader or thread"),
         ("-ORBMaxClientConnections|0", "1 to 1048576"),
         (

@@ -176,6 +176,8 @@ pub enum Strategy {
     WorkerPool,
     /// [`ThreadpoolStrategy::FilterChain`].
     FilterChain,
+    /// [`ThreadpoolStrategy::Reactive`].
+    Reactive,
 }
 
 /// A line is no report.
@@ -383,6 +385,7 @@ impl From<ThreadpoolStrategy> for Strategy {
             ThreadpoolStrategy::HalfSyncHalfAsync => Self::HalfSync,
             ThreadpoolStrategy::WorkerPool => Self::WorkerPool,
             ThreadpoolStrategy::FilterChain => Self::FilterChain,
+            ThreadpoolStrategy::Reactive => Self::Reactive,
         }
     }
 }

@@ -72,6 +72,19 @@ pub struct FilteredRequest<'r> {
 }
 
 /// The filters of an application, in the order in which they are asked.
+///
+/// ```
+/// use chronorb_orb::rtcorba::Priority;
+/// use chronorb_orb::{Architecture, Filtered, FilteredRequest, OrbConfig};
+///
+/// let urgent = Priority::new(30_000).expect("not negative");
+/// let mut config = OrbConfig::default();
+/// config.set_architecture(Architecture::FilterChain);
+/// config.request_filters.add(move |request: &FilteredRequest<'_>| match request.operation {
+///     b"emergency_stop" => Filtered::ServeAt(urgent),
+///     _ => Filtered::PassOn,
+/// });
+/// ```
 #[derive(Clone, Default)]
 pub struct RequestFilters(Vec<Arc<dyn RequestFilter>>);
 

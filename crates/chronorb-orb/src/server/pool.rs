@@ -124,11 +124,8 @@ impl Threadpool {
         core: &Arc<Core>,
         spec: &PoolSpec,
     ) -> Result<ThreadpoolId, SystemException> {
-        if spec.laned && core.config.threadpool_strategy == ThreadpoolStrategy::WorkerPool {
-            eprintln!(
-                "chronorb: a worker pool has one queue, and no lanes; for lanes use another \
-                 -ORBThreadpoolStrategy, or a pool without lanes"
-            );
+        if let Some(why) = impossible(core.config.threadpool_strategy, spec) {
+            eprintln!("chronorb: {why}; use another -ORBThreadpoolStrategy, or a pool without");
             return Err(SystemException::no(SystemExceptionKind::NoImplement, 0));
         }
         let mut pools = core.pools.lock();
@@ -216,7 +213,10 @@ impl Threadpool {
                     name: format!("{number}:{index}"),
                     priority: lane.priority,
                     scheduling,
-                    static_threads: lane.static_threads,
+                    static_threads: match core.config.threadpool_strategy {
+                        ThreadpoolStrategy::Reactive => 1,
+                        _ => lane.static_threads,
+                    },
                     stack_size: match spec.stack_size {
                         0 => STACK_SIZE,
                         size => size,
@@ -384,6 +384,22 @@ fn finish(core: &Core) {
     core.poas.clear();
 }
 
+/// Why there are no such pools under a strategy.
+fn impossible(strategy: ThreadpoolStrategy, spec: &PoolSpec) -> Option<&'static str> {
+    match strategy {
+        ThreadpoolStrategy::WorkerPool if spec.laned => {
+            Some("a worker pool has one queue, and no lanes")
+        }
+        ThreadpoolStrategy::Reactive if spec.buffering.is_some() => {
+            Some("the one thread of a reactive lane cannot buffer requests")
+        }
+        ThreadpoolStrategy::Reactive if spec.borrowing => {
+            Some("the one thread of a reactive lane cannot be lent")
+        }
+        _ => None,
+    }
+}
+
 /// Lanes for all of which the most urgent one reads, at the same endpoints.
 fn behind_one(
     core: &Core,
@@ -433,8 +449,11 @@ fn staff_of(
         .map(|(spec, lane)| PostSetup {
             priority: spec.priority,
             scheduling: lane.scheduling,
-            static_threads: spec.static_threads,
-            dynamic_threads: spec.dynamic_threads,
+            static_threads: lane.static_threads,
+            dynamic_threads: match strategy {
+                ThreadpoolStrategy::Reactive => 0,
+                _ => spec.dynamic_threads,
+            },
         })
         .collect();
     let staff = Staff::new(setup, &posts).map_err(|error| {

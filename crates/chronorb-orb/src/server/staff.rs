@@ -78,7 +78,10 @@ impl Staff {
     pub(super) fn new(setup: StaffSetup, lanes: &[PostSetup]) -> std::io::Result<Option<Self>> {
         let borrowing = setup.borrowing && lanes.len() > 1;
         let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
-        let reads_and_serves = setup.strategy == ThreadpoolStrategy::LeaderFollowers;
+        let reads_and_serves = matches!(
+            setup.strategy,
+            ThreadpoolStrategy::LeaderFollowers | ThreadpoolStrategy::Reactive
+        );
         if reads_and_serves && !borrowing && !on_demand && setup.buffering.is_none() {
             return Ok(None);
         }
@@ -188,14 +191,13 @@ impl Staff {
     ///
     /// A thread that is borrowed is raised before it is woken, so that no work of a priority in between delays it.
     ///
-    /// # Errors
-    /// The request, where the pool is ending.
-    pub(super) fn assign(&self, to: usize, handed: Handed) -> Result<(), Handed> {
+    /// Where the pool is ending the request is dropped: its client is told so with the connection.
+    pub(super) fn assign(&self, to: usize, handed: Handed) {
         let from = handed.lane().index();
-        self.crew(to)
-            .assign(rank(handed.lane().priority()), handed)?;
-        self.call(to, from);
-        Ok(())
+        let rank = rank(handed.lane().priority());
+        if self.crew(to).assign(rank, handed).is_ok() {
+            self.call(to, from);
+        }
     }
 
     /// Wakes a member of a lane, at the priority of another one.
@@ -249,11 +251,11 @@ impl Staff {
             let Some(handed) = self.crew(lane).take() else {
                 if let Some(next) = self.next(lender) {
                     // It was read by a thread of the lender, and is as good as assigned to it.
-                    let _ = self.assign(lender, next);
+                    self.assign(lender, next);
                 }
                 return;
             };
-            let _ = self.assign(lender, handed);
+            self.assign(lender, handed);
         }
     }
 

@@ -368,8 +368,7 @@ impl Worker {
                     watch.borrowed.fetch_add(1, Ordering::Relaxed);
                 }
                 let handed = self.hand_on(target, key, at_work, header, staff.spare_frame());
-                // Where the pool is ending, the client is told so with the connection.
-                let _ = staff.assign(seat, handed);
+                staff.assign(seat, handed);
                 Ok(())
             }
             None => self.buffer(target, staff, key, at_work, header),
@@ -429,7 +428,7 @@ impl Worker {
                 drop(handed.serve_by(self));
             }
             Buffered::Seat(handed) => {
-                let _ = staff.assign(lane.index(), handed);
+                staff.assign(lane.index(), handed);
             }
             Buffered::Waits { evicted } => {
                 lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
