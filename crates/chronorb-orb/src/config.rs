@@ -7,6 +7,7 @@
 //! arrays. A setting that does not exist is an
 //! error in all three.
 
+mod architecture;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
 
@@ -20,7 +21,9 @@ use thiserror::Error;
 
 use crate::demux::Demultiplexing;
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
-use crate::server::StageProbe;
+use crate::server::{RequestFilters, StageProbe};
+
+pub use architecture::Architecture;
 
 // The book describes the whole.
 #[cfg(all(test, feature = "config-file", feature = "monitor"))]
@@ -113,6 +116,9 @@ pub struct OrbConfig {
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
+    /// What the application says about requests before they are served, in order; only where the strategy is a
+    /// [filter chain](ThreadpoolStrategy::FilterChain), else [`Orb::with_config`](crate::Orb::with_config) fails.
+    pub request_filters: RequestFilters,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
@@ -156,6 +162,7 @@ impl Default for OrbConfig {
             server_wait: Waiting::Block,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
+            request_filters: RequestFilters::default(),
             stage_probe: None,
             max_main_thread_requests: 256,
         }
@@ -214,6 +221,28 @@ pub enum ThreadpoolStrategy {
     /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections and reads; the
     /// others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
+    /// A worker pool: one thread takes in connections and reads, of the pool's default priority, and leaves all requests
+    /// in one queue, from which the others take them in the order of arrival, **whatever their priorities**. The queue is
+    /// bounded as [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools with lanes are
+    /// refused: one queue for all is what lanes are against.
+    WorkerPool,
+    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the most urgent lane's
+    /// priority. It finds the target of each request, asks the application's [filters](OrbConfig::request_filters), and
+    /// leaves the request in the queue of its lane, whose threads take it from there in the order of arrival. All lanes
+    /// have the same endpoints. The queues are bounded as those of a worker pool, each for itself. A pool without lanes
+    /// is one of one lane.
+    FilterChain,
+    /// A reactor: the one thread of each lane takes in connections, reads and serves, **however many threads were asked
+    /// for**. While it serves, nobody looks at what comes. Pools that buffer or borrow are refused, since nobody would.
+    Reactive,
+}
+
+impl ThreadpoolStrategy {
+    /// Whether requests wait in queues by nature, and are served in the order of arrival whatever
+    /// their priorities.
+    pub(crate) const fn has_queues(self) -> bool {
+        matches!(self, Self::WorkerPool | Self::FilterChain)
+    }
 }
 
 /// Whether an ORB has a [monitor](crate::monitor), and where its socket is.
@@ -303,8 +332,26 @@ impl OrbConfig {
         Ok(config)
     }
 
+    /// Whether its parts agree.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`] names the one that does not.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
+        match has_chain || self.request_filters.is_empty() {
+            true => Ok(()),
+            false => Err(ConfigError::BadValue {
+                origin: "program".to_owned(),
+                name: "request_filters".to_owned(),
+                problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
+                    .to_owned(),
+            }),
+        }
+    }
+
     /// Takes in what one source says. Its endpoints replace those of the sources before it;
-    /// initial references do so name by name.
+    /// initial references do so name by name. What an architecture stands for comes before what
+    /// is said beside it.
     fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
         let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {
@@ -313,7 +360,10 @@ impl OrbConfig {
         if gives("lane_listen_endpoints") {
             self.lane_listen_endpoints.clear();
         }
-        for given in source {
+        let (presets, others): (Vec<_>, Vec<_>) = source
+            .iter()
+            .partition(|given| given.setting.key == ARCHITECTURE);
+        for given in presets.into_iter().chain(others) {
             (given.setting.apply)(self, &given.value).map_err(|problem| ConfigError::BadValue {
                 origin: origin.to_owned(),
                 name: given.name.clone(),
@@ -340,6 +390,7 @@ struct Setting {
 }
 
 const CONFIG_FILE: &str = "config_file";
+const ARCHITECTURE: &str = "architecture";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
 /// Parts the values of a list in one environment variable.
 const ENVIRONMENT_SEPARATOR: char = '|';
@@ -557,13 +608,25 @@ const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: ARCHITECTURE,
+        options: &["-ORBArchitecture"],
+        apply: architecture::apply,
+    },
+    Setting {
         key: "threadpool_strategy",
         options: &["-ORBThreadpoolStrategy"],
         apply: |config, text| {
             config.threadpool_strategy = match text {
                 "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
                 "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
-                other => return Err(format!("{other:?} is not leader-followers or half-sync")),
+                "worker-pool" => ThreadpoolStrategy::WorkerPool,
+                "filter-chain" => ThreadpoolStrategy::FilterChain,
+                "reactive" => ThreadpoolStrategy::Reactive,
+                other => {
+                    let known =
+                        "leader-followers, half-sync, worker-pool, filter-chain or reactive";
+                    return Err(format!("{other:?} is not {known}"));
+                }
             };
             Ok(())
         },

@@ -37,12 +37,14 @@ pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
 pub use config::{
-    Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode, ThreadpoolStrategy,
+    Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
+    ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use scope::Scope;
 pub use server::{
-    Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+    Activity, Filtered, FilteredRequest, LaneSnapshot, PoolSnapshot, RequestFilter, RequestFilters,
+    Snapshot, Stage, StageProbe, ThreadSnapshot,
 };

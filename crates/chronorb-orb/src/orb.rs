@@ -72,6 +72,7 @@ impl Orb {
     /// # Errors
     /// As [`init`](Self::init).
     pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
+        config.check()?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
             let remedies = Rights::probe()
                 .missing()

@@ -49,6 +49,8 @@ pub(crate) struct Thread {
 pub(crate) enum Role {
     /// A thread of the lane that the request came in by: all but those for the main thread.
     Lane,
+    /// The same, for a request of which a filter has said at which priority it is served.
+    LaneAt(Priority),
     /// The main thread, for requests that were handed to it: all.
     Main,
     /// Any thread that calls an object in its own process: those that no other thread has to
@@ -108,9 +110,7 @@ impl Upcall<'_> {
         drop(reading);
         let (priority, own) =
             poa.priority_of_request(active.as_deref(), key.priority, self.propagated);
-        if !self.may_serve(&poa, priority) {
-            return Err(Unserved::ByAnotherThread(priority));
-        }
+        let priority = self.priority_here(&poa, priority)?;
         let priority = self.core.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
         let found = match active {
@@ -153,16 +153,26 @@ impl Upcall<'_> {
         }
     }
 
+    /// The priority at which the thread serves a request whose POA says `priority`, if it may.
     #[inline]
-    fn may_serve(&self, poa: &Poa, priority: Option<Priority>) -> bool {
-        match self.thread.role {
-            Role::Main => true,
-            Role::Lane => poa.thread_model() != ThreadModel::MainThread || self.core.main.is_here(),
+    fn priority_here(
+        &self,
+        poa: &Poa,
+        priority: Option<Priority>,
+    ) -> Result<Option<Priority>, Unserved> {
+        let may_be_here =
+            || poa.thread_model() != ThreadModel::MainThread || self.core.main.is_here();
+        let (may, here) = match self.thread.role {
+            Role::Main => (true, priority),
+            Role::Lane => (may_be_here(), priority),
+            Role::LaneAt(ordered) => (may_be_here(), Some(ordered)),
             Role::Caller => {
-                let by_main = poa.thread_model() == ThreadModel::MainThread;
-                (!by_main || self.core.main.is_here()) && is_lane_of(self.core, poa, priority)
+                let may = may_be_here() && is_lane_of(self.core, poa, priority);
+                (may, priority)
             }
-        }
+        };
+        may.then_some(here)
+            .ok_or(Unserved::ByAnotherThread(priority))
     }
 }
 

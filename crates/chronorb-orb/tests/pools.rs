@@ -72,7 +72,8 @@ impl Model {
             return Fate::Runs { on };
         }
         let waiting = &mut self.lanes[lane].waiting;
-        let fate = match self.case.buffering.room() {
+        let fate = match self.case.room() {
+            Some(room) if waiting.len() >= room && self.case.has_queues() => return Fate::Refused,
             Some(room) if waiting.len() >= room => {
                 // The least urgent, and of these the youngest.
                 let least = waiting.iter().rev().min_by_key(|(class, _)| *class);
@@ -97,11 +98,14 @@ impl Model {
         } else {
             on
         };
-        let entitled = (on..=highest)
+        let mut entitled = (on..=highest)
             .rev()
             .map(|lane| &self.lanes[lane].waiting)
             .filter(|waiting| !waiting.is_empty());
-        let next: Vec<u32> = if self.case.buffering.room().is_some() {
+        let next: Vec<u32> = if self.case.has_queues() {
+            let queue = entitled.next().into_iter().flatten();
+            queue.map(|(_, number)| *number).take(1).collect()
+        } else if self.case.room().is_some() {
             first(entitled.flatten()).into_iter().collect()
         } else {
             // They wait in the transport, which is not in order.
@@ -207,7 +211,7 @@ impl Play {
     }
 
     fn waits(&self, number: u32) {
-        if self.model.case.buffering.room().is_none() {
+        if self.model.case.room().is_none() {
             // It is not read; that it does not run shows by all that does.
             return;
         }
@@ -321,4 +325,24 @@ fn half_sync_half_async_with_one_lane() {
 #[test]
 fn half_sync_half_async_with_three_lanes() {
     conform(ThreadpoolStrategy::HalfSyncHalfAsync, 3);
+}
+
+#[test]
+fn a_worker_pool() {
+    conform(ThreadpoolStrategy::WorkerPool, 0);
+}
+
+#[test]
+fn a_filter_chain_without_lanes() {
+    conform(ThreadpoolStrategy::FilterChain, 0);
+}
+
+#[test]
+fn a_filter_chain_with_one_lane() {
+    conform(ThreadpoolStrategy::FilterChain, 1);
+}
+
+#[test]
+fn a_filter_chain_with_three_lanes() {
+    conform(ThreadpoolStrategy::FilterChain, 3);
 }

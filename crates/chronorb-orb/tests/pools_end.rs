@@ -6,17 +6,18 @@ mod support;
 use std::sync::Arc;
 
 use chronorb_giop::MessageType;
-use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
 use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{DestroyThreadpoolError, Threadpool, ThreadpoolId};
 use chronorb_orb::{Orb, SystemException, SystemExceptionKind as Kind, ThreadpoolStrategy, minor};
 use support::adapters::{ask, omg, teller, told, until};
 use support::orb;
-use support::pools::{Bench, Buffering, Calling, Case, LOW, Raw, Threads, cases, corba};
+use support::pools::{
+    Bench, Buffering, Calling, Case, LANED, LOW, Raw, STRATEGIES, Threads, cases, corba,
+};
 
 /// All rows of the table of one priority model and one bound: others end alike.
 fn each(check: impl Fn(Case)) {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in STRATEGIES {
         for lanes in [0, 1, 3] {
             for case in cases(strategy, lanes) {
                 if case.model == PriorityModel::ClientPropagated
@@ -28,6 +29,16 @@ fn each(check: impl Fn(Case)) {
             }
         }
     }
+}
+
+/// Lanes and borrowing, as far as pools of the strategy may have them.
+fn shapes(strategy: ThreadpoolStrategy) -> Vec<(usize, bool)> {
+    let has_lanes = LANED.contains(&strategy);
+    let shapes = [(0, false), (1, false), (3, false), (3, true)];
+    let possible = shapes
+        .into_iter()
+        .filter(|(lanes, _)| has_lanes || *lanes == 0);
+    possible.collect()
 }
 
 fn one_lane(strategy: ThreadpoolStrategy) -> Case {
@@ -172,8 +183,8 @@ fn serves(server: &Orb) -> Result<String, SystemException> {
 
 #[test]
 fn what_is_buffered_is_told_by_the_close_of_its_connection() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
-        for (lanes, borrowing) in [(0, false), (1, false), (3, false), (3, true)] {
+    for strategy in STRATEGIES {
+        for (lanes, borrowing) in shapes(strategy) {
             let case = Case {
                 lanes,
                 borrowing,
@@ -210,7 +221,7 @@ fn what_is_buffered_is_told_by_the_close_of_its_connection() {
 
 #[test]
 fn a_pool_is_destroyed_after_the_poas_that_it_serves() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         let bench = Bench::new(one_lane(strategy));
         let destroy = || bench.server.rt().destroy_threadpool(bench.pool);
         for poa in &bench.poas {
@@ -226,7 +237,7 @@ fn a_pool_is_destroyed_after_the_poas_that_it_serves() {
 
 #[test]
 fn a_pool_in_use_goes_on_when_it_was_to_be_destroyed() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         let mut bench = Bench::new(one_lane(strategy));
         let busy = bench.hold_now(0, 1);
         let refused = bench.server.rt().destroy_threadpool(bench.pool);
@@ -259,7 +270,7 @@ fn a_pool_of_another_orb_or_of_none_is_invalid() {
 
 #[test]
 fn a_thread_of_the_pool_cannot_destroy_it() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         for borrowing in [false, true] {
             let mut bench = Bench::new(Case {
                 lanes: 3,
@@ -302,7 +313,7 @@ fn a_thread_of_the_pool_cannot_destroy_it() {
 
 #[test]
 fn nothing_of_an_orb_that_ended_can_be_destroyed() {
-    let bench = Bench::new(one_lane(LeaderFollowers));
+    let bench = Bench::new(one_lane(ThreadpoolStrategy::LeaderFollowers));
     bench
         .server
         .shutdown(true)
@@ -313,7 +324,7 @@ fn nothing_of_an_orb_that_ended_can_be_destroyed() {
 
 #[test]
 fn a_pool_ends_with_clients_that_do_nothing() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         for buffering in [Buffering::Off, Buffering::Requests] {
             let bench = Bench::new(Case {
                 buffering,
@@ -339,7 +350,7 @@ fn a_pool_ends_with_clients_that_do_nothing() {
 
 #[test]
 fn a_borrowed_thread_is_waited_for_at_the_end() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         for buffering in [Buffering::Off, Buffering::Requests] {
             let mut bench = Bench::new(Case {
                 lanes: 3,

@@ -4,7 +4,9 @@
 mod support;
 
 use chronorb_giop::{LocateStatus, ResponseFlags, Version};
-use chronorb_orb::ThreadpoolStrategy::{self, HalfSyncHalfAsync, LeaderFollowers};
+use chronorb_orb::ThreadpoolStrategy::{
+    self, FilterChain, HalfSyncHalfAsync, LeaderFollowers, WorkerPool,
+};
 use chronorb_orb::poa::{Policy, PriorityModel, ThreadModel};
 use chronorb_orb::{CompletionStatus, Object, SystemExceptionKind as Kind, minor};
 use support::adapters::{omg, until};
@@ -119,6 +121,18 @@ fn every_client_of_a_burst_is_answered_by_leader_followers() {
 fn every_client_of_a_burst_is_answered_by_half_sync_half_async() {
     bursts(HalfSyncHalfAsync, 0);
     bursts(HalfSyncHalfAsync, 1);
+}
+
+#[test]
+fn every_client_of_a_burst_is_answered_by_a_worker_pool() {
+    bursts(WorkerPool, 0);
+}
+
+#[test]
+fn every_client_of_a_burst_is_answered_by_a_filter_chain() {
+    bursts(FilterChain, 0);
+    bursts(FilterChain, 1);
+    bursts(FilterChain, 3);
 }
 
 #[test]

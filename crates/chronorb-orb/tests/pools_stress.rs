@@ -12,7 +12,9 @@ use chronorb_giop::{HEADER_LEN, ResponseFlags, Version};
 use chronorb_orb::{SystemException, SystemExceptionKind, ThreadpoolStrategy};
 use support::adapters::until;
 use support::call;
-use support::pools::{BALLAST, Bench, Buffering, Case, Raw, Threads, cases, corba, note};
+use support::pools::{
+    BALLAST, Bench, Buffering, Case, LANED, Raw, STRATEGIES, Threads, cases, corba, note,
+};
 
 /// Numbers that look random and come again with their seed (xorshift).
 #[derive(Clone)]
@@ -75,11 +77,11 @@ fn leave_expected_panics_out() {
 }
 
 fn play(dice: &mut Dice, seed: u64) {
-    let strategy = dice.one_of(&[
-        ThreadpoolStrategy::LeaderFollowers,
-        ThreadpoolStrategy::HalfSyncHalfAsync,
-    ]);
-    let lanes = dice.one_of(&[0, 1, 3, 3]);
+    let strategy = dice.one_of(&STRATEGIES);
+    let lanes = match LANED.contains(&strategy) {
+        true => dice.one_of(&[0, 1, 3, 3]),
+        false => 0,
+    };
     let case = dice.one_of(&cases(strategy, lanes));
     let idle = Duration::from_micros(100 << dice.throw(8));
     let bench = Bench::with(case, |config| config.dynamic_thread_idle_timeout = idle);
@@ -207,13 +209,16 @@ fn stands_as_at_first(mut bench: Bench, case: Case) {
         && case.threads == Threads::Static
         && case.buffering == Buffering::Off
         && !(case.borrowing && lanes > 1);
-    let readers = usize::from(!plain);
+    let chained = case.strategy == ThreadpoolStrategy::FilterChain;
     until("the pool never was as it was made", || {
         let snapshot = bench.server.snapshot();
         let pool = snapshot.pools.iter().find(|pool| pool.number == 1);
         let lanes = &pool.expect("it is there").lanes;
+        let most_urgent = lanes.iter().map(|lane| lane.priority).max().flatten();
         lanes.iter().all(|lane| {
-            let threads = lane.threads.len().saturating_sub(readers);
+            // Of a filter chain the most urgent lane reads for all.
+            let reads = !plain && (!chained || lane.priority == most_urgent);
+            let threads = lane.threads.len().saturating_sub(usize::from(reads));
             (lane.connections, lane.queued) == (0, 0)
                 && (lane.seats, threads) == (static_threads, static_threads as usize)
         })

@@ -4,16 +4,21 @@ mod support;
 
 use std::time::Duration;
 
-use chronorb_orb::ThreadpoolStrategy::{self, HalfSyncHalfAsync, LeaderFollowers};
+use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;
 use chronorb_orb::rtcorba::{Lane, ThreadpoolLanes};
 use support::orb_with;
-use support::pools::{Asked, Bench, Buffering, Case, LOW, MID, Threads, await_rest, corba};
+use support::pools::{
+    Asked, Bench, Buffering, Case, LANED, LOW, MID, STRATEGIES, Threads, await_rest, corba,
+};
 
 /// Each strategy, with and without what changes who reads.
 fn each(check: impl Fn(Case)) {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in STRATEGIES {
         for (lanes, borrowing) in [(0, false), (1, false), (3, false), (3, true)] {
+            if lanes > 0 && !LANED.contains(&strategy) {
+                continue;
+            }
             for buffering in [Buffering::Off, Buffering::Requests] {
                 let case = case(strategy, lanes, borrowing, buffering);
                 println!("{case:?}");
@@ -120,7 +125,7 @@ fn a_thread_is_made_for_requests_and_for_nothing_else() {
 
 #[test]
 fn static_threads_stay_however_long_they_are_idle() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         for threads in [Threads::Static, Threads::Mixed] {
             let case = Case {
                 threads,
@@ -146,7 +151,7 @@ fn static_threads_stay_however_long_they_are_idle() {
 
 #[test]
 fn a_lane_may_have_no_static_thread_beside_others_that_have() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in LANED {
         let server = orb_with(|config| config.threadpool_strategy = strategy);
         let dynamic = Lane {
             priority: corba(LOW),

@@ -4,11 +4,11 @@ mod support;
 
 use std::sync::Arc;
 
-use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
+use chronorb_orb::ThreadpoolStrategy::{FilterChain, HalfSyncHalfAsync, LeaderFollowers};
 use chronorb_orb::poa::PriorityModel;
 use chronorb_orb::{Object, Stage, StageProbe};
 use chronorb_rt::PiMutex;
-use support::pools::{Bench, Buffering, Case, HIGH, LOW, Threads, cases, native};
+use support::pools::{Bench, Buffering, Case, HIGH, LOW, STRATEGIES, Threads, cases, native};
 use support::{Probe, ProbeSkeleton, relayed};
 
 /// What a thread had when it came to a stage.
@@ -120,8 +120,30 @@ fn a_lane_of_half_sync_half_async_has_the_requests_priority_on_both_sides() {
 }
 
 #[test]
+fn a_lane_of_a_filter_chain_has_the_requests_priority_once_it_has_the_request() {
+    for lanes in [1, 3] {
+        for case in cases(FilterChain, lanes) {
+            let (mut bench, log) = logged(case);
+            let first = *case.priorities().last().expect("there are some");
+            for (class, priority) in case.priorities().iter().enumerate() {
+                for connects in [true, false, false] {
+                    let entries = stages_of(&mut bench, &log, class, connects);
+                    let serves = only(&entries, Stage::Upcall).tid;
+                    let second_half = [Stage::Dispatch, Stage::Upcall, Stage::Write];
+                    assert_eq!(stages_by(&entries, serves), second_half, "{entries:?}");
+                    let (serving, reading): (Vec<_>, Vec<_>) =
+                        entries.iter().partition(|entry| entry.tid == serves);
+                    all_at(&serving, *priority);
+                    all_at(&reading, first);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn without_lanes_only_the_upcall_has_the_requests_priority() {
-    for strategy in [LeaderFollowers, HalfSyncHalfAsync] {
+    for strategy in STRATEGIES {
         for case in cases(strategy, 0) {
             let (mut bench, log) = logged(case);
             for (class, priority) in case.priorities().iter().enumerate() {

@@ -103,6 +103,9 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
     let strategy = match view.strategy {
         Strategy::LeaderFollowers => "leader/followers",
         Strategy::HalfSync => "half-sync/half-async",
+        Strategy::WorkerPool => "worker pool",
+        Strategy::FilterChain => "filter chain",
+        Strategy::Reactive => "reactive",
         _ => "?",
     };
     let first = Line::of(Look::Title, format!("ORB {}", plain(&view.orb_id)))

@@ -92,6 +92,11 @@ fn wrong_settings_are_refused_and_the_command_line_stays() {
         ("-ORBInitRef|NameService", "NAME=URL"),
         ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
         (
+            "-ORBArchitecture|realtime",
+            "real-time, half-sync, worker-pool",
+        ),
+        ("-ORBThreadpoolStrategy|pool", "filter-chain or reactive"),
+        (
             "-ORBClientConnection|shared",
             "exclusive, leader, thread or active",
         ),
@@ -129,4 +134,66 @@ fn a_configuration_file_without_its_feature_is_refused() {
     let error = OrbConfig::read(&mut args("-ORBConfigFile|/dev/null")).expect_err("no feature");
     assert!(error.to_string().contains("/dev/null"), "{error}");
     assert!(error.to_string().contains("feature config-file"), "{error}");
+}
+
+fn choices(config: &OrbConfig) -> (ThreadpoolStrategy, ConnectionStrategy, bool) {
+    (
+        config.threadpool_strategy,
+        config.client_connection,
+        config.share_connections_across_priorities,
+    )
+}
+
+#[test]
+fn an_architecture_makes_the_settings_that_it_stands_for() {
+    for architecture in Architecture::ALL {
+        let mut line = args(&format!("prog|-ORBArchitecture|{}", architecture.name()));
+        let config = OrbConfig::read(&mut line).expect("a correct command line");
+        let (threads, connections, shared) = choices(&config);
+        assert_eq!(threads, architecture.threadpool_strategy());
+        assert_eq!(connections, architecture.client_connection());
+        assert_eq!(shared, architecture.shares_across_priorities());
+    }
+}
+
+#[test]
+fn the_default_architecture_is_what_the_defaults_are() {
+    let mut config = OrbConfig::default();
+    config.set_architecture(Architecture::default());
+    assert_eq!(choices(&config), choices(&OrbConfig::default()));
+}
+
+#[test]
+fn what_is_said_beside_an_architecture_wins_whatever_comes_first() {
+    let beside = "-ORBThreadpoolStrategy|half-sync|-ORBShareConnectionsAcrossPriorities|false";
+    for line in [
+        format!("-ORBArchitecture|leader-followers-muxed|{beside}"),
+        format!("{beside}|-ORBArchitecture|leader-followers-muxed"),
+    ] {
+        let config = OrbConfig::read(&mut args(&line)).expect("a correct command line");
+        let expected = (
+            ThreadpoolStrategy::HalfSyncHalfAsync,
+            ConnectionStrategy::Leader,
+            false,
+        );
+        assert_eq!(choices(&config), expected, "{line}");
+    }
+}
+
+#[cfg(feature = "config-file")]
+#[test]
+fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let text = "client_connection = \"leader\"\narchitecture = \"worker-pool\"\nthreads = 7\n";
+    std::fs::write(file.path(), text).expect("it can be written");
+    let path = file.path().display();
+    let read = |beside: &str| {
+        let mut line = args(&format!("-ORBConfigFile|{path}{beside}"));
+        OrbConfig::read(&mut line).expect("a correct configuration")
+    };
+    let (_, connections, shared) = choices(&read(""));
+    assert_eq!((connections, shared), (ConnectionStrategy::Leader, true));
+    let config = read("|-ORBArchitecture|real-time");
+    assert_eq!(choices(&config), choices(&OrbConfig::default()));
+    assert_eq!(config.threads, 7);
 }

@@ -172,6 +172,12 @@ pub enum Strategy {
     LeaderFollowers,
     /// [`ThreadpoolStrategy::HalfSyncHalfAsync`].
     HalfSync,
+    /// [`ThreadpoolStrategy::WorkerPool`].
+    WorkerPool,
+    /// [`ThreadpoolStrategy::FilterChain`].
+    FilterChain,
+    /// [`ThreadpoolStrategy::Reactive`].
+    Reactive,
 }
 
 /// A line is no report.
@@ -377,6 +383,9 @@ impl From<ThreadpoolStrategy> for Strategy {
         match strategy {
             ThreadpoolStrategy::LeaderFollowers => Self::LeaderFollowers,
             ThreadpoolStrategy::HalfSyncHalfAsync => Self::HalfSync,
+            ThreadpoolStrategy::WorkerPool => Self::WorkerPool,
+            ThreadpoolStrategy::FilterChain => Self::FilterChain,
+            ThreadpoolStrategy::Reactive => Self::Reactive,
         }
     }
 }

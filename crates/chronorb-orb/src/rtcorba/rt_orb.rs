@@ -93,10 +93,12 @@ impl Lane {
 /// How many requests the ORB buffers while all threads are busy (RT-CORBA 1.2, 5.8.3).
 ///
 /// The bounds hold for each lane, so that requests of one priority cannot take the room of those of another. In a pool
-/// without lanes, more urgent requests are served first, and take the room of less urgent ones. A request for which
-/// there is no room is answered at once by `TRANSIENT` (OMG minor 1).
+/// without lanes, under [Leader/Followers](crate::ThreadpoolStrategy::LeaderFollowers) and Half-Sync/Half-Async, more
+/// urgent requests are served first, and take the room of less urgent ones. A request for which there is no room is
+/// answered at once by `TRANSIENT` (OMG minor 1).
 ///
 /// Without buffering, requests that find no thread stay where they are, unread: the transport holds their clients back.
+/// Strategies that have queues by nature buffer in any case, by the ORB's own bounds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RequestBuffering {
     /// The greatest number of requests; 0 for the ORB's own bound, 4096.
@@ -127,8 +129,8 @@ impl RtOrb {
     ///
     /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority. They run when this
     /// returns. How they share the work is the ORB's [strategy](crate::ThreadpoolStrategy). A pool that buffers,
-    /// borrows or has threads on demand, and any under Half-Sync/Half-Async, has one thread more in each lane than it
-    /// was given: one reads while all others serve.
+    /// borrows or has threads on demand, and any under another strategy than Leader/Followers, has one thread more in
+    /// each lane than it was given: one reads while all others serve.
     ///
     /// ```no_run
     /// use chronorb_orb::rtcorba::{Lane, Priority, RequestBuffering, ThreadpoolLanes};
@@ -150,7 +152,9 @@ impl RtOrb {
     /// `BAD_PARAM` where there is no lane, a lane without any thread, more threads than the ORB can have (65536), or a
     /// priority twice; `DATA_CONVERSION` (OMG minor 2) where a priority has no native one; `INITIALIZE` (OMG minor 1)
     /// where real-time scheduling is required and the process may not use that native priority; `NO_RESOURCES` where
-    /// threads or endpoints cannot be had (the log says why); `BAD_INV_ORDER` (OMG minor 4) after shutdown.
+    /// threads or endpoints cannot be had (the log says why); `NO_IMPLEMENT` where the ORB's
+    /// [strategy](crate::ThreadpoolStrategy) has no such pools (the log says which); `BAD_INV_ORDER` (OMG minor 4)
+    /// after shutdown.
     pub fn create_threadpool_with_lanes(
         &self,
         pool: &ThreadpoolLanes,

@@ -137,7 +137,11 @@ impl Context<'_> {
     }
 
     /// Answers a request that is not served.
-    pub(super) fn refuse(&mut self, message: MessageHeader) -> Result<Handled, End> {
+    pub(super) fn refuse(
+        &mut self,
+        message: MessageHeader,
+        exception: SystemException,
+    ) -> Result<Handled, End> {
         let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
         if message.kind == MessageType::LocateRequest {
             let header = LocateRequestHeader::decode(&mut d, message.version);
@@ -146,7 +150,7 @@ impl Context<'_> {
                 self.reply,
                 message.version,
                 header.request_id,
-                Err(DISCARDED),
+                Err(exception),
                 None,
             );
             refused.map_err(|_| End::Gone)?;
@@ -158,7 +162,7 @@ impl Context<'_> {
         }
         let text = self.connection.text(message.version);
         let mut reply = ReplyWriter::new(self.reply, message.version, header.request_id, text, &[]);
-        reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
+        reply.system_exception(exception).map_err(|_| End::Gone)?;
         reply.finish();
         Ok(Handled::Answered)
     }
@@ -226,10 +230,18 @@ pub(super) fn priority_of(
     let mut d = request.decoder(HEADER_LEN, message.endian, arena);
     let header = RequestHeader::decode(&mut d, message.version).ok()?;
     let key = ObjectKey::parse(header.target.key()?)?;
+    priority_at(core, &key, propagated_priority(&header).ok()?)
+}
+
+/// The priority that requests to a target are served at by the model of its POA, as far as that is there.
+pub(super) fn priority_at(
+    core: &Core,
+    key: &ObjectKey<'_>,
+    propagated: Option<Priority>,
+) -> Option<Priority> {
     let _reading = epoch::enter();
-    let poa = core.poas.find(core.incarnation, &key)?;
+    let poa = core.poas.find(core.incarnation, key)?;
     let active = poa.find(key.hint, key.id);
-    let propagated = propagated_priority(&header).ok()?;
     let (priority, _) = poa.priority_of_request(active.as_deref(), key.priority, propagated);
     priority
 }
@@ -396,7 +408,9 @@ fn implicit(
 }
 
 /// The priority that travelled with the request.
-fn propagated_priority(header: &RequestHeader<'_>) -> Result<Option<Priority>, SystemException> {
+pub(super) fn propagated_priority(
+    header: &RequestHeader<'_>,
+) -> Result<Option<Priority>, SystemException> {
     let Some(context) = contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY) else {
         return Ok(None);
     };
@@ -442,8 +456,8 @@ fn learn_announced(
 /// The client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
-/// More requests than may wait for the main thread.
-const DISCARDED: SystemException =
+/// More requests than may wait for a thread, or for the main one.
+pub(super) const DISCARDED: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 const NO_SUCH_ADAPTER: SystemException =
     SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);

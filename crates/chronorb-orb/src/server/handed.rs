@@ -9,18 +9,22 @@ use chronorb_giop::MessageHeader;
 use chronorb_rt::Key;
 
 use super::connection::{AtWork, ServerConnection};
-use super::dispatch::Handled;
+use super::dispatch::{DISCARDED, Handled};
+use super::filter::Target;
 use super::intake::End;
 use super::lane::Lane;
 use super::threads;
 use super::worker::{self, Worker};
 use crate::core::Core;
+use crate::rtcorba::Priority;
 
-/// A whole message on its way to the thread that serves it. It keeps its lane from ending, and its
+/// A whole message on its way to the thread that serves it. It keeps the lane that it came in by from ending, and its
 /// connection from being over.
 pub(super) struct Handed {
     core: Arc<Core>,
-    lane: Arc<Lane>,
+    /// The lane that it came in by.
+    entrance: Arc<Lane>,
+    target: Target,
     connection: Key,
     header: MessageHeader,
     message: Frame,
@@ -29,26 +33,33 @@ pub(super) struct Handed {
 impl Handed {
     pub(super) fn new(
         core: &Arc<Core>,
-        lane: &Arc<Lane>,
+        entrance: &Arc<Lane>,
+        target: Target,
         connection: Key,
         at_work: AtWork<'_>,
         header: MessageHeader,
         message: Frame,
     ) -> Self {
         at_work.goes_on();
-        lane.running.fetch_add(1, Ordering::AcqRel);
+        entrance.running.fetch_add(1, Ordering::AcqRel);
         Self {
             core: core.clone(),
-            lane: lane.clone(),
+            entrance: entrance.clone(),
+            target,
             connection,
             header,
             message,
         }
     }
 
-    /// The lane that it came in by, and is served for.
+    /// The lane that it is served for; it came in by this one, or one that reads for it.
     pub(super) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
+        &self.target.lane
+    }
+
+    /// The priority that it is served at, where that is not for its POA to say.
+    pub(super) fn priority(&self) -> Option<Priority> {
+        self.target.at
     }
 
     /// How much memory it takes.
@@ -63,18 +74,24 @@ impl Handed {
 
     /// Tells the client that it is not served: the ORB has no room for it.
     pub(super) fn refuse_by(self, worker: &mut Worker) -> Frame {
-        self.conclude_with(worker, |worker, connection, key, header| {
-            worker.refuse(connection, key, header)
+        self.conclude_with(worker, |worker, lane, connection, key, header| {
+            worker.refuse(lane, connection, key, header, DISCARDED)
         })
     }
 
     fn conclude_with(
         mut self,
         worker: &mut Worker,
-        handle: impl FnOnce(&mut Worker, &ServerConnection, Key, MessageHeader) -> Result<Handled, End>,
+        handle: impl FnOnce(
+            &mut Worker,
+            &Lane,
+            &ServerConnection,
+            Key,
+            MessageHeader,
+        ) -> Result<Handled, End>,
     ) -> Frame {
         let message = std::mem::replace(&mut self.message, Frame::new(0, 0));
-        let (lane, key, header) = (self.lane.clone(), self.connection, self.header);
+        let (lane, key, header) = (self.entrance.clone(), self.connection, self.header);
         let own = worker.exchange_request(message);
         let Some(connection) = lane.connections.get(key) else {
             return worker.exchange_request(own);
@@ -82,7 +99,7 @@ impl Handed {
         // As for a request that a thread has read itself, a panic of what the application left is
         // the end of the connection: the client must not wait for an answer.
         let handled = catch_unwind(AssertUnwindSafe(|| {
-            handle(worker, &connection, key, header)
+            handle(worker, &lane, &connection, key, header)
         }))
         .unwrap_or(Err(End::Gone));
         let outcome = match handled {
@@ -106,9 +123,9 @@ impl Handed {
 
 impl Drop for Handed {
     fn drop(&mut self) {
-        if let Some(connection) = self.lane.connections.get(self.connection) {
+        if let Some(connection) = self.entrance.connections.get(self.connection) {
             drop(connection.resume_work());
         }
-        threads::leave(&self.core, &self.lane);
+        threads::leave(&self.core, &self.entrance);
     }
 }

@@ -7,17 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::time::Duration;
 
 use chronorb_cdr::Endian;
-use chronorb_giop::{
-    HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
-};
+use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
 use chronorb_rt::{
     Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake, look_for,
 };
-use chronorb_transport::{
-    AcceptError, Acceptor, Address, Connection, Endpoint, Event, Interest, Reactor, Waiting,
-};
+use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
 
 use super::connection::{Gone, ServerConnection, Timeliness};
+use super::doors::{Doors, Published, no_resources};
 use super::linger::Lingering;
 use super::load::Load;
 use super::probe::{Stage, StageProbe};
@@ -33,7 +30,11 @@ pub(crate) struct Lane {
     pub(super) reactor: Reactor,
     /// Emptied, and so closed, with the lane.
     acceptors: PiMutex<Vec<Box<dyn Acceptor>>>,
-    published: Vec<Published>,
+    published: Arc<[Published]>,
+    /// Whether it reads; else another lane does for it.
+    has_doors: bool,
+    /// Lanes for which it reads, the most urgent first, all of them less urgent. They end after it.
+    behind: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
     input_timeout: Duration,
@@ -64,13 +65,6 @@ pub(crate) struct Lane {
     probe: Option<StageProbe>,
 }
 
-/// An endpoint as references tell it.
-pub(crate) struct Published {
-    pub(crate) address: Address,
-    /// The greatest GIOP version to be spoken there, where it is less than the ORB's.
-    pub(crate) version: Option<Version>,
-}
-
 /// The number of a lane's pool, and its own there.
 pub(super) type LaneId = (u32, u32);
 
@@ -96,38 +90,18 @@ pub(super) enum Work {
 }
 
 impl Lane {
-    /// Opens the endpoints; connections wait there until threads are started.
+    /// A lane without threads yet. Requests for the lanes `behind` it come in by its doors too.
     pub(super) fn open(
         core: &Core,
         setup: LaneSetup,
-        endpoints: &[Endpoint],
+        doors: Doors,
+        behind: Box<[Arc<Self>]>,
         staff: Option<Arc<Staff>>,
     ) -> Result<Self, SystemException> {
-        let no_resources = |what: &str, why: &dyn std::fmt::Display| {
-            eprintln!("chronorb: lane {}: {what}: {why}", setup.name);
-            SystemException::no(SystemExceptionKind::NoResources, 0)
-        };
-        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
-        let mut published = Vec::new();
-        for endpoint in endpoints {
-            if endpoint.scheme != core.transport.scheme() {
-                let known = core.transport.scheme();
-                let why = format!("{:?} is not known; known is {known:?}", endpoint.scheme);
-                return Err(no_resources("the endpoint's scheme", &why));
-            }
-            let opened = core
-                .transport
-                .listen(endpoint, core.server_socket_options(setup.priority));
-            for acceptor in opened.map_err(|e| no_resources("no endpoint", &e))? {
-                published.push(Published {
-                    address: acceptor.published().clone(),
-                    version: endpoint
-                        .version
-                        .map(|(major, minor)| Version::new(major, minor)),
-                });
-                acceptors.push(acceptor);
-            }
-        }
+        let Doors {
+            acceptors,
+            published,
+        } = doors;
         let made = (|| {
             let reactor = Reactor::new()?;
             let stop = Wake::new()?;
@@ -137,11 +111,14 @@ impl Lane {
             }
             Ok((reactor, stop))
         })();
-        let (reactor, stop) = made.map_err(|e: io::Error| no_resources("no descriptor", &e))?;
+        let no_descriptor = |e: io::Error| no_resources(&setup, "no descriptor", &e);
+        let (reactor, stop) = made.map_err(no_descriptor)?;
         Ok(Self {
             reactor,
             stop,
             published,
+            behind,
+            has_doors: !acceptors.is_empty(),
             acceptors: PiMutex::new(acceptors),
             // Those that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
@@ -178,6 +155,23 @@ impl Lane {
     /// Where clients reach it.
     pub(crate) fn published(&self) -> impl Iterator<Item = &Published> {
         self.published.iter()
+    }
+
+    /// Whether it reads what comes for it itself.
+    pub(super) fn has_doors(&self) -> bool {
+        self.has_doors
+    }
+
+    /// The lanes for which it reads beside itself.
+    pub(super) fn behind(&self) -> &[Arc<Self>] {
+        &self.behind
+    }
+
+    /// The lane of a priority, of this one and those behind it; the least urgent, where none has it.
+    pub(super) fn lane_of(self: &Arc<Self>, priority: Option<Priority>) -> &Arc<Self> {
+        let mut lanes = std::iter::once(self).chain(&self.behind);
+        let own = lanes.find(|lane| priority.is_some() && lane.priority() == priority);
+        own.unwrap_or_else(|| self.behind.last().unwrap_or(self))
     }
 
     pub(super) fn setup(&self) -> &LaneSetup {

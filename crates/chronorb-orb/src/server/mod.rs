@@ -3,6 +3,8 @@
 
 mod connection;
 mod dispatch;
+mod doors;
+mod filter;
 mod handed;
 mod input;
 mod intake;
@@ -22,7 +24,9 @@ mod watch;
 mod worker;
 
 pub(crate) use dispatch::Dispatch;
-pub(crate) use lane::{Lane, Published};
+pub(crate) use doors::Published;
+pub use filter::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
+pub(crate) use lane::Lane;
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;
 pub(crate) use pool::{LaneSpec, PoolSpec, PoolUse, Pools, Threadpool, is_published, shutdown};

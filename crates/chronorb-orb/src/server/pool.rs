@@ -1,5 +1,6 @@
 //! Thread pools: sets of lanes.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,10 +8,12 @@ use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, mino
 use chronorb_rt::{Bounds, Deadline};
 use chronorb_transport::{Address, Endpoint, parse_endpoints};
 
+use super::doors::Doors;
 use super::handed::Handed;
 use super::lane::{Lane, LaneSetup};
 use super::staff::{PostSetup, Staff, StaffSetup};
 use super::threads;
+use crate::config::ThreadpoolStrategy;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
 use crate::poa::is_in_upcall;
 use crate::rtcorba::{DestroyThreadpoolError, Priority, RequestBuffering, ThreadpoolId};
@@ -121,11 +124,26 @@ impl Threadpool {
         core: &Arc<Core>,
         spec: &PoolSpec,
     ) -> Result<ThreadpoolId, SystemException> {
+        if let Some(why) = impossible(core.config.threadpool_strategy, spec) {
+            eprintln!("chronorb: {why}; use another -ORBThreadpoolStrategy, or a pool without");
+            return Err(SystemException::no(SystemExceptionKind::NoImplement, 0));
+        }
         let mut pools = core.pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
-        let endpoints = (0..spec.lanes.len() as u32)
-            .map(|lane| lane_endpoints(core, (number, lane)))
+        let lanes = 0..spec.lanes.len() as u32;
+        let given = lanes.map(|lane| given_endpoints(core, (number, lane)));
+        let given: Vec<_> = match core.config.threadpool_strategy {
+            // One thread reads at all of them.
+            ThreadpoolStrategy::FilterChain => vec![given.flatten().collect()],
+            _ => given.collect(),
+        };
+        let endpoints = given
+            .into_iter()
+            .map(|given| match given.is_empty() {
+                true => free_endpoint(core),
+                false => Ok(given),
+            })
             .collect::<Result<Vec<_>, SystemException>>()?;
         let pool = Self::open(core, number, spec, &endpoints)?;
         pools.named.push(Some(pool));
@@ -195,7 +213,10 @@ impl Threadpool {
                     name: format!("{number}:{index}"),
                     priority: lane.priority,
                     scheduling,
-                    static_threads: lane.static_threads,
+                    static_threads: match core.config.threadpool_strategy {
+                        ThreadpoolStrategy::Reactive => 1,
+                        _ => lane.static_threads,
+                    },
                     stack_size: match spec.stack_size {
                         0 => STACK_SIZE,
                         size => size,
@@ -205,13 +226,19 @@ impl Threadpool {
             })
             .collect::<Result<Vec<_>, SystemException>>()?;
         let staff = staff_of(core, spec, &setups)?;
-        let lanes = setups
-            .into_iter()
-            .zip(endpoints)
-            .map(|(setup, endpoints)| {
-                Lane::open(core, setup, endpoints, staff.clone()).map(Arc::new)
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let lanes = match core.config.threadpool_strategy {
+            ThreadpoolStrategy::FilterChain => {
+                behind_one(core, setups, &endpoints.concat(), staff.as_ref())?
+            }
+            _ => setups
+                .into_iter()
+                .zip(endpoints)
+                .map(|(setup, endpoints)| {
+                    let doors = Doors::open(core, &setup, endpoints)?;
+                    Lane::open(core, setup, doors, Box::default(), staff.clone()).map(Arc::new)
+                })
+                .collect::<Result<Vec<_>, _>>()?,
+        };
         let pool = Arc::new(Self {
             number,
             lanes,
@@ -219,7 +246,7 @@ impl Threadpool {
             staff,
             users: AtomicUsize::new(0),
         });
-        for lane in &pool.lanes {
+        for lane in pool.lanes.iter().filter(|lane| lane.has_doors()) {
             if let Err(exception) = threads::start(core, lane) {
                 drop(pool.stop());
                 return Err(exception);
@@ -357,6 +384,45 @@ fn finish(core: &Core) {
     core.poas.clear();
 }
 
+/// Why there are no such pools under a strategy.
+fn impossible(strategy: ThreadpoolStrategy, spec: &PoolSpec) -> Option<&'static str> {
+    match strategy {
+        ThreadpoolStrategy::WorkerPool if spec.laned => {
+            Some("a worker pool has one queue, and no lanes")
+        }
+        ThreadpoolStrategy::Reactive if spec.buffering.is_some() => {
+            Some("the one thread of a reactive lane cannot buffer requests")
+        }
+        ThreadpoolStrategy::Reactive if spec.borrowing => {
+            Some("the one thread of a reactive lane cannot be lent")
+        }
+        _ => None,
+    }
+}
+
+/// Lanes for all of which the most urgent one reads, at the same endpoints.
+fn behind_one(
+    core: &Core,
+    mut setups: Vec<LaneSetup>,
+    endpoints: &[Endpoint],
+    staff: Option<&Arc<Staff>>,
+) -> Result<Vec<Arc<Lane>>, SystemException> {
+    setups.sort_by_key(|setup| Reverse(setup.priority));
+    let mut setups = setups.into_iter();
+    let first = setups.next();
+    // Both ways of making a pool refuse one without lanes.
+    let first = first.ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))?;
+    let doors = Doors::open(core, &first, endpoints)?;
+    let open = |setup, doors, behind| Lane::open(core, setup, doors, behind, staff.cloned());
+    let mut lanes = setups
+        .map(|setup| open(setup, doors.of_another(), Box::default()).map(Arc::new))
+        .collect::<Result<Vec<_>, _>>()?;
+    let behind = lanes.clone().into_boxed_slice();
+    lanes.push(Arc::new(open(first, doors, behind)?));
+    lanes.sort_by_key(|lane| lane.index());
+    Ok(lanes)
+}
+
 /// Who serves a pool's lanes, where it is not simply who reads.
 fn staff_of(
     core: &Core,
@@ -368,10 +434,12 @@ fn staff_of(
         things: limit(buffering.max_requests as usize, MAX_BUFFERED_REQUESTS) as u32,
         octets: limit(buffering.max_octets, core.config.max_buffered_octets),
     };
+    let strategy = core.config.threadpool_strategy;
+    let queues = strategy.has_queues().then(RequestBuffering::default);
     let setup = StaffSetup {
-        strategy: core.config.threadpool_strategy,
+        strategy,
         borrowing: spec.borrowing,
-        buffering: spec.buffering.map(bounds),
+        buffering: spec.buffering.or(queues).map(bounds),
         idle_timeout: core.config.dynamic_thread_idle_timeout,
     };
     let posts: Vec<PostSetup> = spec
@@ -381,8 +449,11 @@ fn staff_of(
         .map(|(spec, lane)| PostSetup {
             priority: spec.priority,
             scheduling: lane.scheduling,
-            static_threads: spec.static_threads,
-            dynamic_threads: spec.dynamic_threads,
+            static_threads: lane.static_threads,
+            dynamic_threads: match strategy {
+                ThreadpoolStrategy::Reactive => 0,
+                _ => spec.dynamic_threads,
+            },
         })
         .collect();
     let staff = Staff::new(setup, &posts).map_err(|error| {
@@ -397,19 +468,18 @@ fn worker_pool(core: &Core) -> Option<u32> {
     threads::lane_of_thread(core).map(|(pool, _)| pool)
 }
 
-/// Where a lane listens: where the configuration says, else at any port of the default host.
-fn lane_endpoints(core: &Core, lane: (u32, u32)) -> Result<Vec<Endpoint>, SystemException> {
-    let config = &core.config;
-    let given: Vec<Endpoint> = config
-        .lane_listen_endpoints
-        .iter()
+/// Where the configuration says that a lane listens.
+fn given_endpoints(core: &Core, lane: (u32, u32)) -> Vec<Endpoint> {
+    let given = core.config.lane_listen_endpoints.iter();
+    given
         .filter(|(of, _)| *of == lane)
         .map(|(_, endpoint)| endpoint.clone())
-        .collect();
-    if !given.is_empty() {
-        return Ok(given);
-    }
-    match config.listen_endpoints.first() {
+        .collect()
+}
+
+/// Any port of the default host.
+fn free_endpoint(core: &Core) -> Result<Vec<Endpoint>, SystemException> {
+    match core.config.listen_endpoints.first() {
         Some(endpoint) => Ok(vec![Endpoint {
             port: 0,
             port_span: 1,

@@ -1,10 +1,12 @@
 //! The staff of a thread pool that does more than let each thread of a lane serve what it reads:
-//! Half-Sync/Half-Async, threads on demand, request buffering and borrowing.
+//! Half-Sync/Half-Async and the strategies like it, threads on demand, request buffering and borrowing.
 //!
 //! A lane has a [`Crew`]: seats for as many requests as its threads may serve at a time. Beside the threads that have
 //! seats there is always one more that reads. Under Leader/Followers that is any of the lane's threads that is not
 //! serving (there is one thread more than seats), and one that finds a seat serves what it has read itself; under
-//! Half-Sync/Half-Async it is always the same one, which serves nothing.
+//! Half-Sync/Half-Async it is always the same one, which serves nothing. A worker pool is Half-Sync/Half-Async where
+//! what waits is served in the order of arrival, and always may wait. A filter chain is a worker pool in each lane, with
+//! one reader for all.
 //!
 //! What is read finds a seat in this order: a free one of the lane, a new one (a thread on demand), a free one of a
 //! lower lane (borrowing). Without any it waits: buffered, where the pool buffers, else unread in its connection.
@@ -76,7 +78,10 @@ impl Staff {
     pub(super) fn new(setup: StaffSetup, lanes: &[PostSetup]) -> std::io::Result<Option<Self>> {
         let borrowing = setup.borrowing && lanes.len() > 1;
         let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
-        let reads_and_serves = setup.strategy == ThreadpoolStrategy::LeaderFollowers;
+        let reads_and_serves = matches!(
+            setup.strategy,
+            ThreadpoolStrategy::LeaderFollowers | ThreadpoolStrategy::Reactive
+        );
         if reads_and_serves && !borrowing && !on_demand && setup.buffering.is_none() {
             return Ok(None);
         }
@@ -129,6 +134,16 @@ impl Staff {
         self.strategy == ThreadpoolStrategy::LeaderFollowers
     }
 
+    /// Whether what waits in a lane is served in the order of arrival, whatever its priority.
+    pub(super) fn keeps_order(&self) -> bool {
+        self.strategy.has_queues()
+    }
+
+    /// Whether it is said of each request which lane serves it.
+    pub(super) fn filters(&self) -> bool {
+        self.strategy == ThreadpoolStrategy::FilterChain
+    }
+
     /// Whether requests without a seat are read, and wait here.
     pub(super) fn buffers(&self) -> bool {
         self.buffers
@@ -176,14 +191,13 @@ impl Staff {
     ///
     /// A thread that is borrowed is raised before it is woken, so that no work of a priority in between delays it.
     ///
-    /// # Errors
-    /// The request, where the pool is ending.
-    pub(super) fn assign(&self, to: usize, handed: Handed) -> Result<(), Handed> {
+    /// Where the pool is ending the request is dropped: its client is told so with the connection.
+    pub(super) fn assign(&self, to: usize, handed: Handed) {
         let from = handed.lane().index();
-        self.crew(to)
-            .assign(rank(handed.lane().priority()), handed)?;
-        self.call(to, from);
-        Ok(())
+        let rank = rank(handed.lane().priority());
+        if self.crew(to).assign(rank, handed).is_ok() {
+            self.call(to, from);
+        }
     }
 
     /// Wakes a member of a lane, at the priority of another one.
@@ -237,11 +251,11 @@ impl Staff {
             let Some(handed) = self.crew(lane).take() else {
                 if let Some(next) = self.next(lender) {
                     // It was read by a thread of the lender, and is as good as assigned to it.
-                    let _ = self.assign(lender, next);
+                    self.assign(lender, next);
                 }
                 return;
             };
-            let _ = self.assign(lender, handed);
+            self.assign(lender, handed);
         }
     }
 
@@ -253,7 +267,10 @@ impl Staff {
                 return Some(borrowed);
             }
             if let Some(own) = self.crew(lane).finish() {
-                return Some(own);
+                return match self.keeps_order() {
+                    true => self.first_of(lane, own),
+                    false => Some(own),
+                };
             }
             self.tell_vacancy();
             // Something may have begun to wait above before this seat was free.
@@ -261,6 +278,19 @@ impl Staff {
             if !waits || !self.crew(lane).try_begin() {
                 return None;
             }
+        }
+    }
+
+    /// What came first of a request that has waited in a lane and of those that were assigned before it did, and whose
+    /// threads have not woken up yet: one of these takes the other then. `None` where they have taken all by now.
+    fn first_of(&self, lane: usize, waited: Handed) -> Option<Handed> {
+        let crew = self.crew(lane);
+        if !crew.has_assigned() {
+            return Some(waited);
+        }
+        match crew.assign(rank(waited.lane().priority()), waited) {
+            Ok(()) => crew.take_assigned(),
+            Err(waited) => Some(waited),
         }
     }
 

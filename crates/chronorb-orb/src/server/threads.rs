@@ -28,20 +28,31 @@ thread_local! {
 pub(super) enum Part {
     /// It reads and serves what it has read (Leader/Followers).
     LeaderAndFollower,
-    /// It reads, and others serve (Half-Sync/Half-Async).
+    /// It reads, and others serve (Half-Sync/Half-Async, worker pools, filter chains).
     Reader,
     /// It serves what others have read.
     Server,
 }
 
-/// Starts the threads of a lane. Those that were started before one could not be are to be
+/// Starts the threads of a lane, and of those behind it. Those that were started before one could not be are to be
 /// stopped by the caller.
 pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
-    core.live_lanes.fetch_add(1, Ordering::AcqRel);
-    // This thread counts too until all others are there, so that the lane cannot end before.
-    lane.running.store(1, Ordering::Release);
+    // This thread counts too until all others are there, so that the lane cannot end before; for
+    // the lanes behind it, the lane itself does.
+    for lane in std::iter::once(lane).chain(lane.behind()) {
+        core.live_lanes.fetch_add(1, Ordering::AcqRel);
+        lane.running.fetch_add(1, Ordering::AcqRel);
+    }
+    // Nothing is read for a lane before it has its threads.
+    let mut all = lane.behind().iter().chain([lane]);
+    let started = all.try_for_each(|lane| start_static(core, lane));
+    leave(core, lane);
+    started
+}
+
+fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     let threads = lane.setup().static_threads;
-    let started = match lane.staff() {
+    match lane.staff() {
         None => start_all(core, lane, Part::LeaderAndFollower, threads),
         // One reads while all others serve.
         Some(staff) if staff.readers_serve() => start_all(
@@ -50,11 +61,13 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
             Part::LeaderAndFollower,
             threads.saturating_add(1),
         ),
-        Some(_) => start_one(core, lane, Part::Reader)
-            .and_then(|()| start_all(core, lane, Part::Server, threads)),
-    };
-    leave(core, lane);
-    started
+        Some(_) => {
+            if lane.has_doors() {
+                start_one(core, lane, Part::Reader)?;
+            }
+            start_all(core, lane, Part::Server, threads)
+        }
+    }
 }
 
 fn start_all(
@@ -111,6 +124,7 @@ pub(super) fn start_one(
 pub(super) fn leave(core: &Core, lane: &Lane) {
     if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
         lane.close();
+        lane.behind().iter().for_each(|lane| leave(core, lane));
         pool::lane_ended(core);
     }
 }

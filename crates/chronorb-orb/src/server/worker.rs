@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, Version};
+use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
 use chronorb_rt::{BatonGuard, Deadline, Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
 use super::dispatch::{self, Handled};
+use super::filter::{self, Target};
 use super::handed::Handed;
 use super::input::Input;
 use super::intake::{self, End, Intake};
@@ -196,7 +197,7 @@ impl Worker {
         let Some((header, at_work)) = self.take_message(lane, connection, key, event)? else {
             return Ok(());
         };
-        self.serve_here(connection, key, at_work, header)
+        self.serve_here(lane, connection, key, at_work, header)
     }
 
     /// Stays with the connection as long as one request after the other is for this thread.
@@ -288,7 +289,7 @@ impl Worker {
                 return Ok(input.put_back(&self.request)?);
             }
             let at_work = connection.begin_work();
-            self.serve_here(connection, key, at_work, header)?;
+            self.serve_here(lane, connection, key, at_work, header)?;
             stay.has_served();
         }
         Ok(())
@@ -296,13 +297,15 @@ impl Worker {
 
     fn serve_here(
         &mut self,
+        lane: &Lane,
         connection: &ServerConnection,
         key: Key,
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        if let Handled::ForMainThread(priority) = self.handle(connection, key, header)? {
-            let handed = self.hand_on(key, at_work, header, Frame::new(FRAME_CAPACITY, usize::MAX));
+        if let Handled::ForMainThread(priority) = self.handle(lane, connection, key, header)? {
+            let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
+            let handed = self.hand_on(self.own_target(), key, at_work, header, frame);
             self.core.main.take_over(&self.core, priority, handed);
         }
         Ok(())
@@ -320,7 +323,7 @@ impl Worker {
     ) -> Result<(), End> {
         if !staff.buffers() && self.seat.is_none() {
             // Without a seat nothing is read: the transport holds the client back.
-            self.seat = self.find_seat(staff);
+            self.seat = self.find_seat(staff, &self.lane);
             let waited = self.seat.is_none();
             // What is assigned to it while it waits comes first: perhaps all others wait like this.
             if waited && (self.await_seat(lane, staff) || self.seat.is_none()) {
@@ -335,44 +338,71 @@ impl Worker {
             header.kind,
             MessageType::Request | MessageType::LocateRequest
         ) {
-            return self.handle(connection, key, header).map(drop);
+            return self.handle(lane, connection, key, header).map(drop);
         }
+        let target = match staff.filters() {
+            false => self.own_target(),
+            true => match self.filter(header)? {
+                Ok(target) => target,
+                Err(exception) => {
+                    let refused = self.refuse(lane, connection, key, header, exception);
+                    return refused.map(drop);
+                }
+            },
+        };
         if self.seat.is_none() {
-            self.seat = self.find_seat(staff);
+            self.seat = self.find_seat(staff, &target.lane);
         }
-        let own = lane.index();
-        if self.is_new_seat.take() && !self.start_thread(staff) {
+        let own = target.lane.index();
+        if self.is_new_seat.take() && !self.start_thread(staff, &target.lane) {
             self.seat = staff.borrow_seat(own);
         }
         match self.seat {
             Some(seat) if seat == own && staff.readers_serve() => {
-                self.serve_here(connection, key, at_work, header)
+                self.serve_here(lane, connection, key, at_work, header)
             }
             Some(seat) => {
                 self.seat = None;
                 if seat != own {
-                    lane.watch().borrowed.fetch_add(1, Ordering::Relaxed);
+                    let watch = target.lane.watch();
+                    watch.borrowed.fetch_add(1, Ordering::Relaxed);
                 }
-                let handed = self.hand_on(key, at_work, header, staff.spare_frame());
-                // Where the pool is ending, the client is told so with the connection.
-                let _ = staff.assign(seat, handed);
+                let handed = self.hand_on(target, key, at_work, header, staff.spare_frame());
+                staff.assign(seat, handed);
                 Ok(())
             }
-            None => self.buffer(lane, staff, key, at_work, header),
+            None => self.buffer(target, staff, key, at_work, header),
         }
+    }
+
+    /// The thread's own lane.
+    fn own_target(&self) -> Target {
+        Target {
+            lane: self.lane.clone(),
+            at: None,
+        }
+    }
+
+    /// Where the message in the frame is served, of the lanes that its lane reads for.
+    fn filter(&mut self, header: MessageHeader) -> Result<Result<Target, SystemException>, End> {
+        // Who only reads has nobody else to empty it.
+        self.arena.reset();
+        let (core, entrance) = (&self.core, &self.lane);
+        filter::target_of(core, entrance, &mut self.request, &self.arena, header)
     }
 
     /// Lets the request in the frame wait for a seat.
     #[cold]
     fn buffer(
         &mut self,
-        lane: &Lane,
+        target: Target,
         staff: &Staff,
         key: Key,
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let rank = match lane.setup().laned {
+        let lane = &*target.lane.clone();
+        let rank = match lane.setup().laned || staff.keeps_order() {
             true => None,
             false => {
                 // Who only reads has nobody else to empty it.
@@ -386,7 +416,7 @@ impl Worker {
         copy.extend_from_slice(self.request.as_slice())
             .map_err(|_| End::Gone)?;
         let own = std::mem::replace(&mut self.request, copy);
-        let handed = self.hand_on(key, at_work, header, own);
+        let handed = self.hand_on(target, key, at_work, header, own);
         if staff.crew(lane.index()).counts().0 == 0 {
             // The first thread on demand could not be had: nobody would serve it.
             self.turn_away(handed);
@@ -398,7 +428,7 @@ impl Worker {
                 drop(handed.serve_by(self));
             }
             Buffered::Seat(handed) => {
-                let _ = staff.assign(lane.index(), handed);
+                staff.assign(lane.index(), handed);
             }
             Buffered::Waits { evicted } => {
                 lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
@@ -411,13 +441,14 @@ impl Worker {
 
     /// Tells the client of a request that there is no room for it.
     fn turn_away(&mut self, handed: Handed) {
-        self.lane.watch().refused.fetch_add(1, Ordering::Relaxed);
+        let watch = handed.lane().watch();
+        watch.refused.fetch_add(1, Ordering::Relaxed);
         drop(handed.refuse_by(self));
     }
 
-    /// A seat for a request of its lane: a free one, one of a new thread, or one of a lower lane.
-    fn find_seat(&self, staff: &Staff) -> Option<usize> {
-        let own = self.lane.index();
+    /// A seat for a request of a lane: a free one, one of a new thread, or one of a lower lane.
+    fn find_seat(&self, staff: &Staff, lane: &Lane) -> Option<usize> {
+        let own = lane.index();
         let crew = staff.crew(own);
         if crew.try_begin() {
             return Some(own);
@@ -431,14 +462,13 @@ impl Worker {
 
     /// Starts the thread for a new seat, once there is a request for it; returns whether there is one.
     #[cold]
-    fn start_thread(&self, staff: &Staff) -> bool {
+    fn start_thread(&self, staff: &Staff, lane: &Arc<Lane>) -> bool {
         let part = match staff.readers_serve() {
             true => Part::LeaderAndFollower,
             false => Part::Server,
         };
-        let started =
-            !self.lane.is_stopping() && threads::start_one(&self.core, &self.lane, part).is_ok();
-        staff.crew(self.lane.index()).settle(started);
+        let started = !lane.is_stopping() && threads::start_one(&self.core, lane, part).is_ok();
+        staff.crew(lane.index()).settle(started);
         started
     }
 
@@ -451,7 +481,7 @@ impl Worker {
         if member.is_none_or(|member| crew.rest(member)) {
             let find = || {
                 lane.upkeep(self.core.config.input_timeout);
-                self.find_seat(staff)
+                self.find_seat(staff, lane)
             };
             let is_called = || member.is_some_and(|member| crew.is_called(member));
             let is_over = || lane.is_stopping() || is_called();
@@ -484,13 +514,16 @@ impl Worker {
     /// The message in the frame, for another thread to serve; `frame` takes its place.
     fn hand_on(
         &mut self,
+        target: Target,
         key: Key,
         at_work: AtWork<'_>,
         header: MessageHeader,
         frame: Frame,
     ) -> Handed {
         let message = self.exchange_request(frame);
-        Handed::new(&self.core, &self.lane, key, at_work, header, message)
+        Handed::new(
+            &self.core, &self.lane, target, key, at_work, header, message,
+        )
     }
 
     /// Serves what another thread has read, by the seat of a lane of the pool; for another lane at that one's
@@ -506,7 +539,13 @@ impl Worker {
                 None
             }
         };
+        let role = match handed.priority() {
+            None => Role::Lane,
+            Some(priority) => Role::LaneAt(priority),
+        };
+        let own_role = std::mem::replace(&mut self.thread.role, role);
         let frame = handed.serve_by(self);
+        self.thread.role = own_role;
         if let Some(staff) = self.lane.staff() {
             staff.give_frame_back(frame);
         }
@@ -649,26 +688,31 @@ impl Worker {
         }
     }
 
-    /// Tells the client of the request in the frame that there is no room for it.
+    /// Tells the client of the request in the frame that it is not served.
     pub(super) fn refuse(
         &mut self,
+        lane: &Lane,
         connection: &ServerConnection,
         key: Key,
         header: MessageHeader,
+        exception: SystemException,
     ) -> Result<Handled, End> {
-        self.handle_with(connection, key, |context| context.refuse(header))
+        self.handle_with(lane, connection, key, |context| {
+            context.refuse(header, exception)
+        })
     }
 
-    /// Handles the message in the frame, and sends the answer.
+    /// Handles the message in the frame, of a connection of the lane, and sends the answer.
     pub(super) fn handle(
         &mut self,
+        lane: &Lane,
         connection: &ServerConnection,
         key: Key,
         header: MessageHeader,
     ) -> Result<Handled, End> {
         self.watch.set(Activity::Serving);
         let begun = self.lane.watch().now();
-        let handled = self.handle_with(connection, key, |context| match header.kind {
+        let handled = self.handle_with(lane, connection, key, |context| match header.kind {
             MessageType::Request => context.request(header),
             MessageType::LocateRequest => context.locate(header),
             // A request that has begun cannot be taken back; its reply is ignored by the client.
@@ -688,6 +732,7 @@ impl Worker {
     #[inline]
     fn handle_with(
         &mut self,
+        lane: &Lane,
         connection: &ServerConnection,
         key: Key,
         handle: impl FnOnce(&mut dispatch::Context<'_>) -> Result<Handled, End>,
@@ -695,7 +740,7 @@ impl Worker {
         self.arena.reset();
         let mut context = dispatch::Context {
             core: &self.core,
-            lane: &self.lane,
+            lane,
             connection,
             key,
             arena: &self.arena,
@@ -706,7 +751,7 @@ impl Worker {
         let handled = handle(&mut context)?;
         if handled == Handled::Answered {
             self.core.at(Stage::Write);
-            self.lane.send(connection, key, self.reply.as_slice())?;
+            lane.send(connection, key, self.reply.as_slice())?;
         }
         self.request.relax(KEPT_CAPACITY);
         self.reply.relax(KEPT_CAPACITY);

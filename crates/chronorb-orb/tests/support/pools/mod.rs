@@ -19,7 +19,7 @@ pub(crate) use bench::{Bench, await_rest};
 pub(crate) use callers::{Callers, Calling};
 pub(crate) use floor::{Floor, Held, Sight, look, note};
 pub(crate) use raw::{Asked, Raw};
-pub(crate) use table::{BALLAST, Buffering, Case, ROOM_FOR_TWO, Threads, cases};
+pub(crate) use table::{BALLAST, Buffering, Case, LANED, ROOM_FOR_TWO, STRATEGIES, Threads, cases};
 
 pub(crate) const LOW: i16 = 8_000;
 pub(crate) const MID: i16 = 16_000;

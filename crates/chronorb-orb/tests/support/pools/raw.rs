@@ -58,6 +58,11 @@ impl Raw {
         }
     }
 
+    /// Sends this priority with requests from now on.
+    pub(crate) fn set_priority(&mut self, value: i16) {
+        self.priority = Some(value);
+    }
+
     /// Sends a request to a held servant.
     pub(crate) fn hold(&mut self, version: Version, number: u32, octets: usize) {
         let message = self.request(

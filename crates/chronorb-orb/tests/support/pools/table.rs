@@ -6,6 +6,20 @@ use chronorb_orb::{Orb, SystemException, ThreadpoolStrategy};
 
 use super::{HIGH, LOW, MID, corba};
 
+/// All strategies.
+pub(crate) const STRATEGIES: [ThreadpoolStrategy; 4] = [
+    ThreadpoolStrategy::LeaderFollowers,
+    ThreadpoolStrategy::HalfSyncHalfAsync,
+    ThreadpoolStrategy::WorkerPool,
+    ThreadpoolStrategy::FilterChain,
+];
+/// Those whose pools may have lanes.
+pub(crate) const LANED: [ThreadpoolStrategy; 3] = [
+    ThreadpoolStrategy::LeaderFollowers,
+    ThreadpoolStrategy::HalfSyncHalfAsync,
+    ThreadpoolStrategy::FilterChain,
+];
+
 /// What requests carry where it does not matter how much it is.
 pub(crate) const BALLAST: usize = 1_000;
 /// Octets that two requests with [`BALLAST`] have room in, and three have not.
@@ -52,11 +66,6 @@ impl Buffering {
             }),
         }
     }
-
-    /// How many may wait.
-    pub(crate) fn room(self) -> Option<usize> {
-        self.setting().map(|_| 2)
-    }
 }
 
 /// A row of the table.
@@ -71,8 +80,11 @@ pub(crate) struct Case {
     pub(crate) model: PriorityModel,
 }
 
-/// All rows of a strategy and a number of lanes.
+/// All rows of a strategy and a number of lanes; none where it has no lanes.
 pub(crate) fn cases(strategy: ThreadpoolStrategy, lanes: usize) -> Vec<Case> {
+    if lanes > 0 && !LANED.contains(&strategy) {
+        return Vec::new();
+    }
     let borrowing: &[bool] = if lanes > 0 { &[false, true] } else { &[false] };
     let mut cases = Vec::new();
     for buffering in [Buffering::Off, Buffering::Requests, Buffering::Octets] {
@@ -104,6 +116,20 @@ impl Case {
             1 => &[MID],
             _ => &[LOW, MID, HIGH],
         }
+    }
+
+    /// How many may wait in the ORB; none where all do so in the transport.
+    pub(crate) fn room(&self) -> Option<usize> {
+        let asked = self.buffering.setting().map(|_| 2);
+        asked.or_else(|| self.has_queues().then_some(4096))
+    }
+
+    /// Whether requests wait in queues by the strategy's nature, and are served in the order of arrival.
+    pub(crate) fn has_queues(&self) -> bool {
+        matches!(
+            self.strategy,
+            ThreadpoolStrategy::WorkerPool | ThreadpoolStrategy::FilterChain
+        )
     }
 
     /// The classes of the lanes in the order in which the pool is given them; it is not that of priorities.

@@ -1,0 +1,107 @@
+//! Architectures: settings that belong together.
+
+use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
+
+/// An architecture of an ORB: how its clients have connections and how its servers share the work, in one word.
+///
+/// Real-time architectures keep requests of different priorities apart all the way. The others are those of the ORBs
+/// that the TAO papers measured beside it, for comparisons and for applications without priorities.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Architecture {
+    /// Leader/Followers, and a connection for each thread and priority: TAO.
+    #[default]
+    RealTime,
+    /// Half-Sync/Half-Async, and a connection for each thread and priority: the other one of the thread pool paper.
+    HalfSync,
+    /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose own
+    /// thread all is sent and received: CORBAplus.
+    WorkerPool,
+    /// Leader/Followers, and one connection to each server, from which the threads that wait read in turn: miniCOOL.
+    LeaderFollowersMuxed,
+    /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server: MT-Orbix.
+    FilterChain,
+    /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority: TAO with a
+    /// single-threaded server.
+    Reactive,
+}
+
+impl Architecture {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::RealTime,
+        Self::HalfSync,
+        Self::WorkerPool,
+        Self::LeaderFollowersMuxed,
+        Self::FilterChain,
+        Self::Reactive,
+    ];
+
+    /// The value of `-ORBArchitecture`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RealTime => "real-time",
+            Self::HalfSync => "half-sync",
+            Self::WorkerPool => "worker-pool",
+            Self::LeaderFollowersMuxed => "leader-followers-muxed",
+            Self::FilterChain => "filter-chain",
+            Self::Reactive => "reactive",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+
+    /// How threads of pools share the work.
+    #[must_use]
+    pub const fn threadpool_strategy(self) -> ThreadpoolStrategy {
+        match self {
+            Self::RealTime | Self::LeaderFollowersMuxed => ThreadpoolStrategy::LeaderFollowers,
+            Self::HalfSync => ThreadpoolStrategy::HalfSyncHalfAsync,
+            Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
+            Self::FilterChain => ThreadpoolStrategy::FilterChain,
+            Self::Reactive => ThreadpoolStrategy::Reactive,
+        }
+    }
+
+    /// How a client's threads have connections.
+    #[must_use]
+    pub const fn client_connection(self) -> ConnectionStrategy {
+        match self {
+            Self::RealTime | Self::HalfSync | Self::Reactive => ConnectionStrategy::Exclusive,
+            Self::WorkerPool => ConnectionStrategy::Active,
+            Self::LeaderFollowersMuxed | Self::FilterChain => ConnectionStrategy::Leader,
+        }
+    }
+
+    /// Whether requests of all priorities share connections.
+    #[must_use]
+    pub const fn shares_across_priorities(self) -> bool {
+        !matches!(self.client_connection(), ConnectionStrategy::Exclusive)
+    }
+}
+
+impl OrbConfig {
+    /// Makes the settings that an architecture stands for: [`threadpool_strategy`](Self::threadpool_strategy),
+    /// [`client_connection`](Self::client_connection) and
+    /// [`share_connections_across_priorities`](Self::share_connections_across_priorities). All others stay.
+    pub fn set_architecture(&mut self, architecture: Architecture) {
+        self.threadpool_strategy = architecture.threadpool_strategy();
+        self.client_connection = architecture.client_connection();
+        self.share_connections_across_priorities = architecture.shares_across_priorities();
+    }
+}
+
+/// As `-ORBArchitecture` tells it.
+pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    let architecture = Architecture::from_name(text).ok_or_else(|| {
+        let known = Architecture::ALL.map(Architecture::name).join(", ");
+        format!("{text:?} is none of {known}")
+    })?;
+    config.set_architecture(architecture);
+    Ok(())
+}

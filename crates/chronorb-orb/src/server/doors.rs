@@ -1,0 +1,76 @@
+//! The endpoints of a lane: opened once, and told by references.
+
+use std::sync::Arc;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, Version};
+use chronorb_transport::{Acceptor, Address, Endpoint};
+
+use super::lane::LaneSetup;
+use crate::core::Core;
+
+/// An endpoint as references tell it.
+pub(crate) struct Published {
+    pub(crate) address: Address,
+    /// The greatest GIOP version to be spoken there, where it is less than the ORB's.
+    pub(crate) version: Option<Version>,
+}
+
+/// Where the clients of a lane come in.
+pub(super) struct Doors {
+    /// None where another lane has them.
+    pub(super) acceptors: Vec<Box<dyn Acceptor>>,
+    pub(super) published: Arc<[Published]>,
+}
+
+impl Doors {
+    /// Opens the endpoints; connections wait there until they are taken in.
+    pub(super) fn open(
+        core: &Core,
+        setup: &LaneSetup,
+        endpoints: &[Endpoint],
+    ) -> Result<Self, SystemException> {
+        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        let mut published = Vec::new();
+        for endpoint in endpoints {
+            if endpoint.scheme != core.transport.scheme() {
+                let known = core.transport.scheme();
+                let why = format!("{:?} is not known; known is {known:?}", endpoint.scheme);
+                return Err(no_resources(setup, "the endpoint's scheme", &why));
+            }
+            let opened = core
+                .transport
+                .listen(endpoint, core.server_socket_options(setup.priority));
+            for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
+                published.push(Published {
+                    address: acceptor.published().clone(),
+                    version: endpoint
+                        .version
+                        .map(|(major, minor)| Version::new(major, minor)),
+                });
+                acceptors.push(acceptor);
+            }
+        }
+        Ok(Self {
+            acceptors,
+            published: published.into(),
+        })
+    }
+
+    /// The same for a lane whose clients come in by this one.
+    pub(super) fn of_another(&self) -> Self {
+        Self {
+            acceptors: Vec::new(),
+            published: self.published.clone(),
+        }
+    }
+}
+
+/// Says why a lane cannot be opened.
+pub(super) fn no_resources(
+    setup: &LaneSetup,
+    what: &str,
+    why: &dyn std::fmt::Display,
+) -> SystemException {
+    eprintln!("chronorb: lane {}: {what}: {why}", setup.name);
+    SystemException::no(SystemExceptionKind::NoResources, 0)
+}
