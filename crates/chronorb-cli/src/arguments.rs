@@ -6,7 +6,9 @@ use std::time::Duration;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, Setup, default_report};
-use chronorb_lab::{contest, demux, doctor, latency, overtake, peer, throughput, waits, whitebox};
+use chronorb_lab::{
+    contest, demux, doctor, inversion, latency, overtake, peer, throughput, waits, whitebox,
+};
 use chronorb_orb::OrbConfig;
 use clap::{Args, Parser, Subcommand, value_parser};
 
@@ -73,6 +75,12 @@ pub(crate) enum Command {
 
     #[command(name = contest::CROWD_COMMAND, hide = true)]
     ContestCrowd { order: String },
+
+    #[command(name = inversion::SERVER_COMMAND, hide = true)]
+    InversionServer { order: String },
+
+    #[command(name = inversion::CLIENT_COMMAND, hide = true)]
+    InversionClient { order: String },
 
     #[command(name = overtake::SERVER_COMMAND, hide = true)]
     OvertakeServer { order: String },
@@ -169,6 +177,16 @@ pub(crate) enum LabCommand {
     /// of the figures and whether it holds, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(DemuxArguments),
+
+    /// Measure how the architecture of an ORB inverts priorities.
+    ///
+    /// One client of high priority and up to fifty of low priority call the same server, as in the paper
+    /// "Measuring the Real-time CORBA ORB Core": with the real-time architecture, with those of the
+    /// conventional ORBs of the paper, and with omniORB where that is installed. Ends with tables, what the
+    /// paper claims and whether it is so here, and a report with plots. Takes about twenty minutes, and two
+    /// processors.
+    #[command(after_help = INVERSION_EXAMPLES)]
+    Inversion(InversionArguments),
 
     /// Measure what a call takes, beside raw sockets and omniORB.
     ///
@@ -278,6 +296,92 @@ impl From<WhiteboxArguments> for chronorb_lab::Options<whitebox::Plan> {
         let mut plan = arguments.common.plan::<Whitebox>();
         plan.calls = arguments.calls.unwrap_or(plan.calls);
         arguments.common.with::<Whitebox>(plan)
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InversionArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file; its figures go beside it.
+    #[arg(long, value_name = "FILE",
+          default_value_os_t = chronorb_lab::default_report::<inversion::Inversion>())]
+    report: PathBuf,
+
+    /// Measure for some minutes only: fewer numbers of clients, and for a shorter time.
+    #[arg(long)]
+    short: bool,
+
+    /// Run this mode: paper, short, loaded or saturated. May be given several times; without it loaded
+    /// and saturated. The paper's own, with 4,000 calls of each client, takes more than an hour for each
+    /// architecture.
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<inversion::Mode>,
+
+    /// Run this architecture alone; may be given several times. Some claims need real-time.
+    #[arg(long, value_name = "NAME")]
+    architecture: Vec<inversion::Architecture>,
+
+    /// How many clients of low priority, 1 to 200: a list of numbers.
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',',
+          value_parser = value_parser!(u32).range(1..=200))]
+    clients: Vec<u32>,
+
+    /// How long calls are due with each number of clients, 1 to 3600 seconds; in the mode paper too.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=3600))]
+    seconds: Option<u64>,
+
+    /// Where client and server run: apart on two CPUs, together on one, or free.
+    #[arg(long, value_name = "apart|together|free", default_value_t)]
+    place: inversion::Place,
+
+    /// Put client and server into network namespaces of their own, joined by a pair of virtual Ethernet
+    /// devices, instead of the loopback device. Needs root, and the program ip.
+    #[arg(long)]
+    namespaces: bool,
+
+    /// What a servant computes for each call of the modes loaded and saturated, in µs.
+    #[arg(long, value_name = "US", default_value_t = 10,
+          value_parser = value_parser!(u64).range(0..=1_000_000))]
+    work: u64,
+
+    /// How busy fifty low-priority clients keep the server's CPU in the mode loaded with the real-time
+    /// architecture, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 70,
+          value_parser = value_parser!(u32).range(1..=100))]
+    utilisation: u32,
+}
+
+impl From<InversionArguments> for chronorb_lab::Options<inversion::Plan> {
+    fn from(arguments: InversionArguments) -> Self {
+        let mut plan = match (arguments.mode.as_slice(), arguments.short) {
+            ([], true) => inversion::Plan::short(),
+            ([], false) => inversion::Plan::full(),
+            (modes, short) => inversion::Plan::of(modes, short),
+        };
+        if !arguments.architecture.is_empty() {
+            plan.architectures = arguments.architecture;
+        }
+        for series in &mut plan.series {
+            if !arguments.clients.is_empty() {
+                series.low_clients.clone_from(&arguments.clients);
+            }
+            if let Some(seconds) = arguments.seconds {
+                series.length = Duration::from_secs(seconds);
+                series.calls = 0;
+            }
+        }
+        plan.place = arguments.place;
+        plan.namespaces = arguments.namespaces;
+        plan.work = Duration::from_micros(arguments.work);
+        plan.utilisation_percent = arguments.utilisation;
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan,
+        }
     }
 }
 
@@ -680,6 +784,19 @@ Examples:
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
 the experiment runs all the same and says that its figures are not real-time. A claim that was
 missed is said, and is no failure of the command.";
+
+const INVERSION_EXAMPLES: &str = "\
+Examples:
+  chronorb lab inversion
+  chronorb lab inversion --short --report short.html
+  chronorb lab inversion --mode loaded --architecture real-time --architecture omniorb --clients 1,50
+  chronorb lab inversion --mode paper --namespaces
+  chronorb lab inversion --json | jq '.rows[] | select(.class == \"high\") | [.architecture, .low_clients, .mean_us]'
+
+Other programs that run at the same time change the figures. The threads need the right to real-time
+priorities (CAP_SYS_NICE or RLIMIT_RTPRIO); without it the figures are said not to be real-time. For
+omniORB install g++, omniidl and libomniorb4-dev. What is not reproduced is said, with what is known
+of why, and is no failure of the command.";
 
 const LATENCY_EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{contest, latency, overtake, peer, throughput, whitebox};
+use chronorb_lab::{contest, inversion, latency, overtake, peer, throughput, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -39,6 +39,9 @@ fn main() -> ExitCode {
         Command::Lab(LabCommand::Demux(arguments)) => {
             status(chronorb_lab::demux::run(&arguments.into()))
         }
+        Command::Lab(LabCommand::Inversion(arguments)) => {
+            status(chronorb_lab::run::<inversion::Inversion>(&arguments.into()))
+        }
         Command::Lab(LabCommand::Latency(arguments)) => status(latency::run(&arguments.into())),
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Lab(LabCommand::Peer(PeerCommand::Server(server))) => {
@@ -61,6 +64,8 @@ fn main() -> ExitCode {
         Command::ContestCrowd { order } => status(contest::crowd_main(&order)),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
+        Command::InversionServer { order } => status(inversion::server_main(&order)),
+        Command::InversionClient { order } => status(inversion::client_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
@@ -91,9 +96,9 @@ fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
 }
 
 /// The exit status of what was done; a failure is told on standard error.
-fn status(result: Result<(), impl Display>) -> ExitCode {
+fn status<T>(result: Result<T, impl Display>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("chronorb: {error}");
             ExitCode::FAILURE

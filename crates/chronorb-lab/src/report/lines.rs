@@ -8,7 +8,7 @@ use super::canvas::{Axis, DASHES, PlotError, THICK, chart, draw, legend};
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// As the legend says it.
+    /// As the legend says it; a line without a name has no place there.
     pub(crate) name: String,
     pub(crate) colour: RGBColor,
     pub(crate) is_dashed: bool,
@@ -31,18 +31,22 @@ pub(crate) fn lines(
             let style = line.colour.stroke_width(THICK);
             let points = line.points.iter().copied();
             let sample = |(x, y): (i32, i32)| [(x, y), (x + 22, y)];
-            if line.is_dashed {
-                let (dash, gap) = DASHES;
-                chart
-                    .draw_series(DashedLineSeries::new(points.clone(), dash, gap, style))?
-                    .label(&line.name)
-                    .legend(move |at| DashedPathElement::new(sample(at), dash, gap, style));
-            } else {
-                chart
-                    .draw_series(LineSeries::new(points.clone(), style))?
-                    .label(&line.name)
-                    .legend(move |at| PathElement::new(sample(at), style));
-            }
+            let (dash, gap) = DASHES;
+            let series = match line.is_dashed {
+                true => {
+                    chart.draw_series(DashedLineSeries::new(points.clone(), dash, gap, style))?
+                }
+                false => chart.draw_series(LineSeries::new(points.clone(), style))?,
+            };
+            match (line.name.as_str(), line.is_dashed) {
+                ("", _) => series,
+                (name, true) => series
+                    .label(name)
+                    .legend(move |at| DashedPathElement::new(sample(at), dash, gap, style)),
+                (name, false) => series
+                    .label(name)
+                    .legend(move |at| PathElement::new(sample(at), style)),
+            };
             let mark = line.colour.filled();
             chart.draw_series(points.map(|point| Circle::new(point, 3, mark)))?;
         }

@@ -1,0 +1,199 @@
+//! The architectures of ORBs that are compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// How an ORB has its connections, and its server its threads.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Architecture {
+    /// A connection for each thread of the client, and a thread for each priority of the server.
+    RealTime,
+    /// The same, but one thread of each priority reads, and another serves.
+    HalfSync,
+    /// Whoever is free of a pool reads the one connection, and serves.
+    LeaderFollowersMuxed,
+    /// omniORB as it comes.
+    #[serde(rename = "omniorb")]
+    OmniOrb,
+    /// omniORB with a connection for each thread of the client.
+    #[serde(rename = "omniorb-tuned")]
+    OmniOrbTuned,
+}
+
+/// What there is to say about an architecture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Description {
+    /// Its name on the command line and in figures.
+    pub(super) name: &'static str,
+    /// As a heading.
+    pub(super) title: &'static str,
+    /// The ORB of the paper that has it; empty where none has.
+    pub(super) stands_for: &'static str,
+    /// In a sentence.
+    pub(super) meaning: &'static str,
+    pub(super) make: Make,
+}
+
+/// How it is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Make {
+    /// By chronorb, with these options for client and server.
+    Chronorb {
+        options: &'static [&'static str],
+        pool: Pool,
+    },
+    /// By omniORB.
+    OmniOrb {
+        /// Whether its client may have as many connections as it has threads.
+        is_tuned: bool,
+    },
+}
+
+/// The server's thread pool.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) enum Pool {
+    /// With a lane for each servant.
+    Lanes,
+    /// One for both servants, of the high priority.
+    Shared,
+}
+
+impl Architecture {
+    /// All of them, the real-time one first.
+    pub const ALL: [Self; 5] = [
+        Self::RealTime,
+        Self::HalfSync,
+        Self::LeaderFollowersMuxed,
+        Self::OmniOrb,
+        Self::OmniOrbTuned,
+    ];
+
+    /// Its name on the command line and in figures.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.description().name
+    }
+
+    /// As a heading.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.description().title
+    }
+
+    /// Whether it is a conventional one, which takes no care of priorities between client and servant.
+    pub(super) const fn is_conventional(self) -> bool {
+        !matches!(self, Self::RealTime | Self::HalfSync)
+    }
+
+    /// Whether omniORB makes it.
+    pub(super) const fn is_of_omniorb(self) -> bool {
+        matches!(self.description().make, Make::OmniOrb { .. })
+    }
+
+    pub(super) const fn description(self) -> Description {
+        match self {
+            Self::RealTime => Description {
+                name: "real-time",
+                title: "Real-time",
+                stands_for: "TAO",
+                meaning: "Each thread of the client has a connection of its own, made beforehand, and \
+                          the server a lane with a thread for each priority, which reads the \
+                          connections of this priority and serves their requests.",
+                make: Make::Chronorb {
+                    options: &[
+                        "-ORBThreadpoolStrategy",
+                        "leader-followers",
+                        "-ORBClientConnection",
+                        "exclusive",
+                    ],
+                    pool: Pool::Lanes,
+                },
+            },
+            Self::HalfSync => Description {
+                name: "half-sync",
+                title: "Half-Sync/Half-Async",
+                stands_for: "",
+                meaning: "The same connections and lanes, but in each lane one thread reads and queues \
+                          requests, and another serves them.",
+                make: Make::Chronorb {
+                    options: &[
+                        "-ORBThreadpoolStrategy",
+                        "half-sync",
+                        "-ORBClientConnection",
+                        "exclusive",
+                    ],
+                    pool: Pool::Lanes,
+                },
+            },
+            Self::LeaderFollowersMuxed => Description {
+                name: "leader-followers-muxed",
+                title: "Leader/Followers, one connection",
+                stands_for: "miniCOOL",
+                meaning: "All threads of the client share one connection, and one of those that wait \
+                          reads the replies for all. The server has one pool for both servants, whose \
+                          free threads take turns to read it and serve.",
+                make: Make::Chronorb {
+                    options: &[
+                        "-ORBThreadpoolStrategy",
+                        "leader-followers",
+                        "-ORBClientConnection",
+                        "leader",
+                        "-ORBShareConnectionsAcrossPriorities",
+                        "true",
+                    ],
+                    pool: Pool::Shared,
+                },
+            },
+            Self::OmniOrb => Description {
+                name: "omniorb",
+                title: "omniORB",
+                stands_for: "",
+                meaning: "omniORB with its defaults: at most five connections for all threads of the \
+                          client, and a thread of the server for each connection, all of the high \
+                          priority.",
+                make: Make::OmniOrb { is_tuned: false },
+            },
+            Self::OmniOrbTuned => Description {
+                name: "omniorb-tuned",
+                title: "omniORB, tuned",
+                stands_for: "",
+                meaning: "omniORB with as many connections as the client has threads.",
+                make: Make::OmniOrb { is_tuned: true },
+            },
+        }
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Architecture {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|of| of.name() == text);
+        named.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_one_name_everywhere() {
+        for architecture in Architecture::ALL {
+            let name = architecture.name();
+            assert_eq!(name.parse(), Ok(architecture));
+            assert_eq!(serde_json::to_value(architecture).unwrap(), name);
+        }
+        let error = "corbaplus".parse::<Architecture>().unwrap_err();
+        assert!(error.contains("real-time, half-sync"), "{error}");
+    }
+}

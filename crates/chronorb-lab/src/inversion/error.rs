@@ -1,0 +1,60 @@
+//! Why the experiment fails.
+
+use std::error::Error;
+
+use thiserror::Error;
+
+use crate::contest::ContestError;
+use crate::process::ProcessError;
+
+/// It could not be measured how priorities are inverted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InversionError {
+    /// A process failed, or could not be understood, or a call failed in it.
+    #[error("{trial}: {source}")]
+    Trial {
+        /// What was tried: the architecture, the mode, and how many low-priority clients.
+        trial: String,
+        /// The cause.
+        source: ProcessError,
+    },
+    /// A child could not understand its parent, or not talk to it.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// Processes could not be put into their places.
+    #[error(transparent)]
+    Place(#[from] ContestError),
+    /// The network namespaces could not be made: that needs root, and the program `ip`.
+    #[error(
+        "the network namespaces cannot be made: `{command}` failed: {reason}. This needs root (CAP_SYS_ADMIN and \
+         CAP_NET_ADMIN) and iproute2; without --namespaces all runs over the loopback device"
+    )]
+    Namespaces {
+        /// What was run.
+        command: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A server or a client could not do its work.
+    #[error("{doing}: {source}")]
+    Work {
+        /// What it tried.
+        doing: &'static str,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl InversionError {
+    /// Names what was tried when `source` happened.
+    pub(super) fn work<E>(doing: &'static str) -> impl Fn(E) -> Self
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        move |source| Self::Work {
+            doing,
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `chronorb lab inversion`: how the architecture of an ORB inverts priorities.
+//!
+//! One client process has a thread of high priority and up to fifty of low priority, which call two servants of one
+//! server process at fixed times. [`Inversion`] runs both anew for each architecture ([`Architecture`]), mode
+//! ([`Mode`]) and number of low-priority clients, and tells what the calls of each class took: the experiment of figures
+//! 7 and 8 of "Measuring the Real-time CORBA ORB Core" by Schmidt, Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with
+//! rates at which a server of today is as busy as theirs was.
+//!
+//! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`], or
+//! programs of omniORB. They exchange lines of JSON with it:
+//!
+//! | child | says | hears |
+//! |---|---|---|
+//! | server | the references of its objects | the end of its input: shut down |
+//! | client | that all its threads are connected, then what each call took | when to call; at last, the end of its input |
+
+mod architecture;
+mod calls;
+mod claims;
+mod client;
+mod error;
+mod namespaces;
+mod order;
+mod outcome;
+mod page;
+mod plan;
+mod plot;
+mod server;
+mod table;
+mod trial;
+mod usage;
+
+use std::time::Duration;
+
+use chronorb_rt::{MemoryLock, Monotonic, Rights};
+
+use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};
+use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
+use crate::progress::Progress;
+use crate::work::Speed;
+
+pub use architecture::Architecture;
+pub use client::client_main;
+pub use error::InversionError;
+pub use outcome::{Calibration, Class, Outcome, Row};
+pub use plan::{Mode, Place, Plan, Series};
+pub use server::server_main;
+
+use namespaces::Namespaces;
+use plan::MOST_CLIENTS;
+use trial::{Measurement, Site, Trial};
+
+/// The hidden command for a server; its argument goes to [`server_main`].
+pub const SERVER_COMMAND: &str = "inversion-server";
+/// The hidden command for a client; its argument goes to [`client_main`].
+pub const CLIENT_COMMAND: &str = "inversion-client";
+
+/// The experiment.
+///
+/// The program that runs it has to hand its arguments to [`server_main`] and [`client_main`] where the first of them
+/// is [`SERVER_COMMAND`] or [`CLIENT_COMMAND`].
+#[derive(Clone, Copy, Debug)]
+pub struct Inversion;
+
+impl Experiment for Inversion {
+    const NAME: &'static str = "inversion";
+    const TITLE: &'static str = "Priority inversion by the architecture of the ORB";
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = InversionError;
+
+    fn full() -> Plan {
+        Plan::full()
+    }
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, InversionError> {
+        let mut environment = Environment::probe();
+        let cpus = Cpus::of_this_process()?;
+        let one_cpu = !cpus.are_several();
+        let omniorb = match plan.architectures.iter().any(|of| of.is_of_omniorb()) {
+            true => OmniOrb::find(),
+            false => OmniOrb::without("it was not asked for".to_owned()),
+        };
+        let site = Site {
+            cpus,
+            place: plan.place,
+            namespaces: plan.namespaces.then(Namespaces::create).transpose()?,
+            lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
+            real_time: check_permitted(Scheduled::Fifo).is_ok(),
+            omniorb: omniorb.programs.clone(),
+        };
+        let before = ProcessorTime::now();
+        let mut run = Run::begin(plan, &site);
+        let calibration = plan.is_calibrated().then(|| run.calibrate()).transpose()?;
+        let rows = run.series(calibration)?;
+        drop(run);
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        Ok(Outcome {
+            plan: plan.clone(),
+            environment,
+            real_time: site.real_time,
+            memory_locked: site.lock_memory,
+            one_cpu,
+            omniorb,
+            calibration,
+            rows,
+        })
+    }
+}
+
+/// The course of the experiment.
+struct Run<'a> {
+    plan: &'a Plan,
+    site: &'a Site,
+    architectures: Vec<Architecture>,
+    /// What a call computes, in steps.
+    steps: u32,
+    begun: Monotonic,
+    progress: Progress,
+}
+
+impl<'a> Run<'a> {
+    fn begin(plan: &'a Plan, site: &'a Site) -> Self {
+        let takes_part = |of: &Architecture| !of.is_of_omniorb() || site.omniorb.is_some();
+        let architectures: Vec<_> = plan.architectures.iter().copied().collect();
+        let architectures: Vec<_> = architectures.into_iter().filter(takes_part).collect();
+        let length = Plan {
+            architectures: architectures.clone(),
+            ..plan.clone()
+        }
+        .length();
+        Self {
+            plan,
+            site,
+            architectures,
+            steps: Speed::measure().steps(plan.work),
+            begun: Monotonic::now(),
+            progress: Progress::start_timed(Inversion::TITLE, length),
+        }
+    }
+
+    /// Finds the rate of the loaded mode: how often fifty low-priority clients call when they keep the server of the
+    /// real-time architecture as busy as wanted.
+    fn calibrate(&mut self) -> Result<Calibration, InversionError> {
+        let trial = Trial {
+            length: self.plan.calibration,
+            ..self.trial(
+                Architecture::RealTime,
+                Mode::Saturated,
+                MOST_CLIENTS,
+                "calibration",
+            )
+        };
+        let measured = self.try_one(&trial)?;
+        let length = trial.length.as_secs_f64();
+        let calls = measured.high.from_due.calls() + measured.low.from_due.calls();
+        let computed = measured.server_cpu_percent / 100.0 * length;
+        let request = Duration::from_secs_f64(computed / calls.max(1) as f64);
+        Ok(Calibration {
+            server_cpu_us_per_request: micros(request),
+            requests_per_s: (calls as f64 / length).round(),
+            low_period_us: micros(self.plan.loaded_period(request)),
+        })
+    }
+
+    /// All trials. Those that are compared follow each other.
+    fn series(&mut self, calibration: Option<Calibration>) -> Result<Vec<Row>, InversionError> {
+        let mut rows = Vec::new();
+        for series in &self.plan.series {
+            for low_clients in series.low_clients.iter().copied() {
+                for architecture in self.architectures.clone() {
+                    let mut trial =
+                        self.trial(architecture, series.mode, low_clients, series.mode.name());
+                    trial.length = series.length;
+                    trial.calls = series.calls;
+                    if let (None, Some(found)) = (series.mode.low_period(), calibration) {
+                        trial.low_period = Duration::from_secs_f64(found.low_period_us / 1e6);
+                    }
+                    let measured = self.try_one(&trial)?;
+                    rows.extend(Class::ALL.map(|class| row(&trial, series.mode, class, &measured)));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn trial(&self, architecture: Architecture, mode: Mode, low_clients: u32, name: &str) -> Trial {
+        let (work, steps) = match mode.works() {
+            true => (self.plan.work, self.steps),
+            false => (Duration::ZERO, 0),
+        };
+        Trial {
+            architecture,
+            name: format!("{architecture}, {name}, {low_clients} low-priority clients"),
+            low_clients,
+            length: Duration::ZERO,
+            high_period: mode.high_period(),
+            low_period: mode.low_period().unwrap_or_default(),
+            calls: 0,
+            work,
+            steps,
+            threads: self.plan.threads,
+        }
+    }
+
+    fn try_one(&self, trial: &Trial) -> Result<Measurement, InversionError> {
+        let show = || self.progress.show(Monotonic::now().since(self.begun));
+        show();
+        self.progress.say(&trial.name);
+        self.site.run(trial, show)
+    }
+}
+
+fn row(trial: &Trial, mode: Mode, class: Class, measured: &Measurement) -> Row {
+    let (calls, period) = match class {
+        Class::High => (&measured.high, trial.high_period),
+        Class::Low => (&measured.low, trial.low_period),
+    };
+    let from_call = calls.from_call.summary();
+    Row {
+        architecture: trial.architecture,
+        mode,
+        low_clients: trial.low_clients,
+        class,
+        latency: calls.from_due.summary(),
+        call_mean_us: from_call.mean_us,
+        call_jitter_us: from_call.jitter_us,
+        call_p99_us: from_call.p99_us,
+        call_max_us: from_call.max_us,
+        period_us: micros(period),
+        work_us: micros(trial.work),
+        server_cpu_percent: measured.server_cpu_percent,
+        client_cpu_percent: measured.client_cpu_percent,
+        stolen_percent: measured.stolen_percent,
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e8).round() / 1e2
+}

@@ -1,0 +1,366 @@
+//! What is run, and how much of it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::architecture::Architecture;
+use crate::contest::Placement;
+
+/// How often clients call, and what the server does for them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// As in the paper: 20 and 10 calls a second, 4,000 by each client, which do nothing but cube.
+    Paper,
+    /// The same for some seconds.
+    Short,
+    /// Rates and work for which the server is as busy as those of the paper were.
+    Loaded,
+    /// The low-priority clients call back to back.
+    Saturated,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Paper, Self::Short, Self::Loaded, Self::Saturated];
+
+    /// Its name on the command line and in figures.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Short => "short",
+            Self::Loaded => "loaded",
+            Self::Saturated => "saturated",
+        }
+    }
+
+    /// From one call of the high-priority client to the next.
+    pub(super) const fn high_period(self) -> Duration {
+        match self {
+            Self::Paper | Self::Short => Duration::from_millis(50),
+            Self::Loaded | Self::Saturated => Duration::from_millis(5),
+        }
+    }
+
+    /// From one call of a low-priority client to the next: zero for calls back to back, and nothing where that depends
+    /// on the machine.
+    pub(super) const fn low_period(self) -> Option<Duration> {
+        match self {
+            Self::Paper | Self::Short => Some(Duration::from_millis(100)),
+            Self::Loaded => None,
+            Self::Saturated => Some(Duration::ZERO),
+        }
+    }
+
+    /// Whether the servants work before they cube.
+    pub(super) const fn works(self) -> bool {
+        matches!(self, Self::Loaded | Self::Saturated)
+    }
+
+    fn series(self) -> Series {
+        let (low_clients, seconds, calls) = match self {
+            Self::Paper => (
+                (0..=10).map(|step| (step * 5).max(1)).collect(),
+                400,
+                PAPER_CALLS,
+            ),
+            Self::Short => (vec![1, 10, 25, 50], 4, 0),
+            Self::Loaded | Self::Saturated => (vec![1, 5, 10, 20, 30, 40, 50], 10, 0),
+        };
+        Series {
+            mode: self,
+            low_clients,
+            length: Duration::from_secs(seconds),
+            calls,
+        }
+    }
+
+    /// Less of it.
+    fn short_series(self) -> Series {
+        let (low_clients, seconds) = match self {
+            Self::Saturated => (vec![1, 50], 2),
+            Self::Paper | Self::Short | Self::Loaded => (vec![1, 10, 25, 50], 3),
+        };
+        Series {
+            low_clients,
+            length: Duration::from_secs(seconds),
+            calls: 0,
+            ..self.series()
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|mode| mode.name() == text);
+        named.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// On which CPUs client and server run.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The client on the first CPU, the server on the last.
+    #[default]
+    Apart,
+    /// Both on the last.
+    Together,
+    /// Wherever the kernel puts their threads.
+    Free,
+}
+
+impl Place {
+    const ALL: [Self; 3] = [Self::Apart, Self::Together, Self::Free];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Apart => "apart",
+            Self::Together => "together",
+            Self::Free => "free",
+        }
+    }
+
+    pub(super) const fn placement(self) -> Placement {
+        match self {
+            Self::Apart => Placement::AcrossCpus,
+            Self::Together => Placement::SameCpu,
+            Self::Free => Placement::Unpinned,
+        }
+    }
+
+    pub(super) const fn sentence(self) -> &'static str {
+        match self {
+            Self::Apart => {
+                "The client had the first processor, and the server the last one for itself."
+            }
+            Self::Together => "Client and server shared one processor.",
+            Self::Free => "Client and server ran on whichever processors the kernel chose.",
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|place| place.name() == text);
+        named.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// A mode with one number of low-priority clients after the other.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Series {
+    /// The mode.
+    pub mode: Mode,
+    /// How many low-priority clients, in rising order.
+    pub low_clients: Vec<u32>,
+    /// How long calls are due.
+    pub length: Duration,
+    /// How many calls each client makes, whatever the length; 0 for as many as are due in it.
+    pub calls: u64,
+}
+
+/// What is run, and how much of it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Which architectures.
+    pub architectures: Vec<Architecture>,
+    /// Which modes, with how many clients, and for how long.
+    pub series: Vec<Series>,
+    /// On which CPUs.
+    pub place: Place,
+    /// Whether client and server are in network namespaces of their own, joined by a pair of virtual devices.
+    pub namespaces: bool,
+    /// What a servant computes for each call, in the loaded and the saturated mode.
+    pub work: Duration,
+    /// How many hundredths of a processor the requests of fifty low-priority clients shall take of the server with
+    /// the real-time architecture, in the loaded mode.
+    pub utilisation_percent: u32,
+    /// The threads of the server for each of its two servants.
+    pub threads: u32,
+    /// How long the server is saturated to find out what a request takes.
+    pub calibration: Duration,
+}
+
+impl Plan {
+    /// Some modes; of each as much as shows the same in little time, where that is wanted.
+    #[must_use]
+    pub fn of(modes: &[Mode], short: bool) -> Self {
+        let series = modes.iter().map(|mode| match short {
+            true => mode.short_series(),
+            false => mode.series(),
+        });
+        Self {
+            architectures: Architecture::ALL.to_vec(),
+            series: series.collect(),
+            place: Place::Apart,
+            namespaces: false,
+            work: Duration::from_micros(10),
+            utilisation_percent: 70,
+            threads: 1,
+            calibration: Duration::from_secs(1),
+        }
+    }
+
+    /// The loaded and the saturated mode, in a quarter of an hour.
+    #[must_use]
+    pub fn full() -> Self {
+        Self::of(&MODES, false)
+    }
+
+    /// The same in some minutes.
+    #[must_use]
+    pub fn short() -> Self {
+        Self::of(&MODES, true)
+    }
+
+    /// How long it takes, about.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        let architectures = u32::try_from(self.architectures.len()).unwrap_or(u32::MAX);
+        let series = self.series.iter().map(|series| {
+            let points = u32::try_from(series.low_clients.len()).unwrap_or(u32::MAX);
+            (series.length + AROUND) * points * architectures
+        });
+        let calibration = match self.is_calibrated() {
+            true => self.calibration + AROUND,
+            false => Duration::ZERO,
+        };
+        series.sum::<Duration>() + calibration
+    }
+
+    /// The command line that runs it.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let mut words = vec!["chronorb lab inversion".to_owned()];
+        if self.architectures != Architecture::ALL {
+            let names = self.architectures.iter();
+            words.extend(names.map(|of| format!("--architecture {of}")));
+        }
+        words.extend(self.series.iter().map(|of| format!("--mode {}", of.mode)));
+        if let Some(series) = self.series.first() {
+            let clients: Vec<_> = series.low_clients.iter().map(u32::to_string).collect();
+            words.push(format!("--clients {}", clients.join(",")));
+            if series.calls == 0 {
+                words.push(format!("--seconds {}", series.length.as_secs()));
+            }
+        }
+        words.push(format!("--place {}", self.place));
+        if self.namespaces {
+            words.push("--namespaces".to_owned());
+        }
+        words.push(format!("--work {}", self.work.as_micros()));
+        words.push(format!("--utilisation {}", self.utilisation_percent));
+        words.join(" ")
+    }
+
+    /// Whether a rate has to be found first.
+    pub(super) fn is_calibrated(&self) -> bool {
+        let mut modes = self.series.iter().map(|series| series.mode);
+        modes.any(|mode| mode.low_period().is_none())
+    }
+
+    /// The period of low-priority clients of which so many together keep the server busy as wanted, where one request
+    /// takes so much of its time. No call of the high-priority client keeps step with it.
+    pub(super) fn loaded_period(&self, request: Duration) -> Duration {
+        let share = f64::from(self.utilisation_percent) / 100.0;
+        let period = request.mul_f64(f64::from(MOST_CLIENTS) / share);
+        let nanos = period.as_nanos().max(1_000);
+        let high = Mode::Loaded.high_period().as_nanos();
+        let ratio = high as f64 / nanos as f64;
+        let keeps_step = |ratio: f64| (ratio - ratio.round()).abs() < OUT_OF_STEP;
+        match keeps_step(ratio) || keeps_step(1.0 / ratio) {
+            true => period.mul_f64(1.0 + 1.5 * OUT_OF_STEP / ratio.max(1.0)),
+            false => period,
+        }
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self::full()
+    }
+}
+
+/// The clients that keep the server busy in the loaded mode, and when a rate is found.
+pub(super) const MOST_CLIENTS: u32 = 50;
+const MODES: [Mode; 2] = [Mode::Loaded, Mode::Saturated];
+const PAPER_CALLS: u64 = 4_000;
+/// What starting and ending the processes of a trial takes, about.
+const AROUND: Duration = Duration::from_millis(900);
+/// How far from a whole number the ratio of two rates is that do not keep step.
+const OUT_OF_STEP: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_figures() {
+        for mode in Mode::ALL {
+            assert_eq!(mode.name().parse(), Ok(mode));
+            assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
+        }
+        for place in Place::ALL {
+            assert_eq!(place.name().parse(), Ok(place));
+            assert_eq!(serde_json::to_value(place).unwrap(), place.name());
+        }
+    }
+
+    #[test]
+    fn a_full_plan_has_as_many_calls_as_figures_need_and_a_short_one_is_short() {
+        for series in Plan::full().series {
+            let calls = series.length.as_nanos() / series.mode.high_period().as_nanos();
+            assert!(calls >= 2_000, "{calls}");
+        }
+        assert!(Plan::short().length() <= Duration::from_secs(210));
+        let paper = Plan::of(&[Mode::Paper], false);
+        assert_eq!(
+            paper.series[0].low_clients,
+            [1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50]
+        );
+        assert!(paper.length() > Duration::from_secs(4 * 3600));
+    }
+
+    #[test]
+    fn the_rate_of_the_loaded_mode_keeps_the_server_busy() {
+        let plan = Plan::full();
+        let period = plan.loaded_period(Duration::from_micros(30));
+        let share = 30e-6 * 50.0 / period.as_secs_f64();
+        assert!((0.66..=0.71).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn no_rate_is_a_harmonic_of_the_high_one() {
+        let plan = Plan::full();
+        for us in 1..=500 {
+            let low = plan.loaded_period(Duration::from_micros(us)).as_secs_f64();
+            let ratio = 5e-3 / low;
+            for ratio in [ratio, 1.0 / ratio] {
+                let of_step = (ratio - ratio.round()).abs();
+                assert!(ratio < 0.9 || of_step > 0.02, "{us} µs: {ratio}");
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The figures as text.
+
+use std::fmt::Write;
+
+use super::architecture::Architecture;
+use super::outcome::{Class, Outcome, Row};
+use super::plan::{MOST_CLIENTS, Mode};
+use crate::claim;
+use crate::experiment::Findings;
+use crate::units;
+
+/// The figures in tables for a terminal, with what is claimed of them.
+pub(super) fn text(outcome: &Outcome) -> String {
+    let mut text = format!("{}\n\n{LEAD}\n", outcome.headline());
+    for caveat in caveats(outcome) {
+        let _ = writeln!(text, "{caveat}");
+    }
+    for mode in outcome.modes() {
+        let _ = writeln!(text, "\n{}", heading(mode));
+        for table in [LATENCIES, FROM_THE_CALL, PROCESSORS] {
+            text.push('\n');
+            plain(&mut text, outcome, mode, &table);
+        }
+    }
+    text.push('\n');
+    text.push_str(&claim::text(&outcome.claims()));
+    text.push('\n');
+    for architecture in outcome.architectures() {
+        let _ = writeln!(text, "{}: {}", architecture.title(), meaning(architecture));
+    }
+    text.push('\n');
+    for note in notes(outcome) {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+/// A table of one mode: its columns, and the cells of a trial.
+pub(super) struct Table {
+    pub(super) title: &'static str,
+    pub(super) columns: &'static [&'static str],
+    cells: fn(&Row) -> Vec<String>,
+    /// Whether both classes have the same cells.
+    is_of_trial: bool,
+}
+
+/// A line of a table: the architecture, how many clients, the class, and what stands in the columns.
+pub(super) struct Cells {
+    pub(super) architecture: Architecture,
+    pub(super) low_clients: u32,
+    pub(super) class: &'static str,
+    pub(super) cells: Vec<String>,
+}
+
+impl Table {
+    /// The lines, one architecture after the other.
+    pub(super) fn lines(&self, outcome: &Outcome, mode: Mode) -> Vec<Cells> {
+        let mut lines = Vec::new();
+        for architecture in outcome.architectures() {
+            for (high, low) in outcome.pairs(architecture, mode) {
+                let classes: &[(&Row, &'static str)] = match self.is_of_trial {
+                    true => &[(high, "")],
+                    false => &[(high, "high"), (low, "low")],
+                };
+                lines.extend(classes.iter().map(|(row, class)| Cells {
+                    architecture,
+                    low_clients: row.low_clients,
+                    class,
+                    cells: (self.cells)(row),
+                }));
+            }
+        }
+        lines
+    }
+}
+
+fn plain(text: &mut String, outcome: &Outcome, mode: Mode, table: &Table) {
+    let _ = write!(text, "{:33}{:>8} {:4}", table.title, "clients", "");
+    for column in table.columns {
+        let _ = write!(text, "{column:>WIDTH$}");
+    }
+    text.push('\n');
+    for line in table.lines(outcome, mode) {
+        let _ = write!(
+            text,
+            "  {:31}{:>8} {:4}",
+            line.architecture.title(),
+            line.low_clients,
+            line.class
+        );
+        for cell in line.cells {
+            let _ = write!(text, "{cell:>WIDTH$}");
+        }
+        text.push('\n');
+    }
+}
+
+/// What calls took from when they were due.
+pub(super) const LATENCIES: Table = Table {
+    title: "From when a call is due",
+    columns: &["calls", "mean", "jitter", "p50", "p99", "p99.9", "longest"],
+    cells: |row| {
+        let latency = row.latency;
+        let times = [
+            latency.mean_us,
+            latency.jitter_us,
+            latency.p50_us,
+            latency.p99_us,
+            latency.p999_us,
+            latency.max_us,
+        ];
+        let calls = units::count(latency.calls);
+        std::iter::once(calls)
+            .chain(times.map(units::time))
+            .collect()
+    },
+    is_of_trial: false,
+};
+
+/// What they took from when they were made.
+pub(super) const FROM_THE_CALL: Table = Table {
+    title: "From when it is made",
+    columns: &["mean", "jitter", "p99", "longest"],
+    cells: |row| {
+        [
+            row.call_mean_us,
+            row.call_jitter_us,
+            row.call_p99_us,
+            row.call_max_us,
+        ]
+        .map(units::time)
+        .to_vec()
+    },
+    is_of_trial: false,
+};
+
+/// How busy the processors were.
+pub(super) const PROCESSORS: Table = Table {
+    title: "Processors",
+    columns: &["server", "client", "stolen"],
+    cells: |row| {
+        vec![
+            format!("{:.0} %", row.server_cpu_percent),
+            format!("{:.0} %", row.client_cpu_percent),
+            format!("{:.1} %", row.stolen_percent),
+        ]
+    },
+    is_of_trial: true,
+};
+
+/// What a mode is, as a heading.
+pub(super) const fn heading(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Paper => "paper: the rates and the number of calls of the paper",
+        Mode::Short => "short: the rates of the paper, for some seconds",
+        Mode::Loaded => "loaded: the server as busy as those of the paper",
+        Mode::Saturated => "saturated: low-priority clients call back to back",
+    }
+}
+
+/// What an architecture is, and which ORB had it.
+pub(super) fn meaning(architecture: Architecture) -> String {
+    let description = architecture.description();
+    match description.stands_for {
+        "" => description.meaning.to_owned(),
+        orb => format!("{} In the paper this is {orb}.", description.meaning),
+    }
+}
+
+/// The finding in one line: of the loaded mode where that was run, else of the first that was.
+pub(super) fn headline(outcome: &Outcome) -> String {
+    found(outcome).unwrap_or_else(|| "Priority inversion by the architecture of the ORB".to_owned())
+}
+
+fn found(outcome: &Outcome) -> Option<String> {
+    let modes = outcome.modes();
+    let mode = modes.iter().find(|mode| **mode == Mode::Loaded);
+    let mode = *mode.or_else(|| modes.first())?;
+    let high = |of| outcome.series(of, mode, Class::High);
+    let own = high(Architecture::RealTime);
+    let (few, many) = (own.first()?, own.last()?);
+    let conventional = outcome.architectures().into_iter();
+    let ratios = conventional
+        .filter(|of| of.is_conventional())
+        .filter_map(|of| {
+            let rows = high(of);
+            let last = rows.last()?;
+            let is_same = last.low_clients == many.low_clients;
+            is_same.then(|| last.latency.mean_us / many.latency.mean_us)
+        });
+    let (least, most) = ratios.fold((f64::MAX, 0.0_f64), |(least, most), ratio| {
+        (ratio.min(least), ratio.max(most))
+    });
+    let steady = format!(
+        "{mode}: with {} low-priority clients a call of high priority takes {:.2} times what it takes with {} in the \
+         real-time architecture",
+        many.low_clients,
+        many.latency.mean_us / few.latency.mean_us,
+        few.low_clients,
+    );
+    Some(match most > 0.0 {
+        true => format!(
+            "{steady}, and conventional ones take {} to {} times as long",
+            units::factor(least),
+            units::factor(most)
+        ),
+        false => steady,
+    })
+}
+
+/// What has to be known beside the figures.
+pub(super) fn caveats(outcome: &Outcome) -> Vec<String> {
+    let mut caveats = Vec::new();
+    if !outcome.real_time {
+        caveats.push(
+            "These figures are not real-time: this process may not use real-time priorities, so that all threads ran \
+             under the ordinary scheduler."
+                .to_owned(),
+        );
+    }
+    if outcome.one_cpu {
+        caveats.push(
+            "There is but one processor: client and server shared it, whatever was asked for."
+                .to_owned(),
+        );
+    }
+    caveats.extend(outcome.environment.stolen_caveat());
+    caveats
+}
+
+/// How the figures are to be understood, in sentences.
+pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
+    let plan = &outcome.plan;
+    let mut notes = vec![
+        format!(
+            "Each trial has a server and a client process of its own. The server has two servants, one of high and one \
+             of low priority, and {} for each; the client a thread of high priority, which calls the one, and the \
+             low-priority clients, threads of low priority, which call the other. All are connected and have called \
+             before; then they begin at one instant.",
+            match plan.threads {
+                1 => "a thread".to_owned(),
+                threads => format!("{threads} threads"),
+            }
+        ),
+        "Calls are due at times that are fixed beforehand, and latencies count from there, for both classes: a call \
+         that is late because the one before it was slow is charged for the wait. The calls that follow \
+         back to back have no such time. Every answer is checked."
+            .to_owned(),
+        plan.place.sentence().to_owned(),
+    ];
+    if plan.namespaces {
+        notes.push(
+            "Client and server were in network namespaces of their own, joined by a pair of virtual Ethernet devices."
+                .to_owned(),
+        );
+    }
+    notes.extend(outcome.modes().into_iter().map(|mode| rates(outcome, mode)));
+    if !outcome.omniorb.missing.is_empty() {
+        notes.push(outcome.omniorb.sentence());
+    }
+    notes.push(match outcome.memory_locked {
+        true => "The memory of clients and servers was locked.".to_owned(),
+        false => "Memory could not be locked, since this process may not.".to_owned(),
+    });
+    notes
+}
+
+/// How often who calls for what in a mode.
+fn rates(outcome: &Outcome, mode: Mode) -> String {
+    let plan = &outcome.plan;
+    let high = units::setting(mode.high_period());
+    let work = match mode.works() {
+        true => format!(
+            "a servant computes for {} in each call",
+            units::setting(plan.work)
+        ),
+        false => "a servant does nothing but cube".to_owned(),
+    };
+    let series = plan.series.iter().find(|series| series.mode == mode);
+    let length = series.map_or_else(String::new, |series| match series.calls {
+        0 => format!(", for {}", units::setting(series.length)),
+        calls => format!(", {} calls of each", units::count(calls)),
+    });
+    let low = match (mode.low_period(), outcome.calibration) {
+        (Some(period), _) if period.is_zero() => {
+            "low-priority clients call back to back".to_owned()
+        }
+        (Some(period), _) => format!(
+            "each low-priority client calls every {}",
+            units::setting(period)
+        ),
+        (None, found) => {
+            let found = found.map_or_else(String::new, |found| {
+                format!(
+                    " every {}, a rate at which {MOST_CLIENTS} of them take {} % of the server's processor with the \
+                     real-time architecture, where a request takes {}",
+                    units::time(found.low_period_us),
+                    plan.utilisation_percent,
+                    units::time(found.server_cpu_us_per_request)
+                )
+            });
+            format!("each low-priority client calls{found}")
+        }
+    };
+    format!("{mode}: the high-priority client calls every {high}; {low}; {work}{length}.")
+}
+
+pub(super) const LEAD: &str = "One client of high priority and many of low priority call the same server. In a \
+     real-time ORB the one does not feel the others; where requests share connections, queues or threads, it waits \
+     for them.";
+const WIDTH: usize = 10;

@@ -1,0 +1,290 @@
+//! One trial: a server, a client with all its threads, and what their calls took.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use std::{env, io};
+
+use chronorb_rt::{Deadline, Monotonic, sleep_until};
+use serde::Serialize;
+
+use super::architecture::{Architecture, Make};
+use super::error::InversionError;
+use super::namespaces::{self, Namespaces};
+use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
+use super::plan::Place;
+use super::{CLIENT_COMMAND, SERVER_COMMAND, usage};
+use crate::contest::Cpus;
+use crate::environment::ProcessorTime;
+use crate::process::{Child, ProcessError};
+use crate::stats::Record;
+
+/// What is tried.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    pub(super) architecture: Architecture,
+    /// As errors say it.
+    pub(super) name: String,
+    pub(super) low_clients: u32,
+    pub(super) length: Duration,
+    pub(super) high_period: Duration,
+    pub(super) low_period: Duration,
+    pub(super) calls: u64,
+    pub(super) work: Duration,
+    /// The same in steps.
+    pub(super) steps: u32,
+    /// The server's threads for each servant.
+    pub(super) threads: u32,
+}
+
+/// Where trials are made, all alike.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) cpus: Cpus,
+    pub(super) place: Place,
+    pub(super) namespaces: Option<Namespaces>,
+    pub(super) lock_memory: bool,
+    /// Whether threads may have real-time priorities.
+    pub(super) real_time: bool,
+    /// Where omniORB's programs are.
+    pub(super) omniorb: Option<PathBuf>,
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub(super) struct Measurement {
+    pub(super) high: Calls,
+    pub(super) low: Calls,
+    /// How many hundredths of one processor the processes took.
+    pub(super) server_cpu_percent: f64,
+    pub(super) client_cpu_percent: f64,
+    /// How many hundredths of all processors a hypervisor gave to others.
+    pub(super) stolen_percent: f64,
+}
+
+/// The calls of one class.
+#[derive(Debug)]
+pub(super) struct Calls {
+    /// From when each was due.
+    pub(super) from_due: Record,
+    /// From when it was made.
+    pub(super) from_call: Record,
+}
+
+impl Site {
+    /// Makes one trial; calls `tick` now and then.
+    pub(super) fn run(
+        &self,
+        trial: &Trial,
+        tick: impl FnMut(),
+    ) -> Result<Measurement, InversionError> {
+        let up = Deadline::after(START_UP);
+        let named = |source| InversionError::Trial {
+            trial: trial.name.clone(),
+            source,
+        };
+        let mut server = self.start_server(trial).map_err(named)?;
+        let serving: Serving = server.hear(up).map_err(named)?;
+        let mut client = self.start_client(trial, serving).map_err(named)?;
+        let Ready {} = client.hear(up).map_err(named)?;
+        let placement = self.place.placement();
+        self.cpus.place(placement, client.id(), server.id())?;
+        let measurement = observe(trial, &mut client, &mut server, tick).map_err(named)?;
+        let down = Deadline::after(START_UP);
+        client.stop(down).map_err(named)?;
+        server.stop(down).map_err(named)?;
+        Ok(measurement)
+    }
+
+    fn start_server(&self, trial: &Trial) -> Result<Child, ProcessError> {
+        let host = self.host();
+        match trial.architecture.description().make {
+            Make::Chronorb { options, pool } => {
+                let order = ServerOrder {
+                    options: options.iter().map(|text| (*text).to_owned()).collect(),
+                    host: host.to_owned(),
+                    lock_memory: self.lock_memory,
+                    pool,
+                    threads: trial.threads,
+                    steps: trial.steps,
+                };
+                self.start_own("server", SERVER_COMMAND, &order)
+            }
+            Make::OmniOrb { .. } => {
+                let mut command = self.by_server(self.omniorb("server").as_os_str());
+                command.args(["--work-ns", &trial.work.as_nanos().to_string()]);
+                if self.real_time {
+                    command.args(["--fifo", &fifo(HIGH).to_string()]);
+                }
+                self.lock(&mut command);
+                command.args(["-ORBendPoint", &format!("giop:tcp:{host}:")]);
+                Child::run("omniORB server", &mut command)
+            }
+        }
+    }
+
+    fn start_client(&self, trial: &Trial, serving: Serving) -> Result<Child, ProcessError> {
+        match trial.architecture.description().make {
+            Make::Chronorb { options, .. } => {
+                let order = ClientOrder {
+                    options: options.iter().map(|text| (*text).to_owned()).collect(),
+                    lock_memory: self.lock_memory,
+                    serving,
+                    low_clients: trial.low_clients,
+                };
+                self.start_own("client", CLIENT_COMMAND, &order)
+            }
+            Make::OmniOrb { is_tuned } => {
+                let mut command = self.by_client(self.omniorb("client").as_os_str());
+                command.args([&serving.high, &serving.low, &trial.low_clients.to_string()]);
+                if self.real_time {
+                    command.args(["--high-fifo", &fifo(HIGH).to_string()]);
+                    command.args(["--low-fifo", &fifo(LOW).to_string()]);
+                }
+                self.lock(&mut command);
+                if is_tuned {
+                    let threads = (trial.low_clients + 1).to_string();
+                    command.args(["-ORBmaxGIOPConnectionPerServer", &threads]);
+                }
+                Child::run("omniORB client", &mut command)
+            }
+        }
+    }
+
+    /// Runs this very program with a hidden command and an order.
+    fn start_own(
+        &self,
+        name: &str,
+        hidden: &str,
+        order: &impl Serialize,
+    ) -> Result<Child, ProcessError> {
+        let program = env::current_exe().map_err(|source: io::Error| ProcessError::Start {
+            child: name.to_owned(),
+            source,
+        })?;
+        let mut command = match hidden {
+            SERVER_COMMAND => self.by_server(program.as_os_str()),
+            _ => self.by_client(program.as_os_str()),
+        };
+        let order = serde_json::to_string(order).expect("orders are plain data");
+        Child::run(name, command.args([hidden, &order]))
+    }
+
+    fn by_server(&self, program: &OsStr) -> Command {
+        let namespaces = self.namespaces.as_ref();
+        namespaces.map_or_else(|| Command::new(program), |both| both.by_server(program))
+    }
+
+    fn by_client(&self, program: &OsStr) -> Command {
+        let namespaces = self.namespaces.as_ref();
+        namespaces.map_or_else(|| Command::new(program), |both| both.by_client(program))
+    }
+
+    /// Where servers listen.
+    const fn host(&self) -> &'static str {
+        match self.namespaces {
+            Some(_) => namespaces::SERVER,
+            None => "127.0.0.1",
+        }
+    }
+
+    fn omniorb(&self, program: &str) -> PathBuf {
+        self.omniorb.clone().unwrap_or_default().join(program)
+    }
+
+    fn lock(&self, command: &mut Command) {
+        if self.lock_memory {
+            command.arg("--lock");
+        }
+    }
+}
+
+/// Lets the client call, and looks at both processes at the beginning and at the end of that.
+fn observe(
+    trial: &Trial,
+    client: &mut Child,
+    server: &mut Child,
+    mut tick: impl FnMut(),
+) -> Result<Measurement, ProcessError> {
+    let begin = Monotonic::now() + LEAD;
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    client.tell(&Start {
+        start_ns: begin.as_nanos(),
+        length_ns: nanos(trial.length),
+        high_period_ns: nanos(trial.high_period),
+        low_period_ns: nanos(trial.low_period),
+        calls: trial.calls,
+    })?;
+    let processes = [client.id(), server.id()];
+    let look = |instant| {
+        sleep_until(instant);
+        let computed = processes.map(usage::computed);
+        (Monotonic::now(), computed, ProcessorTime::now())
+    };
+    let before = look(begin);
+    let end = begin + trial.length;
+    while Monotonic::now() + TICK < end {
+        sleep_until(Monotonic::now() + TICK);
+        tick();
+        client.check()?;
+        server.check()?;
+    }
+    let after = look(end);
+    let Measured { high, low } = client.hear(Deadline::after(trial.length + WIND_DOWN))?;
+    let wall = after.0.since(before.0);
+    let percent = |index: usize| {
+        let computed = after.1[index].saturating_sub(before.1[index]);
+        rounded(computed.as_secs_f64() / wall.as_secs_f64().max(1e-9) * 100.0)
+    };
+    Ok(Measurement {
+        high: Calls::of(&high),
+        low: Calls::of(&low),
+        client_cpu_percent: percent(0),
+        server_cpu_percent: percent(1),
+        stolen_percent: before.2.stolen_percent(after.2),
+    })
+}
+
+impl Calls {
+    /// Of two times for each call.
+    fn of(times: &[u64]) -> Self {
+        let record = |first: usize| {
+            let mut record = Record::new();
+            for time in times.iter().skip(first).step_by(2) {
+                // When it was is of no interest here.
+                record.add(Duration::ZERO, Duration::from_nanos(*time));
+            }
+            record
+        };
+        Self {
+            from_due: record(0),
+            from_call: record(1),
+        }
+    }
+}
+
+fn rounded(percent: f64) -> f64 {
+    (percent * 10.0).round() / 10.0
+}
+
+/// How long processes may take to start, clients to connect, and both to end.
+const START_UP: Duration = Duration::from_secs(30);
+/// From the last thread's connection to the start.
+const LEAD: Duration = Duration::from_millis(200);
+/// How long late calls may take, beside as long again as all of them should.
+const WIND_DOWN: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_two_times_each() {
+        let calls = Calls::of(&[5_000, 3_000, 9_000, 4_000]);
+        assert_eq!(calls.from_due.summary().max_us, 9.0);
+        assert_eq!(calls.from_call.summary().max_us, 4.0);
+        assert_eq!(calls.from_call.calls(), 2);
+    }
+}
