@@ -149,6 +149,8 @@ const TSAN: &[&str] = &[
     "--target=x86_64-unknown-linux-gnu",
     "--lib",
     "--test=calls",
+    "--test=client_active",
+    "--test=client_connections",
     "--test=lanes",
     "--test=connections",
     "--test=collocation",
