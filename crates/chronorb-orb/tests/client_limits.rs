@@ -202,6 +202,47 @@ fn the_thread_has_its_priority(strategy: ConnectionStrategy) {
 }
 
 #[test]
+fn the_thread_of_a_connection_for_all_priorities_has_that_of_the_most_urgent_one() {
+    for strategy in [Thread, Active] {
+        let client = client_with(strategy, |config| {
+            config.orb_id = "most".to_owned();
+            config.share_connections_across_priorities = true;
+        });
+        let [(server, object)] = servers(&client);
+        let (called, done) = (Latch::default(), Latch::default());
+        std::thread::scope(|scope| {
+            // All have the connection until the last has looked.
+            let values = [None, Some(10_000), Some(20_000), Some(15_000)];
+            let most = [None, Some(10_000), Some(20_000), Some(20_000)];
+            for (turn, (value, most)) in values.into_iter().zip(most).enumerate() {
+                let (client, object, called, done) = (&client, &object, &called, &done);
+                scope.spawn(move || {
+                    called.reach(turn as u32);
+                    let current = client.rt_current();
+                    if let Some(value) = value {
+                        current.set_priority(corba(value)).expect("it is mapped");
+                    }
+                    assert_eq!(add(object, 1, 2), Ok(3));
+                    let threads = chronorb_rt::list();
+                    let own = threads.iter().find(|thread| thread.name == "conn.0 most");
+                    let own = own.expect("it is there while the connection is");
+                    if let Some(most) = most {
+                        current.set_priority(corba(most)).expect("it is mapped");
+                        let wanted = chronorb_rt::current().expect("it has a policy");
+                        assert_eq!(own.scheduling, wanted, "{strategy:?}, after {value:?}");
+                    }
+                    called.set(turn as u32 + 1);
+                    done.reach(1);
+                });
+            }
+            called.reach(4);
+            done.set(1);
+        });
+        assert_eq!(server.connections(), 1, "{strategy:?}");
+    }
+}
+
+#[test]
 fn private_connections_and_bands_hold_for_shared_connections_too() {
     for strategy in SHARED {
         let client = client_with(strategy, |_| {});

@@ -14,11 +14,13 @@ use chronorb_transport::{Address, Connection, SocketOptions};
 use super::exclusive::Exclusive;
 use super::member::{Member, Open};
 use super::multiplexed::{Multiplexed, Sending};
+use super::own_thread::OwnThread;
 use super::queue::SendQueue;
-use super::{ClientConnection, Strategy, active, own_thread, reader};
+use super::{ClientConnection, Strategy, active, reader};
 use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
+use crate::rtcorba::request_priority;
 
 /// What a connection is found by: requests that differ in any of it do not share one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -95,6 +97,11 @@ pub(in crate::client) fn open(
     let mut place = place.try_lock_for(left).ok_or(NoConnection::Unreachable)?;
     let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
     if let Some(open) = place.open.upgrade().filter(usable) {
+        if let Some(thread) = &open.thread {
+            thread
+                .work_for(core, request_priority())
+                .map_err(NoConnection::Exception)?;
+        }
         return Ok(connected(Strategy::Shared(Member::new(open))));
     }
     if place.failed.is_some_and(|failed| failed >= began) {
@@ -107,8 +114,12 @@ pub(in crate::client) fn open(
             place.failed = Some(Monotonic::now());
         }
     })?;
-    let shared = share(core, key, transport, permit)?;
-    let open = Arc::new(Open { shared, speech });
+    let (shared, thread) = share(core, key, transport, permit)?;
+    let open = Arc::new(Open {
+        shared,
+        thread,
+        speech,
+    });
     place.open = Arc::downgrade(&open);
     Ok(connected(Strategy::Shared(Member::new(open))))
 }
@@ -133,7 +144,7 @@ fn share(
     key: &ConnectionKey,
     transport: Box<dyn Connection>,
     permit: Permit,
-) -> Result<Arc<Multiplexed>, NoConnection> {
+) -> Result<(Arc<Multiplexed>, Option<OwnThread>), NoConnection> {
     let has_thread = core.config.client_connection != ConnectionStrategy::Leader;
     let shared = |sending| {
         Arc::new(Multiplexed::new(
@@ -149,26 +160,28 @@ fn share(
         let queue = Arc::new(queue);
         let shared = shared(Sending::Queued(queue.clone()));
         let reactor = active::reactor(&shared, &queue).map_err(|error| no_thread(key, error))?;
-        start_thread(core, key, &shared, move |shared| {
+        let thread = start_thread(core, key, &shared, move |shared| {
             active::serve(shared, &queue, &reactor);
         })?;
-        return Ok(shared);
+        return Ok((shared, Some(thread)));
     }
     let shared = shared(Sending::InTurn(PiMutex::new(())));
-    if has_thread {
-        start_thread(core, key, &shared, reader::read_on)?;
-    }
-    Ok(shared)
+    let thread = match has_thread {
+        true => Some(start_thread(core, key, &shared, reader::read_on)?),
+        false => None,
+    };
+    Ok((shared, thread))
 }
 
-/// Starts the thread of a connection, at the priority that the connection is for.
+/// Starts the thread of a connection, at the priority that the connection is for, or that of the calling thread where
+/// that is more urgent.
 fn start_thread(
     core: &Core,
     key: &ConnectionKey,
     shared: &Arc<Multiplexed>,
     work: impl FnOnce(&Multiplexed) + Send + 'static,
-) -> Result<(), NoConnection> {
-    let priority = key.carries.network_priority();
+) -> Result<OwnThread, NoConnection> {
+    let priority = key.carries.network_priority().max(request_priority());
     let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p));
     let scheduling = scheduling.map_err(NoConnection::Exception)?;
     let threads = &core.client_connections.threads;
@@ -176,7 +189,7 @@ fn start_thread(
     threads.running.fetch_add(1, Ordering::AcqRel);
     let running = Running(threads.clone());
     let name = format!("conn.{number} {}", core.config.orb_id);
-    own_thread::start(shared.clone(), name, scheduling, work, running)
+    OwnThread::start(shared.clone(), name, (priority, scheduling), work, running)
         .map_err(|error| no_thread(key, error))
 }
 

@@ -9,11 +9,14 @@ use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::{Deadline, Gate};
 
 use super::multiplexed::{Multiplexed, Next};
+use super::own_thread::OwnThread;
 use super::{Awaited, Channel, Exclusive, Failure, comm_failure, leader};
 
 /// A shared connection as all its members have it; ends with the last of them.
 pub(super) struct Open {
     pub(super) shared: Arc<Multiplexed>,
+    /// Its own thread, where it has one.
+    pub(super) thread: Option<OwnThread>,
     /// How text travels on it, and the code sets that the server is told.
     pub(super) speech: (TextForm, Option<[u8; 12]>),
 }
