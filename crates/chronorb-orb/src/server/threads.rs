@@ -154,7 +154,7 @@ fn run(mut worker: Worker, part: Part) {
     watch.tid.store(thread_id(), Ordering::Relaxed);
     lane.watch().enter(watch);
     match (lane.staff(), part) {
-        (None, Part::Acceptor) => accept_for_others(&mut worker, &lane),
+        (None, Part::Acceptor) => accept_for_others(&worker, &lane),
         (None, Part::Attendant(key)) => {
             worker.become_stayer();
             worker.attend(&lane, key);
@@ -189,7 +189,7 @@ fn serve_alone(worker: &mut Worker, lane: &Lane) {
 }
 
 /// Takes in connections, starts their threads, and sends what slow peers did not take at once.
-fn accept_for_others(worker: &mut Worker, lane: &Arc<Lane>) {
+fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
     loop {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
