@@ -235,6 +235,11 @@ pub enum ThreadpoolStrategy {
     /// A reactor: the one thread of each lane takes in connections, reads and serves, **however many threads were asked
     /// for**. While it serves, nobody looks at what comes. Pools that buffer or borrow are refused, since nobody would.
     Reactive,
+    /// A thread for each connection: one thread of each lane takes in connections, and each gets a thread of the lane's
+    /// priority that reads and serves until the connection ends, **however many threads were asked for**. There are at
+    /// most as many as a lane may have [connections](OrbConfig::max_connections). Pools that buffer or borrow are
+    /// refused: nothing waits for a thread.
+    ThreadPerConnection,
 }
 
 impl ThreadpoolStrategy {
@@ -622,10 +627,12 @@ const SETTINGS: &[Setting] = &[
                 "worker-pool" => ThreadpoolStrategy::WorkerPool,
                 "filter-chain" => ThreadpoolStrategy::FilterChain,
                 "reactive" => ThreadpoolStrategy::Reactive,
+                "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
                 other => {
-                    let known =
-                        "leader-followers, half-sync, worker-pool, filter-chain or reactive";
-                    return Err(format!("{other:?} is not {known}"));
+                    return Err(format!(
+                        "{other:?} is not leader-followers, half-sync, worker-pool, filter-chain, \
+                         reactive or thread-per-connection"
+                    ));
                 }
             };
             Ok(())

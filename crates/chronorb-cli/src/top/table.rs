@@ -106,6 +106,7 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
         Strategy::WorkerPool => "worker pool",
         Strategy::FilterChain => "filter chain",
         Strategy::Reactive => "reactive",
+        Strategy::ThreadPerConnection => "thread per connection",
         _ => "?",
     };
     let first = Line::of(Look::Title, format!("ORB {}", plain(&view.orb_id)))

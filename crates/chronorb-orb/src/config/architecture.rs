@@ -24,17 +24,21 @@ pub enum Architecture {
     /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority: TAO with a
     /// single-threaded server.
     Reactive,
+    /// A [thread for each connection](ThreadpoolStrategy::ThreadPerConnection), and a connection for each thread and
+    /// priority: TAO's other one.
+    ThreadPerConnection,
 }
 
 impl Architecture {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::RealTime,
         Self::HalfSync,
         Self::WorkerPool,
         Self::LeaderFollowersMuxed,
         Self::FilterChain,
         Self::Reactive,
+        Self::ThreadPerConnection,
     ];
 
     /// The value of `-ORBArchitecture`.
@@ -47,6 +51,7 @@ impl Architecture {
             Self::LeaderFollowersMuxed => "leader-followers-muxed",
             Self::FilterChain => "filter-chain",
             Self::Reactive => "reactive",
+            Self::ThreadPerConnection => "thread-per-connection",
         }
     }
 
@@ -65,6 +70,7 @@ impl Architecture {
             Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
             Self::FilterChain => ThreadpoolStrategy::FilterChain,
             Self::Reactive => ThreadpoolStrategy::Reactive,
+            Self::ThreadPerConnection => ThreadpoolStrategy::ThreadPerConnection,
         }
     }
 
@@ -72,7 +78,9 @@ impl Architecture {
     #[must_use]
     pub const fn client_connection(self) -> ConnectionStrategy {
         match self {
-            Self::RealTime | Self::HalfSync | Self::Reactive => ConnectionStrategy::Exclusive,
+            Self::RealTime | Self::HalfSync | Self::Reactive | Self::ThreadPerConnection => {
+                ConnectionStrategy::Exclusive
+            }
             Self::WorkerPool => ConnectionStrategy::Active,
             Self::LeaderFollowersMuxed | Self::FilterChain => ConnectionStrategy::Leader,
         }

@@ -95,7 +95,10 @@ fn wrong_settings_are_refused_and_the_command_line_stays() {
             "-ORBArchitecture|realtime",
             "real-time, half-sync, worker-pool",
         ),
-        ("-ORBThreadpoolStrategy|pool", "filter-chain or reactive"),
+        (
+            "-ORBThreadpoolStrategy|pool",
+            "reactive or thread-per-connection",
+        ),
         (
             "-ORBClientConnection|shared",
             "exclusive, leader, thread or active",

@@ -178,6 +178,8 @@ pub enum Strategy {
     FilterChain,
     /// [`ThreadpoolStrategy::Reactive`].
     Reactive,
+    /// [`ThreadpoolStrategy::ThreadPerConnection`].
+    ThreadPerConnection,
 }
 
 /// A line is no report.
@@ -386,6 +388,7 @@ impl From<ThreadpoolStrategy> for Strategy {
             ThreadpoolStrategy::WorkerPool => Self::WorkerPool,
             ThreadpoolStrategy::FilterChain => Self::FilterChain,
             ThreadpoolStrategy::Reactive => Self::Reactive,
+            ThreadpoolStrategy::ThreadPerConnection => Self::ThreadPerConnection,
         }
     }
 }

@@ -129,7 +129,7 @@ impl RtOrb {
     ///
     /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority. They run when this
     /// returns. How they share the work is the ORB's [strategy](crate::ThreadpoolStrategy). A pool that buffers,
-    /// borrows or has threads on demand, and any under another strategy than Leader/Followers, has one thread more in
+    /// borrows or has threads on demand, and any under Half-Sync/Half-Async or a strategy like it, has one thread more in
     /// each lane than it was given: one reads while all others serve.
     ///
     /// ```no_run

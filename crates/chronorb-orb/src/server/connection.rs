@@ -48,6 +48,8 @@ pub(super) struct ServerConnection {
     text_known: AtomicBool,
     /// Whether the client announced that it waits for each reply.
     one_at_a_time: AtomicBool,
+    /// It has a thread of its own.
+    attended: AtomicBool,
 }
 
 /// The connection cannot be used any more.
@@ -106,6 +108,7 @@ impl ServerConnection {
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
+            attended: AtomicBool::new(false),
         }
     }
 
@@ -354,6 +357,11 @@ impl ServerConnection {
 
     pub(super) fn set_one_at_a_time(&self) {
         self.one_at_a_time.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it had no thread of its own yet; it has one now.
+    pub(super) fn set_attended(&self) -> bool {
+        !self.attended.swap(true, Ordering::Relaxed)
     }
 
     /// Whether the client sends no request before it has the reply to the one before.

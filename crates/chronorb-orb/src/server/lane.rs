@@ -80,6 +80,8 @@ pub(super) struct LaneSetup {
     pub(super) stack_size: usize,
     /// Whether its pool has lanes, so that all its requests are of one priority.
     pub(super) laned: bool,
+    /// Whether each of its connections has a thread.
+    pub(super) per_connection: bool,
 }
 
 /// What a lane's thread woke up for.
@@ -113,6 +115,15 @@ impl Lane {
         })();
         let no_descriptor = |e: io::Error| no_resources(&setup, "no descriptor", &e);
         let (reactor, stop) = made.map_err(no_descriptor)?;
+        let lingering = match &staff {
+            None if setup.per_connection => {
+                let kept = Lingering::for_good();
+                Some(kept.map_err(|e| no_resources(&setup, "threads cannot be called", &e))?)
+            }
+            None => Lingering::new(setup.static_threads),
+            // Who serves what is the staff's business.
+            Some(_) => None,
+        };
         Ok(Self {
             reactor,
             stop,
@@ -134,11 +145,7 @@ impl Lane {
             ended: Gate::new(0),
             warned: AtomicBool::new(false),
             numbers: AtomicU32::new(0),
-            lingering: match &staff {
-                None => Lingering::new(setup.static_threads),
-                // Who serves what is the staff's business.
-                Some(_) => None,
-            },
+            lingering,
             staff,
             waiting: core.config.server_wait,
             watch: LaneWatch::new(snapshot::are_times_wanted(core)),
@@ -364,6 +371,15 @@ impl Lane {
         Ok(())
     }
 
+    /// Sends what a slow peer did not take, as far as it does now; nobody else is told of what comes.
+    pub(super) fn flush(&self, connection: &ServerConnection, key: Key) {
+        match connection.flush() {
+            Ok(true) => self.rearm(connection, key),
+            Ok(false) if !connection.is_over() && self.disarm(connection, key) => {}
+            _ => self.end(key),
+        }
+    }
+
     /// Ends a connection, after what is in progress.
     pub(super) fn end(&self, key: Key) {
         if let (Removed::InUse, Some(lingering)) = (self.connections.remove(key), &self.lingering) {
@@ -403,9 +419,14 @@ impl Lane {
             return;
         };
         if let Some(connection) = self.connections.get(key) {
+            let interest = match self.setup.per_connection {
+                // There is room to send at once: its thread is not made only for its first request.
+                true => Interest::ReadWrite,
+                false => Interest::Read,
+            };
             let added = self
                 .reactor
-                .add(connection.transport(), token_of(key), Interest::Read);
+                .add(connection.transport(), token_of(key), interest);
             if added.is_err() {
                 self.end(key);
             }

@@ -6,9 +6,12 @@
 //! may come while this thread is in an upcall, and another one has to read it.
 //!
 //! The set is never left alone by threads that only stay ([`Stays`]).
+//!
+//! Under thread-per-connection each thread stays with one connection until that ends.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +23,8 @@ use super::lane::Lane;
 /// The threads of a lane that stay with connections.
 pub(super) struct Lingering {
     kick: Kick,
+    /// They stay until their connections end.
+    for_good: bool,
     pub(super) stays: Stays<Key>,
 }
 
@@ -32,6 +37,19 @@ impl Lingering {
         }
         Some(Self {
             kick: Kick::install().ok()?,
+            for_good: false,
+            stays: Stays::new(),
+        })
+    }
+
+    /// For a lane each of whose connections has a thread.
+    ///
+    /// # Errors
+    /// Where they could not be called when the lane ends.
+    pub(super) fn for_good() -> io::Result<Self> {
+        Ok(Self {
+            kick: Kick::install()?,
+            for_good: true,
             stays: Stays::new(),
         })
     }
@@ -51,9 +69,33 @@ impl Lingering {
         connection: &'l dyn Connection,
         key: Key,
     ) -> Option<Stay<'l>> {
-        let may = self.stays.enter(stayer, key)
-            && !lane.is_stopping()
-            && lane.connections.get(key).is_some();
+        let may = self.stays.enter(stayer, key);
+        self.begin(lane, stayer, connection, key, may)
+    }
+
+    /// The calling thread stays with a connection, until the connection or the lane ends.
+    pub(super) fn keep<'l>(
+        &'l self,
+        lane: &Lane,
+        stayer: &'l Arc<Stayer>,
+        connection: &'l dyn Connection,
+        key: Key,
+    ) -> Option<Stay<'l>> {
+        // Another thread is at the set, or will be there again.
+        let _ = self.stays.enter(stayer, key);
+        self.begin(lane, stayer, connection, key, true)
+    }
+
+    #[inline]
+    fn begin<'l>(
+        &'l self,
+        lane: &Lane,
+        stayer: &'l Arc<Stayer>,
+        connection: &'l dyn Connection,
+        key: Key,
+        may: bool,
+    ) -> Option<Stay<'l>> {
+        let may = may && !lane.is_stopping() && lane.connections.get(key).is_some();
         self.kick.let_through();
         let stay = Stay {
             lingering: self,
@@ -67,6 +109,9 @@ impl Lingering {
     /// Calls one thread back to the set.
     #[cold]
     pub(super) fn call_one_back(&self, lane: &Lane) {
+        if self.for_good {
+            return;
+        }
         self.stays.call_one(|key, tid| self.wake(lane, *key, tid));
     }
 

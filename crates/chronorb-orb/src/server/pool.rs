@@ -215,6 +215,8 @@ impl Threadpool {
                     scheduling,
                     static_threads: match core.config.threadpool_strategy {
                         ThreadpoolStrategy::Reactive => 1,
+                        // As many may serve at a time as there are connections.
+                        ThreadpoolStrategy::ThreadPerConnection => core.config.max_connections,
                         _ => lane.static_threads,
                     },
                     stack_size: match spec.stack_size {
@@ -222,6 +224,8 @@ impl Threadpool {
                         size => size,
                     },
                     laned: spec.laned,
+                    per_connection: core.config.threadpool_strategy
+                        == ThreadpoolStrategy::ThreadPerConnection,
                 })
             })
             .collect::<Result<Vec<_>, SystemException>>()?;
@@ -396,6 +400,12 @@ fn impossible(strategy: ThreadpoolStrategy, spec: &PoolSpec) -> Option<&'static 
         ThreadpoolStrategy::Reactive if spec.borrowing => {
             Some("the one thread of a reactive lane cannot be lent")
         }
+        ThreadpoolStrategy::ThreadPerConnection if spec.buffering.is_some() => {
+            Some("where each connection has a thread there is nothing to buffer")
+        }
+        ThreadpoolStrategy::ThreadPerConnection if spec.borrowing => {
+            Some("threads of connections cannot be lent")
+        }
         _ => None,
     }
 }
@@ -451,7 +461,7 @@ fn staff_of(
             scheduling: lane.scheduling,
             static_threads: lane.static_threads,
             dynamic_threads: match strategy {
-                ThreadpoolStrategy::Reactive => 0,
+                ThreadpoolStrategy::Reactive | ThreadpoolStrategy::ThreadPerConnection => 0,
                 _ => spec.dynamic_threads,
             },
         })

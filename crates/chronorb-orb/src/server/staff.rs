@@ -80,7 +80,9 @@ impl Staff {
         let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
         let reads_and_serves = matches!(
             setup.strategy,
-            ThreadpoolStrategy::LeaderFollowers | ThreadpoolStrategy::Reactive
+            ThreadpoolStrategy::LeaderFollowers
+                | ThreadpoolStrategy::Reactive
+                | ThreadpoolStrategy::ThreadPerConnection
         );
         if reads_and_serves && !borrowing && !on_demand && setup.buffering.is_none() {
             return Ok(None);

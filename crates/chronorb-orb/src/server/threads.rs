@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use chronorb_giop::{SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Monotonic, ThreadBuilder, thread_id};
+use chronorb_giop::{MessageType, SystemException, SystemExceptionKind};
+use chronorb_rt::{Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 
-use super::lane::{Lane, LaneId, Work};
+use super::lane::{Lane, LaneId, Work, empty_message};
 use super::pool;
 use super::staff::Staff;
 use super::watch::{Activity, ThreadWatch};
@@ -32,6 +32,10 @@ pub(super) enum Part {
     Reader,
     /// It serves what others have read.
     Server,
+    /// It takes in connections, each of which gets a thread (thread-per-connection).
+    Acceptor,
+    /// It reads from one connection, and serves what it has read.
+    Attendant(Key),
 }
 
 /// Starts the threads of a lane, and of those behind it. Those that were started before one could not be are to be
@@ -53,6 +57,7 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
 fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     let threads = lane.setup().static_threads;
     match lane.staff() {
+        None if lane.setup().per_connection => start_one(core, lane, Part::Acceptor),
         None => start_all(core, lane, Part::LeaderAndFollower, threads),
         // One reads while all others serve.
         Some(staff) if staff.readers_serve() => start_all(
@@ -93,7 +98,7 @@ pub(super) fn start_one(
     let setup = lane.setup();
     // The kernel keeps 15 octets of it: the lane comes first.
     let name = match part {
-        Part::Reader => format!("{}.io {}", setup.name, core.config.orb_id),
+        Part::Reader | Part::Acceptor => format!("{}.io {}", setup.name, core.config.orb_id),
         _ => format!(
             "{}.{} {}",
             setup.name,
@@ -149,6 +154,11 @@ fn run(mut worker: Worker, part: Part) {
     watch.tid.store(thread_id(), Ordering::Relaxed);
     lane.watch().enter(watch);
     match (lane.staff(), part) {
+        (None, Part::Acceptor) => accept_for_others(&worker, &lane),
+        (None, Part::Attendant(key)) => {
+            worker.become_stayer();
+            worker.attend(&lane, key);
+        }
         (None, _) => serve_alone(&mut worker, &lane),
         (Some(_), Part::Reader) => read_for_others(&mut worker, &lane),
         (Some(staff), part) => serve_as_member(&mut worker, &lane, staff, part),
@@ -175,6 +185,32 @@ fn serve_alone(worker: &mut Worker, lane: &Lane) {
             Work::Nothing => {}
             Work::Stop => return,
         }
+    }
+}
+
+/// Takes in connections, starts their threads, and sends what slow peers did not take at once.
+fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
+    loop {
+        worker.watch().set(Activity::Waiting);
+        match lane.next_work(None, false) {
+            Work::Serve { key, .. } => look_after(worker.core(), lane, key),
+            Work::Nothing => {}
+            Work::Stop => return,
+        }
+    }
+}
+
+fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key) {
+    let Some(connection) = lane.connections.get(key) else {
+        return;
+    };
+    if !connection.set_attended() {
+        lane.flush(&connection, key);
+    } else if !lane.disarm(&connection, key) || start_one(core, lane, Part::Attendant(key)).is_err()
+    {
+        // In order, so that the peer knows that nothing was processed.
+        connection.say_goodbye(&empty_message(MessageType::CloseConnection));
+        lane.end(key);
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod staying;
+
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,17 +12,15 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
-use chronorb_rt::{BatonGuard, Deadline, Key, Released, Risen, Stayer, set_current};
+use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
 use super::dispatch::{self, Handled};
 use super::filter::{self, Target};
 use super::handed::Handed;
-use super::input::Input;
 use super::intake::{self, End, Intake};
 use super::lane::{Lane, UPKEEP_PAUSE, empty_message};
-use super::linger::Stay;
 use super::probe::Stage;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
@@ -198,101 +198,6 @@ impl Worker {
             return Ok(());
         };
         self.serve_here(lane, connection, key, at_work, header)
-    }
-
-    /// Stays with the connection as long as one request after the other is for this thread.
-    fn stay(&mut self, lane: &Lane, connection: &ServerConnection, key: Key) -> Result<(), End> {
-        // Slow peers are watched by threads at the set.
-        let lingering = lane
-            .lingering()
-            .filter(|lingering| !lane.load.has_slow() && lingering.stays.is_time());
-        let (Some(lingering), Some(stayer)) = (lingering, self.stayer.clone()) else {
-            return Ok(());
-        };
-        let Some(mut input) = connection.input.claim() else {
-            return Ok(());
-        };
-        if input.closed {
-            return Err(End::Gone);
-        }
-        if !lane.disarm(connection, key) {
-            return Err(End::Gone);
-        }
-        let transport = connection.transport();
-        let Some(stay) = lingering.enter(lane, &stayer, transport, key) else {
-            return self.leave(lane, connection, key, input);
-        };
-        self.serve_one_by_one(stay, lane, connection, key, &mut input)?;
-        self.leave(lane, connection, key, input)
-    }
-
-    /// Leaves what waits, and what comes, to the set again.
-    fn leave(
-        &self,
-        lane: &Lane,
-        connection: &ServerConnection,
-        key: Key,
-        mut input: BatonGuard<'_, Input>,
-    ) -> Result<(), End> {
-        input.settle(true)?;
-        drop(input);
-        lane.rearm(connection, key);
-        Ok(())
-    }
-
-    /// Serves requests as they come, until the thread is called back, or one has to be read by the
-    /// set: since it may take its time, or others may follow meanwhile.
-    fn serve_one_by_one(
-        &mut self,
-        mut stay: Stay<'_>,
-        lane: &Lane,
-        connection: &ServerConnection,
-        key: Key,
-        input: &mut Input,
-    ) -> Result<(), End> {
-        let transport = connection.transport();
-        let max_message = self.core.config.max_message_size;
-        let waiting = self.core.config.server_wait;
-        let mut due = None;
-        while !lane.load.has_slow() {
-            self.watch.set(Activity::Waiting);
-            input.unread = true;
-            let deadline = if input.is_empty() {
-                due = None;
-                self.core.config.server_idle_timeout.map(Deadline::after)
-            } else {
-                // The rest of a message is waited for here too, as long as anywhere.
-                let limit = self.core.config.input_timeout;
-                Some(*due.get_or_insert_with(|| Deadline::after(limit)))
-            };
-            let mut received = None;
-            let read = |room: &mut [u8]| {
-                let result = match received {
-                    None => stay.recv(room, waiting, deadline),
-                    Some(_) => transport.try_recv(room),
-                };
-                received = Some(received == Some(true) || result.is_ok());
-                result
-            };
-            let intake = intake::receive(read, input, &mut self.request, max_message)?;
-            let Intake::Message { header, more } = intake else {
-                if due.is_some_and(Deadline::has_passed) {
-                    return Err(End::Gone);
-                }
-                if received == Some(true) && !stay.is_called() {
-                    continue;
-                }
-                return Ok(());
-            };
-            self.core.at(Stage::Read);
-            if more || stay.is_called() || !waits_for_reply(header, &self.request) {
-                return Ok(input.put_back(&self.request)?);
-            }
-            let at_work = connection.begin_work();
-            self.serve_here(lane, connection, key, at_work, header)?;
-            stay.has_served();
-        }
-        Ok(())
     }
 
     fn serve_here(

@@ -1,0 +1,200 @@
+//! Threads that have a connection to themselves: for a while, under Leader/Followers, or until it ends,
+//! under thread-per-connection.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use chronorb_giop::{MessageHeader, MessageType};
+use chronorb_rt::{BatonGuard, Deadline, Key};
+use chronorb_transport::Connection;
+
+use super::super::connection::ServerConnection;
+use super::super::input::Input;
+use super::super::intake::{self, End, Intake};
+use super::super::lane::{Lane, empty_message};
+use super::super::linger::Stay;
+use super::super::probe::Stage;
+use super::super::watch::Activity;
+use super::{Worker, conclude, waits_for_reply};
+
+/// What a thread with a connection to itself has waited for.
+enum Awaited {
+    /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait already.
+    Message { header: MessageHeader, more: bool },
+    /// A part of one has come.
+    Part,
+    /// The thread was called, or nothing came in time.
+    Nothing,
+}
+
+impl Worker {
+    /// Stays with the connection as long as one request after the other is for this thread.
+    pub(super) fn stay(
+        &mut self,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+    ) -> Result<(), End> {
+        // Slow peers are watched by threads at the set.
+        let lingering = lane
+            .lingering()
+            .filter(|lingering| !lane.load.has_slow() && lingering.stays.is_time());
+        let (Some(lingering), Some(stayer)) = (lingering, self.stayer.clone()) else {
+            return Ok(());
+        };
+        let Some(mut input) = connection.input.claim() else {
+            return Ok(());
+        };
+        if input.closed {
+            return Err(End::Gone);
+        }
+        if !lane.disarm(connection, key) {
+            return Err(End::Gone);
+        }
+        let transport = connection.transport();
+        let Some(stay) = lingering.enter(lane, &stayer, transport, key) else {
+            return self.leave(lane, connection, key, input);
+        };
+        self.serve_one_by_one(stay, lane, connection, key, &mut input)?;
+        self.leave(lane, connection, key, input)
+    }
+
+    /// Serves a connection until it ends, or the lane does.
+    pub(in super::super) fn attend(&mut self, lane: &Lane, key: Key) {
+        // As for a thread that serves many: a panic of what the application left ends the connection.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(connection) = lane.connections.get(key) {
+                let served = self.serve_to_the_end(lane, &connection, key);
+                conclude(lane, &connection, key, served);
+            }
+        }));
+        if outcome.is_err() {
+            lane.end(key);
+        }
+    }
+
+    fn serve_to_the_end(
+        &mut self,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+    ) -> Result<(), End> {
+        let (Some(lingering), Some(stayer)) = (lane.lingering(), self.stayer.clone()) else {
+            return Err(End::Gone);
+        };
+        let Some(mut input) = connection.input.claim() else {
+            return Err(End::Gone);
+        };
+        let transport = connection.transport();
+        let Some(mut stay) = lingering.keep(lane, &stayer, transport, key) else {
+            return Ok(());
+        };
+        let mut due = None;
+        while !stay.is_called() {
+            let header = match self.await_message(&stay, transport, &mut input, &mut due)? {
+                Awaited::Message { header, .. } => header,
+                Awaited::Part => continue,
+                Awaited::Nothing => {
+                    if !stay.is_called() && input.is_empty() && connection.is_idle() {
+                        connection.say_goodbye(&empty_message(MessageType::CloseConnection));
+                        return Err(End::Gone);
+                    }
+                    continue;
+                }
+            };
+            due = None;
+            let Some(header) = self.whole(header, &mut input.fragments)? else {
+                continue;
+            };
+            let at_work = connection.begin_work();
+            self.serve_here(lane, connection, key, at_work, header)?;
+            stay.has_served();
+        }
+        Ok(())
+    }
+
+    /// Leaves what waits, and what comes, to the set again.
+    fn leave(
+        &self,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+        mut input: BatonGuard<'_, Input>,
+    ) -> Result<(), End> {
+        input.settle(true)?;
+        drop(input);
+        lane.rearm(connection, key);
+        Ok(())
+    }
+
+    /// Serves requests as they come, until the thread is called back, or one has to be read by the
+    /// set: since it may take its time, or others may follow meanwhile.
+    fn serve_one_by_one(
+        &mut self,
+        mut stay: Stay<'_>,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+        input: &mut Input,
+    ) -> Result<(), End> {
+        let mut due = None;
+        while !lane.load.has_slow() {
+            let transport = connection.transport();
+            let (header, more) = match self.await_message(&stay, transport, input, &mut due)? {
+                Awaited::Message { header, more } => (header, more),
+                Awaited::Part => continue,
+                Awaited::Nothing => return Ok(()),
+            };
+            if more || stay.is_called() || !waits_for_reply(header, &self.request) {
+                return Ok(input.put_back(&self.request)?);
+            }
+            let at_work = connection.begin_work();
+            self.serve_here(lane, connection, key, at_work, header)?;
+            stay.has_served();
+        }
+        Ok(())
+    }
+
+    /// Waits for what comes next. `due` is when the rest of a message has to be there.
+    #[inline]
+    fn await_message(
+        &mut self,
+        stay: &Stay<'_>,
+        transport: &dyn Connection,
+        input: &mut Input,
+        due: &mut Option<Deadline>,
+    ) -> Result<Awaited, End> {
+        self.watch.set(Activity::Waiting);
+        input.unread = true;
+        let config = &self.core.config;
+        let deadline = if input.is_empty() {
+            *due = None;
+            config.server_idle_timeout.map(Deadline::after)
+        } else {
+            // The rest of a message is waited for here too, as long as anywhere.
+            Some(*due.get_or_insert_with(|| Deadline::after(config.input_timeout)))
+        };
+        let mut received = None;
+        let read = |room: &mut [u8]| {
+            let result = match received {
+                None => stay.recv(room, config.server_wait, deadline),
+                Some(_) => transport.try_recv(room),
+            };
+            received = Some(received == Some(true) || result.is_ok());
+            result
+        };
+        let intake = intake::receive(read, input, &mut self.request, config.max_message_size)?;
+        let Intake::Message { header, more } = intake else {
+            if due.is_some_and(Deadline::has_passed) {
+                return Err(End::Gone);
+            }
+            return Ok(match received == Some(true) && !stay.is_called() {
+                true => Awaited::Part,
+                false => Awaited::Nothing,
+            });
+        };
+        self.core.at(Stage::Read);
+        Ok(Awaited::Message { header, more })
+    }
+}
