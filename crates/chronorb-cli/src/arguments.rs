@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
+use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, Setup, default_report};
 use chronorb_lab::{
@@ -87,6 +88,12 @@ pub(crate) enum Command {
 
     #[command(name = overtake::CLIENT_COMMAND, hide = true)]
     OvertakeClient { order: String },
+
+    #[command(name = thread_pools::SERVER_COMMAND, hide = true)]
+    ThreadPoolsServer { order: String },
+
+    #[command(name = thread_pools::CLIENT_COMMAND, hide = true)]
+    ThreadPoolsClient { order: String },
 
     #[command(name = waits::SERVER_COMMAND, hide = true)]
     WaitsServer { order: String },
@@ -211,6 +218,16 @@ pub(crate) enum LabCommand {
     /// Be a server or a client in a comparison that another program makes.
     #[command(subcommand)]
     Peer(PeerCommand),
+
+    /// Compare Leader/Followers and Half-Sync/Half-Async, and try what thread pools promise.
+    ///
+    /// A client that leaves it no rest has a server serve 100,000 requests: by each strategy of thread
+    /// pools, with one to six threads, and with five amounts of work, in three rounds. Then it tries
+    /// what is promised of thread pools: buffers, borrowing, threads on demand, priorities. Ends with
+    /// tables, the paper's claims and whether they are reproduced, and a report with plots. Takes some
+    /// twenty minutes, and two processors; with --short about a minute.
+    #[command(after_help = THREAD_POOLS_EXAMPLES)]
+    ThreadPools(ThreadPoolsArguments),
 
     /// Measure how many calls, and how much data, in a second, beside raw sockets and omniORB.
     ///
@@ -424,6 +441,52 @@ impl From<LatencyArguments> for latency::Options {
             false => contest::Scheduled::Other,
         };
         plan.connections = arguments.connections.unwrap_or(plan.connections);
+        Self {
+            json: arguments.json,
+            report: arguments.report,
+            plan,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ThreadPoolsArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file; its figures go beside it.
+    #[arg(long, value_name = "FILE", default_value_os_t = default_report::<ThreadPools>())]
+    report: PathBuf,
+
+    /// Measure for about a minute only, with few requests.
+    #[arg(long)]
+    short: bool,
+
+    /// How many requests are timed for each strategy, cell and round, instead of 100,000.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(100..=10_000_000))]
+    requests: Option<u32>,
+
+    /// How many threads serve, instead of 1 to 6: numbers and ranges.
+    #[arg(long, value_name = "N,N-M")]
+    threads: Option<thread_pools::Threads>,
+
+    /// Where client and server run: on two CPUs, on the same, or wherever the kernel puts them.
+    #[arg(long, value_name = "apart|together|free", default_value = "apart")]
+    place: thread_pools::Place,
+}
+
+impl From<ThreadPoolsArguments> for chronorb_lab::Options<thread_pools::Plan> {
+    fn from(arguments: ThreadPoolsArguments) -> Self {
+        let mut plan = match arguments.short {
+            true => ThreadPools::short(),
+            false => ThreadPools::full(),
+        };
+        plan.requests = arguments.requests.unwrap_or(plan.requests);
+        if let Some(thread_pools::Threads(threads)) = arguments.threads {
+            plan.threads = threads;
+        }
+        plan.place = arguments.place;
         Self {
             json: arguments.json,
             report: arguments.report,
@@ -808,6 +871,17 @@ Examples:
 Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
 libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
 missed is said, and is no failure of the command.";
+
+const THREAD_POOLS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab thread-pools
+  chronorb lab thread-pools --short --report short.html
+  chronorb lab thread-pools --short --threads 1,4-6 --requests 20000 --place together
+  chronorb lab thread-pools --json | jq '.rows[] | [.threads, .work_us, .improvement_percent]'
+
+Other programs that run at the same time change the figures. Part of what is promised shows only
+with the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). A claim that is not
+reproduced is said, and is no failure of the command.";
 
 const THROUGHPUT_EXAMPLES: &str = "\
 Examples:

@@ -9,6 +9,7 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{contest, inversion, latency, overtake, peer, throughput, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
         Command::Lab(LabCommand::Peer(PeerCommand::Client(client))) => {
             status(peer::call(client.with(config)))
         }
+        Command::Lab(LabCommand::ThreadPools(arguments)) => {
+            status(chronorb_lab::run::<ThreadPools>(&arguments.into()).map(drop))
+        }
         Command::Lab(LabCommand::Throughput(arguments)) => {
             status(throughput::run(&arguments.into()))
         }
@@ -68,6 +72,8 @@ fn main() -> ExitCode {
         Command::InversionClient { order } => status(inversion::client_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
+        Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
+        Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
         Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
     }

@@ -18,6 +18,7 @@ pub mod inversion;
 pub mod latency;
 pub mod overtake;
 pub mod peer;
+pub mod thread_pools;
 pub mod throughput;
 pub mod waits;
 pub mod whitebox;

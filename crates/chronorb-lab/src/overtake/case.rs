@@ -26,7 +26,7 @@ impl Strategy {
     }
 
     /// The value of `-ORBThreadpoolStrategy`.
-    pub(super) const fn option(self) -> &'static str {
+    pub(crate) const fn option(self) -> &'static str {
         match self {
             Self::LeaderFollowers => "leader-followers",
             Self::HalfSyncHalfAsync => "half-sync",

@@ -1,0 +1,122 @@
+//! What is compared: strategies, numbers of threads, amounts of work, and where the processes run.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contest::Placement;
+
+/// A number of threads at an amount of work: where a strategy stands beside the other.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Cell {
+    /// The threads that serve. Under Half-Sync/Half-Async there is one more, which reads.
+    pub threads: u32,
+    /// What a request computes, in µs.
+    pub work_us: u32,
+}
+
+impl Cell {
+    /// What a request computes.
+    pub(super) fn work(self) -> Duration {
+        Duration::from_micros(self.work_us.into())
+    }
+}
+
+/// Where clients and servers run.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The client on the first CPU, the server on the last.
+    #[default]
+    Apart,
+    /// Both on the last CPU.
+    Together,
+    /// Wherever the kernel puts them.
+    Free,
+}
+
+impl Place {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Apart => "the client on the first CPU, the server on the last",
+            Self::Together => "client and server on the last CPU",
+            Self::Free => "client and server wherever the kernel put them",
+        }
+    }
+
+    pub(super) const fn placement(self) -> Placement {
+        match self {
+            Self::Apart => Placement::AcrossCpus,
+            Self::Together => Placement::SameCpu,
+            Self::Free => Placement::Unpinned,
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "apart" => Ok(Self::Apart),
+            "together" => Ok(Self::Together),
+            "free" => Ok(Self::Free),
+            _ => Err(format!("{text:?} is not apart, together or free")),
+        }
+    }
+}
+
+/// Numbers of threads: `1-6`, `1,2,4`, `3`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Threads(pub Vec<u32>);
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| {
+            let number = text.trim().parse().ok();
+            let number = number.filter(|number| (1..=MOST_THREADS).contains(number));
+            number.ok_or_else(|| format!("{text:?} is not a number from 1 to {MOST_THREADS}"))
+        };
+        let mut all = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(format!("{part:?} begins after its end"));
+            }
+            all.extend(first..=last);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(Self(all))
+    }
+}
+
+/// More would be a plot that nobody can read.
+const MOST_THREADS: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads_are_single_ones_and_ranges() {
+        let threads = |text: &str| text.parse().map(|Threads(all)| all);
+        assert_eq!(threads("1-6"), Ok(vec![1, 2, 3, 4, 5, 6]));
+        assert_eq!(threads("4,1, 2-2,4"), Ok(vec![1, 2, 4]));
+        for wrong in ["", "0", "65", "3-1", "1-", "two"] {
+            assert!(threads(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_one_of_three() {
+        assert_eq!("together".parse(), Ok(Place::Together));
+        assert!("elsewhere".parse::<Place>().is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! `chronorb lab thread-pools`: Leader/Followers against Half-Sync/Half-Async, and what thread pools promise.
+//!
+//! A client of several threads, which leave it no rest, has a server serve 100,000 requests: by each strategy, with
+//! one to six threads, and with five amounts of work for each request. How long that takes is what the paper on
+//! thread pools compares. Then the experiment tries what the paper says of thread pools of Real-time CORBA (module
+//! `semantics`): buffers, borrowing, threads on demand, and priorities.
+//!
+//! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`].
+//! Beside their orders they exchange lines of JSON with it:
+//!
+//! | child | says | hears |
+//! |---|---|---|
+//! | server | the reference of its object | the end of its input: shut down |
+//! | client | that it is connected; then for each batch that it has warmed up, and what it took | each batch, and to go on; at last, to end |
+
+mod case;
+mod claims;
+mod client;
+mod company;
+mod error;
+mod order;
+mod outcome;
+mod page;
+mod plan;
+mod plot;
+mod semantics;
+mod server;
+mod table;
+mod usage;
+
+use chronorb_rt::{MemoryLock, Monotonic, Rights};
+
+use crate::contest::Cpus;
+use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
+use crate::progress::Progress;
+use crate::work::Speed;
+
+pub use crate::overtake::Strategy;
+pub use case::{Cell, Place, Threads};
+pub use client::client_main;
+pub use error::ThreadPoolsError;
+pub use outcome::{Outcome, Row, Trial};
+pub use plan::Plan;
+pub use semantics::{Observation, Promise};
+pub use server::server_main;
+
+/// The hidden command for a server; its argument goes to [`server_main`].
+pub const SERVER_COMMAND: &str = "thread-pools-server";
+/// The hidden command for a client; its argument goes to [`client_main`].
+pub const CLIENT_COMMAND: &str = "thread-pools-client";
+
+/// Leader/Followers against Half-Sync/Half-Async, and what thread pools promise.
+///
+/// The program that runs it has to hand its arguments to [`server_main`] and [`client_main`] where the first of them
+/// is [`SERVER_COMMAND`] or [`CLIENT_COMMAND`].
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadPools;
+
+impl Experiment for ThreadPools {
+    const NAME: &'static str = "thread-pools";
+    const TITLE: &'static str = "Leader/Followers and Half-Sync/Half-Async";
+
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = ThreadPoolsError;
+
+    fn full() -> Plan {
+        Plan::full()
+    }
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, ThreadPoolsError> {
+        let mut environment = Environment::probe();
+        let memory_locked = Rights::probe().memory_lock == MemoryLock::Unlimited;
+        let before = ProcessorTime::now();
+        let observations = observe()?;
+        let trials = compare(plan, memory_locked)?;
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        Ok(Outcome {
+            plan: plan.clone(),
+            environment,
+            memory_locked,
+            trials,
+            observations,
+        })
+    }
+}
+
+/// Tries all that is promised, by both strategies.
+fn observe() -> Result<Vec<Observation>, ThreadPoolsError> {
+    let progress = Progress::start("what pools promise", Strategy::ALL.len() as u64);
+    let mut observations = Vec::new();
+    for strategy in Strategy::ALL {
+        observations.extend(semantics::observe(strategy)?);
+        progress.advance(1);
+    }
+    Ok(observations)
+}
+
+/// Measures every cell in every round, the two strategies one right after the other.
+fn compare(plan: &Plan, lock_memory: bool) -> Result<Vec<Trial>, ThreadPoolsError> {
+    let cpus = Cpus::of_this_process()?;
+    let speed = Speed::measure();
+    let begun = Monotonic::now();
+    let progress = Progress::start_timed("strategies of thread pools", plan.length());
+    let mut trials = Vec::new();
+    for round in 1..=plan.rounds {
+        for &threads in &plan.threads {
+            progress.show(Monotonic::now().since(begun));
+            progress.say(&format!("round {round}, threads {threads}"));
+            let mut company = company::Company::start(plan, threads, &cpus, lock_memory)?;
+            let cells = plan.cells().filter(|cell| cell.threads == threads);
+            for (index, cell) in cells.enumerate() {
+                let batch = order::Batch {
+                    warm_up: plan.warm_up,
+                    requests: plan.requests,
+                    steps: match cell.work_us {
+                        0 => 0,
+                        _ => speed.steps(cell.work()),
+                    },
+                };
+                let mut strategies = Strategy::ALL;
+                // None is always the first.
+                strategies.rotate_left((round as usize + index) % 2);
+                for strategy in strategies {
+                    trials.push(company.run(strategy, batch, cell, round)?);
+                    progress.show(Monotonic::now().since(begun));
+                }
+            }
+            company.stop()?;
+        }
+    }
+    Ok(trials)
+}
