@@ -474,6 +474,10 @@ pub(crate) struct ThreadPoolsArguments {
     /// Where client and server run: on two CPUs, on the same, or wherever the kernel puts them.
     #[arg(long, value_name = "apart|together|free", default_value = "apart")]
     place: thread_pools::Place,
+
+    /// Leave all threads to the ordinary scheduling, instead of SCHED_FIFO.
+    #[arg(long)]
+    ordinary: bool,
 }
 
 impl From<ThreadPoolsArguments> for chronorb_lab::Options<thread_pools::Plan> {
@@ -487,6 +491,7 @@ impl From<ThreadPoolsArguments> for chronorb_lab::Options<thread_pools::Plan> {
             plan.threads = threads;
         }
         plan.place = arguments.place;
+        plan.real_time = !arguments.ordinary;
         Self {
             json: arguments.json,
             report: arguments.report,
@@ -879,8 +884,8 @@ Examples:
   chronorb lab thread-pools --short --threads 1,4-6 --requests 20000 --place together
   chronorb lab thread-pools --json | jq '.rows[] | [.threads, .work_us, .improvement_percent]'
 
-Other programs that run at the same time change the figures. Part of what is promised shows only
-with the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). A claim that is not
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it other
+programs change the figures, and part of what is promised cannot be told. A claim that is not
 reproduced is said, and is no failure of the command.";
 
 const THROUGHPUT_EXAMPLES: &str = "\

@@ -5,10 +5,12 @@
 //! found, for people and for programs. [`demo`] runs a server and clients, and measures each call
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
 //! target of a request; [`overtake`] measures calls of high priority while all lower lanes are
-//! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and [`throughput`] measure what calls take beside raw sockets and omniORB,
-//! by what is in [`contest`], and [`peer`] takes part in comparisons that others make; [`waits`]
-//! measures, on raw sockets, the ways in which a server's thread can wait for a request; [`whitebox`]
-//! counts what calls do inside; [`doctor`] looks for what costs latency on the machine, and how to mend it.
+//! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and
+//! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`contest`], and
+//! [`peer`] takes part in comparisons that others make; [`thread_pools`] compares the strategies of thread
+//! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
+//! [`whitebox`] counts what calls do inside; [`doctor`] looks for what costs latency on the machine, and how
+//! to mend it.
 
 pub mod contest;
 pub mod demo;

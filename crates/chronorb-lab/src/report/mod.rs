@@ -10,7 +10,6 @@ mod table;
 pub use canvas::PlotError;
 pub use document::ReportError;
 pub(crate) use document::{check_writable, document, environment_table, escape, write_page};
-#[allow(unused_imports, reason = "for the experiments that follow")]
 pub(crate) use lines::{COLOURS, Line, lines};
 pub use page::{html, write_html};
 pub(crate) use plot::{LATENCY, course};

@@ -23,7 +23,7 @@ use crate::process::{self, Parent};
 pub fn client_main(order: &str) -> Result<(), ThreadPoolsError> {
     let order: ClientOrder = process::order(order)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
-    let orb = orb(order.lock_memory, &[])?;
+    let orb = orb(order.terms.lock_memory, &[])?;
     let crew = Crew::new(order.callers);
     thread::scope(|scope| {
         let (reporter, spans) = mpsc::channel();
@@ -31,8 +31,13 @@ pub fn client_main(order: &str) -> Result<(), ThreadPoolsError> {
             .map(|_| {
                 let (sender, steps) = mpsc::channel();
                 let (crew, orb, reference) = (&crew, &orb, order.reference.as_str());
+                let terms = order.terms;
                 let reporter = reporter.clone();
-                scope.spawn(move || crew.work(&steps, &reporter, || connect(orb, reference)));
+                scope.spawn(move || {
+                    crew.work(&steps, &reporter, || {
+                        connect(orb, terms.priority(), reference)
+                    })
+                });
                 sender
             })
             .collect();
@@ -159,8 +164,11 @@ impl Foreman<'_> {
     }
 }
 
-/// Finds the object, with everything on the way there.
-fn connect(orb: &Orb, reference: &str) -> Result<Work, ThreadPoolsError> {
+/// Gives the thread its priority and finds the object, with everything on the way there.
+fn connect(orb: &Orb, priority: Priority, reference: &str) -> Result<Work, ThreadPoolsError> {
+    orb.rt_current()
+        .set_priority(priority)
+        .map_err(ThreadPoolsError::work("setting the priority"))?;
     let work = orb
         .string_to_object(reference)
         .and_then(|object| Work::narrow(&object))

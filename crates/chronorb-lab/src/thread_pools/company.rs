@@ -6,7 +6,7 @@ use chronorb_rt::Deadline;
 
 use super::case::Cell;
 use super::error::ThreadPoolsError;
-use super::order::{Batch, ClientOrder, Go, Ready, ServerOrder, Serving, Took};
+use super::order::{Batch, ClientOrder, Go, Ready, ServerOrder, Serving, Terms, Took};
 use super::outcome::Trial;
 use super::plan::Plan;
 use super::usage::Used;
@@ -33,14 +33,14 @@ impl Company {
         plan: &Plan,
         threads: u32,
         cpus: &Cpus,
-        lock_memory: bool,
+        terms: Terms,
     ) -> Result<Self, ThreadPoolsError> {
         let up = Deadline::after(START_UP);
         let pairs = Strategy::ALL.map(|strategy| {
             let order = ServerOrder {
                 strategy,
                 threads,
-                lock_memory,
+                terms,
             };
             let name = format!("{} server", strategy.title());
             let mut server = Child::start(name, SERVER_COMMAND, &order)?;
@@ -48,7 +48,7 @@ impl Company {
             let order = ClientOrder {
                 reference,
                 callers: plan.callers,
-                lock_memory,
+                terms,
             };
             let name = format!("client of the {} server", strategy.title());
             let mut client = Child::start(name, CLIENT_COMMAND, &order)?;

@@ -35,6 +35,7 @@ use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::work::Speed;
+use order::Terms;
 
 pub use crate::overtake::Strategy;
 pub use case::{Cell, Place, Threads};
@@ -75,15 +76,20 @@ impl Experiment for ThreadPools {
 
     fn measure(plan: &Plan) -> Result<Outcome, ThreadPoolsError> {
         let mut environment = Environment::probe();
-        let memory_locked = Rights::probe().memory_lock == MemoryLock::Unlimited;
+        let rights = Rights::probe();
+        let terms = Terms {
+            lock_memory: rights.memory_lock == MemoryLock::Unlimited,
+            real_time: plan.real_time && rights.max_fifo.is_some(),
+        };
         let before = ProcessorTime::now();
         let observations = observe()?;
-        let trials = compare(plan, memory_locked)?;
+        let trials = compare(plan, terms)?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
             plan: plan.clone(),
             environment,
-            memory_locked,
+            memory_locked: terms.lock_memory,
+            real_time: terms.real_time,
             trials,
             observations,
         })
@@ -102,7 +108,7 @@ fn observe() -> Result<Vec<Observation>, ThreadPoolsError> {
 }
 
 /// Measures every cell in every round, the two strategies one right after the other.
-fn compare(plan: &Plan, lock_memory: bool) -> Result<Vec<Trial>, ThreadPoolsError> {
+fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, ThreadPoolsError> {
     let cpus = Cpus::of_this_process()?;
     let speed = Speed::measure();
     let begun = Monotonic::now();
@@ -112,7 +118,7 @@ fn compare(plan: &Plan, lock_memory: bool) -> Result<Vec<Trial>, ThreadPoolsErro
         for &threads in &plan.threads {
             progress.show(Monotonic::now().since(begun));
             progress.say(&format!("round {round}, threads {threads}"));
-            let mut company = company::Company::start(plan, threads, &cpus, lock_memory)?;
+            let mut company = company::Company::start(plan, threads, &cpus, terms)?;
             let cells = plan.cells().filter(|cell| cell.threads == threads);
             for (index, cell) in cells.enumerate() {
                 let batch = order::Batch {

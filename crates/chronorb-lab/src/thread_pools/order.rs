@@ -1,15 +1,36 @@
 //! What parent and children say to each other.
 
+use chronorb::rtcorba::Priority;
 use serde::{Deserialize, Serialize};
 
 use super::Strategy;
+
+/// What is the same for all processes.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct Terms {
+    pub(super) lock_memory: bool,
+    pub(super) real_time: bool,
+}
+
+impl Terms {
+    /// The priority of all threads that serve or call.
+    pub(super) const fn priority(self) -> Priority {
+        match self.real_time {
+            true => REAL_TIME,
+            false => Priority::MIN,
+        }
+    }
+}
+
+/// Natively about 24 of 99.
+const REAL_TIME: Priority = Priority::new(8_000).expect("not negative");
 
 /// To a server, as its argument.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ServerOrder {
     pub(super) strategy: Strategy,
     pub(super) threads: u32,
-    pub(super) lock_memory: bool,
+    pub(super) terms: Terms,
 }
 
 /// From a server, when it serves.
@@ -24,7 +45,7 @@ pub(super) struct Serving {
 pub(super) struct ClientOrder {
     pub(super) reference: String,
     pub(super) callers: u32,
-    pub(super) lock_memory: bool,
+    pub(super) terms: Terms,
 }
 
 /// From a client, when all its threads are connected, and again when they have warmed up.

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub environment: Environment,
     /// Whether client and server had their memory locked.
     pub memory_locked: bool,
+    /// Whether all threads had a real-time priority.
+    pub real_time: bool,
     /// Every round of every cell, by both strategies.
     pub trials: Vec<Trial>,
     /// What thread pools did where the specification says what they do.
@@ -173,6 +175,13 @@ impl Findings for Outcome {
                 units::count(Plan::full().requests.into()),
             ));
         }
+        if !self.real_time {
+            caveats.push(
+                "All threads had ordinary scheduling, so that other programs had their share of the processors: who \
+                 sleeps often is given more than who computes."
+                    .to_owned(),
+            );
+        }
         if self.environment.cpus < 2 {
             caveats.push(
                 "There is one CPU: client and server share it, and the time is that of both."
@@ -194,6 +203,7 @@ impl Findings for Outcome {
             "claims": self.claims(),
             "plan": self.plan,
             "memory_locked": self.memory_locked,
+            "real_time": self.real_time,
             "rounds": self.trials,
             "semantics": self.observations,
         })
@@ -253,6 +263,7 @@ pub(super) mod tests {
             plan,
             environment,
             memory_locked: true,
+            real_time: true,
             trials,
             observations: super::super::semantics::tests::observations(),
         }

@@ -24,6 +24,11 @@ pub struct Plan {
     pub callers: u32,
     /// Where client and server run.
     pub place: Place,
+    /// Whether all threads have a real-time priority, the same one, where that is permitted.
+    ///
+    /// With ordinary scheduling other programs have their share of the processors, and who sleeps often is given more
+    /// than who computes.
+    pub real_time: bool,
 }
 
 impl Plan {
@@ -38,6 +43,7 @@ impl Plan {
             work_us: vec![0, 25, 50, 75, 100],
             callers: 12,
             place: Place::Apart,
+            real_time: true,
         }
     }
 

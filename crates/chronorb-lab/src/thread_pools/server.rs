@@ -18,10 +18,13 @@ pub fn server_main(order: &str) -> Result<(), ThreadPoolsError> {
     let ServerOrder {
         strategy,
         threads,
-        lock_memory,
+        terms,
     } = process::order(order)?;
-    let orb = orb(lock_memory, &["-ORBThreadpoolStrategy", strategy.option()])?;
-    let reference = offer(&orb, threads);
+    let orb = orb(
+        terms.lock_memory,
+        &["-ORBThreadpoolStrategy", strategy.option()],
+    )?;
+    let reference = offer(&orb, threads, terms.priority());
     let reference = reference.map_err(ThreadPoolsError::work("offering the object"))?;
 
     let stopped = orb.clone();
@@ -54,15 +57,19 @@ pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, ThreadPool
 }
 
 /// Activates the object in a lane of so many threads, and returns its reference.
-fn offer(orb: &Orb, threads: u32) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+fn offer(
+    orb: &Orb,
+    threads: u32,
+    priority: Priority,
+) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
     let root = orb.root_poa()?;
     let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
-        lanes: vec![Lane::new(ORDINARY, threads)],
+        lanes: vec![Lane::new(priority, threads)],
         ..Default::default()
     })?;
     let policies = [
         Policy::Threadpool(pool),
-        Policy::PriorityModel(PriorityModel::ServerDeclared, ORDINARY),
+        Policy::PriorityModel(PriorityModel::ServerDeclared, priority),
     ];
     let poa = root.create_poa("work", Some(root.manager()), &policies)?;
     let object = poa.serve(WorkSkeleton::new(Worker))?;
@@ -78,6 +85,3 @@ impl WorkServant for Worker {
         Ok(cube(value, steps))
     }
 }
-
-/// The system's ordinary scheduling: a server that is never idle would meet the kernel's real-time throttling.
-const ORDINARY: Priority = Priority::MIN;

@@ -108,8 +108,14 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
          thread more, which reads and never serves, as in the paper."
             .to_owned(),
         format!(
-            "All threads have ordinary scheduling: a server that is never idle would meet the kernel's real-time \
-             throttling. Places: {}.{}",
+            "All threads that call and serve have {}. Places: {}.{}",
+            match outcome.real_time {
+                true => {
+                    "the same real-time priority (SCHED_FIFO), so that other programs do not get between, but for what \
+                     the kernel's throttling keeps for them"
+                }
+                false => "ordinary scheduling",
+            },
             plan.place.name(),
             match outcome.memory_locked {
                 true => " The memory of client and server was locked.",
