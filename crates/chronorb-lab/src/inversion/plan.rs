@@ -133,7 +133,7 @@ impl Place {
         }
     }
 
-    pub(super) const fn placement(self) -> Placement {
+    pub(crate) const fn placement(self) -> Placement {
         match self {
             Self::Apart => Placement::AcrossCpus,
             Self::Together => Placement::SameCpu,
@@ -141,7 +141,7 @@ impl Place {
         }
     }
 
-    pub(super) const fn sentence(self) -> &'static str {
+    pub(crate) const fn sentence(self) -> &'static str {
         match self {
             Self::Apart => {
                 "The client had the first processor, and the server the last one for itself."

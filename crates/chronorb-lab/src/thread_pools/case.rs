@@ -1,11 +1,9 @@
-//! What is compared: strategies, numbers of threads, amounts of work, and where the processes run.
+//! What is compared: strategies, by numbers of threads and amounts of work.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use crate::contest::Placement;
 
 /// A number of threads at an amount of work: where a strategy stands beside the other.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -20,52 +18,6 @@ impl Cell {
     /// What a request computes.
     pub(super) fn work(self) -> Duration {
         Duration::from_micros(self.work_us.into())
-    }
-}
-
-/// Where clients and servers run.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// The client on the first CPU, the server on the last.
-    #[default]
-    Apart,
-    /// Both on the last CPU.
-    Together,
-    /// Wherever the kernel puts them.
-    Free,
-}
-
-impl Place {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Apart => "the client on the first CPU, the server on the last",
-            Self::Together => "client and server on the last CPU",
-            Self::Free => "client and server wherever the kernel put them",
-        }
-    }
-
-    pub(super) const fn placement(self) -> Placement {
-        match self {
-            Self::Apart => Placement::AcrossCpus,
-            Self::Together => Placement::SameCpu,
-            Self::Free => Placement::Unpinned,
-        }
-    }
-}
-
-impl FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "apart" => Ok(Self::Apart),
-            "together" => Ok(Self::Together),
-            "free" => Ok(Self::Free),
-            _ => Err(format!("{text:?} is not apart, together or free")),
-        }
     }
 }
 
@@ -112,11 +64,5 @@ mod tests {
         for wrong in ["", "0", "65", "3-1", "1-", "two"] {
             assert!(threads(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_place_is_one_of_three() {
-        assert_eq!("together".parse(), Ok(Place::Together));
-        assert!("elsewhere".parse::<Place>().is_err());
     }
 }

@@ -37,8 +37,9 @@ use crate::progress::Progress;
 use crate::work::Speed;
 use order::Terms;
 
+pub use crate::inversion::Place;
 pub use crate::overtake::Strategy;
-pub use case::{Cell, Place, Threads};
+pub use case::{Cell, Threads};
 pub use client::client_main;
 pub use error::ThreadPoolsError;
 pub use outcome::{Outcome, Row, Trial};

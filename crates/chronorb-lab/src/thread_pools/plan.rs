@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::case::{Cell, Place};
+use super::{Cell, Place};
 
 /// What is run, and how much of it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

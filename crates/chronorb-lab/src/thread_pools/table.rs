@@ -108,7 +108,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
          thread more, which reads and never serves, as in the paper."
             .to_owned(),
         format!(
-            "All threads that call and serve have {}. Places: {}.{}",
+            "All threads that call and serve have {}. {}{}",
             match outcome.real_time {
                 true => {
                     "the same real-time priority (SCHED_FIFO), so that other programs do not get between, but for what \
@@ -116,7 +116,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
                 }
                 false => "ordinary scheduling",
             },
-            plan.place.name(),
+            plan.place.sentence(),
             match outcome.memory_locked {
                 true => " The memory of client and server was locked.",
                 false => " Memory could not be locked, since this process may not.",
@@ -156,7 +156,7 @@ mod tests {
             "10.0 µs | 15.0 µs",
             "reproduced      Leader/Followers are ahead",
             "reads and never serves",
-            "the client on the first CPU",
+            "The client had the first processor",
         ] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }

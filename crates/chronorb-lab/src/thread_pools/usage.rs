@@ -50,6 +50,9 @@ fn switches(status: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -62,12 +65,20 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_used_more_after_it_worked() {
-        let process = std::process::id();
-        let before = Used::by(process).unwrap();
-        crate::work::cube(7, 20_000_000);
-        std::thread::yield_now();
-        let used = Used::by(process).unwrap().since(before);
+    fn a_process_has_used_what_it_worked() {
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; read line";
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        let used = Used::by(child.id()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
         assert!(used.cpu_ns > 0, "{used:?}");
+        assert!(Used::by(child.id()).is_err(), "it is gone");
     }
 }
