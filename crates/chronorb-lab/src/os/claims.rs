@@ -1,0 +1,248 @@
+//! What should be true of the figures, and whether it is.
+
+use super::case::Case;
+use super::class::Class;
+use super::load::Load;
+use super::outcome::{ClassRow, Client, Mode, Outcome, RateRow};
+use super::switch::Switching;
+use crate::claim::Claim;
+use crate::contest::Placement;
+use crate::units;
+
+/// All claims: those of the papers, then our aims.
+pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    vec![
+        the_system_decides(outcome),
+        inversion_without_priorities(outcome),
+        yielding_is_cheapest(outcome),
+        switches_settle(outcome),
+        inversion_at_four_rates(outcome),
+        keeps_its_time(outcome, Class::Fifo, Load::Hogs),
+        keeps_its_time(outcome, Class::Fifo, Load::Mixed),
+        keeps_its_time(outcome, Class::Rr, Load::Hogs),
+        time_sharing_is_worse(outcome),
+        no_inversion(outcome, Mode::Paper),
+        no_inversion(outcome, Mode::Scaled),
+    ]
+}
+
+/// The same ORB is predictable on one system and erratic on another.
+fn the_system_decides(outcome: &Outcome) -> Claim {
+    let jitter = |class| {
+        let row = outcome.class(free(outcome, class, Load::Hogs), Client::High)?;
+        Some(row.latency.jitter_us)
+    };
+    let measured = jitter(Class::Other)
+        .zip(jitter(Class::Fifo))
+        .map(|(other, fifo)| {
+            let words = format!(
+                "jitter of the high class under load: {} with SCHED_OTHER, {} with SCHED_FIFO",
+                units::time(other),
+                units::time(fifo),
+            );
+            (other / fifo.max(TICK_US), words)
+        });
+    Claim::of_paper(
+        LATENCY,
+        "how predictable one ORB is depends on how the operating system schedules: the most erratic by the least, \
+         twice or more",
+    )
+    .published("LynxOS low and deterministic; Solaris high but predictable; VxWorks and Windows NT erratic")
+    .by_ratio(measured, |ratio| ratio >= VISIBLY)
+    .because(
+        "the load did not disturb the threads of time sharing here: the kernel woke them at once all the same",
+    )
+}
+
+/// Where the system does not schedule by priority, the high class fares no better than the low one.
+fn inversion_without_priorities(outcome: &Outcome) -> Claim {
+    let case = free(outcome, Class::Other, Load::Hogs);
+    let measured = both(outcome, case).map(|(high, low)| {
+        let words = format!(
+            "SCHED_OTHER under load: high {}, low {}",
+            units::time(high.latency.mean_us),
+            units::time(low.latency.mean_us),
+        );
+        (high.latency.mean_us / low.latency.mean_us.max(TICK_US), words)
+    });
+    Claim::of_paper(
+        LATENCY,
+        "without scheduling by priority the mean of the high class is not below that of the low one",
+    )
+    .published("Windows NT: priority inversion at 50 clients of low priority")
+    .by_ratio(measured, |ratio| ratio >= 1.0)
+    .because(
+        "the high class has a lane and a connection of its own, with nobody before it, also where the kernel \
+         makes no difference",
+    )
+}
+
+/// To yield takes less than to synchronise.
+fn yielding_is_cheapest(outcome: &Outcome) -> Claim {
+    let mean = |switching| Some(outcome.switch(switching, 1)?.mean_us);
+    let measured = mean(Switching::Yield)
+        .zip(mean(Switching::Semaphore))
+        .map(|(yielding, semaphore)| {
+            let words = format!(
+                "semaphore {}, yield {}",
+                units::time(semaphore),
+                units::time(yielding)
+            );
+            (semaphore / yielding.max(1e-3), words)
+        });
+    Claim::of_paper(
+        SWITCHING,
+        "a context switch by synchronisation takes longer than one by yielding",
+    )
+    .published(
+        "Solaris 128 and 17.8 µs, LynxOS 5.45 and 3.72, Linux 18.2 and 6.52, Windows NT 7.02 and 5.76",
+    )
+    .by_ratio(measured, |ratio| ratio > 1.0)
+    .because("a yield goes the whole way through the scheduler too, and the futex of today costs next to nothing")
+}
+
+/// With more clients a request has no more context switches.
+fn switches_settle(outcome: &Outcome) -> Claim {
+    let rows = outcome.requests.iter();
+    let mut rows = rows.filter(|row| row.placement == Placement::SameCpu);
+    let of = |row: &super::outcome::RequestRow| {
+        row.client_switches_per_request + row.server_switches_per_request
+    };
+    let first = rows.next();
+    let measured = first.zip(rows.next_back()).map(|(first, last)| {
+        let words = format!(
+            "client and server on one CPU: {:.2} with {} client, {:.2} with {}",
+            of(first),
+            first.clients,
+            of(last),
+            last.clients,
+        );
+        (of(last) / of(first).max(1e-3), words)
+    });
+    Claim::of_paper(
+        REQUESTS,
+        "the context switches of a request do not grow with the number of clients (to 1.1 of one client's at most)",
+    )
+    .published("VxWorks soon settles at one for each request; Windows NT has most")
+    .by_ratio(measured, |ratio| ratio <= 1.1)
+    .because("with more clients than threads in a lane, threads of a lane hand the connections over to each other")
+}
+
+/// Time sharing serves the four clients in no order.
+fn inversion_at_four_rates(outcome: &Outcome) -> Claim {
+    let four = outcome.four(Class::Other, Mode::Scaled);
+    Claim::of_paper(
+        FOUR_RATES,
+        "on systems that do not keep priorities, a more urgent client has a longer mean than a less urgent one",
+    )
+    .published("VxWorks and Solaris show average priority inversion; Solaris and Windows NT high jitter")
+    .holds(four.map(|four| {
+        let words = format!("SCHED_OTHER under load: {}", means(&four));
+        (most_inverted(&four) > TOLERANCE, words)
+    }))
+    .because(
+        "the one server thread of each lane and the periods, which are multiples of each other, kept the order here \
+         without the kernel's help",
+    )
+}
+
+/// Load does not change what calls of the high class take.
+fn keeps_its_time(outcome: &Outcome, class: Class, load: Load) -> Claim {
+    let busy = free(outcome, class, load);
+    let p99 = |case| Some(outcome.class(case, Client::High)?.p99_of_rounds_us);
+    let measured = p99(busy)
+        .zip(p99(busy.under(Load::Idle)))
+        .map(|(busy, idle)| {
+            let words = format!("{}, {} when idle", units::time(busy), units::time(idle));
+            (busy / idle.max(TICK_US), words)
+        });
+    Claim::aim(format!(
+        "{}, {}: p99 of the high class at most {WITHIN} times that of the idle machine",
+        class.name(),
+        load.name(),
+    ))
+    .by_ratio(measured, |ratio| ratio <= WITHIN)
+    .because("something before all threads took the processor: interrupts, the kernel's own threads, or the host")
+}
+
+/// Which is not so with time sharing.
+fn time_sharing_is_worse(outcome: &Outcome) -> Claim {
+    let p99 = |class| {
+        let case = free(outcome, class, Load::Hogs);
+        Some(outcome.class(case, Client::High)?.p99_of_rounds_us)
+    };
+    let measured = p99(Class::Other)
+        .zip(p99(Class::Fifo))
+        .map(|(other, fifo)| {
+            let words = format!(
+                "hogs: SCHED_OTHER {}, SCHED_FIFO {}",
+                units::time(other),
+                units::time(fifo)
+            );
+            (other / fifo.max(TICK_US), words)
+        });
+    Claim::aim(format!(
+        "the same load shows under SCHED_OTHER: p99 of the high class {VISIBLY} times that under SCHED_FIFO, or more"
+    ))
+    .by_ratio(measured, |ratio| ratio >= VISIBLY)
+    .because("the load did not disturb the threads of time sharing here")
+}
+
+/// More urgent clients have no longer means.
+fn no_inversion(outcome: &Outcome, mode: Mode) -> Claim {
+    let how = match mode {
+        Mode::Paper => "20, 10, 5 and 1 Hz",
+        Mode::Scaled => "200, 100, 50 and 10 Hz with work and load",
+    };
+    let four = outcome.four(Class::Fifo, mode);
+    Claim::aim(format!(
+        "SCHED_FIFO, four clients at {how}: no mean above {TOLERANCE} times that of a less urgent client"
+    ))
+    .by_ratio(
+        four.map(|four| (most_inverted(&four), means(&four))),
+        |ratio| ratio <= TOLERANCE,
+    )
+    .because("the calls of the rarest client are few: what disturbed one of the others weighs more")
+}
+
+/// Free to run on all processors, which alone all classes can be, memory locked where that may be.
+pub(super) fn free(outcome: &Outcome, class: Class, load: Load) -> Case {
+    let case = Case::new(class, load, Placement::Unpinned);
+    let locked = outcome.classes.iter().any(|row| row.case.memory_locked);
+    match locked {
+        true => case,
+        false => case.unlocked(),
+    }
+}
+
+/// Both kinds of clients in a case.
+fn both(outcome: &Outcome, case: Case) -> Option<(&ClassRow, &ClassRow)> {
+    let high = outcome.class(case, Client::High);
+    high.zip(outcome.class(case, Client::Low))
+}
+
+/// The largest mean of a client by that of a less urgent one.
+pub(super) fn most_inverted(four: &[&RateRow; 4]) -> f64 {
+    let mean = |row: &RateRow| row.latency.mean_us.max(TICK_US);
+    let pairs = (0..4).flat_map(|urgent| (urgent + 1..4).map(move |less| (urgent, less)));
+    let ratios = pairs.map(|(urgent, less)| mean(four[urgent]) / mean(four[less]));
+    ratios.fold(0.0, f64::max)
+}
+
+fn means(four: &[&RateRow; 4]) -> String {
+    let means = four.map(|row| units::time(row.latency.mean_us));
+    format!("means {}", means.join(", "))
+}
+
+/// A loaded p99 by the idle one.
+const WITHIN: f64 = 2.0;
+/// What is to be seen.
+const VISIBLY: f64 = 2.0;
+/// Means of equals differ a little.
+const TOLERANCE: f64 = 1.1;
+/// Less than any call takes.
+const TICK_US: f64 = 0.1;
+const LATENCY: &str = "Flores-Gaitan, slides: latency by operating system";
+const SWITCHING: &str = "Flores-Gaitan, slides: context switch time";
+const REQUESTS: &str = "Flores-Gaitan, slides: context switches";
+const FOUR_RATES: &str = "Flores-Gaitan, slides: priority inversion test";
