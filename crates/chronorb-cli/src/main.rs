@@ -9,8 +9,9 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{contest, inversion, latency, overtake, peer, throughput, whitebox};
+use chronorb_lab::{contest, inversion, latency, os, overtake, peer, throughput, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -43,6 +44,9 @@ fn main() -> ExitCode {
             status(chronorb_lab::run::<inversion::Inversion>(&arguments.into()))
         }
         Command::Lab(LabCommand::Latency(arguments)) => status(latency::run(&arguments.into())),
+        Command::Lab(LabCommand::Os(arguments)) => {
+            status(chronorb_lab::run::<OperatingSystem>(&arguments.into()).map(drop))
+        }
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Lab(LabCommand::Peer(PeerCommand::Server(server))) => {
             status(peer::serve(server.with(config)))
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
         Command::InversionServer { order } => status(inversion::server_main(&order)),
         Command::InversionClient { order } => status(inversion::client_main(&order)),
+        Command::OsPart { order } => status(os::part_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),

@@ -8,7 +8,7 @@
 //! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and [`throughput`] measure what calls take beside raw sockets and omniORB,
 //! by what is in [`contest`], and [`peer`] takes part in comparisons that others make; [`waits`]
 //! measures, on raw sockets, the ways in which a server's thread can wait for a request; [`whitebox`]
-//! counts what calls do inside; [`doctor`] looks for what costs latency on the machine, and how to mend it.
+//! counts what calls do inside; [`os`] varies how the operating system schedules the ORB; [`doctor`] looks for what costs latency on the machine, and how to mend it.
 
 pub mod contest;
 pub mod demo;
@@ -16,6 +16,7 @@ pub mod demux;
 pub mod doctor;
 pub mod inversion;
 pub mod latency;
+pub mod os;
 pub mod overtake;
 pub mod peer;
 pub mod throughput;

@@ -63,7 +63,10 @@ fn inversion_without_priorities(outcome: &Outcome) -> Claim {
             units::time(high.latency.mean_us),
             units::time(low.latency.mean_us),
         );
-        (high.latency.mean_us / low.latency.mean_us.max(TICK_US), words)
+        (
+            high.latency.mean_us / low.latency.mean_us.max(TICK_US),
+            words,
+        )
     });
     Claim::of_paper(
         LATENCY,
@@ -80,16 +83,17 @@ fn inversion_without_priorities(outcome: &Outcome) -> Claim {
 /// To yield takes less than to synchronise.
 fn yielding_is_cheapest(outcome: &Outcome) -> Claim {
     let mean = |switching| Some(outcome.switch(switching, 1)?.mean_us);
-    let measured = mean(Switching::Yield)
-        .zip(mean(Switching::Semaphore))
-        .map(|(yielding, semaphore)| {
-            let words = format!(
-                "semaphore {}, yield {}",
-                units::time(semaphore),
-                units::time(yielding)
-            );
-            (semaphore / yielding.max(1e-3), words)
-        });
+    let measured =
+        mean(Switching::Yield)
+            .zip(mean(Switching::Semaphore))
+            .map(|(yielding, semaphore)| {
+                let words = format!(
+                    "semaphore {}, yield {}",
+                    units::time(semaphore),
+                    units::time(yielding)
+                );
+                (semaphore / yielding.max(1e-3), words)
+            });
     Claim::of_paper(
         SWITCHING,
         "a context switch by synchronisation takes longer than one by yielding",

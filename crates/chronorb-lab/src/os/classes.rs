@@ -27,7 +27,11 @@ pub(super) fn measure(
     let mut pooled: Vec<Pooled> = cases.iter().map(|case| Pooled::new(*case)).collect();
     let steps = Speed::measure().steps(plan.work);
     for round in 0..plan.rounds as usize {
-        watch.begin(&format!("scheduling classes, round {} of {}", round + 1, plan.rounds));
+        watch.begin(&format!(
+            "scheduling classes, round {} of {}",
+            round + 1,
+            plan.rounds
+        ));
         for index in 0..cases.len() {
             // No case always follows the same one.
             let index = (index + round * 5) % cases.len();

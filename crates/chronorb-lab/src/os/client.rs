@@ -109,7 +109,9 @@ fn call_in_each(
         let before = Usage::of_thread();
         let calls = match pace {
             Pace::Rest => Record::new(),
-            Pace::WakeEvery(period) => periodic(&SystemClock, window, period, || Ok(()))?,
+            Pace::WakeEvery(period) => {
+                periodic(&SystemClock, window, period, || Ok::<_, OsError>(()))?
+            }
             Pace::CallEvery(period) => periodic(&SystemClock, window, period, call)?,
             Pace::BackToBack => closed_loop(&SystemClock, window, call)?,
         };
@@ -141,7 +143,8 @@ fn switches(usage: Usage) -> u64 {
 fn switches_of(process: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     let threads = threads.into_iter().flatten().flatten();
-    let statuses = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+    let statuses =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
     statuses.map(|status| switches_in(&status)).sum()
 }
 
@@ -149,7 +152,9 @@ fn switches_of(process: u32) -> u64 {
 fn switches_in(status: &str) -> u64 {
     let lines = status.lines().filter_map(|line| line.split_once(':'));
     let counts = lines.filter(|(name, _)| name.ends_with("voluntary_ctxt_switches"));
-    counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
+    counts
+        .filter_map(|(_, count)| count.trim().parse::<u64>().ok())
+        .sum()
 }
 
 const VALUE: u8 = 11;

@@ -40,9 +40,15 @@ impl Kernel {
         vec![
             ("Isolated CPUs", self.isolated_cpus.clone()),
             ("CPUs without a tick", self.tickless_cpus.clone()),
-            ("sched_rt_runtime_us", number(self.sched_rt_runtime_us, "µs")),
+            (
+                "sched_rt_runtime_us",
+                number(self.sched_rt_runtime_us, "µs"),
+            ),
             ("sched_rt_period_us", number(self.sched_rt_period_us, "µs")),
-            ("sched_rr_timeslice_ms", number(self.sched_rr_timeslice_ms, "ms")),
+            (
+                "sched_rr_timeslice_ms",
+                number(self.sched_rr_timeslice_ms, "ms"),
+            ),
         ]
     }
 }

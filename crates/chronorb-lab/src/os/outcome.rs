@@ -198,7 +198,8 @@ impl Outcome {
     /// The four clients, the most urgent first; nothing where not all of them called.
     pub(super) fn four(&self, class: Class, mode: Mode) -> Option<[&RateRow; 4]> {
         let rows = self.rates.iter();
-        let rows = rows.filter(|row| row.class == class && row.mode == mode && row.latency.calls > 0);
+        let rows =
+            rows.filter(|row| row.class == class && row.mode == mode && row.latency.calls > 0);
         rows.collect::<Vec<_>>().try_into().ok()
     }
 
@@ -236,7 +237,10 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        let refused = self.refused.iter().map(|(class, why)| json!({"class": class, "why": why}));
+        let refused = self
+            .refused
+            .iter()
+            .map(|(class, why)| json!({"class": class, "why": why}));
         json!({
             "experiment": "os",
             "environment": self.environment,

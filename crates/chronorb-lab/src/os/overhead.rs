@@ -146,9 +146,18 @@ mod tests {
             requests: 1_000,
         };
         let [client, server] = counts.rows(1_000, Duration::from_secs(1));
-        assert_eq!((client.left_percent, client.left_by_waking_percent), (90.0, 95.0));
-        assert_eq!((client.cpu_us_per_request, client.orb_us_per_request), (100.0, 50.0));
-        assert_eq!((server.left_percent, server.cpu_us_per_request), (85.0, 150.0));
+        assert_eq!(
+            (client.left_percent, client.left_by_waking_percent),
+            (90.0, 95.0)
+        );
+        assert_eq!(
+            (client.cpu_us_per_request, client.orb_us_per_request),
+            (100.0, 50.0)
+        );
+        assert_eq!(
+            (server.left_percent, server.cpu_us_per_request),
+            (85.0, 150.0)
+        );
         assert_eq!(server.orb_us_per_request, 150.0);
     }
 

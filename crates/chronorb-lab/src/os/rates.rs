@@ -45,14 +45,18 @@ pub(super) fn measure(
             let course = company.run(&paces, length, speed.steps(work), |_| Ok(()))?;
             company.stop()?;
             let clients = course.measured.calls.iter().zip(PRIORITIES).zip(rates);
-            rows.extend((1..).zip(clients).map(|(client, ((calls, priority), rate_hz))| RateRow {
-                class,
-                mode,
-                client,
-                priority,
-                rate_hz,
-                latency: calls.summary(),
-            }));
+            rows.extend(
+                (1..)
+                    .zip(clients)
+                    .map(|(client, ((calls, priority), rate_hz))| RateRow {
+                        class,
+                        mode,
+                        client,
+                        priority,
+                        rate_hz,
+                        latency: calls.summary(),
+                    }),
+            );
         }
     }
     Ok(rows)

@@ -40,7 +40,9 @@ pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
         for (tell, _) in &scavengers {
             let _ = tell.send(window);
         }
-        let counts = scavengers.iter().filter_map(|(_, counts)| counts.recv().ok());
+        let counts = scavengers
+            .iter()
+            .filter_map(|(_, counts)| counts.recv().ok());
         process::tell(&Scavenged {
             counts: counts.collect(),
         })?;

@@ -109,7 +109,12 @@ struct Seat {
 
 impl Seat {
     /// The thread whose turns are measured. Returns what its switches took, and how many the kernel has counted.
-    fn lead(&self, other: &Sender<Thread>, others: &Receiver<Thread>, rounds: u32) -> (Record, u64) {
+    fn lead(
+        &self,
+        other: &Sender<Thread>,
+        others: &Receiver<Thread>,
+        rounds: u32,
+    ) -> (Record, u64) {
         self.take();
         let other = introduce(other, others);
         // The other one waits by then.
