@@ -98,17 +98,19 @@ const fn reservation(priority: u8) -> Reservation {
     }
 }
 
-/// What the threads of the high class have under `SCHED_DEADLINE`: a fifth of a processor each.
+/// What the threads of the high class have under `SCHED_DEADLINE`: a quarter of a processor each, in periods of its calls.
+///
+/// A deadline before the end of the period would let a thread rest until the next one whenever it woke between both.
 pub(super) const URGENT: Reservation = Reservation {
-    runtime: Duration::from_millis(1),
+    runtime: Duration::from_micros(500),
     deadline: Duration::from_millis(2),
-    period: Duration::from_millis(5),
+    period: Duration::from_millis(2),
 };
 /// And those of the low class: a twentieth.
 pub(super) const PATIENT: Reservation = Reservation {
-    runtime: Duration::from_millis(1),
-    deadline: Duration::from_millis(20),
-    period: Duration::from_millis(20),
+    runtime: Duration::from_micros(200),
+    deadline: Duration::from_millis(4),
+    period: Duration::from_millis(4),
 };
 /// The priority of the high class.
 pub(super) const HIGH: u8 = 60;

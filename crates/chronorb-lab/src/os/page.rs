@@ -93,10 +93,10 @@ pub(super) fn headline(outcome: &Outcome) -> String {
         let row = outcome.class(free(outcome, class, load), Client::High)?;
         Some(row.p99_of_rounds_us)
     };
-    let of = |class| Some((p99(class, Load::Idle)?, p99(class, Load::Hogs)?));
+    let of = |class| Some((p99(class, Load::Idle)?, p99(class, Load::Mixed)?));
     match (of(Class::Other), of(Class::Fifo)) {
         (Some((other_idle, other)), Some((fifo_idle, fifo))) => format!(
-            "Load takes the p99 of the high class from {} to {} with SCHED_OTHER, from {} to {} with SCHED_FIFO",
+            "Computing and I/O of others take the p99 of the high class from {} to {} with SCHED_OTHER, from {} to {} with SCHED_FIFO",
             units::time(other_idle),
             units::time(other),
             units::time(fifo_idle),

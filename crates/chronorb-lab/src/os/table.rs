@@ -182,7 +182,11 @@ pub(super) fn beside_the_papers(outcome: &Outcome) -> Table {
 pub(super) fn requests(outcome: &Outcome) -> Table {
     let lines = outcome.requests.iter().map(|row| {
         let both = row.client_switches_per_request + row.server_switches_per_request;
-        let name = format!("{}, {} clients", place(row.placement), row.clients);
+        let clients = match row.clients {
+            1 => "1 client".to_owned(),
+            clients => format!("{clients} clients"),
+        };
+        let name = format!("{}, {clients}", place(row.placement));
         let cells = vec![
             units::count(row.requests),
             format!("{:.2}", row.client_switches_per_request),
