@@ -279,3 +279,207 @@ const LATENCY: &str = "Flores-Gaitan, slides: latency by operating system";
 const SWITCHING: &str = "Flores-Gaitan, slides: context switch time";
 const REQUESTS: &str = "Flores-Gaitan, slides: context switches";
 const FOUR_RATES: &str = "Flores-Gaitan, slides: priority inversion test";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::outcome::{RequestRow, ScavengerRow, Side, SwitchRow, ThrottlingRow};
+    use super::super::plan::PAPER_RATES_HZ;
+    use super::super::{Kernel, Plan};
+    use super::*;
+    use crate::environment::Environment;
+    use crate::stats::Summary;
+    use crate::verdict::Verdict;
+
+    /// One of which all our aims hold: calls take 100 µs, and more under load only with time sharing.
+    pub(in super::super) fn outcome() -> Outcome {
+        Outcome {
+            plan: Plan::full(),
+            environment: Environment::probe(),
+            kernel: Kernel::probe(),
+            refused: Vec::new(),
+            classes: classes(),
+            throttling: [false, true].map(throttling).to_vec(),
+            switches: switches(),
+            requests: [1, 10, 50].map(request).to_vec(),
+            scavengers: [500, 4_000].map(scavengers).concat(),
+            rates: rates(),
+        }
+    }
+
+    fn latency(us: f64) -> Summary {
+        Summary {
+            calls: 1_000,
+            p50_us: us,
+            p99_us: us * 1.2,
+            p999_us: us * 1.5,
+            max_us: us * 2.0,
+            mean_us: us,
+            jitter_us: us / 10.0,
+        }
+    }
+
+    fn classes() -> Vec<ClassRow> {
+        let rows = Case::all(true, true).into_iter().flat_map(|case| {
+            [Client::High, Client::Low].map(|client| {
+                let base = match client {
+                    Client::High => 100.0,
+                    Client::Low => 120.0,
+                };
+                let us = match (case.class, case.load) {
+                    (Class::Other, Load::Hogs | Load::Mixed) => base * 20.0,
+                    _ => base,
+                };
+                ClassRow {
+                    case,
+                    client,
+                    latency: latency(us),
+                    p99_of_rounds_us: us * 1.2,
+                    cpu_busy_percent: 50.0,
+                    cpu_stolen_percent: 0.0,
+                }
+            })
+        });
+        rows.collect()
+    }
+
+    fn throttling(contended: bool) -> ThrottlingRow {
+        ThrottlingRow {
+            contended,
+            length_s: 2.5,
+            longest_gap_us: 50_000.0,
+            gaps_of_a_ms: 2,
+            lost_percent: 4.0,
+            given_percent: if contended { 4.5 } else { 0.0 },
+        }
+    }
+
+    fn switches() -> Vec<SwitchRow> {
+        let trials = Switching::ALL.map(|switching| (switching, 1));
+        let trials = trials.into_iter().chain([(Switching::SuspendResume, 2)]);
+        let rows = trials.zip([1.5, 0.75, 1.75, 2.25, 9.0]);
+        rows.map(|((switching, cpus), us)| SwitchRow {
+            switching,
+            cpus,
+            turns: 20_000,
+            mean_us: us,
+            deviation_us: 0.25,
+            p50_us: us,
+            p99_us: us * 1.1,
+            max_us: us * 9.0,
+            counted_by_expected: 1.0,
+        })
+        .collect()
+    }
+
+    fn request(clients: u32) -> RequestRow {
+        RequestRow {
+            placement: Placement::SameCpu,
+            clients,
+            requests: 9_000,
+            client_switches_per_request: 1.0,
+            server_switches_per_request: 1.0,
+        }
+    }
+
+    fn scavengers(rate_hz: u32) -> [ScavengerRow; 2] {
+        [Side::Client, Side::Server].map(|side| ScavengerRow {
+            side,
+            rate_hz,
+            requests: 2_000,
+            left_percent: 80.0,
+            left_by_waking_percent: 95.0,
+            cpu_us_per_request: 25.0,
+            orb_us_per_request: 20.0,
+        })
+    }
+
+    fn rates() -> Vec<RateRow> {
+        let trials = [Class::Other, Class::Fifo]
+            .into_iter()
+            .flat_map(|class| [Mode::Paper, Mode::Scaled].map(|mode| (class, mode)));
+        let rows = trials.flat_map(|(class, mode)| {
+            (1..=4).zip(PAPER_RATES_HZ).map(move |(client, rate_hz)| {
+                let us = match (class, mode) {
+                    // The most urgent one fares worst.
+                    (Class::Other, Mode::Scaled) => 9_000.0 / f64::from(client),
+                    _ => 100.0 * f64::from(client),
+                };
+                RateRow {
+                    class,
+                    mode,
+                    client,
+                    priority: 80 - client as u8 * 10,
+                    rate_hz,
+                    latency: latency(us),
+                }
+            })
+        });
+        rows.collect()
+    }
+
+    fn word(claims: &[Claim], part: &str) -> &'static str {
+        let mut found = claims.iter().filter(|claim| claim.claim.contains(part));
+        let word = found.next().expect("there is such a claim").word();
+        assert!(found.next().is_none(), "{part} is not the only one");
+        word
+    }
+
+    #[test]
+    fn where_load_only_shows_with_time_sharing_all_claims_hold_but_one() {
+        let claims = of(&outcome());
+        let not: Vec<_> = claims
+            .iter()
+            .filter(|claim| claim.verdict() != Verdict::Pass)
+            .collect();
+        assert_eq!(not.len(), 1, "{not:?}");
+        assert_eq!(word(&claims, "without scheduling by priority"), "not reproduced");
+        assert!(!not[0].why.is_empty());
+        assert_eq!(claims.iter().filter(|claim| claim.paper.is_some()).count(), 6);
+    }
+
+    #[test]
+    fn real_time_calls_that_take_longer_under_load_miss_the_aim() {
+        let mut outcome = outcome();
+        let busy = |row: &&mut ClassRow| {
+            row.case.class == Class::Fifo && row.case.load == Load::Hogs
+        };
+        let rows = outcome.classes.iter_mut();
+        rows.filter(busy).for_each(|row| row.p99_of_rounds_us *= 2.1);
+        let claims = of(&outcome);
+        assert_eq!(word(&claims, "SCHED_FIFO, hogs:"), "MISSED");
+        assert_eq!(word(&claims, "SCHED_FIFO, hogs and I/O:"), "PASS");
+    }
+
+    #[test]
+    fn an_urgent_client_with_a_longer_mean_is_an_inversion() {
+        let mut outcome = outcome();
+        let second = outcome.rates.iter_mut().find(|row| {
+            row.class == Class::Fifo && row.mode == Mode::Scaled && row.client == 2
+        });
+        second.unwrap().latency.mean_us = 450.0;
+        let claims = of(&outcome);
+        assert_eq!(word(&claims, "200, 100, 50 and 10 Hz"), "MISSED");
+        assert_eq!(word(&claims, "four clients at 20, 10"), "PASS");
+    }
+
+    #[test]
+    fn where_memory_cannot_be_locked_the_unlocked_cases_are_compared() {
+        let mut outcome = outcome();
+        outcome.classes.retain(|row| row.case.placement == Placement::Unpinned);
+        for row in &mut outcome.classes {
+            row.case = row.case.unlocked();
+        }
+        assert_eq!(word(&of(&outcome), "SCHED_RR, hogs"), "PASS");
+    }
+
+    #[test]
+    fn nothing_measured_is_neither_true_nor_false() {
+        let mut outcome = outcome();
+        outcome.classes.clear();
+        outcome.switches.clear();
+        outcome.requests.clear();
+        outcome.rates.clear();
+        let verdicts: Vec<_> = of(&outcome).iter().map(Claim::verdict).collect();
+        assert_eq!(verdicts, vec![Verdict::NotMeasured; verdicts.len()]);
+    }
+}

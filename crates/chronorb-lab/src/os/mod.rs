@@ -24,6 +24,7 @@ mod classes;
 mod client;
 mod company;
 mod error;
+mod headings;
 mod hold;
 mod kernel;
 mod load;

@@ -8,7 +8,7 @@ use super::class::Class;
 use super::kernel::Kernel;
 use super::plan::Plan;
 use super::switch::Switching;
-use super::{claims, page, table};
+use super::{claims, headings, page, table};
 use crate::claim::Claim;
 use crate::contest::Placement;
 use crate::environment::Environment;
@@ -219,7 +219,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        headings::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {

@@ -2,16 +2,12 @@
 
 use std::fmt::Write;
 
-use super::claims::free;
-use super::class::Class;
-use super::load::Load;
-use super::outcome::{Client, Outcome};
-use super::{plot, table};
+use super::outcome::Outcome;
+use super::{headings, plot, table};
 use crate::claim;
 use crate::contest::table::{Table, figure};
 use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
-use crate::units;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
@@ -21,56 +17,49 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     }
     body.push_str(&claim::table(&outcome.claims()));
 
-    section(&mut body, "The ORB under scheduling classes", &[]);
-    body.push_str(&figure(
+    let plot = figure(
         &plot::by_class(outcome)?,
-        "Calls of the high class, client and server free to run on all CPUs: a bar ends at p99, a ring is the longest \
-         call. Latencies count from when a call was due.",
-    ));
-    for table in table::classes(outcome) {
-        body.push_str(&table.html());
-    }
-
+        "Calls of the high class, client and server free to run on all CPUs: a bar ends at p99, which stands at its foot, \
+         a ring is the longest call. Latencies count from when a call was due.",
+    );
+    let heading = "The ORB under scheduling classes";
+    part(&mut body, heading, &plot, &table::classes(outcome));
     if !outcome.throttling.is_empty() {
-        section(
-            &mut body,
-            "Real-time throttling",
-            &[table::throttling(outcome)],
-        );
+        let heading = headings::throttling(outcome);
+        part(&mut body, &heading, "", &[table::throttling(outcome)]);
     }
     if !outcome.switches.is_empty() {
-        let tables = [table::beside_the_papers(outcome), table::switches(outcome)];
-        section(&mut body, "The cost of a context switch", &[]);
-        body.push_str(&figure(
+        let plot = figure(
             &plot::switches(outcome)?,
             "Means, those of the papers on a Pentium II at 450 MHz. Where a bar is missing, the papers have no figure.",
-        ));
-        tables.iter().for_each(|table| body.push_str(&table.html()));
+        );
+        let tables = [table::beside_the_papers(outcome), table::switches(outcome)];
+        part(&mut body, &headings::switches(outcome), &plot, &tables);
     }
     if !outcome.requests.is_empty() {
-        section(&mut body, "Context switches of a request", &[]);
-        body.push_str(&figure(
+        let plot = figure(
             &plot::requests(outcome)?,
             "One client of high priority and the others of low, which call back to back, all SCHED_FIFO.",
-        ));
-        body.push_str(&table::requests(outcome).html());
+        );
+        let tables = [table::requests(outcome)];
+        part(&mut body, &headings::requests(outcome), &plot, &tables);
     }
     if !outcome.scavengers.is_empty() {
-        section(&mut body, "CPU left to a scavenger", &[]);
-        body.push_str(&figure(
+        let plot = figure(
             &plot::scavengers(outcome)?,
             "How far an ordinary thread counts on the CPU of client or server, by how far it counts when nothing is \
              called.",
-        ));
-        body.push_str(&table::scavengers(outcome).html());
+        );
+        let tables = [table::scavengers(outcome)];
+        part(&mut body, &headings::scavengers(outcome), &plot, &tables);
     }
-    section(&mut body, "Priority inversion at four rates", &[]);
-    body.push_str(&figure(
+    let plot = figure(
         &plot::rates(outcome)?,
-        "A bar ends at the mean of a client's calls, a ring is a standard deviation above it. Loaded is at ten times the \
-         rates, with work for each call and the CPU busy.",
-    ));
-    body.push_str(&table::rates(outcome).html());
+        "A bar ends at the mean of a client's calls, which stands at its foot, a ring is a standard deviation above it. \
+         Loaded is at ten times the rates, with work for each call and the CPU busy.",
+    );
+    let tables = [table::rates(outcome)];
+    part(&mut body, &headings::rates(outcome), &plot, &tables);
 
     body.push_str("<h2>How it was measured</h2>\n");
     for note in table::notes(outcome) {
@@ -84,30 +73,12 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
         environment_table(&outcome.environment),
         kernel_table(outcome),
     );
-    Ok(document(&headline(outcome), &body))
+    Ok(document(&headings::headline(outcome), &body))
 }
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let p99 = |class, load| {
-        let row = outcome.class(free(outcome, class, load), Client::High)?;
-        Some(row.p99_of_rounds_us)
-    };
-    let of = |class| Some((p99(class, Load::Idle)?, p99(class, Load::Mixed)?));
-    match (of(Class::Other), of(Class::Fifo)) {
-        (Some((other_idle, other)), Some((fifo_idle, fifo))) => format!(
-            "Computing and I/O of others take the p99 of the high class from {} to {} with SCHED_OTHER, from {} to {} with SCHED_FIFO",
-            units::time(other_idle),
-            units::time(other),
-            units::time(fifo_idle),
-            units::time(fifo),
-        ),
-        _ => "The ORB and the operating system".to_owned(),
-    }
-}
-
-fn section(body: &mut String, title: &str, tables: &[Table]) {
-    let _ = writeln!(body, "<h2>{}</h2>", escape(title));
+/// A part of the page, with what it shows.
+fn part(body: &mut String, heading: &str, figure: &str, tables: &[Table]) {
+    let _ = writeln!(body, "<h2>{}</h2>\n{figure}", escape(heading));
     tables.iter().for_each(|table| body.push_str(&table.html()));
 }
 
@@ -118,4 +89,62 @@ fn kernel_table(outcome: &Outcome) -> String {
     }
     text.push_str("</table>");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Class;
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    #[test]
+    fn the_page_states_its_finding_and_stands_alone() {
+        let page = html(&outcome()).unwrap();
+        assert!(page.contains(
+            "<title>Computing and I/O of others take the p99 of the high class from 120 µs to 2.40 ms with SCHED_OTHER, \
+             from 120 µs to 120 µs with SCHED_FIFO</title>"
+        ));
+        assert_eq!(page.matches("<svg").count(), 5);
+        for part in [
+            "A context switch takes 0.75 µs to 2.25 µs on one CPU, 9.00 µs across two",
+            "A request has 2.00 to 2.00 context switches",
+            "4000 calls a second leave 80 % of the client&#39;s CPU",
+            "loses 4.0 % of the time, and waits 50.0 ms",
+            "not reproduced",
+            "Isolated CPUs",
+            "lab os --short",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        for outside in ["src=", "href=", "url(", "@import", "<script"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+        assert!(!page.contains("class=\"caveat\""));
+    }
+
+    #[test]
+    fn what_was_refused_is_said_and_left_out() {
+        let mut outcome = outcome();
+        outcome.refused = vec![(Class::Fifo, "not permitted <here>".to_owned())];
+        outcome.classes.retain(|row| row.case.class == Class::Other);
+        outcome.rates.retain(|row| row.class == Class::Other);
+        outcome.throttling.clear();
+        outcome.switches.clear();
+        outcome.requests.clear();
+        outcome.scavengers.clear();
+        let page = html(&outcome).unwrap();
+        assert!(page.contains("SCHED_FIFO was not measured"));
+        assert!(page.contains("not permitted &lt;here&gt;."));
+        assert_eq!(page.matches("<svg").count(), 2);
+    }
+
+    #[test]
+    fn an_experiment_without_any_answer_can_be_told() {
+        let mut outcome = outcome();
+        outcome.classes.clear();
+        outcome.rates.clear();
+        let page = html(&outcome).unwrap();
+        assert!(page.contains("<title>The ORB and the operating system</title>"));
+        assert!(page.contains("NOT MEASURED") && outcome.text().contains("NOT MEASURED"));
+    }
 }

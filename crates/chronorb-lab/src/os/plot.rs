@@ -158,7 +158,7 @@ pub(super) fn scavengers(outcome: &Outcome) -> Result<String, PlotError> {
         "left-to-scavengers",
         &drawn,
         (0.0, largest(rates).ceil().max(1.0)),
-        (0.0, 15.0),
+        (0.0, 14.0),
         ("calls a second", &|thousands| {
             format!("{:.0}", thousands * 1e3)
         }),
@@ -218,7 +218,7 @@ struct Bar {
     dot_us: Option<f64>,
 }
 
-/// Draws groups of bars on a logarithmic scale, with their times above them.
+/// Draws groups of bars on a logarithmic scale, each with its time.
 fn bars(
     name: &'static str,
     groups: &[String],
@@ -263,7 +263,12 @@ fn bars(
             chart.draw_series(dots)?;
             let text = (FONT, TEXT_SIZE - 3).into_font().color(&TEXT);
             chart.draw_series(drawn().map(|(left, bar)| {
-                let at = (left, exponent(bar.us) + (top - bottom) * 0.045);
+                // A ring may be just above the bar.
+                let foot = match bar.dot_us {
+                    Some(_) => bottom,
+                    None => exponent(bar.us),
+                };
+                let at = (left + width * 0.04, foot + (top - bottom) * 0.045);
                 Text::new(short(bar.us), at, text.clone())
             }))?;
         }
@@ -271,7 +276,7 @@ fn bars(
     })
 }
 
-/// A time above a bar, without a space that a narrow one has no room for.
+/// A time at a bar, without a space that a narrow one has no room for.
 fn short(us: f64) -> String {
     units::time(us).replace(' ', "")
 }
@@ -285,3 +290,48 @@ fn side_name(side: Side) -> &'static str {
 
 /// Of a group, where groups are 1 apart.
 const ROOM: f64 = 0.84;
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    fn assert_shows(svg: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(svg.contains(part), "{part}");
+        }
+        assert!(svg.contains("currentColor"));
+    }
+
+    #[test]
+    fn plots_name_their_axes_units_and_series() {
+        let outcome = outcome();
+        let classes = Class::ALL.map(Class::name);
+        let svg = by_class(&outcome).unwrap();
+        assert_shows(&svg, &classes);
+        assert_shows(&svg, &["hogs and I/O", "time (logarithmic)", "1 ms", "2.40ms"]);
+        let svg = switches(&outcome).unwrap();
+        let systems = ["this Linux", "LynxOS", "synchronisation", "128µs", "0.75µs"];
+        assert_shows(&svg, &systems);
+        let svg = requests(&outcome).unwrap();
+        assert_shows(&svg, &["server, one CPU", "clients that call at once", "50"]);
+        assert!(!svg.contains("pinned apart"), "it was not measured");
+        let svg = scavengers(&outcome).unwrap();
+        assert_shows(&svg, &["client, only waking up", "100 %", "4000", "calls a second"]);
+        assert!(!svg.contains("110 %"));
+        let svg = rates(&outcome).unwrap();
+        assert_shows(&svg, &["SCHED_OTHER, loaded", "C4", "the most urgent first"]);
+    }
+
+    #[test]
+    fn a_bar_that_was_not_measured_is_left_out() {
+        let mut outcome = outcome();
+        let bars = |outcome: &Outcome| by_class(outcome).unwrap().matches("<rect").count();
+        let all = bars(&outcome);
+        let rows = &mut outcome.classes;
+        rows.retain(|row| row.case.class != Class::Deadline);
+        assert_eq!(bars(&outcome), all - Load::ALL.len());
+        outcome.classes.clear();
+        assert!(by_class(&outcome).is_ok());
+    }
+}

@@ -360,3 +360,41 @@ pub(super) const LEAD: &str = "The papers held the ORB and varied the operating 
 const CLASS_COLUMNS: [&str; 8] = [
     "calls", "mean", "jitter", "p50", "p99", "p99.9", "longest", "CPU busy",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    #[test]
+    fn every_part_has_a_table() {
+        let text = text(&outcome());
+        for part in [
+            "Scheduling class, load, client: free ",
+            "Scheduling class, load, client: pinned apart",
+            "Scheduling class, load, client: free, memory not locked",
+            "SCHED_DEADLINE, hogs and I/O, low",
+            "an ordinary thread wants the CPU",
+            "suspend–resume, two CPUs",
+            "one CPU, 1 client ",
+            "server, 4000 Hz",
+            "SCHED_OTHER, loaded, C4 at 1 Hz",
+            "500µs within 2ms of each 2ms",
+        ] {
+            assert!(text.contains(part), "{part} is missing:\n{text}");
+        }
+        assert!(!text.contains("short run"));
+    }
+
+    #[test]
+    fn ours_stands_below_what_was_published() {
+        let table = beside_the_papers(&outcome());
+        let line = |name: &str| {
+            let mut lines = table.lines.iter();
+            lines.find(|(of, _)| of == name).unwrap().1.clone()
+        };
+        assert_eq!(line("VxWorks"), ["15.4 (0.294)", "–", "40"]);
+        assert_eq!(line("this Linux"), ["1.50 (0.25)", "0.75 (0.25)", "1.75 (0.25)"]);
+        assert_eq!(table.lines.last().unwrap().0, "this Linux");
+    }
+}
