@@ -7,7 +7,8 @@ use std::env;
 use std::process::ExitCode;
 
 use chronorb_lab::os::{
-    Class, Client, Mode, OperatingSystem, OsError, Outcome, PART_COMMAND, Plan, Switching, part_main,
+    Class, Client, Mode, OperatingSystem, OsError, Outcome, PART_COMMAND, Plan, Switching,
+    part_main,
 };
 use chronorb_lab::{Experiment, Findings};
 
@@ -47,7 +48,11 @@ fn every_part_is_measured_or_said_to_be_refused() {
             Client::Low => plan.low_period / plan.low_clients,
         };
         let due = plan.case.as_nanos() / period.as_nanos();
-        assert_eq!(u128::from(row.latency.calls), due, "every call is answered: {row:?}");
+        assert_eq!(
+            u128::from(row.latency.calls),
+            due,
+            "every call is answered: {row:?}"
+        );
         assert!(row.latency.p50_us <= row.latency.max_us, "{row:?}");
     }
     if may(Class::Fifo) {
@@ -65,7 +70,9 @@ fn assert_real_time_parts(plan: &Plan, outcome: &Outcome) {
     assert_eq!(outcome.throttling.len(), 2);
     for switching in Switching::ALL {
         let rows = outcome.switches.iter();
-        let row = rows.clone().find(|row| row.switching == switching && row.cpus == 1);
+        let row = rows
+            .clone()
+            .find(|row| row.switching == switching && row.cpus == 1);
         let row = row.expect("it was measured");
         assert_eq!(row.turns, u64::from(plan.turns));
         // Two threads of equal priority on one CPU run in no other way than by turns.
@@ -73,7 +80,10 @@ fn assert_real_time_parts(plan: &Plan, outcome: &Outcome) {
         assert!(row.mean_us > 0.0, "{row:?}");
     }
     for row in &outcome.requests {
-        assert!(row.requests > 0 && plan.clients.contains(&row.clients), "{row:?}");
+        assert!(
+            row.requests > 0 && plan.clients.contains(&row.clients),
+            "{row:?}"
+        );
         assert!(row.client_switches_per_request > 0.0, "{row:?}");
         assert!(row.server_switches_per_request > 0.0, "{row:?}");
     }

@@ -432,19 +432,25 @@ pub(super) mod tests {
             .filter(|claim| claim.verdict() != Verdict::Pass)
             .collect();
         assert_eq!(not.len(), 1, "{not:?}");
-        assert_eq!(word(&claims, "without scheduling by priority"), "not reproduced");
+        assert_eq!(
+            word(&claims, "without scheduling by priority"),
+            "not reproduced"
+        );
         assert!(!not[0].why.is_empty());
-        assert_eq!(claims.iter().filter(|claim| claim.paper.is_some()).count(), 6);
+        assert_eq!(
+            claims.iter().filter(|claim| claim.paper.is_some()).count(),
+            6
+        );
     }
 
     #[test]
     fn real_time_calls_that_take_longer_under_load_miss_the_aim() {
         let mut outcome = outcome();
-        let busy = |row: &&mut ClassRow| {
-            row.case.class == Class::Fifo && row.case.load == Load::Hogs
-        };
+        let busy =
+            |row: &&mut ClassRow| row.case.class == Class::Fifo && row.case.load == Load::Hogs;
         let rows = outcome.classes.iter_mut();
-        rows.filter(busy).for_each(|row| row.p99_of_rounds_us *= 2.1);
+        rows.filter(busy)
+            .for_each(|row| row.p99_of_rounds_us *= 2.1);
         let claims = of(&outcome);
         assert_eq!(word(&claims, "SCHED_FIFO, hogs:"), "MISSED");
         assert_eq!(word(&claims, "SCHED_FIFO, hogs and I/O:"), "PASS");
@@ -453,9 +459,10 @@ pub(super) mod tests {
     #[test]
     fn an_urgent_client_with_a_longer_mean_is_an_inversion() {
         let mut outcome = outcome();
-        let second = outcome.rates.iter_mut().find(|row| {
-            row.class == Class::Fifo && row.mode == Mode::Scaled && row.client == 2
-        });
+        let second = outcome
+            .rates
+            .iter_mut()
+            .find(|row| row.class == Class::Fifo && row.mode == Mode::Scaled && row.client == 2);
         second.unwrap().latency.mean_us = 450.0;
         let claims = of(&outcome);
         assert_eq!(word(&claims, "200, 100, 50 and 10 Hz"), "MISSED");
@@ -465,7 +472,9 @@ pub(super) mod tests {
     #[test]
     fn where_memory_cannot_be_locked_the_unlocked_cases_are_compared() {
         let mut outcome = outcome();
-        outcome.classes.retain(|row| row.case.placement == Placement::Unpinned);
+        outcome
+            .classes
+            .retain(|row| row.case.placement == Placement::Unpinned);
         for row in &mut outcome.classes {
             row.case = row.case.unlocked();
         }

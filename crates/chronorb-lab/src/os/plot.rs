@@ -309,18 +309,30 @@ mod tests {
         let classes = Class::ALL.map(Class::name);
         let svg = by_class(&outcome).unwrap();
         assert_shows(&svg, &classes);
-        assert_shows(&svg, &["hogs and I/O", "time (logarithmic)", "1 ms", "2.40ms"]);
+        assert_shows(
+            &svg,
+            &["hogs and I/O", "time (logarithmic)", "1 ms", "2.40ms"],
+        );
         let svg = switches(&outcome).unwrap();
         let systems = ["this Linux", "LynxOS", "synchronisation", "128µs", "0.75µs"];
         assert_shows(&svg, &systems);
         let svg = requests(&outcome).unwrap();
-        assert_shows(&svg, &["server, one CPU", "clients that call at once", "50"]);
+        assert_shows(
+            &svg,
+            &["server, one CPU", "clients that call at once", "50"],
+        );
         assert!(!svg.contains("pinned apart"), "it was not measured");
         let svg = scavengers(&outcome).unwrap();
-        assert_shows(&svg, &["client, only waking up", "100 %", "4000", "calls a second"]);
+        assert_shows(
+            &svg,
+            &["client, only waking up", "100 %", "4000", "calls a second"],
+        );
         assert!(!svg.contains("110 %"));
         let svg = rates(&outcome).unwrap();
-        assert_shows(&svg, &["SCHED_OTHER, loaded", "C4", "the most urgent first"]);
+        assert_shows(
+            &svg,
+            &["SCHED_OTHER, loaded", "C4", "the most urgent first"],
+        );
     }
 
     #[test]

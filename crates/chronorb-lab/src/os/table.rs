@@ -394,7 +394,10 @@ mod tests {
             lines.find(|(of, _)| of == name).unwrap().1.clone()
         };
         assert_eq!(line("VxWorks"), ["15.4 (0.294)", "–", "40"]);
-        assert_eq!(line("this Linux"), ["1.50 (0.25)", "0.75 (0.25)", "1.75 (0.25)"]);
+        assert_eq!(
+            line("this Linux"),
+            ["1.50 (0.25)", "0.75 (0.25)", "1.75 (0.25)"]
+        );
         assert_eq!(table.lines.last().unwrap().0, "this Linux");
     }
 }
