@@ -1,9 +1,10 @@
 //! Threads that count with the processor time that others leave.
 
+use std::fs;
 use std::sync::mpsc;
 
 use chronorb_rt::{Monotonic, Scheduling, ThreadBuilder, sleep_until};
-use rustix::process::setpriority_process;
+use rustix::process::{setpriority_process, setsid};
 
 use super::error::OsError;
 use super::order::{Ready, Scavenge, Scavenged, ScavengerOrder};
@@ -16,6 +17,7 @@ use crate::work;
 /// greatest weight, where that is permitted, so that other programs take little.
 pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    gain_weight();
     let scavengers: Vec<_> = order
         .cpus
         .iter()
@@ -48,6 +50,13 @@ pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
         })?;
     }
     Ok(())
+}
+
+/// Gives this process a group of its own among those that share time (sched(7), autogroups), and that the greatest
+/// weight. Where it is refused, or there are no such groups, scavengers get what they get.
+fn gain_weight() {
+    let _ = setsid();
+    let _ = fs::write("/proc/self/autogroup", LEAST_NICE.to_string());
 }
 
 /// How far a thread counts in its time.
