@@ -9,7 +9,6 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{contest, inversion, latency, os, overtake, peer, throughput, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
         }
         Command::Lab(LabCommand::Latency(arguments)) => status(latency::run(&arguments.into())),
         Command::Lab(LabCommand::Os(arguments)) => {
-            status(chronorb_lab::run::<OperatingSystem>(&arguments.into()).map(drop))
+            status(chronorb_lab::run::<os::OperatingSystem>(&arguments.into()))
         }
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Lab(LabCommand::Peer(PeerCommand::Server(server))) => {

@@ -387,7 +387,7 @@ pub(super) mod tests {
             rate_hz,
             requests: 2_000,
             left_percent: 80.0,
-            left_by_waking_percent: 95.0,
+            left_by_waking_percent: 99.0,
             cpu_us_per_request: 25.0,
             orb_us_per_request: 20.0,
         })

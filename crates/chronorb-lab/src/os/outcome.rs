@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::case::Case;
 use super::class::Class;
 use super::kernel::Kernel;
+use super::load::Load;
 use super::plan::Plan;
 use super::switch::Switching;
 use super::{claims, headings, page, table};
@@ -203,6 +204,38 @@ impl Outcome {
         rows.collect::<Vec<_>>().try_into().ok()
     }
 
+    /// That others used the processors where they should have been idle.
+    fn busy_caveat(&self) -> Option<String> {
+        let idle = self
+            .classes
+            .iter()
+            .filter(|row| row.case.load == Load::Idle);
+        let least = idle.map(|row| row.cpu_busy_percent).reduce(f64::min)?;
+        (least >= BUSY_PERCENT).then(|| {
+            format!(
+                "Other programs ran meanwhile: the processors were busy for {least:.0} % of the time where they should \
+                 have been idle, so that idle is not idle here."
+            )
+        })
+    }
+
+    /// That scavengers lost to others than the ORB.
+    fn scavenger_caveat(&self) -> Option<String> {
+        // Nothing is done at the server while the client only wakes up.
+        let servers = self
+            .scavengers
+            .iter()
+            .filter(|row| row.side == Side::Server);
+        let off = servers.map(|row| (row.left_by_waking_percent - 100.0).abs());
+        let most = off.reduce(f64::max)?;
+        (most >= OFF_PERCENT).then(|| {
+            format!(
+                "Other programs took part in what was left to scavengers, by {most:.0} % where nobody called: what they say \
+                 of the ORB's processor time is no better than that."
+            )
+        })
+    }
+
     /// The rows of all parts, each with the name of its part.
     fn rows(&self) -> Vec<Value> {
         [
@@ -229,7 +262,11 @@ impl Findings for Outcome {
                 class.name()
             )
         });
-        refused.chain(self.environment.stolen_caveat()).collect()
+        let others = [self.busy_caveat(), self.scavenger_caveat()];
+        refused
+            .chain(others.into_iter().flatten())
+            .chain(self.environment.stolen_caveat())
+            .collect()
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -261,6 +298,11 @@ impl Findings for Outcome {
     }
 }
 
+/// More than the calls of an idle case take.
+const BUSY_PERCENT: f64 = 60.0;
+/// By how much counts differ on a quiet machine.
+const OFF_PERCENT: f64 = 3.0;
+
 fn parts<T: Serialize>(part: &str, rows: &[T]) -> Vec<Value> {
     rows.iter()
         .map(|row| {
@@ -269,4 +311,47 @@ fn parts<T: Serialize>(part: &str, rows: &[T]) -> Vec<Value> {
             row
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    #[test]
+    fn what_others_did_meanwhile_is_said() {
+        let mut outcome = outcome();
+        assert_eq!(outcome.caveats(), [""; 0]);
+        for row in &mut outcome.classes {
+            row.cpu_busy_percent = 97.0;
+        }
+        outcome.scavengers[1].left_by_waking_percent = 110.0;
+        outcome.environment.stolen_percent = vec![2.5];
+        let caveats = outcome.caveats();
+        assert_eq!(caveats.len(), 3, "{caveats:?}");
+        let parts = ["97 % of the time", "by 10 %", "2.5 %"];
+        for (caveat, part) in caveats.iter().zip(parts) {
+            assert!(caveat.contains(part), "{caveat}");
+        }
+    }
+
+    #[test]
+    fn rows_name_their_part_and_what_was_tried() {
+        let figures = outcome().figures();
+        let rows = figures["rows"].as_array().unwrap();
+        let parts: BTreeSet<_> = rows.iter().map(|row| row["part"].as_str()).collect();
+        assert_eq!(parts.len(), 6);
+        let tried = [
+            ("class", "other"),
+            ("load", "idle"),
+            ("client", "high"),
+            ("placement", "unpinned"),
+        ];
+        for (name, value) in tried {
+            assert_eq!(rows[0][name], value, "{}", rows[0]);
+        }
+        assert!(rows[0]["p99_us"].is_number() && rows[0]["memory_locked"].is_boolean());
+    }
 }

@@ -151,18 +151,21 @@ pub(super) fn scavengers(outcome: &Outcome) -> Result<String, PlotError> {
         line(Side::Client, true, "client, only waking up", COLOURS[2]),
         line(Side::Server, false, "server", COLOURS[1]),
     ];
-    let rates = drawn
-        .iter()
-        .flat_map(|line| line.points.iter().map(|(rate, _)| *rate));
+    let points = || drawn.iter().flat_map(|line| line.points.iter().copied());
+    let most = largest(points().map(|(_, tens)| tens)).max(10.0).ceil();
+    let right = largest(points().map(|(thousands, _)| thousands))
+        .ceil()
+        .max(1.0);
     lines(
         "left-to-scavengers",
         &drawn,
-        (0.0, largest(rates).ceil().max(1.0)),
-        (0.0, 14.0),
+        (0.0, right),
+        // There is room for the legend above.
+        (0.0, most + 4.0),
         ("calls a second", &|thousands| {
             format!("{:.0}", thousands * 1e3)
         }),
-        ("CPU left to a scavenger", &|tens| match *tens <= 10.0 {
+        ("CPU left to a scavenger", &|tens| match *tens <= most {
             true => format!("{:.0} %", tens * 10.0),
             false => String::new(),
         }),

@@ -312,8 +312,8 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
         format!(
             "Scavengers: an ordinary thread counts on the CPU of the client, one on that of the server, for {} at a time, \
              {} times at each rate, beside a client that rests, that only wakes up as often, and that calls. All threads \
-             of the ORB are SCHED_FIFO, so that scavengers get what is left. Other programs take from them too. The \
-             papers show no numbers of this test.",
+             of the ORB are SCHED_FIFO, so that scavengers get what is left. Of ordinary threads they have the greatest \
+             weight, where that is permitted. The papers show no numbers of this test.",
             units::setting(plan.scavenging),
             plan.scavenging_rounds,
         ),
