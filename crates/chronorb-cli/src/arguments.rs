@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
+use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, Setup, default_report};
 use chronorb_lab::{
-    contest, demux, doctor, inversion, latency, overtake, peer, throughput, waits, whitebox,
+    contest, demux, doctor, inversion, latency, os, overtake, peer, throughput, waits, whitebox,
 };
 use chronorb_orb::OrbConfig;
 use clap::{Args, Parser, Subcommand, value_parser};
@@ -82,6 +83,9 @@ pub(crate) enum Command {
 
     #[command(name = inversion::CLIENT_COMMAND, hide = true)]
     InversionClient { order: String },
+
+    #[command(name = os::PART_COMMAND, hide = true)]
+    OsPart { order: String },
 
     #[command(name = overtake::SERVER_COMMAND, hide = true)]
     OvertakeServer { order: String },
@@ -204,6 +208,17 @@ pub(crate) enum LabCommand {
     /// figures and whether it holds, and a report with plots. Takes a minute or two.
     #[command(after_help = LATENCY_EXAMPLES)]
     Latency(LatencyArguments),
+
+    /// Hold the ORB, and vary how the operating system schedules it.
+    ///
+    /// A client of high priority and some of low call under SCHED_OTHER, SCHED_FIFO, SCHED_RR and
+    /// SCHED_DEADLINE, on an idle machine and while others compute and do I/O; pinned and free, with
+    /// memory locked and not. Also: what real-time throttling takes, what a context switch costs and
+    /// how many a request has, what the ORB leaves of a CPU, and four clients at four rates. Ends with
+    /// tables, the papers' figures beside ours, what is claimed and whether it holds, and a report with
+    /// plots. Takes some five minutes, with --short about one, and all processors.
+    #[command(after_help = OS_EXAMPLES)]
+    Os(OsArguments),
 
     /// Measure calls of high priority while all lower lanes are saturated by endless work.
     ///
@@ -644,6 +659,19 @@ impl From<WaitsArguments> for waits::Options {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct OsArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+}
+
+impl From<OsArguments> for chronorb_lab::Options<os::Plan> {
+    fn from(arguments: OsArguments) -> Self {
+        let plan = arguments.common.plan::<OperatingSystem>();
+        arguments.common.with::<OperatingSystem>(plan)
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct OvertakeArguments {
     /// Print the figures as one JSON object instead of the tables.
     #[arg(long)]
@@ -842,6 +870,17 @@ Columns: connections, threads busy of all, requests in the queue, then by the se
 by the lane's threads, requests refused, requests served by threads borrowed from lower lanes; then
 how long requests took in the interval: half of them, 99 of 100, and all stayed below it.
 In the live view q ends it, and t hides the threads.";
+
+const OS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab os
+  chronorb lab os --short --report os.html
+  chronorb lab os --json | jq '.rows[] | select(.part == \"context-switch\")'
+  chronorb lab os --json | jq '.claims[] | [.verdict, .paper, .claim, .measured]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO), and the right to
+lock memory. Scheduling classes that are refused are left out, and said to be. The settings of the
+machine are never changed. A claim that was missed is said, and is no failure of the command.";
 
 const OVERTAKE_EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{contest, inversion, latency, overtake, peer, throughput, whitebox};
+use chronorb_lab::{contest, inversion, latency, os, overtake, peer, throughput, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -44,6 +44,9 @@ fn main() -> ExitCode {
             status(chronorb_lab::run::<inversion::Inversion>(&arguments.into()))
         }
         Command::Lab(LabCommand::Latency(arguments)) => status(latency::run(&arguments.into())),
+        Command::Lab(LabCommand::Os(arguments)) => {
+            status(chronorb_lab::run::<os::OperatingSystem>(&arguments.into()))
+        }
         Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
         Command::Lab(LabCommand::Peer(PeerCommand::Server(server))) => {
             status(peer::serve(server.with(config)))
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
         Command::InversionServer { order } => status(inversion::server_main(&order)),
         Command::InversionClient { order } => status(inversion::client_main(&order)),
+        Command::OsPart { order } => status(os::part_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),

@@ -20,6 +20,7 @@ fn a_wrong_command_line_ends_with_status_2() {
         &["lab", "latency", "--quick", "yes"],
         &["lab", "latency", "--wait", "sleep"],
         &["lab", "latency", "--connections", "-1"],
+        &["lab", "os", "--short", "yes"],
         &["lab", "overtake", "--quick", "yes"],
         &["lab", "throughput", "--quick", "yes"],
         &["lab", "waits", "--quick", "yes"],
@@ -45,6 +46,7 @@ fn help_shows_the_commands_that_are_for_people() {
     let help = stdout(&output);
     assert!(help.contains("demo ") && help.contains("idl "), "{help}");
     assert!(!help.contains("demo-server"), "{help}");
+    assert!(!help.contains("os-part"), "{help}");
     assert!(!help.contains("overtake-"), "{help}");
     assert!(!help.contains("contest-"), "{help}");
     assert!(!help.contains("waits-"), "{help}");
@@ -53,6 +55,7 @@ fn help_shows_the_commands_that_are_for_people() {
         &["demo"][..],
         &["lab", "demux"],
         &["lab", "latency"],
+        &["lab", "os"],
         &["lab", "overtake"],
         &["lab", "peer", "client"],
         &["lab", "peer", "server"],

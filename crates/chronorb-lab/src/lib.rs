@@ -9,7 +9,8 @@
 //! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`contest`], and
 //! [`peer`] takes part in comparisons that others make; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
-//! [`whitebox`] counts what calls do inside; [`doctor`] looks for what costs latency on the machine, and how
+//! [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
+//! [`doctor`] looks for what costs latency on the machine, and how
 //! to mend it.
 
 pub mod contest;
@@ -18,6 +19,7 @@ pub mod demux;
 pub mod doctor;
 pub mod inversion;
 pub mod latency;
+pub mod os;
 pub mod overtake;
 pub mod peer;
 pub mod thread_pools;

@@ -9,6 +9,7 @@
 //! | a thread with a declared policy, priority, affinity and stack | [`ThreadBuilder`] |
 //! | the scheduling of the calling thread | [`current`], [`set_current`] |
 //! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
+//! | processor time that is reserved for a thread | [`reserve_for`] |
 //! | what the process may do, and how to grant the rest | [`Rights`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
 //! | time | [`Monotonic`], [`Deadline`] |
@@ -52,6 +53,7 @@ mod link;
 mod memory;
 mod pi_lock;
 mod pi_mutex;
+mod reservation;
 mod rights;
 mod row;
 mod scheduling;
@@ -81,6 +83,7 @@ pub use link::{Coalescing, Offloads, QueueingDiscipline};
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
+pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,

@@ -35,6 +35,42 @@ pub(crate) fn set_scheduler(tid: i32, policy: c_int, priority: c_int) -> Result<
     Ok(())
 }
 
+/// Puts the thread `tid` under `SCHED_DEADLINE`, its children under time sharing; 0 is the calling thread. Times are
+/// in ns.
+pub(crate) fn set_deadline(
+    tid: i32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+) -> Result<(), Errno> {
+    let attributes = SchedulingAttributes {
+        size: size_of::<SchedulingAttributes>() as u32,
+        policy: libc::SCHED_DEADLINE as u32,
+        flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        nice: 0,
+        priority: 0,
+        runtime,
+        deadline,
+        period,
+    };
+    // SAFETY: `attributes` is alive, and what the kernel reads is as long as it says.
+    check(unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) })?;
+    Ok(())
+}
+
+/// `struct sched_attr` of the kernel, sched_setattr(2), in its first version.
+#[repr(C)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
 /// The resource usage of the calling thread.
 pub(crate) fn thread_usage() -> libc::rusage {
     usage(libc::RUSAGE_THREAD)

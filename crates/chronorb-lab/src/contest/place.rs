@@ -116,6 +116,11 @@ impl Cpus {
         Ok(Self(cpus.collect()))
     }
 
+    /// Their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
+    }
+
     /// Whether there are several.
     pub(crate) fn are_several(&self) -> bool {
         self.0.len() > 1

@@ -1,0 +1,494 @@
+//! What should be true of the figures, and whether it is.
+
+use super::case::Case;
+use super::class::Class;
+use super::load::Load;
+use super::outcome::{ClassRow, Client, Mode, Outcome, RateRow};
+use super::switch::Switching;
+use crate::claim::Claim;
+use crate::contest::Placement;
+use crate::report::canvas::largest;
+use crate::units;
+
+/// All claims: those of the papers, then our aims.
+pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    vec![
+        the_system_decides(outcome),
+        inversion_without_priorities(outcome),
+        yielding_is_cheapest(outcome),
+        switches_settle(outcome),
+        inversion_at_four_rates(outcome),
+        jitter_at_four_rates(outcome),
+        keeps_its_time(outcome, Class::Fifo, Load::Hogs),
+        keeps_its_time(outcome, Class::Fifo, Load::Mixed),
+        keeps_its_time(outcome, Class::Rr, Load::Hogs),
+        time_sharing_is_worse(outcome),
+        no_inversion(outcome, Mode::Paper),
+        no_inversion(outcome, Mode::Scaled),
+    ]
+}
+
+/// The same ORB is predictable on one system and erratic on another.
+fn the_system_decides(outcome: &Outcome) -> Claim {
+    let jitter = |class| {
+        let row = outcome.class(free(outcome, class, Load::Mixed), Client::High)?;
+        Some(row.latency.jitter_us)
+    };
+    let measured = jitter(Class::Other)
+        .zip(jitter(Class::Fifo))
+        .map(|(other, fifo)| {
+            let words = format!(
+                "jitter of the high class under load: {} with SCHED_OTHER, {} with SCHED_FIFO",
+                units::time(other),
+                units::time(fifo),
+            );
+            (other / fifo.max(TICK_US), words)
+        });
+    Claim::of_paper(
+        LATENCY,
+        "how predictable one ORB is depends on how the operating system schedules: the most erratic by the least, \
+         twice or more",
+    )
+    .published("LynxOS low and deterministic; Solaris high but predictable; VxWorks and Windows NT erratic")
+    .by_ratio(measured, |ratio| ratio >= VISIBLY)
+    .because(
+        "the load did not disturb the threads of time sharing here: the kernel woke them at once all the same",
+    )
+}
+
+/// Where the system does not schedule by priority, the high class fares no better than the low one.
+fn inversion_without_priorities(outcome: &Outcome) -> Claim {
+    let case = free(outcome, Class::Other, Load::Hogs);
+    let measured = both(outcome, case).map(|(high, low)| {
+        let words = format!(
+            "SCHED_OTHER under load: high {}, low {}",
+            units::time(high.latency.mean_us),
+            units::time(low.latency.mean_us),
+        );
+        (
+            high.latency.mean_us / low.latency.mean_us.max(TICK_US),
+            words,
+        )
+    });
+    Claim::of_paper(
+        LATENCY,
+        "without scheduling by priority the mean of the high class is not below that of the low one",
+    )
+    .published("Windows NT: priority inversion at 50 clients of low priority")
+    .by_ratio(measured, |ratio| ratio >= 1.0)
+    .because(
+        "the high class has a lane and a connection of its own, with nobody before it, also where the kernel \
+         makes no difference",
+    )
+}
+
+/// To yield takes less than to synchronise.
+fn yielding_is_cheapest(outcome: &Outcome) -> Claim {
+    let mean = |switching| Some(outcome.switch(switching, 1)?.mean_us);
+    let measured =
+        mean(Switching::Yield)
+            .zip(mean(Switching::Semaphore))
+            .map(|(yielding, semaphore)| {
+                let words = format!(
+                    "semaphore {}, yield {}",
+                    units::time(semaphore),
+                    units::time(yielding)
+                );
+                (semaphore / yielding.max(1e-3), words)
+            });
+    Claim::of_paper(
+        SWITCHING,
+        "a context switch by synchronisation takes longer than one by yielding",
+    )
+    .published(
+        "Solaris 128 and 17.8 µs, LynxOS 5.45 and 3.72, Linux 18.2 and 6.52, Windows NT 7.02 and 5.76",
+    )
+    .by_ratio(measured, |ratio| ratio > 1.0)
+    .because("a yield goes the whole way through the scheduler too, and the futex of today costs next to nothing")
+}
+
+/// With more clients a request has no more context switches.
+fn switches_settle(outcome: &Outcome) -> Claim {
+    let rows = outcome.requests.iter();
+    let mut rows = rows.filter(|row| row.placement == Placement::SameCpu);
+    let of = |row: &super::outcome::RequestRow| {
+        row.client_switches_per_request + row.server_switches_per_request
+    };
+    let first = rows.next();
+    let measured = first.zip(rows.next_back()).map(|(first, last)| {
+        let words = format!(
+            "client and server on one CPU: {:.2} with {} client, {:.2} with {}",
+            of(first),
+            first.clients,
+            of(last),
+            last.clients,
+        );
+        (of(last) / of(first).max(1e-3), words)
+    });
+    Claim::of_paper(
+        REQUESTS,
+        "the context switches of a request do not grow with the number of clients (to 1.1 of one client's at most)",
+    )
+    .published("VxWorks soon settles at one for each request; Windows NT has most")
+    .by_ratio(measured, |ratio| ratio <= 1.1)
+    .because("with more clients than threads in a lane, its threads wait for each other too")
+}
+
+/// Time sharing serves the four clients in no order.
+fn inversion_at_four_rates(outcome: &Outcome) -> Claim {
+    let four = outcome.four(Class::Other, Mode::Scaled);
+    Claim::of_paper(
+        FOUR_RATES,
+        "on systems that do not keep priorities, a more urgent client has a longer mean than a less urgent one",
+    )
+    .published("VxWorks and Solaris show average priority inversion")
+    .holds(four.map(|four| {
+        let words = format!("SCHED_OTHER under load: {}", means(&four));
+        (most_inverted(&four) > TOLERANCE, words)
+    }))
+    .because(
+        "the periods are multiples of each other, so that a rare call always competes with frequent ones: that alone \
+         makes its mean longer, and hides what the kernel does",
+    )
+}
+
+/// Nor do they take their calls the same time.
+fn jitter_at_four_rates(outcome: &Outcome) -> Claim {
+    let jitter = |class| {
+        let four = outcome.four(class, Mode::Scaled)?;
+        Some(largest(four.iter().map(|row| row.latency.jitter_us)))
+    };
+    let measured = jitter(Class::Other)
+        .zip(jitter(Class::Fifo))
+        .map(|(other, fifo)| {
+            let words = format!(
+                "the most of a client under load: SCHED_OTHER {}, SCHED_FIFO {}",
+                units::time(other),
+                units::time(fifo),
+            );
+            (other / fifo.max(TICK_US), words)
+        });
+    Claim::of_paper(
+        FOUR_RATES,
+        "on systems that do not keep priorities jitter is high: twice that of one that does, or more",
+    )
+    .published("Solaris and Windows NT have high jitter")
+    .by_ratio(measured, |ratio| ratio >= VISIBLY)
+    .because("the load did not disturb the threads of time sharing here")
+}
+
+/// Load does not change what calls of the high class take.
+fn keeps_its_time(outcome: &Outcome, class: Class, load: Load) -> Claim {
+    let busy = free(outcome, class, load);
+    let p99 = |case| Some(outcome.class(case, Client::High)?.p99_of_rounds_us);
+    let measured = p99(busy)
+        .zip(p99(busy.under(Load::Idle)))
+        .map(|(busy, idle)| {
+            let words = format!("{}, {} when idle", units::time(busy), units::time(idle));
+            (busy / idle.max(TICK_US), words)
+        });
+    Claim::aim(format!(
+        "{}, {}: p99 of the high class at most {WITHIN} times that of the idle machine",
+        class.name(),
+        load.name(),
+    ))
+    .by_ratio(measured, |ratio| ratio <= WITHIN)
+    .because(
+        "what goes before all threads may have taken the processor: interrupts, the kernel's own threads, or the host",
+    )
+}
+
+/// Which is not so with time sharing.
+fn time_sharing_is_worse(outcome: &Outcome) -> Claim {
+    let p99 = |class| {
+        let case = free(outcome, class, Load::Mixed);
+        Some(outcome.class(case, Client::High)?.p99_of_rounds_us)
+    };
+    let measured = p99(Class::Other)
+        .zip(p99(Class::Fifo))
+        .map(|(other, fifo)| {
+            let words = format!(
+                "SCHED_OTHER {}, SCHED_FIFO {}",
+                units::time(other),
+                units::time(fifo)
+            );
+            (other / fifo.max(TICK_US), words)
+        });
+    Claim::aim(format!(
+        "{}: they show under SCHED_OTHER: p99 of the high class {VISIBLY} times that under SCHED_FIFO, or more",
+        Load::Mixed.name(),
+    ))
+    .by_ratio(measured, |ratio| ratio >= VISIBLY)
+    .because("the load did not disturb the threads of time sharing here")
+}
+
+/// More urgent clients have no longer means.
+fn no_inversion(outcome: &Outcome, mode: Mode) -> Claim {
+    let how = match mode {
+        Mode::Paper => "20, 10, 5 and 1 Hz",
+        Mode::Scaled => "200, 100, 50 and 10 Hz with work and load",
+    };
+    let four = outcome.four(Class::Fifo, mode);
+    Claim::aim(format!(
+        "SCHED_FIFO, four clients at {how}: no mean above {TOLERANCE} times that of a less urgent client"
+    ))
+    .by_ratio(
+        four.map(|four| (most_inverted(&four), means(&four))),
+        |ratio| ratio <= TOLERANCE,
+    )
+    .because("the rarest clients make few calls: one that was disturbed weighs much")
+}
+
+/// Free to run on all processors, which alone all classes can be, memory locked where that may be.
+pub(super) fn free(outcome: &Outcome, class: Class, load: Load) -> Case {
+    let case = Case::new(class, load, Placement::Unpinned);
+    let locked = outcome.classes.iter().any(|row| row.case.memory_locked);
+    match locked {
+        true => case,
+        false => case.unlocked(),
+    }
+}
+
+/// Both kinds of clients in a case.
+fn both(outcome: &Outcome, case: Case) -> Option<(&ClassRow, &ClassRow)> {
+    let high = outcome.class(case, Client::High);
+    high.zip(outcome.class(case, Client::Low))
+}
+
+/// The largest mean of a client by that of a less urgent one.
+pub(super) fn most_inverted(four: &[&RateRow; 4]) -> f64 {
+    let mean = |row: &RateRow| row.latency.mean_us.max(TICK_US);
+    let pairs = (0..4).flat_map(|urgent| (urgent + 1..4).map(move |less| (urgent, less)));
+    largest(pairs.map(|(urgent, less)| mean(four[urgent]) / mean(four[less])))
+}
+
+fn means(four: &[&RateRow; 4]) -> String {
+    let means = four.map(|row| units::time(row.latency.mean_us));
+    format!("means {}", means.join(", "))
+}
+
+/// A loaded p99 by the idle one.
+const WITHIN: f64 = 2.0;
+/// What is to be seen.
+const VISIBLY: f64 = 2.0;
+/// Means of equals differ a little.
+const TOLERANCE: f64 = 1.1;
+/// Less than any call takes.
+const TICK_US: f64 = 0.1;
+const LATENCY: &str = "Flores-Gaitan, slides: latency by operating system";
+const SWITCHING: &str = "Flores-Gaitan, slides: context switch time";
+const REQUESTS: &str = "Flores-Gaitan, slides: context switches";
+const FOUR_RATES: &str = "Flores-Gaitan, slides: priority inversion test";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::outcome::{RequestRow, ScavengerRow, Side, SwitchRow, ThrottlingRow};
+    use super::super::plan::PAPER_RATES_HZ;
+    use super::super::{Kernel, Plan};
+    use super::*;
+    use crate::environment::Environment;
+    use crate::stats::Summary;
+    use crate::verdict::Verdict;
+
+    /// One of which all our aims hold: calls take 100 µs, and more under load only with time sharing.
+    pub(in super::super) fn outcome() -> Outcome {
+        Outcome {
+            plan: Plan::full(),
+            environment: Environment::probe(),
+            kernel: Kernel::probe(),
+            refused: Vec::new(),
+            classes: classes(),
+            throttling: [false, true].map(throttling).to_vec(),
+            switches: switches(),
+            requests: [1, 10, 50].map(request).to_vec(),
+            scavengers: [500, 4_000].map(scavengers).concat(),
+            rates: rates(),
+        }
+    }
+
+    fn latency(us: f64) -> Summary {
+        Summary {
+            calls: 1_000,
+            p50_us: us,
+            p99_us: us * 1.2,
+            p999_us: us * 1.5,
+            max_us: us * 2.0,
+            mean_us: us,
+            jitter_us: us / 10.0,
+        }
+    }
+
+    fn classes() -> Vec<ClassRow> {
+        let rows = Case::all(true, true).into_iter().flat_map(|case| {
+            [Client::High, Client::Low].map(|client| {
+                let base = match client {
+                    Client::High => 100.0,
+                    Client::Low => 120.0,
+                };
+                let us = match (case.class, case.load) {
+                    (Class::Other, Load::Hogs | Load::Mixed) => base * 20.0,
+                    _ => base,
+                };
+                ClassRow {
+                    case,
+                    client,
+                    latency: latency(us),
+                    p99_of_rounds_us: us * 1.2,
+                    cpu_busy_percent: 50.0,
+                    cpu_stolen_percent: 0.0,
+                }
+            })
+        });
+        rows.collect()
+    }
+
+    fn throttling(contended: bool) -> ThrottlingRow {
+        ThrottlingRow {
+            contended,
+            length_s: 2.5,
+            longest_gap_us: 50_000.0,
+            gaps_of_a_ms: 2,
+            lost_percent: 4.0,
+            given_percent: if contended { 4.5 } else { 0.0 },
+        }
+    }
+
+    fn switches() -> Vec<SwitchRow> {
+        let trials = Switching::ALL.map(|switching| (switching, 1));
+        let trials = trials.into_iter().chain([(Switching::SuspendResume, 2)]);
+        let rows = trials.zip([1.5, 0.75, 1.75, 2.25, 9.0]);
+        rows.map(|((switching, cpus), us)| SwitchRow {
+            switching,
+            cpus,
+            turns: 20_000,
+            mean_us: us,
+            deviation_us: 0.25,
+            p50_us: us,
+            p99_us: us * 1.1,
+            max_us: us * 9.0,
+            counted_by_expected: 1.0,
+        })
+        .collect()
+    }
+
+    fn request(clients: u32) -> RequestRow {
+        RequestRow {
+            placement: Placement::SameCpu,
+            clients,
+            requests: 9_000,
+            client_switches_per_request: 1.0,
+            server_switches_per_request: 1.0,
+        }
+    }
+
+    fn scavengers(rate_hz: u32) -> [ScavengerRow; 2] {
+        [Side::Client, Side::Server].map(|side| ScavengerRow {
+            side,
+            rate_hz,
+            requests: 2_000,
+            left_percent: 80.0,
+            left_by_waking_percent: 99.0,
+            cpu_us_per_request: 25.0,
+            orb_us_per_request: 20.0,
+        })
+    }
+
+    fn rates() -> Vec<RateRow> {
+        let trials = [Class::Other, Class::Fifo]
+            .into_iter()
+            .flat_map(|class| [Mode::Paper, Mode::Scaled].map(|mode| (class, mode)));
+        let rows = trials.flat_map(|(class, mode)| {
+            (1..=4).zip(PAPER_RATES_HZ).map(move |(client, rate_hz)| {
+                let us = match (class, mode) {
+                    // The most urgent one fares worst.
+                    (Class::Other, Mode::Scaled) => 9_000.0 / f64::from(client),
+                    _ => 100.0 * f64::from(client),
+                };
+                RateRow {
+                    class,
+                    mode,
+                    client,
+                    priority: 80 - client as u8 * 10,
+                    rate_hz,
+                    latency: latency(us),
+                }
+            })
+        });
+        rows.collect()
+    }
+
+    fn word(claims: &[Claim], part: &str) -> &'static str {
+        let mut found = claims.iter().filter(|claim| claim.claim.contains(part));
+        let word = found.next().expect("there is such a claim").word();
+        assert!(found.next().is_none(), "{part} is not the only one");
+        word
+    }
+
+    #[test]
+    fn where_load_only_shows_with_time_sharing_all_claims_hold_but_one() {
+        let claims = of(&outcome());
+        let not: Vec<_> = claims
+            .iter()
+            .filter(|claim| claim.verdict() != Verdict::Pass)
+            .collect();
+        assert_eq!(not.len(), 1, "{not:?}");
+        assert_eq!(
+            word(&claims, "without scheduling by priority"),
+            "not reproduced"
+        );
+        assert!(!not[0].why.is_empty());
+        assert_eq!(
+            claims.iter().filter(|claim| claim.paper.is_some()).count(),
+            6
+        );
+    }
+
+    #[test]
+    fn real_time_calls_that_take_longer_under_load_miss_the_aim() {
+        let mut outcome = outcome();
+        let busy =
+            |row: &&mut ClassRow| row.case.class == Class::Fifo && row.case.load == Load::Hogs;
+        let rows = outcome.classes.iter_mut();
+        rows.filter(busy)
+            .for_each(|row| row.p99_of_rounds_us *= 2.1);
+        let claims = of(&outcome);
+        assert_eq!(word(&claims, "SCHED_FIFO, hogs:"), "MISSED");
+        assert_eq!(word(&claims, "SCHED_FIFO, hogs and I/O:"), "PASS");
+    }
+
+    #[test]
+    fn an_urgent_client_with_a_longer_mean_is_an_inversion() {
+        let mut outcome = outcome();
+        let second = outcome
+            .rates
+            .iter_mut()
+            .find(|row| row.class == Class::Fifo && row.mode == Mode::Scaled && row.client == 2);
+        second.unwrap().latency.mean_us = 450.0;
+        let claims = of(&outcome);
+        assert_eq!(word(&claims, "200, 100, 50 and 10 Hz"), "MISSED");
+        assert_eq!(word(&claims, "four clients at 20, 10"), "PASS");
+    }
+
+    #[test]
+    fn where_memory_cannot_be_locked_the_unlocked_cases_are_compared() {
+        let mut outcome = outcome();
+        outcome
+            .classes
+            .retain(|row| row.case.placement == Placement::Unpinned);
+        for row in &mut outcome.classes {
+            row.case = row.case.unlocked();
+        }
+        assert_eq!(word(&of(&outcome), "SCHED_RR, hogs"), "PASS");
+    }
+
+    #[test]
+    fn nothing_measured_is_neither_true_nor_false() {
+        let mut outcome = outcome();
+        outcome.classes.clear();
+        outcome.switches.clear();
+        outcome.requests.clear();
+        outcome.rates.clear();
+        let verdicts: Vec<_> = of(&outcome).iter().map(Claim::verdict).collect();
+        assert_eq!(verdicts, vec![Verdict::NotMeasured; verdicts.len()]);
+    }
+}

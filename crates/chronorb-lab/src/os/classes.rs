@@ -1,0 +1,146 @@
+//! The ORB under each scheduling class and load.
+
+use chronorb_rt::{MemoryLock, Rights};
+
+use super::case::Case;
+use super::class::{Class, HIGH, LOW};
+use super::company::{Company, Members};
+use super::error::OsError;
+use super::order::Pace;
+use super::outcome::{ClassRow, Client};
+use super::plan::Plan;
+use super::watch::Watch;
+use crate::contest::Cpus;
+use crate::stats::Record;
+use crate::work::Speed;
+
+/// Measures all cases of the classes that may be used, in turn.
+pub(super) fn measure(
+    plan: &Plan,
+    classes: &[Class],
+    watch: &Watch,
+) -> Result<Vec<ClassRow>, OsError> {
+    let cases: Vec<Case> = cases()?
+        .into_iter()
+        .filter(|case| classes.contains(&case.class))
+        .collect();
+    let mut pooled: Vec<Pooled> = cases.iter().map(|case| Pooled::new(*case)).collect();
+    let steps = Speed::measure().steps(plan.work);
+    for round in 0..plan.rounds as usize {
+        watch.begin(&format!(
+            "scheduling classes, round {} of {}",
+            round + 1,
+            plan.rounds
+        ));
+        for index in 0..cases.len() {
+            // No case always follows the same one.
+            let index = (index + round * 5) % cases.len();
+            pooled[index].add_round(plan, steps)?;
+            watch.tick();
+        }
+    }
+    Ok(pooled.iter().flat_map(Pooled::rows).collect())
+}
+
+/// All that this process can measure, by its rights and processors.
+pub(super) fn cases() -> Result<Vec<Case>, OsError> {
+    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+    let may_lock = Rights::probe().memory_lock == MemoryLock::Unlimited;
+    Ok(Case::all(cpus.are_several(), may_lock))
+}
+
+/// The rounds of one case.
+struct Pooled {
+    case: Case,
+    high: Pool,
+    low: Pool,
+    busy_percent: Vec<f64>,
+    stolen_percent: Vec<f64>,
+}
+
+/// The calls of one client, or of several alike.
+#[derive(Default)]
+struct Pool {
+    calls: Record,
+    p99_us: Vec<f64>,
+}
+
+impl Pool {
+    fn add<'a>(&mut self, of_threads: impl Iterator<Item = &'a Record>) {
+        let mut round = Record::new();
+        of_threads.for_each(|calls| round.merge(calls));
+        self.p99_us.push(round.summary().p99_us);
+        self.calls.merge(&round);
+    }
+}
+
+impl Pooled {
+    fn new(case: Case) -> Self {
+        Self {
+            case,
+            high: Pool::default(),
+            low: Pool::default(),
+            busy_percent: Vec::new(),
+            stolen_percent: Vec::new(),
+        }
+    }
+
+    fn add_round(&mut self, plan: &Plan, steps: u32) -> Result<(), OsError> {
+        let low = plan.low_clients as usize;
+        let mut company = Company::start(&Members {
+            class: self.case.class,
+            lock_memory: self.case.memory_locked,
+            placement: self.case.placement,
+            load: self.case.load,
+            lanes: vec![(LOW, LOW_THREADS), (HIGH, 1)],
+            callers: [vec![HIGH], vec![LOW; low]].concat(),
+        })?;
+        let mut paces = vec![Pace::CallEvery(plan.low_period); low + 1];
+        paces[0] = Pace::CallEvery(plan.high_period);
+        let course = company.run(&paces, plan.case, steps, |_| Ok(()))?;
+        company.stop()?;
+        let (high, low) = course.measured.calls.split_at(1);
+        self.high.add(high.iter());
+        self.low.add(low.iter());
+        self.busy_percent.push(course.busy_percent);
+        self.stolen_percent.push(course.stolen_percent);
+        Ok(())
+    }
+
+    fn rows(&self) -> [ClassRow; 2] {
+        [(Client::High, &self.high), (Client::Low, &self.low)].map(|(client, pool)| ClassRow {
+            case: self.case,
+            client,
+            latency: pool.calls.summary(),
+            p99_of_rounds_us: median(&pool.p99_us),
+            cpu_busy_percent: median(&self.busy_percent),
+            cpu_stolen_percent: median(&self.stolen_percent),
+        })
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        n if n.is_multiple_of(2) => f64::midpoint(values[middle - 1], values[middle]),
+        _ => values[middle],
+    }
+}
+
+/// The threads of the low lane; the high lane has one.
+pub(super) const LOW_THREADS: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_lie_in_the_middle() {
+        assert_eq!(median(&[]), 0.0);
+        assert_eq!(median(&[9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0]), 2.5);
+    }
+}
