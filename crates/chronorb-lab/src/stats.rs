@@ -239,6 +239,18 @@ fn to_ns_digits(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
 }
 
+/// The middle one, or the mean of the two in the middle; nothing of none.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n.is_multiple_of(2) => Some((values[middle - 1] + values[middle]) / 2.0),
+        _ => Some(values[middle]),
+    }
+}
+
 const LONGEST_NS: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 
@@ -334,5 +346,12 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<Record>(text).is_err());
         }
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), Some(2.0));
+        assert_eq!(median([4.0, 1.0].into_iter()), Some(2.5));
+        assert_eq!(median([].into_iter()), None);
     }
 }

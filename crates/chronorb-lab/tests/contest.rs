@@ -7,12 +7,13 @@ use std::env;
 use std::fs;
 use std::process::ExitCode;
 
-use chronorb_lab::Verdict;
 use chronorb_lab::contest::{
-    CLIENT_COMMAND, CROWD_COMMAND, Claim, ContestError, OmniOrb, Placement, SERVER_COMMAND,
-    Scheduled, client_main, crowd_main, server_main,
+    CLIENT_COMMAND, CROWD_COMMAND, ContestError, OmniOrb, Placement, SERVER_COMMAND, Scheduled,
+    client_main, crowd_main, server_main,
 };
-use chronorb_lab::{latency, throughput};
+use chronorb_lab::latency::{self, Latency};
+use chronorb_lab::throughput::{self, Throughput};
+use chronorb_lab::{Claim, Experiment, Findings, Options, Verdict, run};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -64,7 +65,7 @@ fn a_call_is_measured_on_every_system_in_every_place() {
     use latency::System;
 
     let plan = latency::Plan::tiny();
-    let outcome = latency::measure(&plan).expect("it can be measured");
+    let outcome = Latency::measure(&plan).expect("it can be measured");
     let has_omniorb = takes_part(&outcome.omniorb);
     let several_cpus = has_several_cpus();
     for system in System::ALL {
@@ -98,7 +99,7 @@ fn a_call_is_measured_on_every_system_in_every_place() {
     let claims = outcome.claims();
     assert_eq!(claims.len(), 15);
     check(&claims);
-    let text = latency::text(&outcome);
+    let text = outcome.text();
     for part in [
         "A call, same CPU",
         "by raw",
@@ -107,10 +108,10 @@ fn a_call_is_measured_on_every_system_in_every_place() {
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
-    let page = latency::html(&outcome).expect("it can be drawn");
+    let page = outcome.html().expect("it can be drawn");
     check_page(&page, if several_cpus { 3 } else { 2 });
 
-    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    let figures = outcome.figures();
     assert_eq!(figures["experiment"], "latency");
     let row = &figures["rows"][0];
     for name in ["system", "placement"] {
@@ -137,7 +138,7 @@ fn calls_and_data_are_measured_on_every_system() {
     use throughput::{System, Trial};
 
     let plan = throughput::Plan::tiny();
-    let outcome = throughput::measure(&plan).expect("it can be measured");
+    let outcome = Throughput::measure(&plan).expect("it can be measured");
     let has_omniorb = takes_part(&outcome.omniorb);
     for trial in Trial::ALL {
         for system in System::ALL {
@@ -160,7 +161,7 @@ fn calls_and_data_are_measured_on_every_system() {
         }
     }
     check(&outcome.claims());
-    let text = throughput::text(&outcome);
+    let text = outcome.text();
     for part in [
         "16 clients, unpinned",
         "1 MiB of octets, same CPU",
@@ -169,8 +170,8 @@ fn calls_and_data_are_measured_on_every_system() {
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
-    check_page(&throughput::html(&outcome).expect("it can be drawn"), 2);
-    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    check_page(&outcome.html().expect("it can be drawn"), 2);
+    let figures = outcome.figures();
     assert_eq!(figures["experiment"], "throughput");
     assert!(figures["rows"][0]["calls_per_s"].is_number());
 }
@@ -181,10 +182,10 @@ fn real_time_priorities_are_for_all_or_for_none() {
     plan.connections = 0;
     plan.rounds = 1;
     match (
-        latency::measure(&plan),
+        Latency::measure(&plan),
         chronorb_rt::Rights::probe().max_fifo,
     ) {
-        (Ok(outcome), Some(_)) => assert!(latency::text(&outcome).contains("SCHED_FIFO 20")),
+        (Ok(outcome), Some(_)) => assert!(outcome.text().contains("SCHED_FIFO 20")),
         (Err(error), _) => {
             assert!(matches!(error, ContestError::Scheduling { .. }), "{error}");
         }
@@ -198,18 +199,14 @@ fn an_order_that_makes_no_sense_is_refused() {
         assert!(matches!(error, ContestError::Process(_)), "{error}");
     }
     let folder = tempfile::tempdir().expect("a directory");
-    let latency = latency::run(&latency::Options {
+    let error = run::<Latency>(&Options {
+        json: false,
         report: folder.path().join("missing/report.html"),
-        ..latency::Options::default()
-    });
-    let throughput = throughput::run(&throughput::Options {
-        report: folder.path().join("missing/report.html"),
-        ..throughput::Options::default()
-    });
-    for outcome in [latency, throughput] {
-        let error = outcome.expect_err("there is no such directory").to_string();
-        assert!(error.contains("missing/report.html"), "{error}");
-    }
+        plan: latency::Plan::tiny(),
+    })
+    .expect_err("there is no such directory")
+    .to_string();
+    assert!(error.contains("missing/report.html"), "{error}");
     let left = fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 0);
 }
@@ -227,7 +224,7 @@ fn takes_part(omniorb: &OmniOrb) -> bool {
 
 fn check(claims: &[Claim]) {
     for claim in claims {
-        let is_measured = claim.verdict != Verdict::NotMeasured;
+        let is_measured = claim.verdict() != Verdict::NotMeasured;
         assert_eq!(claim.ratio.is_some(), is_measured, "{claim:?}");
         assert_eq!(claim.measured.is_empty(), !is_measured, "{claim:?}");
     }

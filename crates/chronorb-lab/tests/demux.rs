@@ -1,6 +1,7 @@
 //! The experiment `demux`, run for real with next to nothing.
 
-use chronorb_lab::demux::{Plan, Stage, Verdict, html, measure, text};
+use chronorb_lab::demux::{Demux, Plan, Stage};
+use chronorb_lab::{Experiment, Findings, Verdict};
 use chronorb_rt::CountingAllocator;
 
 /// Counts for the whole program, so that this is the only test in it.
@@ -9,7 +10,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
-    let outcome = measure(&Plan::tiny()).expect("it can be measured");
+    let outcome = Demux::measure(&Plan::tiny()).expect("it can be measured");
     for (stage, strategies) in [
         (Stage::Request, &["giop"][..]),
         (Stage::Poa, &["active", "hash", "linear"]),
@@ -45,19 +46,19 @@ fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
     let each = outcome.scale.objects.octets.allocated;
     assert!(each.is_some_and(|octets| octets > 0.0), "{each:?}");
     assert_eq!(
-        outcome.claims().last().expect("there are some").verdict,
+        outcome.claims().last().expect("there are some").verdict(),
         Verdict::Pass
     );
 
-    let text = text(&outcome);
+    let text = outcome.text();
     for part in [
         "Finding the servant, by the number of objects in the POA",
         "active, hot",
         "100 objects in one POA",
         "short run",
-        "NOT MEASURED  The whole way",
+        "NOT MEASURED    The whole way",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
-    assert!(html(&outcome).expect("it can be drawn").contains("<svg"));
+    assert!(outcome.html().expect("it can be drawn").contains("<svg"));
 }

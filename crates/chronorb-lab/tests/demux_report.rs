@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use chronorb_lab::demux::{Options, Plan, run};
+use chronorb_lab::demux::{Demux, Plan};
+use chronorb_lab::{Options, run};
 
 #[test]
 fn a_report_is_written_where_it_was_asked_for() {
@@ -12,11 +13,14 @@ fn a_report_is_written_where_it_was_asked_for() {
         report: folder.path().join("demux.html"),
         plan: Plan::tiny(),
     };
-    run(&options).expect("it runs");
+    run::<Demux>(&options).expect("it runs");
     let report = fs::read_to_string(&options.report).expect("it was written");
     assert!(report.ends_with("</html>\n"));
+    let figures = fs::read(folder.path().join("demux.json")).expect("they stand beside it");
+    let figures: serde_json::Value = serde_json::from_slice(&figures).expect("they are JSON");
+    assert_eq!(figures["experiment"], "demux");
 
     options.report = folder.path().join("missing/demux.html");
-    let error = run(&options).expect_err("there is no such directory");
+    let error = run::<Demux>(&options).expect_err("there is no such directory");
     assert!(error.to_string().contains("missing/demux.html"), "{error}");
 }

@@ -7,11 +7,11 @@ use std::env;
 use std::fs;
 use std::process::ExitCode;
 
-use chronorb_lab::Verdict;
 use chronorb_lab::overtake::{
-    CLIENT_COMMAND, Case, Load, Options, OvertakeError, Plan, Pool, SERVER_COMMAND, Series,
-    Strategy, Trial, client_main, html, measure, run, server_main, text,
+    CLIENT_COMMAND, Case, Load, Overtake, OvertakeError, Plan, Pool, SERVER_COMMAND, Series,
+    Strategy, Trial, client_main, server_main,
 };
+use chronorb_lab::{Experiment, Findings, Options, Verdict, run};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 
 fn every_case_is_measured_by_both_strategies() {
     let plan = Plan::tiny();
-    let outcome = measure(&plan).expect("it can be measured");
+    let outcome = Overtake::measure(&plan).expect("it can be measured");
     for strategy in Strategy::ALL {
         for case in Case::ALL {
             for series in Series::ALL {
@@ -85,12 +85,12 @@ fn every_case_is_measured_by_both_strategies() {
     let claims = outcome.claims();
     assert_eq!(claims.len(), 12);
     for claim in &claims {
-        let is_measured = claim.verdict != Verdict::NotMeasured;
+        let is_measured = claim.verdict() != Verdict::NotMeasured;
         assert_eq!(claim.ratio.is_some(), is_measured, "{claim:?}");
         assert_eq!(claim.measured.is_empty(), !is_measured, "{claim:?}");
     }
 
-    let text = text(&outcome);
+    let text = outcome.text();
     for part in [
         "Leader/Followers, a call every 10 ms",
         "Half-Sync/Half-Async, calls back to back",
@@ -103,14 +103,14 @@ fn every_case_is_measured_by_both_strategies() {
     }
     assert_eq!(text.contains("not real-time"), !outcome.real_time, "{text}");
 
-    let page = html(&outcome).expect("it can be drawn");
+    let page = outcome.html().expect("it can be drawn");
     assert_eq!(page.matches("<svg").count(), 6);
     for outside in ["src=", "href=", "url(", "@import", "<script"] {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.contains("prefers-color-scheme: dark") && page.ends_with("</html>\n"));
 
-    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    let figures = outcome.figures();
     assert_eq!(figures["experiment"], "overtake");
     assert!(figures["environment"].is_object());
     let row = &figures["rows"][0];
@@ -144,10 +144,11 @@ fn an_order_that_makes_no_sense_is_refused() {
     }
     let folder = tempfile::tempdir().expect("a directory");
     let options = Options {
+        json: false,
         report: folder.path().join("missing/overtake.html"),
-        ..Options::default()
+        plan: Plan::tiny(),
     };
-    let error = run(&options).expect_err("there is no such directory");
+    let error = run::<Overtake>(&options).expect_err("there is no such directory");
     assert!(
         error.to_string().contains("missing/overtake.html"),
         "{error}"

@@ -7,11 +7,10 @@ use std::env;
 use std::fs;
 use std::process::ExitCode;
 
-use chronorb_lab::Verdict;
 use chronorb_lab::waits::{
-    Class, IoUring, Options, Plan, Processors, SERVER_COMMAND, WaitsError, Way, html, measure, run,
-    server_main, text,
+    Class, IoUring, Plan, Processors, SERVER_COMMAND, Waits, WaitsError, Way, server_main,
 };
+use chronorb_lab::{Experiment, Findings, Options, Verdict, run};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,7 +41,7 @@ fn main() -> ExitCode {
 
 fn every_way_is_measured_where_it_can_be() {
     let plan = Plan::tiny();
-    let outcome = measure(&plan).expect("it can be measured");
+    let outcome = Waits::measure(&plan).expect("it can be measured");
     let has_ring = matches!(outcome.io_uring, IoUring::Permitted(_));
     let real_time = outcome.environment.max_fifo_priority.is_some();
     if !(has_ring && real_time && outcome.processors > 1) {
@@ -87,8 +86,8 @@ fn every_way_is_measured_where_it_can_be() {
             && (real_time || !claim.claim.contains("FIFO"))
             && (outcome.processors > 1 || !claim.claim.contains("two CPUs"));
         assert_eq!(claim.ratio.is_some(), can_be, "{claim:?}");
-        assert_eq!(claim.detail.is_empty(), !can_be, "{claim:?}");
-        let is_judged = claim.verdict != Verdict::NotMeasured;
+        assert_eq!(claim.measured.is_empty(), !can_be, "{claim:?}");
+        let is_judged = claim.verdict() != Verdict::NotMeasured;
         assert_eq!(
             is_judged,
             can_be && !asks,
@@ -96,7 +95,7 @@ fn every_way_is_measured_where_it_can_be() {
         );
     }
 
-    let text = text(&outcome);
+    let text = outcome.text();
     for part in [
         "one CPU, 3 idle connections",
         "epoll, edge-triggered",
@@ -105,9 +104,9 @@ fn every_way_is_measured_where_it_can_be() {
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
-    let page = html(&outcome).expect("it can be drawn");
+    let page = outcome.html().expect("it can be drawn");
     assert_eq!(page.matches("<svg").count(), 2);
-    let figures = serde_json::to_value(outcome.figures()).expect("figures are plain data");
+    let figures = outcome.figures();
     assert_eq!(figures["experiment"], "waits");
 }
 
@@ -116,10 +115,11 @@ fn what_makes_no_sense_is_refused() {
     assert!(matches!(error, WaitsError::Process(_)), "{error}");
     let folder = tempfile::tempdir().expect("a directory");
     let options = Options {
+        json: false,
         report: folder.path().join("missing/waits.html"),
-        ..Options::default()
+        plan: Plan::tiny(),
     };
-    let error = run(&options).expect_err("there is no such directory");
+    let error = run::<Waits>(&options).expect_err("there is no such directory");
     assert!(error.to_string().contains("missing/waits.html"), "{error}");
     let left = fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 0);

@@ -1,14 +1,12 @@
 //! Why a contest fails.
 
 use std::error::Error;
-use std::io;
 
 use thiserror::Error;
 
 use crate::process::ProcessError;
-use crate::report::{PlotError, ReportError};
 
-/// It could not be measured, or not be told, how systems compare.
+/// It could not be measured how systems compare.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ContestError {
@@ -34,15 +32,6 @@ pub enum ContestError {
         /// The cause, and what to do about it.
         source: chronorb_rt::SchedulingError,
     },
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    /// The report could not be written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// Standard output cannot be written to.
-    #[error("standard output cannot be written to: {0}")]
-    Output(io::Error),
 }
 
 impl ContestError {

@@ -11,7 +11,6 @@
 //! | client | that it is connected, then what each batch took | for each batch, how many calls; at last, to end |
 //! | crowd | that all its connections are there | the end of its input: end |
 
-pub(crate) mod claim;
 mod company;
 mod crowd;
 pub(crate) mod drive;
@@ -27,7 +26,6 @@ mod tap;
 
 use crate::process::{self, Parent};
 
-pub use claim::Claim;
 pub(crate) use company::Company;
 pub(crate) use crowd::Crowd;
 pub use error::ContestError;

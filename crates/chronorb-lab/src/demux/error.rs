@@ -1,12 +1,8 @@
 //! Why the experiment fails.
 
-use std::io;
-
 use thiserror::Error;
 
-use crate::report::{PlotError, ReportError};
-
-/// The cost of demultiplexing could not be measured or told.
+/// The cost of demultiplexing could not be measured.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DemuxError {
@@ -21,15 +17,6 @@ pub enum DemuxError {
     /// A look-up did not find what it was for, so that its time means nothing.
     #[error("{0} of {1} look-ups of the stage {2} found nothing")]
     NotFound(usize, usize, &'static str),
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    /// The report could not be written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// Standard output cannot be written to.
-    #[error("standard output cannot be written to: {0}")]
-    Output(io::Error),
 }
 
 impl DemuxError {

@@ -1,9 +1,13 @@
 //! What was found.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Caches, Claim, Plan, Scale, claims};
+use super::{Caches, Demux, Plan, Scale, claims, page, table};
+use crate::claim::Claim;
 use crate::environment::Environment;
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
 
 /// A stage of the way from a message to its servant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -119,27 +123,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The figures for programs; their JSON is the output of `chronorb lab demux --json`.
-    #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            experiment: "demux",
-            environment: &self.environment,
-            rows: &self.rows,
-            hot: &self.hot,
-            scale: &self.scale,
-            claims: self.claims(),
-            caches: self.caches,
-            plan: &self.plan,
-        }
-    }
-
-    /// What should be true, and whether it is.
-    #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
     /// The rows of a stage by a strategy, by their number of entries.
     pub(super) fn series(&self, stage: Stage, strategy: &str) -> Vec<Row> {
         series(&self.rows, stage, strategy)
@@ -164,6 +147,41 @@ impl Outcome {
     }
 }
 
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        self.environment.stolen_caveat().into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Demux::NAME,
+            environment: &self.environment,
+            rows: &self.rows,
+            hot: &self.hot,
+            scale: &self.scale,
+            claims: self.claims(),
+            caches: self.caches,
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
 /// Those of a stage by a strategy, by their number of entries.
 pub(super) fn series(rows: &[Row], stage: Stage, strategy: &str) -> Vec<Row> {
     let is_its = |row: &&Row| row.stage == stage && row.strategy == strategy;
@@ -173,8 +191,8 @@ pub(super) fn series(rows: &[Row], stage: Stage, strategy: &str) -> Vec<Row> {
 }
 
 /// The figures of an [`Outcome`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
+#[derive(Serialize)]
+struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
     rows: &'a [Row],

@@ -5,17 +5,18 @@ use std::fmt::Write;
 use super::outcome::{Outcome, Stage};
 use super::plot::by_entries;
 use super::table::{StageTable, notes, scale};
+use crate::claim;
+use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
-///
-/// # Errors
-///
-/// [`PlotError`] when a plot cannot be drawn.
-pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
-    let mut body = format!("<p class=\"lead\">{LEAD}</p>\n{}", claims(outcome));
+pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
+    let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
+    for caveat in outcome.caveats() {
+        let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
+    }
+    body.push_str(&claim::table(&outcome.claims()));
     for stage in Stage::ALL {
         let _ = write!(
             body,
@@ -42,7 +43,7 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
 }
 
 /// The outcome in one line.
-fn headline(outcome: &Outcome) -> String {
+pub(super) fn headline(outcome: &Outcome) -> String {
     let rows = outcome.series(Stage::Total, "active");
     let ends = rows.first().zip(rows.last());
     let Some((first, last)) = ends else {
@@ -55,25 +56,6 @@ fn headline(outcome: &Outcome) -> String {
         last.p50_ns,
         units::count(last.entries.into()),
     )
-}
-
-fn claims(outcome: &Outcome) -> String {
-    let mut text = String::from("<div class=\"wide\"><table>\n");
-    for claim in outcome.claims() {
-        let class = match claim.verdict {
-            Verdict::Missed => " class=\"missed\"",
-            Verdict::Pass | Verdict::NotMeasured => "",
-        };
-        let _ = writeln!(
-            text,
-            "<tr><td{class}>{}</td><td>{}</td><td>{}</td></tr>",
-            claim.verdict.name(),
-            escape(&claim.claim),
-            escape(&claim.detail),
-        );
-    }
-    text.push_str("</table></div>\n");
-    text
 }
 
 fn stage_table(outcome: &Outcome, stage: Stage) -> String {

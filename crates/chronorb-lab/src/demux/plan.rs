@@ -38,7 +38,7 @@ impl Plan {
 
     /// Less of it, in less than ten seconds: fewer rounds, and nothing of a million.
     #[must_use]
-    pub fn quick() -> Self {
+    pub fn short() -> Self {
         Self {
             many_servants: None,
             rounds: 9,

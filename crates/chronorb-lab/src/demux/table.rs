@@ -6,12 +6,12 @@ use super::claims::SLOT;
 use super::outcome::{Outcome, Row, Stage, series};
 use super::scale::{MemoryUse, SERVANT, Scale};
 use super::schedule::{BATCH, BATCH_OF_SLOW, WARM_UP};
+use crate::claim;
+use crate::experiment::Findings;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The figures in tables for a terminal, with what is claimed of them.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = String::from("Nanoseconds for one request: median and 99th percentile.\n");
     for stage in Stage::ALL {
         let table = StageTable::new(outcome, stage);
@@ -35,17 +35,15 @@ pub fn text(outcome: &Outcome) -> String {
         }
     }
     text.push('\n');
-    for paragraph in scale(outcome).into_iter().chain(notes(outcome)) {
+    for paragraph in scale(outcome)
+        .into_iter()
+        .chain(notes(outcome))
+        .chain(outcome.caveats())
+    {
         let _ = writeln!(text, "{paragraph}");
     }
     text.push('\n');
-    for claim in outcome.claims() {
-        let _ = write!(text, "{:12}  {}", claim.verdict.name(), claim.claim);
-        if claim.verdict != Verdict::NotMeasured {
-            let _ = write!(text, ": {}", claim.detail);
-        }
-        text.push('\n');
-    }
+    text.push_str(&claim::text(&outcome.claims()));
     text
 }
 

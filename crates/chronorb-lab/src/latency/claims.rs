@@ -2,7 +2,9 @@
 
 use super::outcome::{Outcome, Row, summary};
 use super::system::System;
-use crate::contest::{Claim, Placement};
+use crate::claim::Claim;
+use crate::contest::Placement;
+use crate::stats::median;
 use crate::units;
 
 /// All claims.
@@ -51,7 +53,7 @@ fn near_raw(outcome: &Outcome, system: System, placement: Placement, limit: f64)
         raw.name(),
     );
     let measured = compare(outcome, system, raw, placement, QUANTILES[0]);
-    Claim::judge(claim, measured, |ratio| ratio <= limit)
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= limit)
 }
 
 /// It is quicker than the quickest of the others.
@@ -69,7 +71,7 @@ fn below_omniorb(outcome: &Outcome, placement: Placement, quantile: Quantile) ->
         placement,
         quantile,
     );
-    Claim::judge(claim, measured, |ratio| ratio < 1.0)
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio < 1.0)
 }
 
 /// Idle connections do not delay those that are busy.
@@ -84,12 +86,12 @@ fn no_matter_how_many(outcome: &Outcome, (name, of): Quantile) -> Claim {
     let measured = idle.and_then(|idle| {
         let figure = |rows: &[Row]| {
             let rows: Vec<&Row> = rows.iter().collect();
-            crate::contest::claim::median(rows.into_iter().map(of)).map(units::time)
+            median(rows.into_iter().map(of)).map(units::time)
         };
         let (with, without) = (figure(&idle.among_idle)?, figure(&idle.alone)?);
         Some((idle.ratio(of)?, format!("{with}, {without} without")))
     });
-    Claim::judge(claim, measured, |ratio| ratio <= IDLE)
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= IDLE)
 }
 
 /// One system by another, in the same rounds, with both figures in words.
@@ -105,7 +107,7 @@ fn compare(
         let rows = outcome.rounds(system, placement);
         // Where there are rows there is a figure.
         summary(&rows)?;
-        crate::contest::claim::median(rows.into_iter().map(of)).map(units::time)
+        median(rows.into_iter().map(of)).map(units::time)
     };
     let text = format!("{}, {} on {}", figure(system)?, figure(to)?, to.name());
     Some((ratio, text))
@@ -123,9 +125,10 @@ pub(super) mod tests {
     use super::super::idle::IdleConnections;
     use super::super::outcome::row;
     use super::*;
-    use crate::Verdict;
     use crate::contest::{OmniOrb, Scheduled, Sizes};
     use crate::environment::Environment;
+    use crate::experiment::Findings;
+    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {
@@ -187,7 +190,7 @@ pub(super) mod tests {
         let claims = outcome().claims();
         assert_eq!(claims.len(), 3 + 1 + 9 + 2);
         for claim in claims {
-            assert_eq!(claim.verdict, Verdict::Pass, "{claim:?}");
+            assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
         }
     }
 
@@ -199,7 +202,7 @@ pub(super) mod tests {
             rows.filter(|row| row.system == system)
                 .for_each(|row| row.latency.p50_us = us);
             let claims = outcome.claims().into_iter();
-            let missed = claims.filter(|claim| claim.verdict == Verdict::Missed);
+            let missed = claims.filter(|claim| claim.verdict() == Verdict::Missed);
             missed.map(|claim| claim.claim).collect::<Vec<_>>()
         };
         assert_eq!(missed(System::Chronorb, 11.2).len(), 3);
@@ -220,7 +223,7 @@ pub(super) mod tests {
         outcome.rows.retain(|row| row.system != System::OmniOrb);
         outcome.idle.as_mut().unwrap().connections = 100;
         let claims = outcome.claims().into_iter();
-        let unmeasured = claims.filter(|claim| claim.verdict == Verdict::NotMeasured);
+        let unmeasured = claims.filter(|claim| claim.verdict() == Verdict::NotMeasured);
         assert_eq!(unmeasured.count(), 9 + 2);
     }
 }

@@ -10,10 +10,11 @@ use super::plan::Plan;
 use super::system::System;
 use crate::contest::{
     Company, ContestError, Cpus, Crowd, Operation, Placement, Scheduled, Waits, allow_files,
-    check_permitted, claim::median,
+    check_permitted,
 };
 use crate::environment::value_of;
 use crate::progress::Progress;
+use crate::stats::median;
 
 /// What was found of a server with many idle connections, beside one without.
 #[derive(Clone, Debug, Serialize)]

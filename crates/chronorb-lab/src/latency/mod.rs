@@ -1,6 +1,6 @@
 //! `chronorb lab latency`: what a call takes, beside raw sockets and omniORB.
 //!
-//! [`measure`] makes the same call by turns on raw TCP, on chronorb and on omniORB where that is
+//! [`Latency`] makes the same call by turns on raw TCP, on chronorb and on omniORB where that is
 //! installed: an octet, and its cube as the answer. Raw TCP moves exactly as many octets as the
 //! messages of chronorb have. All clients and servers are pinned and scheduled alike, and in each
 //! round everyone makes a batch of calls, so that each figure has its match of the same moment. Then
@@ -15,8 +15,6 @@ mod plot;
 mod system;
 mod table;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::contest::{
@@ -24,101 +22,79 @@ use crate::contest::{
     check_permitted, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
 use crate::progress::Progress;
-use crate::report::{check_writable, write_page};
 use crate::stats::Record;
 
 pub use idle::IdleConnections;
-pub use outcome::{Figures, Outcome, Row};
-pub use page::html;
+pub use outcome::{Outcome, Row};
 pub use plan::Plan;
 pub use system::{System, WaitSet};
-pub use table::text;
 
-/// What `chronorb lab latency` was asked to do.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Print one JSON object instead of the tables.
-    pub json: bool,
-    /// Where the HTML report goes.
-    pub report: PathBuf,
-    /// What is run.
-    pub plan: Plan,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            json: false,
-            report: PathBuf::from("chronorb-latency.html"),
-            plan: Plan::full(),
-        }
-    }
-}
-
-/// Measures, prints the outcome on standard output and writes the report.
+/// The experiment.
 ///
-/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
-/// object. A claim that was missed is no failure: it is said.
-///
-/// # Errors
-///
-/// See [`ContestError`]. All processes that were started have ended when this returns.
-pub fn run(options: &Options) -> Result<(), ContestError> {
-    check_writable(&options.report)?;
-    let outcome = measure(&options.plan)?;
-    write_page(&html(&outcome)?, &options.report)?;
-    print(options, &outcome).map_err(ContestError::Output)
-}
-
-/// Measures by a plan.
-///
-/// The program that calls this has to hand its arguments to
+/// The program that runs it has to hand its arguments to
 /// [`server_main`](crate::contest::server_main), [`client_main`](crate::contest::client_main) and
 /// [`crowd_main`](crate::contest::crowd_main) where the first of them is the command of that name.
-///
-/// # Errors
-///
-/// See [`ContestError`].
-pub fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
-    check_permitted(plan.scheduled)?;
-    let cpus = Cpus::of_this_process()?;
-    let mut environment = Environment::probe();
-    let before = ProcessorTime::now();
-    let omniorb = match plan.waits.block {
-        true => OmniOrb::find(),
-        false => OmniOrb::without("it blocks, and only what spins was asked for.".to_owned()),
-    };
-    let tapped = tap(&[Operation::Cube])?.swap_remove(0);
+#[derive(Debug)]
+pub struct Latency;
 
-    let mut systems = Vec::new();
-    for system in System::ALL {
-        if plan.waits.includes(system)
-            && (!system.spins() || cpus.are_several())
-            && let Some(mut company) = company(system, plan, tapped.sizes, &omniorb)?
-        {
-            company.add_client(Operation::Cube, 1)?;
-            systems.push((system, company));
+impl Experiment for Latency {
+    const NAME: &'static str = "latency";
+    const TITLE: &'static str = "What a call takes, beside raw sockets and omniORB";
+
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = ContestError;
+
+    fn full() -> Plan {
+        Plan::full()
+    }
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+        check_permitted(plan.scheduled)?;
+        let cpus = Cpus::of_this_process()?;
+        let mut environment = Environment::probe();
+        let before = ProcessorTime::now();
+        let omniorb = match plan.waits.block {
+            true => OmniOrb::find(),
+            false => OmniOrb::without("it blocks, and only what spins was asked for.".to_owned()),
+        };
+        let tapped = tap(&[Operation::Cube])?.swap_remove(0);
+
+        let mut systems = Vec::new();
+        for system in System::ALL {
+            if plan.waits.includes(system)
+                && (!system.spins() || cpus.are_several())
+                && let Some(mut company) = company(system, plan, tapped.sizes, &omniorb)?
+            {
+                company.add_client(Operation::Cube, 1)?;
+                systems.push((system, company));
+            }
         }
+        let (rows, pooled) = rounds(plan, &cpus, &mut systems)?;
+        for (_, company) in systems {
+            company.stop()?;
+        }
+        let idle = match plan.connections {
+            0 => None,
+            _ => Some(idle::measure(plan, &cpus, &tapped.request)?),
+        };
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        Ok(Outcome {
+            plan: plan.clone(),
+            environment,
+            messages: tapped.sizes,
+            omniorb,
+            rows,
+            pooled,
+            idle,
+        })
     }
-    let (rows, pooled) = rounds(plan, &cpus, &mut systems)?;
-    for (_, company) in systems {
-        company.stop()?;
-    }
-    let idle = match plan.connections {
-        0 => None,
-        _ => Some(idle::measure(plan, &cpus, &tapped.request)?),
-    };
-    environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-    Ok(Outcome {
-        plan: plan.clone(),
-        environment,
-        messages: tapped.sizes,
-        omniorb,
-        rows,
-        pooled,
-        idle,
-    })
 }
 
 /// A server of this system; nothing where it is not installed.
@@ -191,22 +167,4 @@ fn record(latencies_ns: &[u64]) -> Record {
         at += latency;
     }
     record
-}
-
-fn print(options: &Options, outcome: &Outcome) -> io::Result<()> {
-    let path = options.report.canonicalize();
-    let path = path.as_ref().unwrap_or(&options.report).display();
-    let mut out = io::stdout().lock();
-    if options.json {
-        for caveat in outcome.caveats() {
-            eprintln!("{caveat}");
-        }
-        serde_json::to_writer(&mut out, &outcome.figures())?;
-        writeln!(out)?;
-        eprintln!("Report with plots: {path}");
-    } else {
-        writeln!(out, "{}", text(outcome))?;
-        writeln!(out, "Report with plots: {path}")?;
-    }
-    out.flush()
 }

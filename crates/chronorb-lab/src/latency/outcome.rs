@@ -1,15 +1,19 @@
 //! What was found.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::claims;
 use super::idle::IdleConnections;
 use super::plan::Plan;
 use super::system::System;
-use crate::contest::claim::median;
-use crate::contest::{Claim, OmniOrb, Placement, Sizes};
+use super::{Latency, page, table};
+use crate::claim::Claim;
+use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::stats::{Record, Summary};
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::stats::{Record, Summary, median};
 
 /// The calls of one system in one place in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -81,45 +85,6 @@ pub(super) fn summary(rows: &[&Row]) -> Option<(f64, Summary)> {
 }
 
 impl Outcome {
-    /// The figures for programs; their JSON is the output of `chronorb lab latency --json`.
-    #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            experiment: "latency",
-            environment: &self.environment,
-            messages: self.messages,
-            omniorb: &self.omniorb,
-            rows: &self.rows,
-            ratios: self.ratios(),
-            idle_connections: self.idle.as_ref(),
-            claims: self.claims(),
-            plan: &self.plan,
-        }
-    }
-
-    /// What should be true, and whether it is.
-    #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
-    #[must_use]
-    pub fn caveats(&self) -> Vec<String> {
-        let mut caveats = Vec::new();
-        if self.omniorb.version.is_none() {
-            caveats.push(self.omniorb.sentence());
-        }
-        if let Some(idle) = self.idle.as_ref().filter(|i| !i.fewer_because.is_empty()) {
-            caveats.push(format!(
-                "Only {} idle connections of {}: {}.",
-                idle.connections, idle.wanted, idle.fewer_because
-            ));
-        }
-        caveats.extend(self.environment.stolen_caveat());
-        caveats
-    }
-
     /// The rounds of a system in a place.
     pub(super) fn rounds(&self, system: System, placement: Placement) -> Vec<&Row> {
         let of = |row: &&Row| row.system == system && row.placement == placement;
@@ -160,6 +125,53 @@ impl Outcome {
     }
 }
 
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        if self.omniorb.version.is_none() {
+            caveats.push(self.omniorb.sentence());
+        }
+        if let Some(idle) = self.idle.as_ref().filter(|i| !i.fewer_because.is_empty()) {
+            caveats.push(format!(
+                "Only {} idle connections of {}: {}.",
+                idle.connections, idle.wanted, idle.fewer_because
+            ));
+        }
+        caveats.extend(self.environment.stolen_caveat());
+        caveats
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Latency::NAME,
+            environment: &self.environment,
+            messages: self.messages,
+            omniorb: &self.omniorb,
+            rows: &self.rows,
+            ratios: self.ratios(),
+            idle_connections: self.idle.as_ref(),
+            claims: self.claims(),
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
 /// The p50 of a system by that of raw TCP that waits like it.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Ratio {
@@ -169,8 +181,8 @@ struct Ratio {
 }
 
 /// The figures of an [`Outcome`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
+#[derive(Serialize)]
+struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
     messages: Sizes,

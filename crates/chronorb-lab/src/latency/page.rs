@@ -6,17 +6,15 @@ use super::outcome::{Outcome, Row, summary};
 use super::plot::by_percentile;
 use super::system::System;
 use super::table::{LEAD, notes, tables};
+use crate::claim;
+use crate::contest::Placement;
 use crate::contest::table::figure;
-use crate::contest::{Placement, claim};
+use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
 use crate::units;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
-///
-/// # Errors
-///
-/// [`PlotError`] when a plot cannot be drawn.
-pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
+pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
     for caveat in outcome.caveats() {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
@@ -50,7 +48,7 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
 }
 
 /// The outcome in one line.
-fn headline(outcome: &Outcome) -> String {
+pub(super) fn headline(outcome: &Outcome) -> String {
     Placement::ALL
         .into_iter()
         .find_map(|placement| finding(outcome, placement))
@@ -78,7 +76,7 @@ fn finding(outcome: &Outcome, placement: Placement) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::outcome;
-    use super::super::text;
+    use super::super::table::text;
     use super::*;
     use crate::contest::OmniOrb;
 

@@ -39,7 +39,7 @@ impl Plan {
 
     /// The same in some seconds: few rounds, few calls and fewer connections.
     #[must_use]
-    pub const fn quick() -> Self {
+    pub const fn short() -> Self {
         Self {
             rounds: 5,
             calls: 1_000,

@@ -2,15 +2,15 @@
 
 use super::outcome::{Outcome, summary};
 use super::system::System;
-use crate::contest::claim;
+use crate::claim;
 use crate::contest::table::Table;
 use crate::contest::{Placement, Scheduled};
+use crate::experiment::Findings;
 use crate::stats::Summary;
 use crate::units;
 
 /// The figures in tables for a terminal, with what is claimed of them.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = format!("{LEAD}\n");
     for caveat in outcome.caveats() {
         text.push_str(&format!("{caveat}\n"));

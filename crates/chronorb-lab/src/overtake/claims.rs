@@ -1,29 +1,9 @@
 //! What should be true of the figures, and whether it is.
 
-use serde::Serialize;
-
 use super::case::{Case, Load, Pool, Series, Strategy, Trial};
 use super::outcome::{Figure, Outcome, trial};
+use crate::claim::Claim;
 use crate::units;
-use crate::verdict::Verdict;
-
-/// Something that should be true, held against the figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
-    /// What should be true.
-    pub claim: String,
-    /// Where it comes from.
-    pub paper: &'static str,
-    /// What is to be met.
-    pub published: String,
-    /// The figures that say whether it is.
-    pub measured: String,
-    /// The first of them by what they are compared with: p99 by that of the idle machine, or by the
-    /// work. 1 is as good as nothing else to do, or no more than the work.
-    pub ratio: Option<f64>,
-    /// Whether it is true.
-    pub verdict: Verdict,
-}
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -61,28 +41,21 @@ fn overtakes(outcome: &Outcome, strategy: Strategy, case: Case, series: Series) 
     let ratio = outcome.ratio(trial, Load::Idle);
     let loaded = outcome.figure(trial).zip(ratio);
     let loaded = loaded.filter(|(figure, _)| was_loaded(case, figure));
-    let measured = loaded.map_or_else(String::new, |(figure, _)| {
+    let measured = loaded.map(|(figure, ratio)| {
         let refused = match case.load {
             Load::Full => format!(", {} refused", units::count(figure.refused_requests)),
             _ => String::new(),
         };
-        format!(
+        let measured = format!(
             "{}, {} when idle, {} when idle and awake (processors {:.0} % busy{refused})",
             units::time(figure.p99_us),
             p99(outcome, trial.under(Load::Idle)),
             p99(outcome, trial.under(Load::Awake)),
             figure.cpu_busy_percent,
-        )
+        );
+        (ratio, measured)
     });
-    let ratio = loaded.map(|(_, ratio)| ratio);
-    Claim {
-        claim,
-        paper: LANES,
-        published: format!("at most {WITHIN} times the idle p99"),
-        measured,
-        ratio: ratio.map(rounded),
-        verdict: judge(ratio, WITHIN),
-    }
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= WITHIN)
 }
 
 /// With borrowing, calls of an exhausted high lane take no longer than twice what they take when it
@@ -91,26 +64,20 @@ fn borrows(outcome: &Outcome, strategy: Strategy) -> Claim {
     let trial = trial(strategy, BORROWING, Series::Periodic);
     let claim = format!(
         "{}, borrowing: calls go on at once while the high lane is exhausted and lower threads are \
-         free",
+         free, with a p99 within {WITHIN} of an idle machine kept awake",
         strategy.title(),
     );
-    let ratio = outcome.ratio(trial, Load::Awake);
-    let measured = outcome.figure(trial).map_or_else(String::new, |figure| {
-        format!(
+    let figures = outcome.figure(trial).zip(outcome.ratio(trial, Load::Awake));
+    let measured = figures.map(|(figure, ratio)| {
+        let measured = format!(
             "{}, {} when idle and awake, the longest call {}",
             units::time(figure.p99_us),
             p99(outcome, trial.under(Load::Awake)),
             units::time(figure.max_us),
-        )
+        );
+        (ratio, measured)
     });
-    Claim {
-        claim,
-        paper: BORROW,
-        published: format!("p99 at most {WITHIN} times that of an idle machine kept awake"),
-        measured,
-        ratio: ratio.map(rounded),
-        verdict: judge(ratio, WITHIN),
-    }
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= WITHIN)
 }
 
 /// Without borrowing, calls of an exhausted high lane wait for the work of this lane alone.
@@ -128,35 +95,21 @@ fn waits_for_its_own(outcome: &Outcome, strategy: Strategy) -> Claim {
         .figure(trial.under(Load::Idle))
         .zip(outcome.figure(trial));
     let figures = figures.filter(|(_, loaded)| was_loaded(EXHAUSTED, loaded));
-    let bound = figures.map(|(idle, _)| work_us + calls * idle.p99_us);
-    let ratio = figures.map(|(_, loaded)| loaded.p99_us / work_us);
-    let verdict = match figures.zip(bound) {
-        Some(((_, loaded), bound)) => Verdict::of(loaded.p99_us <= bound),
-        None => Verdict::NotMeasured,
-    };
-    Claim {
-        claim,
-        paper: LANES,
-        published: format!(
-            "p99 at most the {} of {} slow calls, and for each of {calls} calls the idle p99{}",
+    let measured = figures.map(|(idle, loaded)| {
+        let bound = work_us + calls * idle.p99_us;
+        let measured = format!(
+            "{}, at most {}: {} for the work of {} slow calls, and the idle p99 for each of {calls} \
+             calls; the longest call {} (processors {:.0} % busy)",
+            units::time(loaded.p99_us),
+            units::time(bound),
             units::time(work_us),
             outcome.plan.slow_callers,
-            bound.map_or_else(String::new, |bound| format!(
-                ", {} in all",
-                units::time(bound)
-            )),
-        ),
-        measured: figures.map_or_else(String::new, |(_, loaded)| {
-            format!(
-                "{}, the longest call {} (processors {:.0} % busy)",
-                units::time(loaded.p99_us),
-                units::time(loaded.max_us),
-                loaded.cpu_busy_percent,
-            )
-        }),
-        ratio: ratio.map(rounded),
-        verdict,
-    }
+            units::time(loaded.max_us),
+            loaded.cpu_busy_percent,
+        );
+        (loaded.p99_us / bound, measured)
+    });
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= 1.0)
 }
 
 fn p99(outcome: &Outcome, trial: Trial) -> String {
@@ -171,14 +124,6 @@ fn was_loaded(case: Case, figure: &Figure) -> bool {
     busy && full
 }
 
-fn judge(ratio: Option<f64>, limit: f64) -> Verdict {
-    ratio.map_or(Verdict::NotMeasured, |ratio| Verdict::of(ratio <= limit))
-}
-
-fn rounded(ratio: f64) -> f64 {
-    (ratio * 1e3).round() / 1e3
-}
-
 fn micros(duration: std::time::Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
@@ -187,8 +132,6 @@ fn micros(duration: std::time::Duration) -> f64 {
 const WITHIN: f64 = 2.0;
 /// Processors that are saturated have no time left.
 const BUSY_PERCENT: f64 = 97.0;
-const LANES: &str = "Real-time CORBA 1.2, 5.8: thread pools with lanes";
-const BORROW: &str = "Real-time CORBA 1.2, 5.8: thread borrowing";
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -197,7 +140,9 @@ pub(super) mod tests {
     use super::super::{Plan, Row};
     use super::*;
     use crate::environment::Environment;
+    use crate::experiment::Findings;
     use crate::stats::Record;
+    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed: calls take 100 µs, in an exhausted lane 6 ms,
     /// and without lanes as long as the load lasts.
@@ -247,7 +192,7 @@ pub(super) mod tests {
 
     fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
         let claims = outcome.claims();
-        claims.into_iter().map(|claim| claim.verdict).collect()
+        claims.into_iter().map(|claim| claim.verdict()).collect()
     }
 
     fn change(outcome: &mut Outcome, case: Case, change: impl Fn(&mut Row)) {
@@ -265,7 +210,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         change(&mut outcome, SATURATED, |row| row.latency.p99_us = 210.0);
         let claim = &outcome.claims()[0];
-        assert_eq!(claim.verdict, Verdict::Missed);
+        assert_eq!(claim.verdict(), Verdict::Missed);
         assert_eq!(claim.ratio, Some(2.059));
         let measured =
             "210 µs, 102 µs when idle, 102 µs when idle and awake (processors 100 % busy)";
@@ -294,7 +239,7 @@ pub(super) mod tests {
                 true => Verdict::Pass,
                 false => Verdict::NotMeasured,
             };
-            assert_eq!(claim.verdict, expected, "{claim:?}");
+            assert_eq!(claim.verdict(), expected, "{claim:?}");
         }
     }
 
@@ -318,12 +263,14 @@ pub(super) mod tests {
         let mut outcome = outcome();
         change(&mut outcome, BORROWING, |row| row.latency.p99_us = 2_000.0);
         let claims = outcome.claims();
-        let borrowing = claims.iter().filter(|claim| claim.paper == BORROW);
+        let borrowing = claims
+            .iter()
+            .filter(|claim| claim.claim.contains(", borrowing:"));
         assert!(borrowing.clone().count() > 0);
         assert!(
             borrowing
                 .clone()
-                .all(|claim| claim.verdict == Verdict::Missed)
+                .all(|claim| claim.verdict() == Verdict::Missed)
         );
     }
 }

@@ -1,12 +1,17 @@
 //! What was found.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::case::{Case, Load, Series, Strategy, Trial};
-use super::claims::{self, Claim};
+use super::claims;
 use super::plan::Plan;
+use super::{Overtake, page, table};
+use crate::claim::Claim;
 use crate::environment::Environment;
-use crate::stats::{Record, Summary};
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::stats::{Record, Summary, median};
 
 /// The calls of one trial in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -64,49 +69,6 @@ pub(super) struct Figure {
 }
 
 impl Outcome {
-    /// The figures for programs; their JSON is the output of `chronorb lab overtake --json`.
-    #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            experiment: "overtake",
-            environment: &self.environment,
-            rows: &self.rows,
-            claims: self.claims(),
-            real_time: self.real_time,
-            memory_locked: self.memory_locked,
-            plan: &self.plan,
-        }
-    }
-
-    /// What should be true, and whether it is.
-    #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
-    #[must_use]
-    pub fn caveats(&self) -> Vec<String> {
-        let mut caveats = Vec::new();
-        if !self.real_time {
-            caveats.push(
-                "These figures are not real-time: this process may not use real-time priorities, so \
-                 that all threads ran under the ordinary scheduler, and only lanes and connections \
-                 kept the priorities apart."
-                    .to_owned(),
-            );
-        }
-        if let [stolen] = self.environment.stolen_percent[..]
-            && stolen >= NOTABLE_PERCENT
-        {
-            caveats.push(format!(
-                "This is a virtual machine, and its host took the processors away for {stolen:.1} % of \
-                 the time: no thread in here runs then, whatever its priority."
-            ));
-        }
-        caveats
-    }
-
     /// One trial over all rounds; nothing where it was not measured, or no call was answered in its
     /// time.
     pub(super) fn figure(&self, trial: Trial) -> Option<Figure> {
@@ -148,9 +110,53 @@ impl Outcome {
     }
 }
 
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        if !self.real_time {
+            caveats.push(
+                "These figures are not real-time: this process may not use real-time priorities, so \
+                 that all threads ran under the ordinary scheduler, and only lanes and connections \
+                 kept the priorities apart."
+                    .to_owned(),
+            );
+        }
+        caveats.extend(self.environment.stolen_caveat());
+        caveats
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Overtake::NAME,
+            environment: &self.environment,
+            rows: &self.rows,
+            claims: self.claims(),
+            real_time: self.real_time,
+            memory_locked: self.memory_locked,
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
 /// The figures of an [`Outcome`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
+#[derive(Serialize)]
+struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
     rows: &'a [Row],
@@ -167,17 +173,3 @@ pub(super) const fn trial(strategy: Strategy, case: Case, series: Series) -> Tri
         series,
     }
 }
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n.is_multiple_of(2) => Some((values[middle - 1] + values[middle]) / 2.0),
-        _ => Some(values[middle]),
-    }
-}
-
-/// Stolen time that may show in the 99th percentile.
-const NOTABLE_PERCENT: f64 = 0.5;

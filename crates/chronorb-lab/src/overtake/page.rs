@@ -7,21 +7,18 @@ use super::claims::{BORROWING, EXHAUSTED, FULL, SATURATED};
 use super::outcome::{Outcome, trial};
 use super::plot::{by_case, by_percentile, over_time};
 use super::table::{COLUMNS, LEAD, heading, lines, notes};
+use crate::claim;
+use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
-///
-/// # Errors
-///
-/// [`PlotError`] when a plot cannot be drawn.
-pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
+pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
     for caveat in outcome.caveats() {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
     }
-    body.push_str(&claim_table(outcome));
+    body.push_str(&claim::table(&outcome.claims()));
     for strategy in Strategy::ALL {
         let _ = writeln!(body, "<h2>{}</h2>", escape(&overtaking(outcome, strategy)));
         body.push_str(&figure(
@@ -65,7 +62,7 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
 }
 
 /// The outcome in one line.
-fn headline(outcome: &Outcome) -> String {
+pub(super) fn headline(outcome: &Outcome) -> String {
     let ratios = |to| {
         let saturated = |strategy| trial(strategy, SATURATED, Series::Periodic);
         let [first, second] = Strategy::ALL.map(|of| outcome.ratio(saturated(of), to));
@@ -131,30 +128,6 @@ fn waiting(outcome: &Outcome, strategy: Strategy) -> String {
     )
 }
 
-fn claim_table(outcome: &Outcome) -> String {
-    let mut text = String::from(
-        "<div class=\"wide\"><table>\n<thead><tr><th>Claimed</th><th>Demanded</th><th>Measured</th>\
-         <th>Factor</th><th></th></tr></thead>\n<tbody>\n",
-    );
-    for claim in outcome.claims() {
-        let class = match claim.verdict {
-            Verdict::Missed => " class=\"missed\"",
-            Verdict::Pass | Verdict::NotMeasured => "",
-        };
-        let _ = writeln!(
-            text,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td{class}>{}</td></tr>",
-            escape(&claim.claim),
-            escape(&claim.published),
-            escape(&claim.measured),
-            claim.ratio.map_or_else(String::new, |r| format!("{r:.2}")),
-            claim.verdict.name(),
-        );
-    }
-    text.push_str("</tbody></table></div>\n");
-    text
-}
-
 fn figure(svg: &str, caption: &str) -> String {
     format!("<figure>{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n")
 }
@@ -185,7 +158,7 @@ fn figure_table(outcome: &Outcome, strategy: Strategy, series: Series) -> String
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::outcome;
-    use super::super::text;
+    use super::super::table::text;
     use super::*;
 
     #[test]

@@ -64,7 +64,7 @@ impl Plan {
 
     /// The same in some seconds: one round, and few calls of each kind.
     #[must_use]
-    pub fn quick() -> Self {
+    pub fn short() -> Self {
         Self {
             rounds: 1,
             periodic: Duration::from_millis(300),
@@ -81,7 +81,7 @@ impl Plan {
             periodic: Duration::from_millis(60),
             back_to_back: Duration::from_millis(20),
             settle: Duration::from_millis(20),
-            ..Self::quick()
+            ..Self::short()
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_call_is_due_only_after_the_work_that_may_be_before_the_last_one() {
-        for plan in [Plan::full(), Plan::quick(), Plan::tiny()] {
+        for plan in [Plan::full(), Plan::short(), Plan::tiny()] {
             assert!(plan.work_before() < plan.period);
             assert!(plan.threads() > plan.slow_callers, "one is left to borrow");
         }

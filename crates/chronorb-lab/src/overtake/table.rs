@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::case::{Case, Load, Pool, Series, Strategy};
 use super::outcome::{Outcome, trial};
 use super::plan::HIGH_THREADS;
+use crate::claim;
+use crate::experiment::Findings;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The figures in tables for a terminal, with what is claimed of them.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = format!("{LEAD}\n");
     for caveat in outcome.caveats() {
         let _ = writeln!(text, "{caveat}");
@@ -32,18 +32,7 @@ pub fn text(outcome: &Outcome) -> String {
         }
     }
     text.push('\n');
-    for claim in outcome.claims() {
-        let _ = write!(text, "{:12}  {}", claim.verdict.name(), claim.claim);
-        if claim.verdict != Verdict::NotMeasured {
-            let ratio = claim.ratio.unwrap_or_default();
-            let _ = write!(
-                text,
-                "\n{:14}a factor of {ratio:.2}: {}; {}",
-                "", claim.measured, claim.published
-            );
-        }
-        text.push('\n');
-    }
+    text.push_str(&claim::text(&outcome.claims()));
     text.push('\n');
     for note in notes(outcome) {
         let _ = writeln!(text, "{note}");

@@ -3,7 +3,8 @@
 use super::outcome::Outcome;
 use super::table;
 use super::trial::{System, Trial};
-use crate::contest::{Claim, Operation, Placement};
+use crate::claim::Claim;
+use crate::contest::{Operation, Placement};
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -56,7 +57,7 @@ fn at_least(
         );
         Some((ratio, text))
     };
-    Claim::judge(claim, measured(), |ratio| ratio >= least)
+    Claim::aim(claim).by_ratio(measured(), |ratio| ratio >= least)
 }
 
 const EPOLL: f64 = 0.9;
@@ -66,9 +67,10 @@ const OCTETS: f64 = 0.8;
 pub(super) mod tests {
     use super::super::{Messages, Plan, Row};
     use super::*;
-    use crate::Verdict;
     use crate::contest::{OmniOrb, Sizes};
     use crate::environment::Environment;
+    use crate::experiment::Findings;
+    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {
@@ -122,7 +124,7 @@ pub(super) mod tests {
         let claims = outcome().claims();
         assert_eq!(claims.len(), 6 * 3 + 2 * 2 + 4);
         for claim in claims {
-            assert_eq!(claim.verdict, Verdict::Pass, "{claim:?}");
+            assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
         }
     }
 
@@ -135,7 +137,7 @@ pub(super) mod tests {
             }
         }
         let claims = outcome.claims().into_iter();
-        let missed = claims.filter(|claim| claim.verdict == Verdict::Missed);
+        let missed = claims.filter(|claim| claim.verdict() == Verdict::Missed);
         let missed: Vec<_> = missed.map(|claim| claim.claim).collect();
         assert_eq!(missed.len(), 6 * 2 + 2, "{missed:?}");
         assert!(
@@ -148,7 +150,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.rows.retain(|row| row.system != System::OmniOrb);
         let claims = outcome.claims().into_iter();
-        let unmeasured = claims.filter(|claim| claim.verdict == Verdict::NotMeasured);
+        let unmeasured = claims.filter(|claim| claim.verdict() == Verdict::NotMeasured);
         assert_eq!(unmeasured.count(), 6 + 6);
     }
 }

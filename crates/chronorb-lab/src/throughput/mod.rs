@@ -1,6 +1,6 @@
 //! `chronorb lab throughput`: how many calls, and how much data, in a second.
 //!
-//! [`measure`] lets one, four and sixteen clients at a time call chronorb, omniORB where that is
+//! [`Throughput`] lets one, four and sixteen clients at a time call chronorb, omniORB where that is
 //! installed, and a raw server with epoll sets; then it sends data there and back: octets, doubles
 //! and small structs. Raw TCP moves exactly as many octets as the messages of chronorb have. In each
 //! round everyone has a turn, so that each figure has its match of the same moment.
@@ -13,97 +13,72 @@ mod plot;
 mod table;
 mod trial;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
-
 use crate::contest::{
     Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped,
     Waits, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
 use crate::progress::Progress;
-use crate::report::{check_writable, write_page};
 
-pub use outcome::{Figures, Messages, Outcome, Row};
-pub use page::html;
+pub use outcome::{Messages, Outcome, Row};
 pub use plan::Plan;
-pub use table::text;
 pub use trial::{System, Trial};
 
-/// What `chronorb lab throughput` was asked to do.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Print one JSON object instead of the tables.
-    pub json: bool,
-    /// Where the HTML report goes.
-    pub report: PathBuf,
-    /// What is run.
-    pub plan: Plan,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            json: false,
-            report: PathBuf::from("chronorb-throughput.html"),
-            plan: Plan::full(),
-        }
-    }
-}
-
-/// Measures, prints the outcome on standard output and writes the report.
+/// The experiment.
 ///
-/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
-/// object. A claim that was missed is no failure: it is said.
-///
-/// # Errors
-///
-/// See [`ContestError`]. All processes that were started have ended when this returns.
-pub fn run(options: &Options) -> Result<(), ContestError> {
-    check_writable(&options.report)?;
-    let outcome = measure(&options.plan)?;
-    write_page(&html(&outcome)?, &options.report)?;
-    print(options, &outcome).map_err(ContestError::Output)
-}
-
-/// Measures by a plan.
-///
-/// The program that calls this has to hand its arguments to
+/// The program that runs it has to hand its arguments to
 /// [`server_main`](crate::contest::server_main) and [`client_main`](crate::contest::client_main)
 /// where the first of them is the command of that name.
-///
-/// # Errors
-///
-/// See [`ContestError`].
-pub fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
-    let cpus = Cpus::of_this_process()?;
-    let mut environment = Environment::probe();
-    let before = ProcessorTime::now();
-    let omniorb = OmniOrb::find();
-    let trials = Trial::ALL;
-    let tapped = tap(&trials.map(Trial::operation))?;
-    let messages: Vec<Messages> = trials
-        .into_iter()
-        .zip(&tapped)
-        .map(|(trial, tapped)| Messages {
-            trial,
-            octets: tapped.sizes,
-        })
-        .collect();
+#[derive(Debug)]
+pub struct Throughput;
 
-    let mut teams = teams(&omniorb, &trials, &tapped)?;
-    let rows = rounds(plan, &cpus, &mut teams)?;
-    for team in teams {
-        team.company.stop()?;
+impl Experiment for Throughput {
+    const NAME: &'static str = "throughput";
+    const TITLE: &'static str = "How many calls, and how much data, in a second";
+
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = ContestError;
+
+    fn full() -> Plan {
+        Plan::full()
     }
-    environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-    Ok(Outcome {
-        plan: plan.clone(),
-        environment,
-        messages,
-        omniorb,
-        rows,
-    })
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+        let cpus = Cpus::of_this_process()?;
+        let mut environment = Environment::probe();
+        let before = ProcessorTime::now();
+        let omniorb = OmniOrb::find();
+        let trials = Trial::ALL;
+        let tapped = tap(&trials.map(Trial::operation))?;
+        let messages: Vec<Messages> = trials
+            .into_iter()
+            .zip(&tapped)
+            .map(|(trial, tapped)| Messages {
+                trial,
+                octets: tapped.sizes,
+            })
+            .collect();
+
+        let mut teams = teams(&omniorb, &trials, &tapped)?;
+        let rows = rounds(plan, &cpus, &mut teams)?;
+        for team in teams {
+            team.company.stop()?;
+        }
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        Ok(Outcome {
+            plan: plan.clone(),
+            environment,
+            messages,
+            omniorb,
+            rows,
+        })
+    }
 }
 
 /// A server, and the clients of its trials.
@@ -210,22 +185,4 @@ fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, Cont
         }
     }
     Ok(rows)
-}
-
-fn print(options: &Options, outcome: &Outcome) -> io::Result<()> {
-    let path = options.report.canonicalize();
-    let path = path.as_ref().unwrap_or(&options.report).display();
-    let mut out = io::stdout().lock();
-    if options.json {
-        for caveat in outcome.caveats() {
-            eprintln!("{caveat}");
-        }
-        serde_json::to_writer(&mut out, &outcome.figures())?;
-        writeln!(out)?;
-        eprintln!("Report with plots: {path}");
-    } else {
-        writeln!(out, "{}", text(outcome))?;
-        writeln!(out, "Report with plots: {path}")?;
-    }
-    out.flush()
 }

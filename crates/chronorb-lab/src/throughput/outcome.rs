@@ -1,13 +1,18 @@
 //! What was found.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::claims;
 use super::plan::Plan;
 use super::trial::{System, Trial};
-use crate::contest::claim::median;
-use crate::contest::{Claim, OmniOrb, Placement, Sizes};
+use super::{Throughput, page, table};
+use crate::claim::Claim;
+use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::stats::median;
 
 /// What one system did in one trial in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -76,37 +81,6 @@ impl Row {
 }
 
 impl Outcome {
-    /// The figures for programs; their JSON is the output of `chronorb lab throughput --json`.
-    #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            experiment: "throughput",
-            environment: &self.environment,
-            messages: &self.messages,
-            omniorb: &self.omniorb,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        }
-    }
-
-    /// What should be true, and whether it is.
-    #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
-    #[must_use]
-    pub fn caveats(&self) -> Vec<String> {
-        let without = self.omniorb.version.is_none();
-        let without = without.then(|| self.omniorb.sentence());
-        without
-            .into_iter()
-            .chain(self.environment.stolen_caveat())
-            .collect()
-    }
-
     /// The rounds of a system in a trial.
     pub(super) fn rounds(
         &self,
@@ -144,9 +118,48 @@ impl Outcome {
     }
 }
 
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let without = self.omniorb.version.is_none();
+        let without = without.then(|| self.omniorb.sentence());
+        without
+            .into_iter()
+            .chain(self.environment.stolen_caveat())
+            .collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Throughput::NAME,
+            environment: &self.environment,
+            messages: &self.messages,
+            omniorb: &self.omniorb,
+            rows: &self.rows,
+            claims: self.claims(),
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
 /// The figures of an [`Outcome`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
+#[derive(Serialize)]
+struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
     messages: &'a [Messages],

@@ -6,16 +6,13 @@ use super::outcome::Outcome;
 use super::plot::{Kind, bars};
 use super::table::{LEAD, notes, rate, raw, tables};
 use super::trial::{System, Trial};
-use crate::contest::claim;
+use crate::claim;
 use crate::contest::table::figure;
+use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
-///
-/// # Errors
-///
-/// [`PlotError`] when a plot cannot be drawn.
-pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
+pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
     for caveat in outcome.caveats() {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
@@ -49,7 +46,12 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
         "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>cargo run --release -- lab throughput</pre>\n",
         environment_table(&outcome.environment)
     );
-    Ok(document(&finding(outcome, CALLS), &body))
+    Ok(document(&headline(outcome), &body))
+}
+
+/// The outcome in one line.
+pub(super) fn headline(outcome: &Outcome) -> String {
+    finding(outcome, CALLS)
 }
 
 /// What a trial shows.
@@ -75,7 +77,7 @@ const DATA: Trial = Trial::ALL[3];
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::outcome;
-    use super::super::text;
+    use super::super::table::text;
     use super::*;
 
     #[test]

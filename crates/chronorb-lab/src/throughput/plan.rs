@@ -32,7 +32,7 @@ impl Plan {
 
     /// The same in some seconds.
     #[must_use]
-    pub const fn quick() -> Self {
+    pub const fn short() -> Self {
         Self {
             rounds: 3,
             calls: 4_000,

@@ -2,14 +2,14 @@
 
 use super::outcome::{Outcome, Row};
 use super::trial::{System, Trial, lane_threads};
+use crate::claim;
 use crate::contest::Placement;
-use crate::contest::claim;
 use crate::contest::table::Table;
+use crate::experiment::Findings;
 use crate::units;
 
 /// The figures in tables for a terminal, with what is claimed of them.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = format!("{LEAD}\n");
     for caveat in outcome.caveats() {
         text.push_str(&format!("{caveat}\n"));

@@ -1,23 +1,8 @@
 //! What should be true of the figures, and what is asked of them.
 
-use serde::Serialize;
-
 use super::case::{Processors, Setting, Way};
 use super::outcome::{Outcome, P50, P99, Quantile, Ratio, places};
-use crate::verdict::Verdict;
-
-/// Something that should be true, or is asked, held against the figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Claim {
-    /// What should be true, or is asked: that of io_uring may as well be false.
-    pub claim: String,
-    /// Whether it is true.
-    pub verdict: Verdict,
-    /// The figures that say so.
-    pub detail: String,
-    /// The first of them: the median over the rounds of one way's figure by another's.
-    pub ratio: Option<f64>,
-}
+use crate::claim::Claim;
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -50,7 +35,7 @@ fn near_blocking(outcome: &Outcome, place: Setting, way: Way, limit: f64) -> Cla
         way.name()
     );
     judge(claim, outcome.by_blocking(place, way), |ratio| {
-        (ratio.median <= limit, told(ratio))
+        ratio <= limit
     })
 }
 
@@ -65,7 +50,7 @@ fn idle_is_free(outcome: &Outcome, place: Setting) -> Claim {
         (IDLE - 1.0) * 100.0
     );
     let ratio = outcome.ratio((most, way), (place, way), P50);
-    judge(claim, ratio, |ratio| (ratio.median <= IDLE, told(ratio)))
+    judge(claim, ratio, |ratio| ratio <= IDLE)
 }
 
 /// Whoever does not sleep is not woken.
@@ -77,7 +62,7 @@ fn spinning_pays(outcome: &Outcome, place: Setting) -> Claim {
     judge(
         claim,
         outcome.by_blocking(place, Way::SpinReceive),
-        |ratio| (ratio.median < 1.0, told(ratio)),
+        |ratio| ratio < 1.0,
     )
 }
 
@@ -88,7 +73,7 @@ fn set_is_enough(outcome: &Outcome, place: Setting) -> Claim {
         place.place()
     );
     let ratio = outcome.ratio((place, Way::SpinSet), (place, Way::SpinReceive), P50);
-    judge(claim, ratio, |ratio| (ratio.median <= SET, told(ratio)))
+    judge(claim, ratio, |ratio| ratio <= SET)
 }
 
 /// The best way by io_uring is better than the present one by more than the noise.
@@ -104,36 +89,30 @@ fn ring_wins(outcome: &Outcome, place: Setting, of: Quantile, name: &str) -> Cla
             Some((way, ratio))
         })
         .min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
-    let (way, best) = best.unzip();
-    let name = way.map_or("", Way::name);
-    let mut claim = judge(claim, best, |ratio| {
-        let wins = ratio.median <= WIN && ratio.below_one >= MOST_ROUNDS;
-        let rounds = ratio.below_one * 100.0;
-        let detail = format!(
-            "{name}, the best of them: {}, below 1 in {rounds:.0} % of the rounds",
-            told(ratio)
-        );
-        (wins, detail)
+    let told = best.map(|(way, ratio)| {
+        format!(
+            "{}, the best of them: {}, below 1 in {:.0} % of the rounds",
+            way.name(),
+            told(ratio),
+            ratio.below_one * 100.0,
+        )
     });
+    let ratio = best.map(|(_, ratio)| ratio);
     // The best of several is soon the best of a few rounds by chance.
-    if best.is_some_and(|ratio| ratio.rounds < LEAST_ROUNDS) {
-        claim.verdict = Verdict::NotMeasured;
-        claim.detail = format!("too few rounds; {}", claim.detail);
+    if let Some(ratio) = ratio.filter(|ratio| ratio.rounds < LEAST_ROUNDS) {
+        let mut claim = Claim::aim(claim);
+        claim.ratio = Some((ratio.median * 1e3).round() / 1e3);
+        claim.measured = format!("too few rounds; {}", told.unwrap_or_default());
+        return claim;
     }
-    claim
+    let often = ratio.is_some_and(|ratio| ratio.below_one >= MOST_ROUNDS);
+    let measured = ratio.map(|ratio| ratio.median).zip(told);
+    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= WIN && often)
 }
 
-fn judge(claim: String, ratio: Option<Ratio>, of: impl FnOnce(Ratio) -> (bool, String)) -> Claim {
-    let (verdict, detail) = match ratio.map(of) {
-        Some((holds, detail)) => (Verdict::of(holds), detail),
-        None => (Verdict::NotMeasured, String::new()),
-    };
-    Claim {
-        claim,
-        verdict,
-        detail,
-        ratio: ratio.map(|ratio| (ratio.median * 1e3).round() / 1e3),
-    }
+fn judge(claim: String, ratio: Option<Ratio>, holds: impl FnOnce(f64) -> bool) -> Claim {
+    let measured = ratio.map(|ratio| (ratio.median, told(ratio)));
+    Claim::aim(claim).by_ratio(measured, holds)
 }
 
 fn told(ratio: Ratio) -> String {
@@ -161,7 +140,9 @@ pub(super) mod tests {
     use super::super::plan::Plan;
     use super::*;
     use crate::environment::Environment;
+    use crate::experiment::Findings;
     use crate::stats::Summary;
+    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed, and in which io_uring wins.
     pub(in super::super) fn outcome() -> Outcome {
@@ -223,7 +204,7 @@ pub(super) mod tests {
         let claims = outcome().claims();
         assert_eq!(claims.len(), 4 + 4 + 4 + 4 + 8);
         for claim in claims {
-            assert_eq!(claim.verdict, Verdict::Pass, "{claim:?}");
+            assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
             assert!(claim.ratio.is_some());
         }
     }
@@ -233,8 +214,8 @@ pub(super) mod tests {
         let mut outcome = outcome();
         change(&mut outcome, Way::EdgeTriggered, 11, 1.2);
         let claim = claim(&outcome, "one CPU: epoll, edge-triggered");
-        assert_eq!(claim.verdict, Verdict::Missed);
-        assert!(claim.detail.starts_with("1.25 ("), "{}", claim.detail);
+        assert_eq!(claim.verdict(), Verdict::Missed);
+        assert!(claim.measured.starts_with("1.25 ("), "{}", claim.measured);
     }
 
     #[test]
@@ -245,9 +226,9 @@ pub(super) mod tests {
             change(&mut outcome, way, 3, 1.3);
         }
         let median = claim(&outcome, "two CPUs: io_uring beats");
-        assert_eq!(median.verdict, Verdict::Missed);
+        assert_eq!(median.verdict(), Verdict::Missed);
         assert!(median.ratio.is_some_and(|ratio| ratio < WIN), "{median:?}");
-        assert!(median.detail.contains("below 1 in 73 %"), "{median:?}");
+        assert!(median.measured.contains("below 1 in 73 %"), "{median:?}");
     }
 
     #[test]
@@ -255,8 +236,8 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.rows.retain(|row| row.round < 7);
         let claim = claim(&outcome, "two CPUs: io_uring beats");
-        assert_eq!(claim.verdict, Verdict::NotMeasured);
-        assert!(claim.detail.starts_with("too few rounds; io_uring, "));
+        assert_eq!(claim.verdict(), Verdict::NotMeasured);
+        assert!(claim.measured.starts_with("too few rounds; io_uring, "));
         assert!(claim.ratio.is_some());
     }
 
@@ -268,7 +249,7 @@ pub(super) mod tests {
             row.latency.p50_us *= 1.06;
         }
         let claim = claim(&outcome, "one CPU, FIFO: 1000 idle connections");
-        assert_eq!(claim.verdict, Verdict::Missed);
+        assert_eq!(claim.verdict(), Verdict::Missed);
     }
 
     #[test]
@@ -284,14 +265,14 @@ pub(super) mod tests {
                 true => Verdict::NotMeasured,
                 false => Verdict::Pass,
             };
-            assert_eq!(claim.verdict, expected, "{claim:?}");
+            assert_eq!(claim.verdict(), expected, "{claim:?}");
         }
     }
 
     #[test]
     fn figures_for_programs_have_the_documented_shape() {
         let outcome = outcome();
-        let figures = serde_json::to_value(outcome.figures()).unwrap();
+        let figures = outcome.figures();
         assert_eq!(figures["experiment"], "waits");
         assert_eq!(figures["io_uring"]["permitted"], "deferred");
         let row = &figures["rows"][1];

@@ -1,14 +1,12 @@
 //! Why the experiment fails.
 
 use std::error::Error;
-use std::io;
 
 use thiserror::Error;
 
 use crate::process::ProcessError;
-use crate::report::{PlotError, ReportError};
 
-/// It could not be measured, or not be told, what ways to wait cost.
+/// It could not be measured what ways to wait cost.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WaitsError {
@@ -23,15 +21,6 @@ pub enum WaitsError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
-    /// The report could not be written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// Standard output cannot be written to.
-    #[error("standard output cannot be written to: {0}")]
-    Output(io::Error),
 }
 
 impl WaitsError {

@@ -1,13 +1,18 @@
 //! What was found.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::case::{Class, Setting, Trial, Way};
-use super::claims::{self, Claim};
+use super::claims;
 use super::order::IoUring;
 use super::plan::Plan;
+use super::{Waits, page, table};
+use crate::claim::Claim;
 use crate::environment::Environment;
-use crate::stats::Summary;
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::stats::{Summary, median};
 
 /// The calls of one trial in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -67,67 +72,6 @@ pub(super) const P50: Quantile = |latency| latency.p50_us;
 pub(super) const P99: Quantile = |latency| latency.p99_us;
 
 impl Outcome {
-    /// The figures for programs; their JSON is the output of `chronorb lab waits --json`.
-    #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            experiment: "waits",
-            environment: &self.environment,
-            io_uring: &self.io_uring,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        }
-    }
-
-    /// What should be true, what is asked, and the answers.
-    #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
-    #[must_use]
-    pub fn caveats(&self) -> Vec<String> {
-        let mut caveats = Vec::new();
-        if let IoUring::Refused(reason) = &self.io_uring {
-            caveats.push(format!(
-                "io_uring was not measured: the system refuses it ({reason})."
-            ));
-        }
-        if self.environment.max_fifo_priority.is_none() {
-            caveats.push(
-                "SCHED_FIFO was not measured: this process may not use real-time priorities."
-                    .to_owned(),
-            );
-        }
-        if self.processors < 2 {
-            caveats.push(
-                "Nothing was measured with two processors: this process may use one only, so that \
-                 nothing is known of spinning either."
-                    .to_owned(),
-            );
-        }
-        let [one, ..] = self.environment.load_average;
-        if one >= NOTABLE_LOAD {
-            caveats.push(format!(
-                "Other programs ran before or meanwhile (load {one:.1}): tails are theirs too."
-            ));
-        }
-        if let [stolen] = self.environment.stolen_percent[..]
-            && stolen >= NOTABLE_PERCENT
-        {
-            caveats.push(format!(
-                "This is a virtual machine, and its host took the processors away for {stolen:.1} % of \
-                 the time."
-            ));
-        }
-        if !self.plan.is_full() {
-            caveats.push("This was a short run: fewer rounds, and fewer calls in each.".to_owned());
-        }
-        caveats
-    }
-
     /// The settings in which something was measured.
     pub(super) fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
@@ -189,9 +133,71 @@ impl Outcome {
     }
 }
 
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        if let IoUring::Refused(reason) = &self.io_uring {
+            caveats.push(format!(
+                "io_uring was not measured: the system refuses it ({reason})."
+            ));
+        }
+        if self.environment.max_fifo_priority.is_none() {
+            caveats.push(
+                "SCHED_FIFO was not measured: this process may not use real-time priorities."
+                    .to_owned(),
+            );
+        }
+        if self.processors < 2 {
+            caveats.push(
+                "Nothing was measured with two processors: this process may use one only, so that \
+                 nothing is known of spinning either."
+                    .to_owned(),
+            );
+        }
+        let [one, ..] = self.environment.load_average;
+        if one >= NOTABLE_LOAD {
+            caveats.push(format!(
+                "Other programs ran before or meanwhile (load {one:.1}): tails are theirs too."
+            ));
+        }
+        caveats.extend(self.environment.stolen_caveat());
+        if !self.plan.is_full() {
+            caveats.push("This was a short run: fewer rounds, and fewer calls in each.".to_owned());
+        }
+        caveats
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Waits::NAME,
+            environment: &self.environment,
+            io_uring: &self.io_uring,
+            rows: &self.rows,
+            claims: self.claims(),
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
 /// The figures of an [`Outcome`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
+#[derive(Serialize)]
+struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
     io_uring: &'a IoUring,
@@ -213,18 +219,5 @@ pub(super) fn places() -> impl Iterator<Item = Setting> {
     })
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n.is_multiple_of(2) => Some((values[middle - 1] + values[middle]) / 2.0),
-        _ => Some(values[middle]),
-    }
-}
-
 /// A load that leaves no processor to the experiment alone.
 const NOTABLE_LOAD: f64 = 0.5;
-/// Stolen time that may show in the 99th percentile.
-const NOTABLE_PERCENT: f64 = 0.5;

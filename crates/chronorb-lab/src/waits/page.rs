@@ -6,20 +6,17 @@ use super::case::{Setting, Way};
 use super::outcome::{Outcome, P50, P99, places};
 use super::plot::by_way;
 use super::table::{COLUMNS, RANGE, lines, notes};
+use crate::claim;
+use crate::experiment::Findings;
 use crate::report::{PlotError, document, environment_table, escape};
-use crate::verdict::Verdict;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
-///
-/// # Errors
-///
-/// [`PlotError`] when a plot cannot be drawn.
-pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
+pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
     for caveat in outcome.caveats() {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
     }
-    body.push_str(&claims(outcome));
+    body.push_str(&claim::table(&outcome.claims()));
     for (title, quantile) in [("The median", P50), ("The tail: p99", P99)] {
         let _ = write!(
             body,
@@ -51,7 +48,7 @@ pub fn html(outcome: &Outcome) -> Result<String, PlotError> {
 }
 
 /// The outcome in one line.
-fn headline(outcome: &Outcome) -> String {
+pub(super) fn headline(outcome: &Outcome) -> String {
     let ratios = |way| {
         let medians = places().filter_map(|place| outcome.by_blocking(place, way));
         let medians: Vec<f64> = medians.map(|ratio| ratio.median).collect();
@@ -67,25 +64,6 @@ fn headline(outcome: &Outcome) -> String {
     };
     let ring = told(", io_uring", Way::Ring).unwrap_or_default();
     format!("Ways to wait for a request: {edge}{ring} of what blocking recv takes")
-}
-
-fn claims(outcome: &Outcome) -> String {
-    let mut text = String::from("<div class=\"wide\"><table>\n");
-    for claim in outcome.claims() {
-        let class = match claim.verdict {
-            Verdict::Missed => " class=\"missed\"",
-            Verdict::Pass | Verdict::NotMeasured => "",
-        };
-        let _ = writeln!(
-            text,
-            "<tr><td{class}>{}</td><td>{}</td><td>{}</td></tr>",
-            claim.verdict.name(),
-            escape(&claim.claim),
-            escape(&claim.detail),
-        );
-    }
-    text.push_str("</table></div>\n");
-    text
 }
 
 fn table(outcome: &Outcome, setting: Setting) -> String {

@@ -32,7 +32,7 @@ impl Plan {
 
     /// The same in some seconds: few rounds, and few calls.
     #[must_use]
-    pub fn quick() -> Self {
+    pub fn short() -> Self {
         Self {
             rounds: 7,
             calls: 500,
@@ -104,6 +104,6 @@ mod tests {
     #[test]
     fn short_plans_are_told_from_the_full_one() {
         assert!(Plan::full().is_full());
-        assert!(!Plan::quick().is_full() && !Plan::tiny().is_full());
+        assert!(!Plan::short().is_full() && !Plan::tiny().is_full());
     }
 }

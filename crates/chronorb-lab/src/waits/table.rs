@@ -5,11 +5,12 @@ use std::fmt::Write;
 use super::case::{Setting, Way};
 use super::order::IoUring;
 use super::outcome::Outcome;
+use crate::claim;
+use crate::experiment::Findings;
 use crate::units;
 
 /// The figures in tables for a terminal, with what is claimed of them.
-#[must_use]
-pub fn text(outcome: &Outcome) -> String {
+pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = String::from(
         "What a call took, by how the server's thread waits; p50 by that of blocking recv.\n",
     );
@@ -32,13 +33,7 @@ pub fn text(outcome: &Outcome) -> String {
         let _ = writeln!(text, "{paragraph}");
     }
     text.push('\n');
-    for claim in outcome.claims() {
-        let _ = write!(text, "{:12}  {}", claim.verdict.name(), claim.claim);
-        if !claim.detail.is_empty() {
-            let _ = write!(text, ": {}", claim.detail);
-        }
-        text.push('\n');
-    }
+    text.push_str(&claim::text(&outcome.claims()));
     text
 }
 
@@ -124,7 +119,7 @@ mod tests {
         for part in [
             "the system refuses it (Operation not permitted)",
             "SCHED_FIFO was not measured",
-            "NOT MEASURED  one CPU: io_uring beats",
+            "NOT MEASURED    one CPU: io_uring beats",
         ] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }

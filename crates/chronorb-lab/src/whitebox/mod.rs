@@ -78,7 +78,7 @@ impl Plan {
 
 impl Experiment for Whitebox {
     const NAME: &'static str = "whitebox";
-    const TITLE: &'static str = "Inside a call";
+    const TITLE: &'static str = "What a call does inside";
 
     type Plan = Plan;
     type Findings = Outcome;
