@@ -3,22 +3,20 @@
 
 mod arguments;
 mod idl;
+mod lab;
+mod peer_arguments;
 mod top;
 
 use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::thread_pools::{self, ThreadPools};
-use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{contest, inversion, latency, os, overtake, peer, throughput, whitebox};
+use chronorb_lab::{contest, inversion, os, overtake, thread_pools, waits, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
-use arguments::{
-    Arguments, Command, DemoArguments, IdlCommand, LabCommand, PeerCommand, WhiteboxArguments,
-};
+use arguments::{Arguments, Command, DemoArguments, IdlCommand};
 
 /// The laboratory tells how much memory things take.
 #[global_allocator]
@@ -37,33 +35,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
         Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
         Command::Top(arguments) => status(top::run(&arguments.into())),
-        Command::Lab(LabCommand::Demux(arguments)) => {
-            status(chronorb_lab::demux::run(&arguments.into()))
-        }
-        Command::Lab(LabCommand::Inversion(arguments)) => {
-            status(chronorb_lab::run::<inversion::Inversion>(&arguments.into()))
-        }
-        Command::Lab(LabCommand::Latency(arguments)) => status(latency::run(&arguments.into())),
-        Command::Lab(LabCommand::Os(arguments)) => {
-            status(chronorb_lab::run::<os::OperatingSystem>(&arguments.into()))
-        }
-        Command::Lab(LabCommand::Overtake(arguments)) => status(overtake::run(&arguments.into())),
-        Command::Lab(LabCommand::Peer(PeerCommand::Server(server))) => {
-            status(peer::serve(server.with(config)))
-        }
-        Command::Lab(LabCommand::Peer(PeerCommand::Client(client))) => {
-            status(peer::call(client.with(config)))
-        }
-        Command::Lab(LabCommand::ThreadPools(arguments)) => {
-            status(chronorb_lab::run::<ThreadPools>(&arguments.into()).map(drop))
-        }
-        Command::Lab(LabCommand::Throughput(arguments)) => {
-            status(throughput::run(&arguments.into()))
-        }
-        Command::Lab(LabCommand::Waits(arguments)) => {
-            status(chronorb_lab::waits::run(&arguments.into()))
-        }
-        Command::Lab(LabCommand::Whitebox(arguments)) => whitebox(arguments),
+        Command::Lab(command) => command.run(config),
         Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
         Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
         Command::ContestServer { order } => status(contest::server_main(&order)),
@@ -76,19 +48,8 @@ fn main() -> ExitCode {
         Command::OsPart { order } => status(os::part_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
-        Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
-        Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
-        Command::WaitsServer { order } => status(chronorb_lab::waits::server_main(&order)),
+        Command::WaitsServer { order } => status(waits::server_main(&order)),
         Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
-    }
-}
-
-/// Runs the experiment, and fails for a broken budget where that is asked for.
-fn whitebox(arguments: WhiteboxArguments) -> ExitCode {
-    let check = arguments.check;
-    match chronorb_lab::run::<Whitebox>(&arguments.into()) {
-        Ok(outcome) if check => status(outcome.check()),
-        ran => status(ran.map(drop)),
     }
 }
 

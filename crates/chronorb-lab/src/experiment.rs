@@ -106,15 +106,24 @@ impl<E> From<PlotError> for RunError<E> {
 /// # Errors
 /// [`RunError`]. Whether the report can be written is found out before anything is measured.
 pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, RunError<E::Error>> {
-    let data = options.report.with_extension("json");
-    check_writable(&options.report)?;
-    check_writable(&data)?;
-    let findings = E::measure(&options.plan).map_err(RunError::Measure)?;
-    let figures = findings.figures();
-    write_page(&findings.html()?, &options.report)?;
-    write_page(&format!("{figures:#}\n"), &data)?;
-    print(options, &findings, &figures, &data).map_err(RunError::Output)?;
+    let (findings, figures) = measure_and_write::<E>(&options.plan, &options.report)?;
+    print(options, &findings, &figures).map_err(RunError::Output)?;
     Ok(findings)
+}
+
+/// Runs an experiment, and writes its report with its figures beside it: [`run`] without a word on standard output.
+pub(crate) fn measure_and_write<E: Experiment>(
+    plan: &E::Plan,
+    report: &Path,
+) -> Result<(E::Findings, Value), RunError<E::Error>> {
+    let data = beside(report);
+    check_writable(report)?;
+    check_writable(&data)?;
+    let findings = E::measure(plan).map_err(RunError::Measure)?;
+    let figures = findings.figures();
+    write_page(&findings.html()?, report)?;
+    write_page(&format!("{figures:#}\n"), &data)?;
+    Ok((findings, figures))
 }
 
 /// The report of an experiment where the command line names no other.
@@ -123,19 +132,19 @@ pub fn default_report<E: Experiment>() -> PathBuf {
     PathBuf::from(format!("chronorb-{}.html", E::NAME))
 }
 
+/// Where the figures of a report are.
+fn beside(report: &Path) -> PathBuf {
+    report.with_extension("json")
+}
+
 /// Figures, which are plain data, as JSON.
 pub(crate) fn plain_data(figures: &impl Serialize) -> Value {
     serde_json::to_value(figures).expect("figures are numbers, words, and names for them")
 }
 
-fn print<P>(
-    options: &Options<P>,
-    findings: &impl Findings,
-    figures: &Value,
-    data: &Path,
-) -> io::Result<()> {
+fn print<P>(options: &Options<P>, findings: &impl Findings, figures: &Value) -> io::Result<()> {
     let shown = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (report, data) = (shown(&options.report), shown(data));
+    let (report, data) = (shown(&options.report), shown(&beside(&options.report)));
     let mut out = io::stdout().lock();
     if options.json {
         for caveat in findings.caveats() {

@@ -10,9 +10,11 @@
 //! [`peer`] takes part in comparisons that others make; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
 //! [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
-//! [`doctor`] looks for what costs latency on the machine, and how
-//! to mend it.
+//! [`doctor`] looks for what costs latency on the machine, and how to mend it. [`all`] runs every experiment, and
+//! [`compare`] holds two runs of one against each other.
 
+pub mod all;
+pub mod compare;
 pub mod contest;
 pub mod demo;
 pub mod demux;

@@ -27,6 +27,17 @@ pub(crate) fn setting(duration: Duration) -> String {
     format!("{value} {unit}")
 }
 
+/// How long something takes, about: `less than 1 s`, `12 s`, `4 min`, `1 min 30 s`.
+pub(crate) fn span(length: Duration) -> String {
+    let seconds = length.as_secs_f64().round() as u64;
+    match (seconds / 60, seconds % 60) {
+        (0, 0) => "less than 1 s".to_owned(),
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
 /// A ratio, with two digits below ten and none above: `3.4`, `109`.
 pub(crate) fn factor(ratio: f64) -> String {
     if ratio < 9.95 {
@@ -79,6 +90,12 @@ mod tests {
         let texts =
             [20, 1_000, 1_500, 50_000, 10_000_000].map(|us| setting(Duration::from_micros(us)));
         assert_eq!(texts, ["20 µs", "1 ms", "1.5 ms", "50 ms", "10 s"]);
+    }
+
+    #[test]
+    fn spans_are_told_in_whole_seconds() {
+        let texts = [0.2, 12.4, 89.7, 240.0].map(|s| span(Duration::from_secs_f64(s)));
+        assert_eq!(texts, ["less than 1 s", "12 s", "1 min 30 s", "4 min"]);
     }
 
     #[test]

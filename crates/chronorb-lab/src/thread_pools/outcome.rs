@@ -8,10 +8,10 @@ use super::plan::Plan;
 use super::semantics::Observation;
 use super::{Strategy, ThreadPools, claims, page, table};
 use crate::claim::Claim;
-use crate::contest::claim::median;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings};
 use crate::report::PlotError;
+use crate::stats::median;
 use crate::units;
 
 /// What was measured.

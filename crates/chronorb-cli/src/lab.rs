@@ -1,0 +1,573 @@
+//! The commands of the laboratory.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use chronorb_lab::all;
+use chronorb_lab::compare;
+use chronorb_lab::demux::Demux;
+use chronorb_lab::inversion::{self, Inversion};
+use chronorb_lab::latency::{self, Latency};
+use chronorb_lab::os::OperatingSystem;
+use chronorb_lab::overtake::Overtake;
+use chronorb_lab::thread_pools::{self, ThreadPools};
+use chronorb_lab::throughput::Throughput;
+use chronorb_lab::waits::Waits;
+use chronorb_lab::whitebox::Whitebox;
+use chronorb_lab::{Experiment, Options, contest, default_report, peer};
+use chronorb_orb::OrbConfig;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, value_parser};
+
+use crate::peer_arguments::PeerCommand;
+use crate::status;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Run every experiment, one after the other, and make an index of what they found.
+    ///
+    /// Each experiment leaves its report and its figures in one directory. The index says of each what it
+    /// found, and puts what the papers claim beside what is so here. An experiment that fails is told, and
+    /// does not stop the others. With --short it takes less than a quarter of an hour.
+    #[command(after_help = ALL_EXAMPLES)]
+    All(AllArguments),
+
+    /// Compare the figures of two runs of the same experiment.
+    ///
+    /// Of two machines, versions or days: matches the rows of both files by what identifies them, and tells
+    /// the figures side by side with their ratios, what changed most first; and claims that became true or
+    /// false, settings and machines that differ. Figures of several rounds are compared by their median.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
+
+    /// Measure what finding the target of a request costs, stage by stage.
+    ///
+    /// Reading the header, finding the POA, the servant and the operation, and the whole way, each
+    /// for 1 to 10,000 entries (servants to 1,000,000) and by every strategy: active demultiplexing
+    /// and perfect hashing, dynamic hashing, binary and linear search. It also activates a million
+    /// objects and makes ten thousand POAs, to see what they take. Ends with tables, what is claimed
+    /// of the figures and whether it holds, and a report with plots. Takes about a minute.
+    #[command(after_help = DEMUX_EXAMPLES)]
+    Demux(ExperimentArguments),
+
+    /// Measure how the architecture of an ORB inverts priorities.
+    ///
+    /// One client of high priority and up to fifty of low priority call the same server, as in the paper
+    /// "Measuring the Real-time CORBA ORB Core": with the real-time architecture, with those of the
+    /// conventional ORBs of the paper, and with omniORB where that is installed. Ends with tables, what the
+    /// paper claims and whether it is so here, and a report with plots. Takes about twenty minutes, and two
+    /// processors.
+    #[command(after_help = INVERSION_EXAMPLES)]
+    Inversion(InversionArguments),
+
+    /// Measure what a call takes, beside raw sockets and omniORB.
+    ///
+    /// The same call is made by turns on raw TCP, with as many octets as the messages of chronorb have,
+    /// on chronorb, and on omniORB where that is installed: blocking and spinning, with client and
+    /// server on the same CPU, on two, and unpinned. Then it opens ten thousand idle connections to a
+    /// server, to see what they cost in time and memory. Ends with tables, what is claimed of the
+    /// figures and whether it holds, and a report with plots. Takes a minute or two.
+    #[command(after_help = LATENCY_EXAMPLES)]
+    Latency(LatencyArguments),
+
+    /// Hold the ORB, and vary how the operating system schedules it.
+    ///
+    /// A client of high priority and some of low call under SCHED_OTHER, SCHED_FIFO, SCHED_RR and
+    /// SCHED_DEADLINE, on an idle machine and while others compute and do I/O; pinned and free, with
+    /// memory locked and not. Also: what real-time throttling takes, what a context switch costs and
+    /// how many a request has, what the ORB leaves of a CPU, and four clients at four rates. Ends with
+    /// tables, the papers' figures beside ours, what is claimed and whether it holds, and a report with
+    /// plots. Takes some five minutes, with --short about one, and all processors.
+    #[command(after_help = OS_EXAMPLES)]
+    Os(ExperimentArguments),
+
+    /// Measure calls of high priority while all lower lanes are saturated by endless work.
+    ///
+    /// Runs a server for each strategy of thread pools, Leader/Followers and Half-Sync/Half-Async, and
+    /// clients: one of high priority, which is measured, and others that keep the lower lanes or the
+    /// high lane busy, or do nothing. Compares lanes, request buffering with full buffers, borrowing,
+    /// and a pool without lanes. Ends with tables, what is claimed of the figures and whether it
+    /// holds, and a report with plots. Takes some six minutes, and all processors.
+    #[command(after_help = OVERTAKE_EXAMPLES)]
+    Overtake(ExperimentArguments),
+
+    /// Be a server or a client in a comparison that another program makes.
+    #[command(subcommand)]
+    Peer(PeerCommand),
+
+    /// Compare Leader/Followers and Half-Sync/Half-Async, and try what thread pools promise.
+    ///
+    /// A client that leaves it no rest has a server serve 100,000 requests: by each strategy of thread
+    /// pools, with one to six threads, and with five amounts of work, in three rounds. Then it tries
+    /// what is promised of thread pools: buffers, borrowing, threads on demand, priorities. Ends with
+    /// tables, the paper's claims and whether they are reproduced, and a report with plots. Takes some
+    /// twenty minutes, and two processors; with --short about a minute.
+    #[command(after_help = THREAD_POOLS_EXAMPLES)]
+    ThreadPools(ThreadPoolsArguments),
+
+    /// Measure how many calls, and how much data, in a second, beside raw sockets and omniORB.
+    ///
+    /// One, four and sixteen clients at a time call chronorb, omniORB where that is installed, and
+    /// raw servers with epoll sets. Then a MiB of octets, and 64 KiB of doubles and of small structs
+    /// go there and back. Ends with tables, what is claimed of the figures and whether it holds, and a
+    /// report with plots. Takes a few minutes.
+    #[command(after_help = THROUGHPUT_EXAMPLES)]
+    Throughput(ExperimentArguments),
+
+    /// Measure the ways in which a server's thread can wait for a request.
+    ///
+    /// On raw sockets: one client calls, and one thread serves, which waits in recv, in epoll sets of
+    /// every kind, by spinning, and in io_uring; on one processor and on two, with ordinary scheduling
+    /// and with real-time priorities, alone and with a thousand idle connections. Ends with tables,
+    /// what is claimed of the figures and whether it holds, and a report with plots. Takes some
+    /// minutes, and two processors.
+    #[command(after_help = WAITS_EXAMPLES)]
+    Waits(ExperimentArguments),
+
+    /// Count what a call does inside: allocations, locks, system calls, and more.
+    ///
+    /// Makes calls of several kinds in steady state and counts, on client and server apart: heap
+    /// allocations, lock operations, system calls by name, context switches, page faults, and octets
+    /// copied by the ORB and by the kernel. Ends with a table, the papers' figures beside ours, the
+    /// budgets and whether they are kept, and a report with a plot. Takes some seconds.
+    #[command(after_help = WHITEBOX_EXAMPLES)]
+    Whitebox(WhiteboxArguments),
+}
+
+impl LabCommand {
+    /// Does it; `config` are the settings of an ORB that a peer was given.
+    pub(crate) fn run(self, config: OrbConfig) -> ExitCode {
+        match self {
+            Self::All(asked) => status(all::run(&asked.into())),
+            Self::Compare(asked) => asked.run(),
+            Self::Demux(asked) => asked.run::<Demux>(),
+            Self::Inversion(asked) => asked.run(),
+            Self::Latency(asked) => asked.run(),
+            Self::Os(asked) => asked.run::<OperatingSystem>(),
+            Self::Overtake(asked) => asked.run::<Overtake>(),
+            Self::Peer(PeerCommand::Server(server)) => status(peer::serve(server.with(config))),
+            Self::Peer(PeerCommand::Client(client)) => status(peer::call(client.with(config))),
+            Self::ThreadPools(asked) => asked.run(),
+            Self::Throughput(asked) => asked.run::<Throughput>(),
+            Self::Waits(asked) => asked.run::<Waits>(),
+            Self::Whitebox(asked) => asked.run(),
+        }
+    }
+}
+
+/// What every experiment can be asked.
+#[derive(Args, Debug)]
+pub(crate) struct ExperimentArguments {
+    /// Print the figures as one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the report, an HTML page that needs no other file; its figures go beside it, to the
+    /// same name with .json [default: chronorb-EXPERIMENT.html].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Measure less, in little time; --quick is another name for it.
+    #[arg(long, alias = "quick")]
+    short: bool,
+}
+
+impl ExperimentArguments {
+    /// Runs an experiment that has no other arguments.
+    fn run<E: Experiment>(self) -> ExitCode {
+        let plan = self.plan::<E>();
+        status(chronorb_lab::run::<E>(&self.options::<E>(plan)).map(drop))
+    }
+
+    /// The plan, before what an experiment's own arguments change of it.
+    fn plan<E: Experiment>(&self) -> E::Plan {
+        match self.short {
+            true => E::short(),
+            false => E::full(),
+        }
+    }
+
+    /// All that was asked.
+    fn options<E: Experiment>(self, plan: E::Plan) -> Options<E::Plan> {
+        Options {
+            json: self.json,
+            report: self.report.unwrap_or_else(default_report::<E>),
+            plan,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AllArguments {
+    /// Print the index as one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Where reports, figures and the index go; the directory is made if it is missing.
+    #[arg(long, value_name = "DIR", default_value = "chronorb-lab")]
+    out: PathBuf,
+
+    /// Run the short plan of each experiment; --quick is another name for it.
+    #[arg(long, alias = "quick")]
+    short: bool,
+
+    /// Run these experiments alone.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = names())]
+    only: Vec<String>,
+
+    /// Leave these experiments out.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = names())]
+    skip: Vec<String>,
+}
+
+/// The names of experiments.
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(all::names())
+}
+
+impl From<AllArguments> for all::Options {
+    fn from(arguments: AllArguments) -> Self {
+        Self {
+            json: arguments.json,
+            out: arguments.out,
+            short: arguments.short,
+            only: arguments.only,
+            skip: arguments.skip,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArguments {
+    /// The figures of one run, as --json or a report leaves them.
+    #[arg(value_name = "A.json")]
+    first: PathBuf,
+
+    /// Those of the other, which are told by those of the first.
+    #[arg(value_name = "B.json")]
+    second: PathBuf,
+
+    /// Print the comparison as one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a report, an HTML page that needs no other file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Compare these figures alone, by their names in the files.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    figures: Vec<String>,
+
+    /// Tell one by one what changed by more than so many hundredths.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent)]
+    threshold: f64,
+
+    /// Fail, with exit status 1, where a time or an amount of memory grew, or a rate fell, by more than so
+    /// many hundredths.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    fail_if_worse: Option<f64>,
+}
+
+impl CompareArguments {
+    fn run(self) -> ExitCode {
+        status(compare::run(&compare::Options {
+            first: self.first,
+            second: self.second,
+            json: self.json,
+            report: self.report,
+            figures: self.figures,
+            threshold: self.threshold,
+            fail_if_worse: self.fail_if_worse,
+        }))
+    }
+}
+
+/// A number of hundredths: not negative, and finite.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse() {
+        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),
+        _ => Err("no number from 0 to 1000000".to_owned()),
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InversionArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Run this mode: paper, short, loaded or saturated. May be given several times; without it loaded
+    /// and saturated. The paper's own, with 4,000 calls of each client, takes more than an hour for each
+    /// architecture.
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<inversion::Mode>,
+
+    /// Run this architecture alone; may be given several times. Some claims need real-time.
+    #[arg(long, value_name = "NAME")]
+    architecture: Vec<inversion::Architecture>,
+
+    /// How many clients of low priority, 1 to 200: a list of numbers.
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',',
+          value_parser = value_parser!(u32).range(1..=200))]
+    clients: Vec<u32>,
+
+    /// How long calls are due with each number of clients, 1 to 3600 seconds; in the mode paper too.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=3600))]
+    seconds: Option<u64>,
+
+    /// Where client and server run: apart on two CPUs, together on one, or free.
+    #[arg(long, value_name = "apart|together|free", default_value_t)]
+    place: inversion::Place,
+
+    /// Put client and server into network namespaces of their own, joined by a pair of virtual Ethernet
+    /// devices, instead of the loopback device. Needs root, and the program ip.
+    #[arg(long)]
+    namespaces: bool,
+
+    /// What a servant computes for each call of the modes loaded and saturated, in µs.
+    #[arg(long, value_name = "US", default_value_t = 10,
+          value_parser = value_parser!(u64).range(0..=1_000_000))]
+    work: u64,
+
+    /// How busy fifty low-priority clients keep the server's CPU in the mode loaded with the real-time
+    /// architecture, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 70,
+          value_parser = value_parser!(u32).range(1..=100))]
+    utilisation: u32,
+}
+
+impl InversionArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = match (self.mode.as_slice(), self.common.short) {
+            ([], true) => inversion::Plan::short(),
+            ([], false) => inversion::Plan::full(),
+            (modes, short) => inversion::Plan::of(modes, short),
+        };
+        if !self.architecture.is_empty() {
+            plan.architectures = self.architecture;
+        }
+        for series in &mut plan.series {
+            if !self.clients.is_empty() {
+                series.low_clients.clone_from(&self.clients);
+            }
+            if let Some(seconds) = self.seconds {
+                series.length = Duration::from_secs(seconds);
+                series.calls = 0;
+            }
+        }
+        plan.place = self.place;
+        plan.namespaces = self.namespaces;
+        plan.work = Duration::from_micros(self.work);
+        plan.utilisation_percent = self.utilisation;
+        status(chronorb_lab::run::<Inversion>(&self.common.options::<Inversion>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LatencyArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Who takes part: those that block, those that spin, or both.
+    #[arg(long, value_name = "block|spin|both", default_value = "both")]
+    wait: latency::WaitSet,
+
+    /// Schedule all clients and servers with SCHED_FIFO, instead of SCHED_OTHER.
+    #[arg(long)]
+    fifo: bool,
+
+    /// How many idle connections a server shall have, instead of ten thousand, or with --short one
+    /// thousand; 0 leaves that out.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    connections: Option<u32>,
+}
+
+impl LatencyArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Latency>();
+        plan.waits = self.wait;
+        plan.scheduled = match self.fifo {
+            true => contest::Scheduled::Fifo,
+            false => contest::Scheduled::Other,
+        };
+        plan.connections = self.connections.unwrap_or(plan.connections);
+        status(chronorb_lab::run::<Latency>(&self.common.options::<Latency>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ThreadPoolsArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// How many requests are timed for each strategy, cell and round, instead of 100,000.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(100..=10_000_000))]
+    requests: Option<u32>,
+
+    /// How many threads serve, instead of 1 to 6: numbers and ranges.
+    #[arg(long, value_name = "N,N-M")]
+    threads: Option<thread_pools::Threads>,
+
+    /// Where client and server run: on two CPUs, on the same, or wherever the kernel puts them.
+    #[arg(long, value_name = "apart|together|free", default_value = "apart")]
+    place: thread_pools::Place,
+
+    /// Leave all threads to the ordinary scheduling, instead of SCHED_FIFO.
+    #[arg(long)]
+    ordinary: bool,
+}
+
+impl ThreadPoolsArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<ThreadPools>();
+        plan.requests = self.requests.unwrap_or(plan.requests);
+        if let Some(thread_pools::Threads(threads)) = self.threads {
+            plan.threads = threads;
+        }
+        plan.place = self.place;
+        plan.real_time = !self.ordinary;
+        status(
+            chronorb_lab::run::<ThreadPools>(&self.common.options::<ThreadPools>(plan)).map(drop),
+        )
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WhiteboxArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Fail where a budget is broken.
+    #[arg(long)]
+    check: bool,
+
+    /// How many calls a run has, 10 to 100000, instead of 1000, or with --short 300.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
+    calls: Option<u32>,
+}
+
+impl WhiteboxArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Whitebox>();
+        plan.calls = self.calls.unwrap_or(plan.calls);
+        match chronorb_lab::run::<Whitebox>(&self.common.options::<Whitebox>(plan)) {
+            Ok(outcome) if self.check => status(outcome.check()),
+            ran => status(ran.map(drop)),
+        }
+    }
+}
+
+const ALL_EXAMPLES: &str = "\
+Examples:
+  chronorb lab all --short
+  chronorb lab all --out figures --skip overtake,waits
+  chronorb lab all --only demux,whitebox --json | jq '.claims[] | [.paper, .verdict, .claim]'
+
+Exit status: 1 when an experiment failed. A claim that does not hold is said, and is no failure.
+Other programs that run at the same time change the figures.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  chronorb lab compare monday.json tuesday.json
+  chronorb lab compare monday.json tuesday.json --report week.html --threshold 25
+  chronorb lab compare old.json new.json --figures p50_us,p99_us --fail-if-worse 20
+  chronorb lab compare a.json b.json --json | jq '.figures[] | select(.worse)'
+
+Exit status: 0 also when figures differ; 1 when a file is none of figures, when both are not of the
+same experiment, or with --fail-if-worse when something is worse.";
+
+const DEMUX_EXAMPLES: &str = "\
+Examples:
+  chronorb lab demux
+  chronorb lab demux --short --report short.html
+  chronorb lab demux --json | jq '.rows[] | select(.stage == \"total\" and .entries == 1000)'
+
+Other programs that run at the same time change the figures. A claim that was missed is said, and
+is no failure of the command.";
+
+const INVERSION_EXAMPLES: &str = "\
+Examples:
+  chronorb lab inversion
+  chronorb lab inversion --short --report short.html
+  chronorb lab inversion --mode loaded --architecture real-time --architecture omniorb --clients 1,50
+  chronorb lab inversion --mode paper --namespaces
+  chronorb lab inversion --json | jq '.rows[] | select(.class == \"high\") | [.architecture, .low_clients, .mean_us]'
+
+Other programs that run at the same time change the figures. The threads need the right to real-time
+priorities (CAP_SYS_NICE or RLIMIT_RTPRIO); without it the figures are said not to be real-time. For
+omniORB install g++, omniidl and libomniorb4-dev. What is not reproduced is said, with what is known
+of why, and is no failure of the command.";
+
+const LATENCY_EXAMPLES: &str = "\
+Examples:
+  chronorb lab latency
+  chronorb lab latency --short --report short.html
+  chronorb lab latency --wait block --fifo --connections 0
+  chronorb lab latency --json | jq '.ratios[] | [.system, .placement, .p50_by_raw]'
+
+Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
+libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
+missed is said, and is no failure of the command.";
+
+const OS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab os
+  chronorb lab os --short --report os.html
+  chronorb lab os --json | jq '.rows[] | select(.part == \"context-switch\")'
+  chronorb lab os --json | jq '.claims[] | [.verdict, .paper, .claim, .measured]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO), and the right to
+lock memory. Scheduling classes that are refused are left out, and said to be. The settings of the
+machine are never changed. A claim that was missed is said, and is no failure of the command.";
+
+const OVERTAKE_EXAMPLES: &str = "\
+Examples:
+  chronorb lab overtake
+  chronorb lab overtake --short --report short.html
+  chronorb lab overtake --json | jq '.claims[] | [.verdict, .ratio, .claim]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
+the experiment runs all the same and says that its figures are not real-time. A claim that was
+missed is said, and is no failure of the command.";
+
+const THREAD_POOLS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab thread-pools
+  chronorb lab thread-pools --short --report short.html
+  chronorb lab thread-pools --short --threads 1,4-6 --requests 20000 --place together
+  chronorb lab thread-pools --json | jq '.rows[] | [.threads, .work_us, .improvement_percent]'
+
+The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it other
+programs change the figures, and part of what is promised cannot be told. A claim that is not
+reproduced is said, and is no failure of the command.";
+
+const THROUGHPUT_EXAMPLES: &str = "\
+Examples:
+  chronorb lab throughput
+  chronorb lab throughput --short --report short.html
+  chronorb lab throughput --json | jq '.claims[] | [.verdict, .ratio, .claim]'
+
+Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
+libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
+missed is said, and is no failure of the command.";
+
+const WAITS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab waits
+  chronorb lab waits --short --report short.html
+  chronorb lab waits --json | jq '.claims[] | [.verdict, .ratio, .claim]'
+
+Other programs that run at the same time change the figures. A claim that was missed is said, and
+is no failure of the command: those of io_uring are questions. Where the system refuses io_uring
+or real-time priorities, that is said too.";
+
+const WHITEBOX_EXAMPLES: &str = "\
+Examples:
+  chronorb lab whitebox
+  chronorb lab whitebox --check --report budget.html
+  chronorb lab whitebox --json | jq '.rows[] | [.case, .side, .allocations, .system_calls]'
+
+System calls are traced (ptrace). Where that is refused they are not counted, and said not to be.
+A budget that is broken is said (MISSED); it is a failure of the command, with exit status 1, only
+with --check.";

@@ -1,0 +1,94 @@
+//! All experiments, in one place.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::index::Told;
+use crate::demux::Demux;
+use crate::experiment::{Experiment, Findings, measure_and_write};
+use crate::inversion::Inversion;
+use crate::latency::Latency;
+use crate::os::OperatingSystem;
+use crate::overtake::Overtake;
+use crate::thread_pools::ThreadPools;
+use crate::throughput::Throughput;
+use crate::waits::Waits;
+use crate::whitebox::Whitebox;
+
+/// Every experiment, with about how many seconds its short and its full plan take. They run in this order.
+pub(super) const EXPERIMENTS: &[Entry] = &[
+    Entry::of::<Demux>(10, 60),
+    Entry::of::<Inversion>(210, 1_260),
+    Entry::of::<Latency>(15, 120),
+    Entry::of::<OperatingSystem>(60, 300),
+    Entry::of::<Overtake>(20, 360),
+    Entry::of::<ThreadPools>(60, 1_200),
+    Entry::of::<Throughput>(20, 240),
+    Entry::of::<Waits>(30, 240),
+    Entry::of::<Whitebox>(5, 10),
+];
+
+/// An experiment without its types.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    short: Duration,
+    full: Duration,
+    run: fn(bool, &Path) -> Result<Told, String>,
+}
+
+impl Entry {
+    const fn of<E: Experiment>(short_s: u64, full_s: u64) -> Self {
+        Self {
+            name: E::NAME,
+            title: E::TITLE,
+            short: Duration::from_secs(short_s),
+            full: Duration::from_secs(full_s),
+            run: run::<E>,
+        }
+    }
+
+    /// How long it takes, about.
+    pub(super) const fn length(&self, short: bool) -> Duration {
+        if short { self.short } else { self.full }
+    }
+
+    /// Runs it, and writes its report with its figures beside it; or says why that cannot be.
+    pub(super) fn run(&self, short: bool, report: &Path) -> Result<Told, String> {
+        (self.run)(short, report)
+    }
+}
+
+fn run<E: Experiment>(short: bool, report: &Path) -> Result<Told, String> {
+    let plan = if short { E::short() } else { E::full() };
+    let (findings, _) = measure_and_write::<E>(&plan, report).map_err(|error| error.to_string())?;
+    Ok(Told {
+        headline: findings.headline(),
+        caveats: findings.caveats(),
+        claims: findings.claims(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_has_a_name_of_its_own() {
+        for (at, entry) in EXPERIMENTS.iter().enumerate() {
+            assert!(
+                EXPERIMENTS[..at]
+                    .iter()
+                    .all(|other| other.name != entry.name)
+            );
+        }
+    }
+
+    #[test]
+    fn all_of_them_take_less_than_a_quarter_of_an_hour_in_short() {
+        let short: Duration = EXPERIMENTS.iter().map(|entry| entry.length(true)).sum();
+        assert!(short < Duration::from_secs(15 * 60), "{short:?}");
+        assert!(EXPERIMENTS.iter().all(|entry| entry.short <= entry.full));
+    }
+}
