@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chronorb_rt::{MemoryLock, Rights};
 use serde::Serialize;
 
+use crate::doctor;
+
 /// What one must know of a machine to judge latencies measured on it.
 ///
 /// Whatever cannot be found out is said to be `unknown`.
@@ -30,8 +32,15 @@ pub struct Environment {
     pub real_time_throttling: String,
     /// The highest `SCHED_FIFO` priority that this process may use; nothing when it has no such right.
     pub max_fifo_priority: Option<u8>,
+    /// How the thread that measures or begins the measurement is scheduled; an experiment's own threads are scheduled
+    /// as it says.
+    pub scheduling: String,
     /// How much memory this process may lock.
     pub memory_lock: String,
+    /// The CPUs that the kernel keeps free for those who ask for them.
+    pub isolated_cpus: String,
+    /// Who decides how fast the CPUs run.
+    pub cpu_frequency: String,
     /// How many hundredths of the processors' time the hypervisor gave to others, in each phase of
     /// the measurement; 0 on a machine that is none's guest.
     pub stolen_percent: Vec<f64>,
@@ -42,6 +51,7 @@ impl Environment {
     #[must_use]
     pub fn probe() -> Self {
         let rights = Rights::probe();
+        let [isolated_cpus, cpu_frequency] = doctor::look_at(["isolated-cpus", "cpu-frequency"]);
         let build = read("/proc/sys/kernel/version");
         Self {
             chronorb: env!("CARGO_PKG_VERSION").to_owned(),
@@ -65,7 +75,13 @@ impl Environment {
                 read("/proc/sys/kernel/sched_rt_period_us").and_then(|text| text.parse().ok()),
             ),
             max_fifo_priority: rights.max_fifo,
+            scheduling: chronorb_rt::current().map_or_else(
+                |_| "a policy of another kind".to_owned(),
+                |scheduling| scheduling.to_string(),
+            ),
             memory_lock: memory_lock(rights.memory_lock),
+            isolated_cpus,
+            cpu_frequency,
             stolen_percent: Vec::new(),
         }
     }
@@ -111,7 +127,10 @@ impl Environment {
                     |max| format!("SCHED_FIFO 1 to {max}"),
                 ),
             ),
+            ("Scheduling of this process", self.scheduling.clone()),
             ("Memory lock", self.memory_lock.clone()),
+            ("Isolated CPUs", self.isolated_cpus.clone()),
+            ("CPU frequency", self.cpu_frequency.clone()),
             ("Stolen by the hypervisor", stolen),
         ]
     }
@@ -335,6 +354,11 @@ mod tests {
     fn this_machine_can_be_described() {
         let environment = Environment::probe();
         assert!(environment.cpus >= 1);
+        let checked = [&environment.isolated_cpus, &environment.cpu_frequency];
+        assert!(
+            checked.iter().all(|found| *found != "unknown"),
+            "both are checks of the doctor"
+        );
         assert!(
             environment
                 .rows()

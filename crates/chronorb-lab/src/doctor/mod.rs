@@ -84,6 +84,15 @@ pub fn examine() -> Diagnosis {
     }
 }
 
+/// What some of the checks find on this machine, in words, each by its id.
+pub(crate) fn look_at<const N: usize>(ids: [&str; N]) -> [String; N] {
+    let machine = Machine::this();
+    ids.map(|id| {
+        let check = CHECKS.iter().find(|check| check.id == id);
+        check.map_or_else(|| "unknown".to_owned(), |check| check.run(&machine).found)
+    })
+}
+
 fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {
     let path = options.report.as_ref().map(|report| {
         let path = report.canonicalize();
