@@ -168,8 +168,10 @@ pub(crate) fn text(claims: &[Claim]) -> String {
     text
 }
 
-/// The claims as a table of a page.
+/// The claims as a table of a page; what papers say has columns where one of them is of a paper.
 pub(crate) fn table(claims: &[Claim]) -> String {
+    let has_papers = claims.iter().any(|claim| claim.paper.is_some());
+    let of_papers = |cells: String| if has_papers { cells } else { String::new() };
     let mut rows = String::new();
     for claim in claims {
         let class = match claim.verdict() {
@@ -182,18 +184,20 @@ pub(crate) fn table(claims: &[Claim]) -> String {
         };
         let _ = writeln!(
             rows,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}{note}</td><td>{}</td><td{class}>{}</td></tr>",
-            escape(claim.paper.unwrap_or("")),
+            "<tr>{}<td>{}</td>{}<td>{}{note}</td><td>{}</td><td{class}>{}</td></tr>",
+            of_papers(format!("<td>{}</td>", escape(claim.paper.unwrap_or("")))),
             escape(&claim.claim),
-            escape(&claim.published),
+            of_papers(format!("<td>{}</td>", escape(&claim.published))),
             escape(&claim.measured),
             claim.ratio.map_or_else(String::new, |r| format!("{r:.2}")),
             claim.word(),
         );
     }
     format!(
-        "<div class=\"wide\"><table>\n<thead><tr><th>Paper</th><th>Claimed</th><th>Published</th><th>Measured here</th>\
-         <th>Factor</th><th></th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+        "<div class=\"wide\"><table>\n<thead><tr>{}<th>Claimed</th>{}<th>Measured here</th>\
+         <th>Factor</th><th></th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
+        of_papers("<th>Paper</th>".to_owned()),
+        of_papers("<th>Published</th>".to_owned()),
     )
 }
 
@@ -221,6 +225,15 @@ mod tests {
         assert_eq!(quick(1.1001).verdict(), Verdict::Missed);
         assert_eq!(quick(1.1001).ratio, Some(1.1));
         assert!(table(&[quick(2.0)]).contains("<td class=\"missed\">MISSED</td>"));
+    }
+
+    #[test]
+    fn a_table_tells_of_papers_where_there_is_one() {
+        let paper = Claim::of_paper("RTAS 1998", "quick").published("7 times");
+        assert!(!table(&[quick(1.0)]).contains("<th>Paper</th>"));
+        let both = table(&[quick(1.0), paper]);
+        assert!(both.contains("<th>Paper</th><th>Claimed</th><th>Published</th>"));
+        assert_eq!(both.matches("<td").count(), 2 * 6);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::doctor;
 pub struct Environment {
     /// The version of chronorb.
     pub chronorb: String,
+    /// How it was built: figures of a build that is not optimised tell little.
+    pub build: String,
     /// When it was measured, in UTC: `2026-02-03T04:05:06Z`.
     pub date: String,
     /// The release of the kernel.
@@ -55,6 +57,10 @@ impl Environment {
         let build = read("/proc/sys/kernel/version");
         Self {
             chronorb: env!("CARGO_PKG_VERSION").to_owned(),
+            build: match cfg!(debug_assertions) {
+                true => "not optimised".to_owned(),
+                false => "optimised".to_owned(),
+            },
             date: utc(SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| since.as_secs())),
@@ -110,7 +116,7 @@ impl Environment {
             _ => "unknown".to_owned(),
         };
         vec![
-            ("chronorb", self.chronorb.clone()),
+            ("chronorb", format!("{}, {}", self.chronorb, self.build)),
             ("Date", self.date.clone()),
             ("Kernel", format!("Linux {}", self.kernel)),
             ("Preemption", self.preemption.clone()),

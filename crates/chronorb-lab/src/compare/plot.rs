@@ -19,9 +19,16 @@ pub(super) fn ratios(comparison: &Comparison) -> Result<String, PlotError> {
     }
     columns.truncate(MOST_COLUMNS);
     let place = |change: &Change| columns.iter().position(|name| *name == change.figure);
+    let mut drawn = vec![0_u32; columns.len()];
     let points = comparison.changes.iter().filter_map(|change| {
         let height = change.ratio()?.log2();
-        Some((place(change)? as f64, height, Kind::of(&change.figure)))
+        let column = place(change)?;
+        drawn[column] += 1;
+        Some((
+            beside(column, drawn[column]),
+            height,
+            Kind::of(&change.figure),
+        ))
     });
     let points: Vec<(f64, f64, Kind)> = points.collect();
     let furthest = points.iter().map(|(_, height, _)| height.abs());
@@ -66,6 +73,13 @@ pub(super) fn ratios(comparison: &Comparison) -> Result<String, PlotError> {
     })
 }
 
+/// Where the dots of a column are, the first in the middle, so that few hide behind others.
+fn beside(column: usize, count: u32) -> f64 {
+    let step = f64::from(count / 2 % STEPS) / f64::from(STEPS) * WIDEST;
+    let side = if count.is_multiple_of(2) { 1.0 } else { -1.0 };
+    column as f64 + side * step
+}
+
 /// What stands at a power of two.
 fn factor(exponent: f64) -> String {
     let exponent = exponent.round();
@@ -83,6 +97,9 @@ fn shortened(name: &str) -> String {
     }
 }
 
+/// The dots of a column go so far to either side, in so many steps.
+const WIDEST: f64 = 0.3;
+const STEPS: u32 = 12;
 /// As many as have room for their names.
 const MOST_COLUMNS: usize = 8;
 const LONGEST: usize = 14;
@@ -126,6 +143,12 @@ mod tests {
             "and nothing for no ratio"
         );
         assert!(svg.contains("1/1024"));
+    }
+
+    #[test]
+    fn dots_stay_in_their_column() {
+        assert_eq!(beside(2, 1), 2.0);
+        assert!((1..1_000).all(|count| (beside(2, count) - 2.0).abs() < 0.5));
     }
 
     #[test]

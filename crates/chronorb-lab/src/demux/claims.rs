@@ -35,9 +35,10 @@ fn whole_way(outcome: &Outcome) -> Claim {
 fn as_published(outcome: &Outcome, stage: Stage, strategy: &str) -> Claim {
     let published_us = stage.published_ns() / 1e3;
     let claim = format!(
-        "{} takes {published_us} µs, or less, among {}",
+        "{} takes {published_us} µs or less, with {} {}",
         stage.title(),
-        units::count(WHOLE_WAY_ENTRIES.into())
+        units::count(WHOLE_WAY_ENTRIES.into()),
+        stage.entries(),
     );
     let row = outcome.row(stage, strategy, WHOLE_WAY_ENTRIES);
     let measured = row.map(|row| {
