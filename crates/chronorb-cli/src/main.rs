@@ -48,6 +48,8 @@ fn main() -> ExitCode {
         Command::OsPart { order } => status(os::part_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
+        Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
+        Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
         Command::WaitsServer { order } => status(waits::server_main(&order)),
         Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
     }
