@@ -92,7 +92,7 @@ impl Experiment for Inversion {
             namespaces: plan.namespaces.then(Namespaces::create).transpose()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
-            omniorb: omniorb.programs.clone(),
+            omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();
         let mut run = Run::begin(plan, &site);
@@ -127,8 +127,8 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn begin(plan: &'a Plan, site: &'a Site) -> Self {
         let takes_part = |of: &Architecture| !of.is_of_omniorb() || site.omniorb.is_some();
-        let architectures: Vec<_> = plan.architectures.iter().copied().collect();
-        let architectures: Vec<_> = architectures.into_iter().filter(takes_part).collect();
+        let architectures = plan.architectures.iter().copied().filter(takes_part);
+        let architectures: Vec<_> = architectures.collect();
         let length = Plan {
             architectures: architectures.clone(),
             ..plan.clone()
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         };
         Trial {
             architecture,
-            name: format!("{architecture}, {name}, {low_clients} low-priority clients"),
+            name: format!("{architecture}, {name}, {}", table::clients(low_clients)),
             low_clients,
             length: Duration::ZERO,
             high_period: mode.high_period(),

@@ -191,21 +191,30 @@ fn found(outcome: &Outcome) -> Option<String> {
     let (least, most) = ratios.fold((f64::MAX, 0.0_f64), |(least, most), ratio| {
         (ratio.min(least), ratio.max(most))
     });
+    let any = most > 0.0;
     let steady = format!(
-        "{mode}: with {} low-priority clients a call of high priority takes {:.2} times what it takes with {} in the \
+        "{mode}: with {} a call of high priority takes {:.2} times what it takes with {} in the \
          real-time architecture",
-        many.low_clients,
+        clients(many.low_clients),
         many.latency.mean_us / few.latency.mean_us,
         few.low_clients,
     );
-    Some(match most > 0.0 {
-        true => format!(
-            "{steady}, and conventional ones take {} to {} times as long",
-            units::factor(least),
-            units::factor(most)
-        ),
+    let (least, most) = (units::factor(least), units::factor(most));
+    Some(match any {
+        true if least == most => {
+            format!("{steady}, and conventional ones take {most} times as long")
+        }
+        true => format!("{steady}, and conventional ones take {least} to {most} times as long"),
         false => steady,
     })
+}
+
+/// So many clients of low priority, in words.
+pub(super) fn clients(low: u32) -> String {
+    match low {
+        1 => "1 low-priority client".to_owned(),
+        low => format!("{low} low-priority clients"),
+    }
 }
 
 /// What has to be known beside the figures.
