@@ -120,11 +120,8 @@ mod tests {
         for figure in Figure::ALL {
             let svg = by_clients(&outcome, Mode::Loaded, figure).unwrap();
             for architecture in outcome.architectures() {
-                assert_eq!(
-                    svg.matches(architecture.title()).count(),
-                    1,
-                    "{architecture}"
-                );
+                let name = format!("\n{}\n", architecture.title());
+                assert_eq!(svg.matches(&name).count(), 1, "{architecture}");
             }
             for text in ["low-priority clients", "latency (logarithmic)", "100 µs"] {
                 assert!(svg.contains(text), "{text}");

@@ -75,7 +75,7 @@ impl Table {
 }
 
 fn plain(text: &mut String, outcome: &Outcome, mode: Mode, table: &Table) {
-    let _ = write!(text, "{:33}{:>8} {:4}", table.title, "clients", "");
+    let _ = write!(text, "{:35}{:>8} {:4}", table.title, "clients", "");
     for column in table.columns {
         let _ = write!(text, "{column:>WIDTH$}");
     }
@@ -83,7 +83,7 @@ fn plain(text: &mut String, outcome: &Outcome, mode: Mode, table: &Table) {
     for line in table.lines(outcome, mode) {
         let _ = write!(
             text,
-            "  {:31}{:>8} {:4}",
+            "  {:33}{:>8} {:4}",
             line.architecture.title(),
             line.low_clients,
             line.class
