@@ -252,9 +252,14 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             }
         ),
         "Calls are due at times that are fixed beforehand, and latencies count from there, for both classes: a call \
-         that is late because the one before it was slow is charged for the wait. The calls that follow \
-         back to back have no such time. Every answer is checked."
+         that is late because the one before it was slow is charged for the wait. A call back to back is due when it is \
+         made. Every answer is checked."
             .to_owned(),
+        format!(
+            "Where real-time threads leave nothing of a processor, as in the saturated mode, the kernel takes it from them \
+             for a part of each second: {}.",
+            outcome.environment.real_time_throttling
+        ),
         plan.place.sentence().to_owned(),
     ];
     if plan.namespaces {

@@ -272,8 +272,8 @@ fn rounded(percent: f64) -> f64 {
 
 /// How long processes may take to start, clients to connect, and both to end.
 const START_UP: Duration = Duration::from_secs(30);
-/// From the last thread's connection to the start.
-const LEAD: Duration = Duration::from_millis(200);
+/// From the last thread's connection to the start: long enough for all threads to prepare, on a busy machine too.
+const LEAD: Duration = Duration::from_millis(500);
 /// How long late calls may take, beside as long again as all of them should.
 const WIND_DOWN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(200);
