@@ -520,7 +520,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         outcome.rows.clear();
         assert!(outcome.claims().is_empty());
-        let mut outcome = super::tests::outcome();
+        let mut outcome = tests::outcome();
         outcome.rows.retain(|row| row.low_clients == 1);
         let claims = outcome.claims().into_iter();
         let unknown = claims.filter(|claim| claim.verdict() == Verdict::NotMeasured);
