@@ -442,7 +442,7 @@ pub(super) mod tests {
     #[test]
     fn what_holds_is_said_to_hold_in_each_mode() {
         let outcome = outcome();
-        assert_eq!(missed(&outcome), [String::new(); 0]);
+        assert_eq!(missed(&outcome), Vec::<String>::new());
         for mode in ["loaded: ", "saturated: "] {
             let claims = outcome.claims().into_iter();
             assert!(claims.filter(|claim| claim.claim.starts_with(mode)).count() >= 9);

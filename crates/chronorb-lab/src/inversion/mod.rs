@@ -95,7 +95,7 @@ impl Experiment for Inversion {
             omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();
-        let mut run = Run::begin(plan, &site);
+        let run = Run::begin(plan, &site);
         let calibration = plan.is_calibrated().then(|| run.calibrate()).transpose()?;
         let rows = run.series(calibration)?;
         drop(run);
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
 
     /// Finds the rate of the loaded mode: how often fifty low-priority clients call when they keep the server of the
     /// real-time architecture as busy as wanted.
-    fn calibrate(&mut self) -> Result<Calibration, InversionError> {
+    fn calibrate(&self) -> Result<Calibration, InversionError> {
         let trial = Trial {
             length: self.plan.calibration,
             ..self.trial(
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
     }
 
     /// All trials. Those that are compared follow each other.
-    fn series(&mut self, calibration: Option<Calibration>) -> Result<Vec<Row>, InversionError> {
+    fn series(&self, calibration: Option<Calibration>) -> Result<Vec<Row>, InversionError> {
         let mut rows = Vec::new();
         for series in &self.plan.series {
             for low_clients in series.low_clients.iter().copied() {

@@ -192,7 +192,7 @@ impl Site {
     /// A program of omniORB, where that takes part.
     fn omniorb(&self, program: impl Fn(&Programs) -> &PathBuf) -> &OsStr {
         let programs = self.omniorb.as_ref();
-        programs.map_or(OsStr::new(""), |programs| program(programs).as_os_str())
+        programs.map_or_else(|| OsStr::new(""), |programs| program(programs).as_os_str())
     }
 
     fn lock(&self, command: &mut Command) {
