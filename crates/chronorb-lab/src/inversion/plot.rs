@@ -71,7 +71,7 @@ pub(super) fn by_clients(
         false => (0.0, 1.0),
     };
     // Beside the lines there is room for the legend.
-    let across = (0.0, most * 1.45);
+    let across = (0.0, most * 1.6);
     let clients: (&str, &dyn Fn(&f64) -> String) =
         ("low-priority clients", &|clients| match *clients <= most {
             true => format!("{clients:.0}"),
