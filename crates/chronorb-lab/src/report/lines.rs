@@ -17,7 +17,6 @@ pub(crate) struct Line {
 }
 
 /// Draws lines with marks at their points, and a legend at the upper left.
-#[allow(dead_code, reason = "for the experiments that follow")]
 pub(crate) fn lines(
     name: &'static str,
     lines: &[Line],
