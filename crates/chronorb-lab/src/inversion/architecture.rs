@@ -13,8 +13,12 @@ pub enum Architecture {
     RealTime,
     /// The same, but one thread of each priority reads, and another serves.
     HalfSync,
+    /// One thread reads one connection, and queues requests for workers.
+    WorkerPool,
     /// Whoever is free of a pool reads the one connection, and serves.
     LeaderFollowersMuxed,
+    /// One thread reads one connection, and hands each request to a thread of its priority.
+    FilterChain,
     /// omniORB as it comes.
     #[serde(rename = "omniorb")]
     OmniOrb,
@@ -40,11 +44,8 @@ pub(super) struct Description {
 /// How it is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Make {
-    /// By chronorb, with these options for client and server.
-    Chronorb {
-        options: &'static [&'static str],
-        pool: Pool,
-    },
+    /// By chronorb, whose setting `-ORBArchitecture` has a value of the same name.
+    Chronorb(Pool),
     /// By omniORB.
     OmniOrb {
         /// Whether its client may have as many connections as it has threads.
@@ -63,10 +64,12 @@ pub(super) enum Pool {
 
 impl Architecture {
     /// All of them, the real-time one first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::RealTime,
         Self::HalfSync,
+        Self::WorkerPool,
         Self::LeaderFollowersMuxed,
+        Self::FilterChain,
         Self::OmniOrb,
         Self::OmniOrbTuned,
     ];
@@ -102,15 +105,7 @@ impl Architecture {
                 meaning: "Each thread of the client has a connection of its own, made beforehand, and \
                           the server a lane with a thread for each priority, which reads the \
                           connections of this priority and serves their requests.",
-                make: Make::Chronorb {
-                    options: &[
-                        "-ORBThreadpoolStrategy",
-                        "leader-followers",
-                        "-ORBClientConnection",
-                        "exclusive",
-                    ],
-                    pool: Pool::Lanes,
-                },
+                make: Make::Chronorb(Pool::Lanes),
             },
             Self::HalfSync => Description {
                 name: "half-sync",
@@ -118,15 +113,16 @@ impl Architecture {
                 stands_for: "",
                 meaning: "The same connections and lanes, but in each lane one thread reads and queues \
                           requests, and another serves them.",
-                make: Make::Chronorb {
-                    options: &[
-                        "-ORBThreadpoolStrategy",
-                        "half-sync",
-                        "-ORBClientConnection",
-                        "exclusive",
-                    ],
-                    pool: Pool::Lanes,
-                },
+                make: Make::Chronorb(Pool::Lanes),
+            },
+            Self::WorkerPool => Description {
+                name: "worker-pool",
+                title: "Worker pool",
+                stands_for: "CORBAplus",
+                meaning: "All threads of the client share one connection, by whose own thread all is sent \
+                          and received. One thread of the server reads it and queues requests in the \
+                          order of their arrival for a pool of workers, which serve both servants.",
+                make: Make::Chronorb(Pool::Shared),
             },
             Self::LeaderFollowersMuxed => Description {
                 name: "leader-followers-muxed",
@@ -135,17 +131,17 @@ impl Architecture {
                 meaning: "All threads of the client share one connection, and one of those that wait \
                           reads the replies for all. The server has one pool for both servants, whose \
                           free threads take turns to read it and serve.",
-                make: Make::Chronorb {
-                    options: &[
-                        "-ORBThreadpoolStrategy",
-                        "leader-followers",
-                        "-ORBClientConnection",
-                        "leader",
-                        "-ORBShareConnectionsAcrossPriorities",
-                        "true",
-                    ],
-                    pool: Pool::Shared,
-                },
+                make: Make::Chronorb(Pool::Shared),
+            },
+            Self::FilterChain => Description {
+                name: "filter-chain",
+                title: "Filter chain",
+                stands_for: "MT-Orbix",
+                meaning: "All threads of the client share one connection, and one of those that wait \
+                          reads the replies for all. One thread of the server, of the high priority, \
+                          reads it, finds the target of each request, and hands it to the lane of its \
+                          priority, whose thread serves it.",
+                make: Make::Chronorb(Pool::Lanes),
             },
             Self::OmniOrb => Description {
                 name: "omniorb",

@@ -92,10 +92,10 @@ impl Experiment for Inversion {
             namespaces: plan.namespaces.then(Namespaces::create).transpose()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
-            omniorb: omniorb.programs.clone(),
+            omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();
-        let mut run = Run::begin(plan, &site);
+        let run = Run::begin(plan, &site);
         let calibration = plan.is_calibrated().then(|| run.calibrate()).transpose()?;
         let rows = run.series(calibration)?;
         drop(run);
@@ -127,8 +127,8 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn begin(plan: &'a Plan, site: &'a Site) -> Self {
         let takes_part = |of: &Architecture| !of.is_of_omniorb() || site.omniorb.is_some();
-        let architectures: Vec<_> = plan.architectures.iter().copied().collect();
-        let architectures: Vec<_> = architectures.into_iter().filter(takes_part).collect();
+        let architectures = plan.architectures.iter().copied().filter(takes_part);
+        let architectures: Vec<_> = architectures.collect();
         let length = Plan {
             architectures: architectures.clone(),
             ..plan.clone()
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
 
     /// Finds the rate of the loaded mode: how often fifty low-priority clients call when they keep the server of the
     /// real-time architecture as busy as wanted.
-    fn calibrate(&mut self) -> Result<Calibration, InversionError> {
+    fn calibrate(&self) -> Result<Calibration, InversionError> {
         let trial = Trial {
             length: self.plan.calibration,
             ..self.trial(
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
     }
 
     /// All trials. Those that are compared follow each other.
-    fn series(&mut self, calibration: Option<Calibration>) -> Result<Vec<Row>, InversionError> {
+    fn series(&self, calibration: Option<Calibration>) -> Result<Vec<Row>, InversionError> {
         let mut rows = Vec::new();
         for series in &self.plan.series {
             for low_clients in series.low_clients.iter().copied() {
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         };
         Trial {
             architecture,
-            name: format!("{architecture}, {name}, {low_clients} low-priority clients"),
+            name: format!("{architecture}, {name}, {}", table::clients(low_clients)),
             low_clients,
             length: Duration::ZERO,
             high_period: mode.high_period(),

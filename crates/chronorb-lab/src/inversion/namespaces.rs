@@ -1,12 +1,15 @@
 //! Client and server as on two hosts: network namespaces with a cable between them.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
 use std::process::{self, Command, Stdio};
 
 use super::error::InversionError;
 
 /// Two network namespaces, joined by a pair of virtual Ethernet devices. They are removed when this is dropped, and
-/// named after this process, so that those of several runs do not get in each other's way.
+/// named after this process, so that those of several runs do not get in each other's way, and those that a killed one
+/// left are known.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     client: String,
@@ -16,7 +19,8 @@ pub(super) struct Namespaces {
 impl Namespaces {
     /// Makes them.
     pub(super) fn create() -> Result<Self, InversionError> {
-        let name = |side| format!("chronorb-{side}-{}", process::id());
+        remove_abandoned();
+        let name = |side| format!("{PREFIX}{side}-{}", process::id());
         // Whatever fails, what was made before is removed with this.
         let both = Self {
             client: name("client"),
@@ -56,6 +60,22 @@ impl Drop for Namespaces {
     }
 }
 
+/// Removes what processes left that were killed before they could do it. What cannot be removed does no harm.
+fn remove_abandoned() {
+    let names = fs::read_dir(NAMES).into_iter().flatten().flatten();
+    for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
+        if owner(&name).is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = ip(&["netns", "delete", &name]);
+        }
+    }
+}
+
+/// The process that a namespace is named after, where it is one of ours.
+fn owner(name: &str) -> Option<u32> {
+    let (_, process) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    process.parse().ok()
+}
+
 /// `ip netns exec` becomes the program, so that the process is the program's own.
 fn within(namespace: &str, program: &OsStr) -> Command {
     let mut command = Command::new("ip");
@@ -84,12 +104,23 @@ fn ip(arguments: &[&str]) -> Result<(), InversionError> {
 /// Where the server listens.
 pub(super) const SERVER: &str = "10.78.0.2";
 const CLIENT: &str = "10.78.0.1";
+const PREFIX: &str = "chronorb-";
+/// Where `ip` keeps the names of namespaces.
+const NAMES: &str = "/run/netns";
 /// Each namespace has one of this name.
 const DEVICE: &str = "veth0";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_says_whose_it_is() {
+        assert_eq!(owner("chronorb-client-4711"), Some(4711));
+        for other in ["other", "chronorb-4711", "chronorb-client-x"] {
+            assert_eq!(owner(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn what_fails_is_said_with_what_it_needs() {

@@ -17,7 +17,8 @@ pub(super) fn fifo(priority: Priority) -> u8 {
 /// To a server, as its argument.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ServerOrder {
-    pub(super) options: Vec<String>,
+    /// The value of `-ORBArchitecture`.
+    pub(super) architecture: String,
     /// Where it listens.
     pub(super) host: String,
     pub(super) lock_memory: bool,
@@ -38,7 +39,8 @@ pub(super) struct Serving {
 /// To a client, as its argument.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ClientOrder {
-    pub(super) options: Vec<String>,
+    /// The value of `-ORBArchitecture`.
+    pub(super) architecture: String,
     pub(super) lock_memory: bool,
     pub(super) serving: Serving,
     pub(super) low_clients: u32,

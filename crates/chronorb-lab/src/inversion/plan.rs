@@ -308,7 +308,7 @@ pub(super) const MOST_CLIENTS: u32 = 50;
 const MODES: [Mode; 2] = [Mode::Loaded, Mode::Saturated];
 const PAPER_CALLS: u64 = 4_000;
 /// What starting and ending the processes of a trial takes, about.
-const AROUND: Duration = Duration::from_millis(900);
+const AROUND: Duration = Duration::from_millis(1_200);
 /// How far from a whole number the ratio of two rates is that do not keep step.
 const OUT_OF_STEP: f64 = 0.05;
 

@@ -1,10 +1,12 @@
 //! The plots: a figure of all architectures by the number of low-priority clients, as the paper's figures 7 and 8.
 
+use plotters::prelude::SeriesLabelPosition;
+
 use super::architecture::Architecture;
 use super::outcome::{Class, Outcome, Row};
 use super::plan::Mode;
 use crate::report::plot::exponent;
-use crate::report::{COLOURS, LATENCY, Line, PlotError, lines};
+use crate::report::{COLOURS, LATENCY, Line, PlotError, lines_with_legend};
 
 /// What is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +70,18 @@ pub(super) fn by_clients(
         true => (least.floor(), greatest.ceil().max(least.floor() + 1.0)),
         false => (0.0, 1.0),
     };
-    // The legend has its place above the lines.
-    let room = ((top - bottom) * 0.75).ceil();
+    // Beside the lines there is room for the legend.
+    let across = (0.0, most * 1.6);
     let clients: (&str, &dyn Fn(&f64) -> String) =
-        ("low-priority clients", &|clients| format!("{clients:.0}"));
-    lines(
+        ("low-priority clients", &|clients| match *clients <= most {
+            true => format!("{clients:.0}"),
+            false => String::new(),
+        });
+    lines_with_legend(
         figure.plot_name(),
         &drawn,
-        (0.0, most),
-        (bottom, top + room),
+        SeriesLabelPosition::MiddleRight,
+        (across, (bottom, top)),
         clients,
         LATENCY,
     )
@@ -115,11 +120,8 @@ mod tests {
         for figure in Figure::ALL {
             let svg = by_clients(&outcome, Mode::Loaded, figure).unwrap();
             for architecture in outcome.architectures() {
-                assert_eq!(
-                    svg.matches(architecture.title()).count(),
-                    1,
-                    "{architecture}"
-                );
+                let name = format!("\n{}\n", architecture.title());
+                assert_eq!(svg.matches(&name).count(), 1, "{architecture}");
             }
             for text in ["low-priority clients", "latency (logarithmic)", "100 µs"] {
                 assert!(svg.contains(text), "{text}");

@@ -19,7 +19,7 @@ use crate::work::cube;
 /// [`InversionError::Process`] when the order cannot be read, [`InversionError::Work`] when the ORB fails.
 pub fn server_main(order: &str) -> Result<(), InversionError> {
     let order: ServerOrder = process::order(order)?;
-    let orb = orb(&order.options, &order.host, order.lock_memory)?;
+    let orb = orb(&order.architecture, &order.host, order.lock_memory)?;
     let serving = offer(&orb, &order).map_err(InversionError::work("offering the objects"))?;
     let stopped = orb.clone();
     let _parent = Parent::listen(move || {
@@ -35,7 +35,7 @@ pub fn server_main(order: &str) -> Result<(), InversionError> {
 ///
 /// How threads wait is fixed, whatever the environment says.
 pub(super) fn orb(
-    options: &[String],
+    architecture: &str,
     host: &str,
     lock_memory: bool,
 ) -> Result<Orb, InversionError> {
@@ -52,9 +52,10 @@ pub(super) fn orb(
         "block",
         "-ORBLockMemory",
         if lock_memory { "yes" } else { "no" },
+        "-ORBArchitecture",
+        architecture,
     ];
-    let fixed = fixed.into_iter().map(str::to_owned);
-    let mut args = fixed.chain(options.iter().cloned()).collect();
+    let mut args = fixed.map(str::to_owned).to_vec();
     Orb::init(&mut args).map_err(InversionError::work("starting the ORB"))
 }
 

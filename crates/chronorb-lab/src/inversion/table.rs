@@ -75,7 +75,7 @@ impl Table {
 }
 
 fn plain(text: &mut String, outcome: &Outcome, mode: Mode, table: &Table) {
-    let _ = write!(text, "{:33}{:>8} {:4}", table.title, "clients", "");
+    let _ = write!(text, "{:35}{:>8} {:4}", table.title, "clients", "");
     for column in table.columns {
         let _ = write!(text, "{column:>WIDTH$}");
     }
@@ -83,7 +83,7 @@ fn plain(text: &mut String, outcome: &Outcome, mode: Mode, table: &Table) {
     for line in table.lines(outcome, mode) {
         let _ = write!(
             text,
-            "  {:31}{:>8} {:4}",
+            "  {:33}{:>8} {:4}",
             line.architecture.title(),
             line.low_clients,
             line.class
@@ -191,21 +191,30 @@ fn found(outcome: &Outcome) -> Option<String> {
     let (least, most) = ratios.fold((f64::MAX, 0.0_f64), |(least, most), ratio| {
         (ratio.min(least), ratio.max(most))
     });
+    let any = most > 0.0;
     let steady = format!(
-        "{mode}: with {} low-priority clients a call of high priority takes {:.2} times what it takes with {} in the \
+        "{mode}: with {} a call of high priority takes {:.2} times what it takes with {} in the \
          real-time architecture",
-        many.low_clients,
+        clients(many.low_clients),
         many.latency.mean_us / few.latency.mean_us,
         few.low_clients,
     );
-    Some(match most > 0.0 {
-        true => format!(
-            "{steady}, and conventional ones take {} to {} times as long",
-            units::factor(least),
-            units::factor(most)
-        ),
+    let (least, most) = (units::factor(least), units::factor(most));
+    Some(match any {
+        true if least == most => {
+            format!("{steady}, and conventional ones take {most} times as long")
+        }
+        true => format!("{steady}, and conventional ones take {least} to {most} times as long"),
         false => steady,
     })
+}
+
+/// So many clients of low priority, in words.
+pub(super) fn clients(low: u32) -> String {
+    match low {
+        1 => "1 low-priority client".to_owned(),
+        low => format!("{low} low-priority clients"),
+    }
 }
 
 /// What has to be known beside the figures.
@@ -243,9 +252,14 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             }
         ),
         "Calls are due at times that are fixed beforehand, and latencies count from there, for both classes: a call \
-         that is late because the one before it was slow is charged for the wait. The calls that follow \
-         back to back have no such time. Every answer is checked."
+         that is late because the one before it was slow is charged for the wait. A call back to back is due when it is \
+         made. Every answer is checked."
             .to_owned(),
+        format!(
+            "Where real-time threads leave nothing of a processor, as in the saturated mode, the kernel takes it from them \
+             for a part of each second: {}.",
+            outcome.environment.real_time_throttling
+        ),
         plan.place.sentence().to_owned(),
     ];
     if plan.namespaces {

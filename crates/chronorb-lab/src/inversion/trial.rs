@@ -15,7 +15,7 @@ use super::namespaces::{self, Namespaces};
 use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
 use super::plan::Place;
 use super::{CLIENT_COMMAND, SERVER_COMMAND, usage};
-use crate::contest::Cpus;
+use crate::contest::{Cpus, Programs};
 use crate::environment::ProcessorTime;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
@@ -48,7 +48,7 @@ pub(super) struct Site {
     /// Whether threads may have real-time priorities.
     pub(super) real_time: bool,
     /// Where omniORB's programs are.
-    pub(super) omniorb: Option<PathBuf>,
+    pub(super) omniorb: Option<Programs>,
 }
 
 /// What came of a trial.
@@ -100,9 +100,9 @@ impl Site {
     fn start_server(&self, trial: &Trial) -> Result<Child, ProcessError> {
         let host = self.host();
         match trial.architecture.description().make {
-            Make::Chronorb { options, pool } => {
+            Make::Chronorb(pool) => {
                 let order = ServerOrder {
-                    options: options.iter().map(|text| (*text).to_owned()).collect(),
+                    architecture: trial.architecture.name().to_owned(),
                     host: host.to_owned(),
                     lock_memory: self.lock_memory,
                     pool,
@@ -112,7 +112,7 @@ impl Site {
                 self.start_own("server", SERVER_COMMAND, &order)
             }
             Make::OmniOrb { .. } => {
-                let mut command = self.by_server(self.omniorb("server").as_os_str());
+                let mut command = self.by_server(self.omniorb(|of| &of.server));
                 command.args(["--work-ns", &trial.work.as_nanos().to_string()]);
                 if self.real_time {
                     command.args(["--fifo", &fifo(HIGH).to_string()]);
@@ -126,9 +126,9 @@ impl Site {
 
     fn start_client(&self, trial: &Trial, serving: Serving) -> Result<Child, ProcessError> {
         match trial.architecture.description().make {
-            Make::Chronorb { options, .. } => {
+            Make::Chronorb(_) => {
                 let order = ClientOrder {
-                    options: options.iter().map(|text| (*text).to_owned()).collect(),
+                    architecture: trial.architecture.name().to_owned(),
                     lock_memory: self.lock_memory,
                     serving,
                     low_clients: trial.low_clients,
@@ -136,7 +136,7 @@ impl Site {
                 self.start_own("client", CLIENT_COMMAND, &order)
             }
             Make::OmniOrb { is_tuned } => {
-                let mut command = self.by_client(self.omniorb("client").as_os_str());
+                let mut command = self.by_client(self.omniorb(|of| &of.client));
                 command.args([&serving.high, &serving.low, &trial.low_clients.to_string()]);
                 if self.real_time {
                     command.args(["--high-fifo", &fifo(HIGH).to_string()]);
@@ -189,8 +189,10 @@ impl Site {
         }
     }
 
-    fn omniorb(&self, program: &str) -> PathBuf {
-        self.omniorb.clone().unwrap_or_default().join(program)
+    /// A program of omniORB, where that takes part.
+    fn omniorb(&self, program: impl Fn(&Programs) -> &PathBuf) -> &OsStr {
+        let programs = self.omniorb.as_ref();
+        programs.map_or_else(|| OsStr::new(""), |programs| program(programs).as_os_str())
     }
 
     fn lock(&self, command: &mut Command) {
@@ -270,8 +272,8 @@ fn rounded(percent: f64) -> f64 {
 
 /// How long processes may take to start, clients to connect, and both to end.
 const START_UP: Duration = Duration::from_secs(30);
-/// From the last thread's connection to the start.
-const LEAD: Duration = Duration::from_millis(200);
+/// From the last thread's connection to the start: long enough for all threads to prepare, on a busy machine too.
+const LEAD: Duration = Duration::from_millis(500);
 /// How long late calls may take, beside as long again as all of them should.
 const WIND_DOWN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(200);

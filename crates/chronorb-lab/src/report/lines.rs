@@ -25,6 +25,20 @@ pub(crate) fn lines(
     x: Axis<'_>,
     y: Axis<'_>,
 ) -> Result<String, PlotError> {
+    let at_left = SeriesLabelPosition::UpperLeft;
+    lines_with_legend(name, lines, at_left, (across, upwards), x, y)
+}
+
+/// The same, with the legend where it is wanted: many lines leave no room at the upper left. The
+/// ranges are those across and upwards.
+pub(crate) fn lines_with_legend(
+    name: &'static str,
+    lines: &[Line],
+    position: SeriesLabelPosition,
+    (across, upwards): ((f64, f64), (f64, f64)),
+    x: Axis<'_>,
+    y: Axis<'_>,
+) -> Result<String, PlotError> {
     draw(name, |area| {
         let mut chart = chart(area, across, upwards, x, y)?;
         for line in lines {
@@ -50,7 +64,7 @@ pub(crate) fn lines(
             let mark = line.colour.filled();
             chart.draw_series(points.map(|point| Circle::new(point, 3, mark)))?;
         }
-        legend(&mut chart, SeriesLabelPosition::UpperLeft)
+        legend(&mut chart, position)
     })
 }
 

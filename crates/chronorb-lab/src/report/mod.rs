@@ -10,7 +10,7 @@ mod table;
 pub use canvas::PlotError;
 pub use document::ReportError;
 pub(crate) use document::{check_writable, document, environment_table, escape, write_page};
-pub(crate) use lines::{COLOURS, Line, lines};
+pub(crate) use lines::{COLOURS, Line, lines, lines_with_legend};
 pub use page::{html, write_html};
 pub(crate) use plot::{LATENCY, course};
 pub use table::text_table;
