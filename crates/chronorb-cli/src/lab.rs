@@ -297,8 +297,8 @@ pub(crate) struct InversionArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run this mode: paper, short, loaded or saturated. May be given several times; without it loaded
-    /// and saturated. The paper's own, with 4,000 calls of each client, takes more than an hour for each
+    /// Run this mode: paper, short, loaded, one-cpu or saturated. May be given several times; without it
+    /// loaded, one-cpu and saturated. The paper's own, with 4,000 calls of each client, takes more than an hour for each
     /// architecture.
     #[arg(long, value_name = "MODE")]
     mode: Vec<inversion::Mode>,
@@ -316,21 +316,22 @@ pub(crate) struct InversionArguments {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
 
-    /// Where client and server run: apart on two CPUs, together on one, or free.
-    #[arg(long, value_name = "apart|together|free", default_value_t)]
-    place: inversion::Place,
+    /// Where client and server run: apart on two CPUs, together on one, or free; without it where the mode
+    /// says.
+    #[arg(long, value_name = "apart|together|free")]
+    place: Option<inversion::Place>,
 
     /// Put client and server into network namespaces of their own, joined by a pair of virtual Ethernet
     /// devices, instead of the loopback device. Needs root, and the program ip.
     #[arg(long)]
     namespaces: bool,
 
-    /// What a servant computes for each call of the modes loaded and saturated, in µs.
-    #[arg(long, value_name = "US", default_value_t = 10,
+    /// What a servant computes for each call of the modes loaded, one-cpu and saturated, in µs.
+    #[arg(long, value_name = "US", default_value_t = 40,
           value_parser = value_parser!(u64).range(0..=1_000_000))]
     work: u64,
 
-    /// How busy fifty low-priority clients keep the server's CPU in the mode loaded with the real-time
+    /// How busy fifty low-priority clients keep a CPU in the modes loaded and one-cpu with the real-time
     /// architecture, in per cent.
     #[arg(long, value_name = "PERCENT", default_value_t = 70,
           value_parser = value_parser!(u32).range(1..=100))]

@@ -77,17 +77,35 @@ pub(super) fn make<E>(
         let answered = clock.now();
         taken.extend([due, called].map(|from| nanos(answered.since(from))));
         due = match times.period {
-            Duration::ZERO => answered,
+            Duration::ZERO => rested(clock, times.start, answered),
             period => due + period,
         };
     }
     Ok(taken)
 }
 
+/// When a thread whose calls are back to back makes its next one: at once, but for a rest at the end of each
+/// [`ROUND`]. Otherwise real-time threads would leave nothing of a processor, and the kernel would take it from those of
+/// all priorities for 50 ms of each second.
+fn rested(clock: &impl Clock, start: Monotonic, now: Monotonic) -> Monotonic {
+    let round = now.since(start).as_nanos() / ROUND.as_nanos();
+    let begun = start + ROUND * u32::try_from(round).unwrap_or(u32::MAX);
+    match now.since(begun) < BUSY {
+        true => now,
+        false => {
+            clock.sleep_until(begun + ROUND);
+            clock.now()
+        }
+    }
+}
+
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Calls back to back are made for the first part of this, over and over. omniORB's client does the same.
+const ROUND: Duration = Duration::from_millis(100);
+const BUSY: Duration = Duration::from_millis(85);
 /// No server answers more often than this.
 const BRISK: Duration = Duration::from_micros(10);
 
@@ -152,6 +170,21 @@ mod tests {
     #[test]
     fn calls_back_to_back_begin_when_the_one_before_is_answered() {
         assert_eq!(calls(start(0, 10, 0), &[4, 5, 6]), [4, 4, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn calls_back_to_back_rest_for_a_while_of_each_round() {
+        let ms = 1_000_000;
+        let clock = VirtualClock(Cell::new(0));
+        let mut begun = Vec::new();
+        let times = Times::of_low(start(0, 220 * ms, 0));
+        make(&clock, times, 1, || {
+            begun.push(clock.0.get() / ms);
+            clock.0.set(clock.0.get() + 45 * ms);
+            Ok::<_, Infallible>(())
+        })
+        .unwrap();
+        assert_eq!(begun, [0, 45, 100, 145, 200]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use plan::{Mode, Place, Plan, Series};
 pub use server::server_main;
 
 use namespaces::Namespaces;
-use plan::MOST_CLIENTS;
+use plan::{MOST_CLIENTS, Periods};
 use trial::{Measurement, Site, Trial};
 
 /// The hidden command for a server; its argument goes to [`server_main`].
@@ -88,7 +88,6 @@ impl Experiment for Inversion {
         };
         let site = Site {
             cpus,
-            place: plan.place,
             namespaces: plan.namespaces.then(Namespaces::create).transpose()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
@@ -96,8 +95,7 @@ impl Experiment for Inversion {
         };
         let before = ProcessorTime::now();
         let run = Run::begin(plan, &site);
-        let calibration = plan.is_calibrated().then(|| run.calibrate()).transpose()?;
-        let rows = run.series(calibration)?;
+        let (rows, calibrations) = run.series()?;
         drop(run);
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
@@ -107,7 +105,7 @@ impl Experiment for Inversion {
             memory_locked: site.lock_memory,
             one_cpu,
             omniorb,
-            calibration,
+            calibrations,
             rows,
         })
     }
@@ -144,52 +142,83 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Finds the rate of the loaded mode: how often fifty low-priority clients call when they keep the server of the
-    /// real-time architecture as busy as wanted.
-    fn calibrate(&self) -> Result<Calibration, InversionError> {
+    /// Finds the rates of a mode for which they depend on the machine: how often fifty low-priority clients call when
+    /// they keep a processor as busy as wanted, with the real-time architecture. Where client and server have one each
+    /// it is the busier one; otherwise both take of the same.
+    fn calibrate(&self, mode: Mode) -> Result<Calibration, InversionError> {
+        let saturated = Periods {
+            high: Duration::from_millis(5),
+            low: Duration::ZERO,
+        };
         let trial = Trial {
             length: self.plan.calibration,
             ..self.trial(
                 Architecture::RealTime,
-                Mode::Saturated,
+                mode,
                 MOST_CLIENTS,
+                saturated,
                 "calibration",
             )
         };
         let measured = self.try_one(&trial)?;
         let length = trial.length.as_secs_f64();
         let calls = measured.high.from_due.calls() + measured.low.from_due.calls();
-        let computed = measured.server_cpu_percent / 100.0 * length;
-        let request = Duration::from_secs_f64(computed / calls.max(1) as f64);
+        let each =
+            |percent: f64| Duration::from_secs_f64(percent / 100.0 * length / calls.max(1) as f64);
+        let server = each(measured.server_cpu_percent);
+        let client = each(measured.client_cpu_percent);
+        let request = match trial.place {
+            Place::Apart => server.max(client),
+            Place::Together | Place::Free => server + client,
+        };
+        let periods = self.plan.loaded_periods(request);
         Ok(Calibration {
-            server_cpu_us_per_request: micros(request),
+            mode,
+            server_cpu_us_per_request: micros(server),
+            client_cpu_us_per_request: micros(client),
             requests_per_s: (calls as f64 / length).round(),
-            low_period_us: micros(self.plan.loaded_period(request)),
+            high_period_us: micros(periods.high),
+            low_period_us: micros(periods.low),
         })
     }
 
-    /// All trials. Those that are compared follow each other.
-    fn series(&self, calibration: Option<Calibration>) -> Result<Vec<Row>, InversionError> {
+    /// All trials, and how rates were found. Trials that are compared follow each other.
+    fn series(&self) -> Result<(Vec<Row>, Vec<Calibration>), InversionError> {
         let mut rows = Vec::new();
+        let mut calibrations = Vec::new();
         for series in &self.plan.series {
+            let mode = series.mode;
+            let periods = match mode.periods() {
+                Some(periods) => periods,
+                None => {
+                    let found = self.calibrate(mode)?;
+                    calibrations.push(found);
+                    found.periods()
+                }
+            };
             for low_clients in series.low_clients.iter().copied() {
                 for architecture in self.architectures.clone() {
-                    let mut trial =
-                        self.trial(architecture, series.mode, low_clients, series.mode.name());
-                    trial.length = series.length;
-                    trial.calls = series.calls;
-                    if let (None, Some(found)) = (series.mode.low_period(), calibration) {
-                        trial.low_period = Duration::from_secs_f64(found.low_period_us / 1e6);
-                    }
+                    let trial = Trial {
+                        length: series.length,
+                        calls: series.calls,
+                        ..self.trial(architecture, mode, low_clients, periods, mode.name())
+                    };
                     let measured = self.try_one(&trial)?;
-                    rows.extend(Class::ALL.map(|class| row(&trial, series.mode, class, &measured)));
+                    rows.extend(Class::ALL.map(|class| row(&trial, mode, class, &measured)));
                 }
             }
         }
-        Ok(rows)
+        Ok((rows, calibrations))
     }
 
-    fn trial(&self, architecture: Architecture, mode: Mode, low_clients: u32, name: &str) -> Trial {
+    fn trial(
+        &self,
+        architecture: Architecture,
+        mode: Mode,
+        low_clients: u32,
+        periods: Periods,
+        name: &str,
+    ) -> Trial {
         let (work, steps) = match mode.works() {
             true => (self.plan.work, self.steps),
             false => (Duration::ZERO, 0),
@@ -199,8 +228,8 @@ impl<'a> Run<'a> {
             name: format!("{architecture}, {name}, {}", table::clients(low_clients)),
             low_clients,
             length: Duration::ZERO,
-            high_period: mode.high_period(),
-            low_period: mode.low_period().unwrap_or_default(),
+            place: self.plan.place_in(mode),
+            periods,
             calls: 0,
             work,
             steps,
@@ -218,13 +247,14 @@ impl<'a> Run<'a> {
 
 fn row(trial: &Trial, mode: Mode, class: Class, measured: &Measurement) -> Row {
     let (calls, period) = match class {
-        Class::High => (&measured.high, trial.high_period),
-        Class::Low => (&measured.low, trial.low_period),
+        Class::High => (&measured.high, trial.periods.high),
+        Class::Low => (&measured.low, trial.periods.low),
     };
     let from_call = calls.from_call.summary();
     Row {
         architecture: trial.architecture,
         mode,
+        place: trial.place,
         low_clients: trial.low_clients,
         class,
         latency: calls.from_due.summary(),

@@ -1,10 +1,12 @@
 //! What was found.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::architecture::Architecture;
-use super::plan::{Mode, Plan};
+use super::plan::{Mode, Periods, Place, Plan};
 use super::{Inversion, claims, page, table};
 use crate::claim::Claim;
 use crate::contest::OmniOrb;
@@ -44,6 +46,8 @@ pub struct Row {
     pub architecture: Architecture,
     /// How often clients called, and for what.
     pub mode: Mode,
+    /// On which CPUs client and server ran.
+    pub place: Place,
     /// How many clients of low priority there were.
     pub low_clients: u32,
     /// Whose calls these are.
@@ -71,15 +75,31 @@ pub struct Row {
     pub stolen_percent: f64,
 }
 
-/// What was found out before the loaded mode.
+/// What was found out before a mode whose rates depend on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Calibration {
-    /// What a request took of the server's processor, when the server was saturated by fifty clients.
+    /// The mode.
+    pub mode: Mode,
+    /// What a request took of a processor for the server, when fifty clients called back to back.
     pub server_cpu_us_per_request: f64,
-    /// How many requests it served in a second.
+    /// The same for the client.
+    pub client_cpu_us_per_request: f64,
+    /// How many requests were served in a second.
     pub requests_per_s: f64,
-    /// From one call of a low-priority client to its next, in the loaded mode.
+    /// From one call of the high-priority client to its next, in the mode.
+    pub high_period_us: f64,
+    /// From one call of a low-priority client to its next.
     pub low_period_us: f64,
+}
+
+impl Calibration {
+    pub(super) fn periods(self) -> Periods {
+        let period = |us: f64| Duration::from_secs_f64(us / 1e6);
+        Periods {
+            high: period(self.high_period_us),
+            low: period(self.low_period_us),
+        }
+    }
 }
 
 /// All that was found.
@@ -97,8 +117,8 @@ pub struct Outcome {
     pub one_cpu: bool,
     /// The omniORB that took part, or why none did.
     pub omniorb: OmniOrb,
-    /// How the rate of the loaded mode was found; nothing where that was not run.
-    pub calibration: Option<Calibration>,
+    /// How the rates of those modes were found that have none of their own.
+    pub calibrations: Vec<Calibration>,
     /// Every class of every trial.
     pub rows: Vec<Row>,
 }
@@ -167,7 +187,7 @@ impl Findings for Outcome {
             "rows": self.rows,
             "claims": self.claims(),
             "architectures": architectures.collect::<Vec<_>>(),
-            "calibration": self.calibration,
+            "calibrations": self.calibrations,
             "omniorb": self.omniorb,
             "real_time": self.real_time,
             "memory_locked": self.memory_locked,

@@ -19,13 +19,21 @@ pub enum Mode {
     Short,
     /// Rates and work for which the server is as busy as those of the paper were.
     Loaded,
+    /// The same where client and server share one processor, and so busy is that.
+    OneCpu,
     /// The low-priority clients call back to back.
     Saturated,
 }
 
 impl Mode {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Paper, Self::Short, Self::Loaded, Self::Saturated];
+    pub const ALL: [Self; 5] = [
+        Self::Paper,
+        Self::Short,
+        Self::Loaded,
+        Self::OneCpu,
+        Self::Saturated,
+    ];
 
     /// Its name on the command line and in figures.
     #[must_use]
@@ -34,31 +42,37 @@ impl Mode {
             Self::Paper => "paper",
             Self::Short => "short",
             Self::Loaded => "loaded",
+            Self::OneCpu => "one-cpu",
             Self::Saturated => "saturated",
         }
     }
 
-    /// From one call of the high-priority client to the next.
-    pub(super) const fn high_period(self) -> Duration {
+    /// From one call to the next; nothing where that depends on the machine.
+    pub(super) const fn periods(self) -> Option<Periods> {
         match self {
-            Self::Paper | Self::Short => Duration::from_millis(50),
-            Self::Loaded | Self::Saturated => Duration::from_millis(5),
+            Self::Paper | Self::Short => Some(Periods {
+                high: Duration::from_millis(50),
+                low: Duration::from_millis(100),
+            }),
+            Self::Loaded | Self::OneCpu => None,
+            Self::Saturated => Some(Periods {
+                high: Duration::from_millis(5),
+                low: Duration::ZERO,
+            }),
         }
     }
 
-    /// From one call of a low-priority client to the next: zero for calls back to back, and nothing where that depends
-    /// on the machine.
-    pub(super) const fn low_period(self) -> Option<Duration> {
+    /// On which CPUs client and server run, where nothing else is asked for.
+    pub(super) const fn place(self) -> Place {
         match self {
-            Self::Paper | Self::Short => Some(Duration::from_millis(100)),
-            Self::Loaded => None,
-            Self::Saturated => Some(Duration::ZERO),
+            Self::OneCpu => Place::Together,
+            Self::Paper | Self::Short | Self::Loaded | Self::Saturated => Place::Apart,
         }
     }
 
     /// Whether the servants work before they cube.
     pub(super) const fn works(self) -> bool {
-        matches!(self, Self::Loaded | Self::Saturated)
+        matches!(self, Self::Loaded | Self::OneCpu | Self::Saturated)
     }
 
     fn series(self) -> Series {
@@ -69,7 +83,9 @@ impl Mode {
                 PAPER_CALLS,
             ),
             Self::Short => (vec![1, 10, 25, 50], 4, 0),
-            Self::Loaded | Self::Saturated => (vec![1, 5, 10, 20, 30, 40, 50], 10, 0),
+            Self::Loaded => (vec![1, 5, 10, 20, 30, 40, 50], 10, 0),
+            Self::OneCpu => (vec![1, 10, 25, 50], 10, 0),
+            Self::Saturated => (vec![1, 10, 25, 50], 10, 0),
         };
         Series {
             mode: self,
@@ -82,7 +98,7 @@ impl Mode {
     /// Less of it.
     fn short_series(self) -> Series {
         let (low_clients, seconds) = match self {
-            Self::Saturated => (vec![1, 50], 2),
+            Self::OneCpu | Self::Saturated => (vec![1, 50], 2),
             Self::Paper | Self::Short | Self::Loaded => (vec![1, 10, 25, 50], 3),
         };
         Series {
@@ -107,6 +123,15 @@ impl FromStr for Mode {
         let named = Self::ALL.into_iter().find(|mode| mode.name() == text);
         named.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::name).join(", ")))
     }
+}
+
+/// How far apart the calls of a client are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Periods {
+    /// Of the high-priority client.
+    pub(super) high: Duration,
+    /// Of each low-priority client; zero for calls back to back.
+    pub(super) low: Duration,
 }
 
 /// On which CPUs client and server run.
@@ -188,14 +213,14 @@ pub struct Plan {
     pub architectures: Vec<Architecture>,
     /// Which modes, with how many clients, and for how long.
     pub series: Vec<Series>,
-    /// On which CPUs.
-    pub place: Place,
+    /// On which CPUs; nothing for those of each mode.
+    pub place: Option<Place>,
     /// Whether client and server are in network namespaces of their own, joined by a pair of virtual devices.
     pub namespaces: bool,
-    /// What a servant computes for each call, in the loaded and the saturated mode.
+    /// What a servant computes for each call, in the modes that are not the paper's.
     pub work: Duration,
-    /// How many hundredths of a processor the requests of fifty low-priority clients shall take of the server with
-    /// the real-time architecture, in the loaded mode.
+    /// How many hundredths of its processor the requests of fifty low-priority clients shall take with the real-time
+    /// architecture, in the modes `loaded` and `one-cpu`.
     pub utilisation_percent: u32,
     /// The threads of the server for each of its two servants.
     pub threads: u32,
@@ -214,16 +239,16 @@ impl Plan {
         Self {
             architectures: Architecture::ALL.to_vec(),
             series: series.collect(),
-            place: Place::Apart,
+            place: None,
             namespaces: false,
-            work: Duration::from_micros(10),
+            work: DEFAULT_WORK,
             utilisation_percent: 70,
             threads: 1,
             calibration: Duration::from_secs(1),
         }
     }
 
-    /// The loaded and the saturated mode, in a quarter of an hour.
+    /// All modes but those at the rates of the paper, in some twenty minutes.
     #[must_use]
     pub fn full() -> Self {
         Self::of(&MODES, false)
@@ -243,11 +268,10 @@ impl Plan {
             let points = u32::try_from(series.low_clients.len()).unwrap_or(u32::MAX);
             (series.length + AROUND) * points * architectures
         });
-        let calibration = match self.is_calibrated() {
-            true => self.calibration + AROUND,
-            false => Duration::ZERO,
-        };
-        series.sum::<Duration>() + calibration
+        let calibrations = self.series.iter();
+        let calibrations = calibrations.filter(|series| series.mode.periods().is_none());
+        let each = self.calibration + AROUND;
+        series.sum::<Duration>() + each * u32::try_from(calibrations.count()).unwrap_or(u32::MAX)
     }
 
     /// The command line that runs it.
@@ -266,7 +290,7 @@ impl Plan {
                 words.push(format!("--seconds {}", series.length.as_secs()));
             }
         }
-        words.push(format!("--place {}", self.place));
+        words.extend(self.place.map(|place| format!("--place {place}")));
         if self.namespaces {
             words.push("--namespaces".to_owned());
         }
@@ -275,24 +299,20 @@ impl Plan {
         words.join(" ")
     }
 
-    /// Whether a rate has to be found first.
-    pub(super) fn is_calibrated(&self) -> bool {
-        let mut modes = self.series.iter().map(|series| series.mode);
-        modes.any(|mode| mode.low_period().is_none())
+    /// On which CPUs client and server run in a mode.
+    pub(super) fn place_in(&self, mode: Mode) -> Place {
+        self.place.unwrap_or(mode.place())
     }
 
-    /// The period of low-priority clients of which so many together keep the server busy as wanted, where one request
-    /// takes so much of its time. No call of the high-priority client keeps step with it.
-    pub(super) fn loaded_period(&self, request: Duration) -> Duration {
-        let share = f64::from(self.utilisation_percent) / 100.0;
-        let period = request.mul_f64(f64::from(MOST_CLIENTS) / share);
-        let nanos = period.as_nanos().max(1_000);
-        let high = Mode::Loaded.high_period().as_nanos();
-        let ratio = high as f64 / nanos as f64;
-        let keeps_step = |ratio: f64| (ratio - ratio.round()).abs() < OUT_OF_STEP;
-        match keeps_step(ratio) || keeps_step(1.0 / ratio) {
-            true => period.mul_f64(1.0 + 1.5 * OUT_OF_STEP / ratio.max(1.0)),
-            false => period,
+    /// The periods at which so many low-priority clients together keep a processor busy as wanted, where one request
+    /// takes so much of its time. As in the paper the high-priority client calls twice as often as another one, nearly:
+    /// they do not keep step, so that it finds the others at any point of what they do.
+    pub(super) fn loaded_periods(&self, request: Duration) -> Periods {
+        let share = f64::from(self.utilisation_percent.max(1)) / 100.0;
+        let low = request.mul_f64(f64::from(MOST_CLIENTS) / share);
+        Periods {
+            high: low.div_f64(OUT_OF_STEP),
+            low,
         }
     }
 }
@@ -305,12 +325,14 @@ impl Default for Plan {
 
 /// The clients that keep the server busy in the loaded mode, and when a rate is found.
 pub(super) const MOST_CLIENTS: u32 = 50;
-const MODES: [Mode; 2] = [Mode::Loaded, Mode::Saturated];
+const MODES: [Mode; 3] = [Mode::Loaded, Mode::OneCpu, Mode::Saturated];
+/// About three times what a request takes beside, so that the server has more to do than the client.
+pub(super) const DEFAULT_WORK: Duration = Duration::from_micros(40);
 const PAPER_CALLS: u64 = 4_000;
 /// What starting and ending the processes of a trial takes, about.
 const AROUND: Duration = Duration::from_millis(1_200);
-/// How far from a whole number the ratio of two rates is that do not keep step.
-const OUT_OF_STEP: f64 = 0.05;
+/// How often the high-priority client calls while a low-priority one does once.
+const OUT_OF_STEP: f64 = 1.93;
 
 #[cfg(test)]
 mod tests {
@@ -330,11 +352,14 @@ mod tests {
 
     #[test]
     fn a_full_plan_has_as_many_calls_as_figures_need_and_a_short_one_is_short() {
+        let request = DEFAULT_WORK.mul_f64(2.0);
         for series in Plan::full().series {
-            let calls = series.length.as_nanos() / series.mode.high_period().as_nanos();
+            let periods = series.mode.periods();
+            let periods = periods.unwrap_or_else(|| Plan::full().loaded_periods(request));
+            let calls = series.length.as_nanos() / periods.high.as_nanos();
             assert!(calls >= 2_000, "{calls}");
         }
-        assert!(Plan::short().length() <= Duration::from_secs(210));
+        assert!(Plan::short().length() <= Duration::from_secs(240));
         let paper = Plan::of(&[Mode::Paper], false);
         assert_eq!(
             paper.series[0].low_clients,
@@ -344,23 +369,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_the_loaded_mode_keeps_the_server_busy() {
-        let plan = Plan::full();
-        let period = plan.loaded_period(Duration::from_micros(30));
-        let share = 30e-6 * 50.0 / period.as_secs_f64();
-        assert!((0.66..=0.71).contains(&share), "{share}");
-    }
-
-    #[test]
-    fn no_rate_is_a_harmonic_of_the_high_one() {
-        let plan = Plan::full();
-        for us in 1..=500 {
-            let low = plan.loaded_period(Duration::from_micros(us)).as_secs_f64();
-            let ratio = 5e-3 / low;
-            for ratio in [ratio, 1.0 / ratio] {
-                let of_step = (ratio - ratio.round()).abs();
-                assert!(ratio < 0.9 || of_step > 0.02, "{us} µs: {ratio}");
-            }
-        }
+    fn the_rate_of_the_loaded_mode_keeps_the_server_busy_and_no_step() {
+        let periods = Plan::full().loaded_periods(Duration::from_micros(30));
+        let share = 30e-6 * 50.0 / periods.low.as_secs_f64();
+        assert!((0.69..=0.71).contains(&share), "{share}");
+        let ratio = periods.low.as_secs_f64() / periods.high.as_secs_f64();
+        assert!((1.9..1.95).contains(&ratio), "{ratio}");
     }
 }

@@ -1,6 +1,7 @@
 //! The figures as text.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use super::architecture::Architecture;
 use super::outcome::{Class, Outcome, Row};
@@ -154,6 +155,7 @@ pub(super) const fn heading(mode: Mode) -> &'static str {
         Mode::Paper => "paper: the rates and the number of calls of the paper",
         Mode::Short => "short: the rates of the paper, for some seconds",
         Mode::Loaded => "loaded: the server as busy as those of the paper",
+        Mode::OneCpu => "one-cpu: client and server on one processor, as busy as in loaded",
         Mode::Saturated => "saturated: low-priority clients call back to back",
     }
 }
@@ -256,11 +258,10 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
          made. Every answer is checked."
             .to_owned(),
         format!(
-            "Where real-time threads leave nothing of a processor, as in the saturated mode, the kernel takes it from them \
-             for a part of each second: {}.",
+            "Where real-time threads leave nothing of a processor, the kernel takes it from them for a part of each second: {}. \
+             So clients that call back to back rest for a while of each 100 ms.",
             outcome.environment.real_time_throttling
         ),
-        plan.place.sentence().to_owned(),
     ];
     if plan.namespaces {
         notes.push(
@@ -282,7 +283,6 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
 /// How often who calls for what in a mode.
 fn rates(outcome: &Outcome, mode: Mode) -> String {
     let plan = &outcome.plan;
-    let high = units::setting(mode.high_period());
     let work = match mode.works() {
         true => format!(
             "a servant computes for {} in each call",
@@ -295,28 +295,31 @@ fn rates(outcome: &Outcome, mode: Mode) -> String {
         0 => format!(", for {}", units::setting(series.length)),
         calls => format!(", {} calls of each", units::count(calls)),
     });
-    let low = match (mode.low_period(), outcome.calibration) {
-        (Some(period), _) if period.is_zero() => {
-            "low-priority clients call back to back".to_owned()
+    let found = outcome.calibrations.iter().find(|found| found.mode == mode);
+    let calls = match (mode.periods(), found) {
+        (Some(periods), _) => {
+            let low = match periods.low {
+                Duration::ZERO => {
+                    "low-priority clients call back to back for 85 ms, and rest for 15 ms"
+                        .to_owned()
+                }
+                low => format!("each low-priority client every {}", units::setting(low)),
+            };
+            format!("every {}; {low}", units::setting(periods.high))
         }
-        (Some(period), _) => format!(
-            "each low-priority client calls every {}",
-            units::setting(period)
+        (None, Some(found)) => format!(
+            "every {}; each low-priority client every {}, a rate at which {MOST_CLIENTS} of them keep a processor busy for \
+             {} % of the time with the real-time architecture, where a request takes {} for the server and {} for the client",
+            units::time(found.high_period_us),
+            units::time(found.low_period_us),
+            plan.utilisation_percent,
+            units::time(found.server_cpu_us_per_request),
+            units::time(found.client_cpu_us_per_request),
         ),
-        (None, found) => {
-            let found = found.map_or_else(String::new, |found| {
-                format!(
-                    " every {}, a rate at which {MOST_CLIENTS} of them take {} % of the server's processor with the \
-                     real-time architecture, where a request takes {}",
-                    units::time(found.low_period_us),
-                    plan.utilisation_percent,
-                    units::time(found.server_cpu_us_per_request)
-                )
-            });
-            format!("each low-priority client calls{found}")
-        }
+        (None, None) => "as often as its processor allows".to_owned(),
     };
-    format!("{mode}: the high-priority client calls every {high}; {low}; {work}{length}.")
+    let place = plan.place_in(mode).sentence();
+    format!("{mode}: the high-priority client calls {calls}; {work}{length}. {place}")
 }
 
 pub(super) const LEAD: &str = "One client of high priority and many of low priority call the same server. In a \

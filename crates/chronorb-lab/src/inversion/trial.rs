@@ -13,7 +13,7 @@ use super::architecture::{Architecture, Make};
 use super::error::InversionError;
 use super::namespaces::{self, Namespaces};
 use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
-use super::plan::Place;
+use super::plan::{Periods, Place};
 use super::{CLIENT_COMMAND, SERVER_COMMAND, usage};
 use crate::contest::{Cpus, Programs};
 use crate::environment::ProcessorTime;
@@ -28,8 +28,8 @@ pub(super) struct Trial {
     pub(super) name: String,
     pub(super) low_clients: u32,
     pub(super) length: Duration,
-    pub(super) high_period: Duration,
-    pub(super) low_period: Duration,
+    pub(super) place: Place,
+    pub(super) periods: Periods,
     pub(super) calls: u64,
     pub(super) work: Duration,
     /// The same in steps.
@@ -42,7 +42,6 @@ pub(super) struct Trial {
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) cpus: Cpus,
-    pub(super) place: Place,
     pub(super) namespaces: Option<Namespaces>,
     pub(super) lock_memory: bool,
     /// Whether threads may have real-time priorities.
@@ -88,7 +87,7 @@ impl Site {
         let serving: Serving = server.hear(up).map_err(named)?;
         let mut client = self.start_client(trial, serving).map_err(named)?;
         let Ready {} = client.hear(up).map_err(named)?;
-        let placement = self.place.placement();
+        let placement = trial.place.placement();
         self.cpus.place(placement, client.id(), server.id())?;
         let measurement = observe(trial, &mut client, &mut server, tick).map_err(named)?;
         let down = Deadline::after(START_UP);
@@ -214,8 +213,8 @@ fn observe(
     client.tell(&Start {
         start_ns: begin.as_nanos(),
         length_ns: nanos(trial.length),
-        high_period_ns: nanos(trial.high_period),
-        low_period_ns: nanos(trial.low_period),
+        high_period_ns: nanos(trial.periods.high),
+        low_period_ns: nanos(trial.periods.low),
         calls: trial.calls,
     })?;
     let processes = [client.id(), server.id()];
