@@ -301,7 +301,7 @@ impl Plan {
 
     /// On which CPUs client and server run in a mode.
     pub(super) fn place_in(&self, mode: Mode) -> Place {
-        self.place.unwrap_or(mode.place())
+        self.place.unwrap_or_else(|| mode.place())
     }
 
     /// The periods at which so many low-priority clients together keep a processor busy as wanted, where one request
