@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::activity::{self, Activity, ActivityTimes};
 
 /// What one thread or several have done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -13,6 +15,9 @@ pub struct ThreadCounts {
     pub allocated_octets: u64,
     /// As [`lock_operations`](crate::lock_operations).
     pub lock_operations: u64,
+    /// What processor time was spent on, since [`keep_activity_times`](crate::keep_activity_times) was called; of a
+    /// thread other than the calling one, until it last turned to something else.
+    pub times: ActivityTimes,
 }
 
 impl ThreadCounts {
@@ -20,6 +25,7 @@ impl ThreadCounts {
     #[inline]
     #[must_use]
     pub fn of_this_thread() -> Self {
+        activity::settle();
         TALLY.with(Tally::read)
     }
 }
@@ -32,6 +38,7 @@ impl core::ops::Add for ThreadCounts {
             allocations: self.allocations + other.allocations,
             allocated_octets: self.allocated_octets + other.allocated_octets,
             lock_operations: self.lock_operations + other.lock_operations,
+            times: self.times + other.times,
         }
     }
 }
@@ -49,6 +56,15 @@ pub(crate) fn allocated(octets: usize) {
 #[inline]
 pub(crate) fn locked() {
     TALLY.with(|tally| add(&tally.lock_operations, 1));
+}
+
+/// Books time of the calling thread, in nanoseconds.
+pub(crate) fn spent(activity: Activity, time: i64) {
+    TALLY.with(|tally| {
+        let booked = &tally.times[activity as usize];
+        let sum = booked.load(Ordering::Relaxed) + time;
+        booked.store(sum, Ordering::Relaxed);
+    });
 }
 
 /// The tally of a thread, for others to read as long as the thread lives.
@@ -79,6 +95,8 @@ struct Tally {
     allocations: AtomicU64,
     allocated_octets: AtomicU64,
     lock_operations: AtomicU64,
+    /// By [`Activity`].
+    times: [AtomicI64; 4],
 }
 
 impl Tally {
@@ -87,7 +105,17 @@ impl Tally {
             allocations: self.allocations.load(Ordering::Relaxed),
             allocated_octets: self.allocated_octets.load(Ordering::Relaxed),
             lock_operations: self.lock_operations.load(Ordering::Relaxed),
+            times: ActivityTimes {
+                other: self.time(Activity::Other),
+                input_output: self.time(Activity::InputOutput),
+                synchronisation: self.time(Activity::Synchronisation),
+                application: self.time(Activity::Application),
+            },
         }
+    }
+
+    fn time(&self, activity: Activity) -> i64 {
+        self.times[activity as usize].load(Ordering::Relaxed)
     }
 }
 
@@ -103,6 +131,7 @@ thread_local! {
             allocations: AtomicU64::new(0),
             allocated_octets: AtomicU64::new(0),
             lock_operations: AtomicU64::new(0),
+            times: [const { AtomicI64::new(0) }; 4],
         }
     };
 }
