@@ -43,6 +43,19 @@ impl core::ops::Add for ThreadCounts {
     }
 }
 
+impl core::ops::Sub for ThreadCounts {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            allocations: self.allocations - before.allocations,
+            allocated_octets: self.allocated_octets - before.allocated_octets,
+            lock_operations: self.lock_operations - before.lock_operations,
+            times: self.times - before.times,
+        }
+    }
+}
+
 /// Counts an allocation of the calling thread.
 #[inline]
 pub(crate) fn allocated(octets: usize) {
