@@ -1,17 +1,19 @@
-//! `chronorb lab whitebox`: what a call costs inside, counted and not timed.
+//! `chronorb lab whitebox`: what a call costs inside.
 //!
 //! The papers looked into ORBs by counting the lock operations for each request, and found dozens to
 //! hundreds of them. [`Whitebox`] counts the same of this ORB, and with it heap allocations, system
 //! calls by name, context switches, page faults and octets copied, on client and server apart. Some
-//! kinds of calls have a [`Budget`], which is kept or broken: a count has no noise to hide behind.
+//! kinds of calls have a [`Budget`], which is kept or broken: a count has no noise to hide behind. A second part has
+//! ten clients call at a time, as the papers did, by the architecture of client and server, and there it is also found
+//! out what processor time is spent on.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Each case is
+//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Each case of the first part is
 //! run twice with processes of its own: once they count for themselves, and once their system calls
 //! are traced, which changes everything else. They exchange lines of JSON with this program:
 //!
 //! | child | says | hears |
 //! |---|---|---|
-//! | server | the reference of its object | the end of its input: shut down |
+//! | server | the reference of its object, or of both | the end of its input: shut down |
 //! | client | that it is connected, then what it counted | to begin |
 
 mod architectures;

@@ -182,7 +182,7 @@ pub(super) const COLUMNS: [&str; 8] = [
     "by kernel",
 ];
 pub(super) const LEAD: &str =
-    "What a call costs inside, on client and server apart, in steady state: counted, not timed.";
+    "What a call costs inside, on client and server apart, in steady state.";
 const WIDTHS: [usize; 8] = [12, 8, 7, 8, 10, 11, 8, 11];
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The architectures' part of the report.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::outcome::ArchitectureRow;
 use super::plot;
-use super::table::{COLUMNS, by_architecture, cells, lead, per_call};
+use super::table::{COLUMNS, COUNTS, by_architecture, cells, lead, per_call};
 use crate::report::{PlotError, escape};
 
 /// The part of the page: plots and tables.
@@ -35,28 +36,9 @@ pub(in super::super) fn section(rows: &[ArchitectureRow]) -> Result<String, Plot
             "<figure>{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n"
         );
     }
-    text.push_str("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
-    for column in COLUMNS {
-        let _ = write!(text, "<th>{column}</th>");
-    }
-    text.push_str("</tr></thead>\n");
-    for sides in by_architecture(rows) {
-        let _ = writeln!(
-            text,
-            "<tbody><tr><th colspan=\"{}\">{}</th></tr>",
-            COLUMNS.len() + 1,
-            escape(&sides[0].configuration.long_title())
-        );
-        for row in sides {
-            let _ = write!(text, "<tr><td>{}</td>", row.side.name());
-            for cell in cells(row) {
-                let _ = write!(text, "<td>{cell}</td>");
-            }
-            text.push_str("</tr>\n");
-        }
-        text.push_str("</tbody>\n");
-    }
-    text.push_str("</table></div>\n<div class=\"wide\"><table>\n");
+    text.push_str(&table(rows, 0..COUNTS));
+    text.push_str(&table(rows, COUNTS..COLUMNS.len()));
+    text.push_str("<div class=\"wide\"><table>\n");
     for row in rows {
         let _ = writeln!(
             text,
@@ -68,4 +50,32 @@ pub(in super::super) fn section(rows: &[ArchitectureRow]) -> Result<String, Plot
     }
     text.push_str("</table></div>\n");
     Ok(text)
+}
+
+/// Some of the columns.
+fn table(rows: &[ArchitectureRow], columns: Range<usize>) -> String {
+    let mut text =
+        String::from("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
+    for column in &COLUMNS[columns.clone()] {
+        let _ = write!(text, "<th>{column}</th>");
+    }
+    text.push_str("</tr></thead>\n");
+    for sides in by_architecture(rows) {
+        let _ = writeln!(
+            text,
+            "<tbody><tr><th colspan=\"{}\">{}</th></tr>",
+            columns.len() + 1,
+            escape(&sides[0].configuration.long_title())
+        );
+        for row in sides {
+            let _ = write!(text, "<tr><td>{}</td>", row.side.name());
+            for cell in &cells(row)[columns.clone()] {
+                let _ = write!(text, "<td>{cell}</td>");
+            }
+            text.push_str("</tr>\n");
+        }
+        text.push_str("</tbody>\n");
+    }
+    text.push_str("</table></div>\n");
+    text
 }

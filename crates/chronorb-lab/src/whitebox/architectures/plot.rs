@@ -53,7 +53,7 @@ pub(super) fn shares(rows: &[ArchitectureRow]) -> Result<String, PlotError> {
         let mut chart = chart(
             area,
             (-1.0, architectures.len() as f64),
-            (0.0, 8.0),
+            (0.0, TOP),
             (
                 "architecture: client at the left, server at the right",
                 &names,
@@ -126,6 +126,8 @@ fn groups(
 /// Of a bar, where architectures are 1 apart.
 const WIDTH: f64 = 0.4;
 const GAP: f64 = 0.02;
+/// With room for the legend.
+const TOP: f64 = 7.4;
 /// The height of a line of text, in fifths of the whole.
 const ROOM_FOR_TEXT: f64 = 0.35;
 

@@ -84,8 +84,8 @@ pub(in super::super) fn notes() -> Vec<String> {
          Synchronisation is to lock and unlock, to wait for another thread, and to wake it (futexes, event descriptors, \
          signals); a wait is what it takes to fall asleep and to go on, since who sleeps takes no time. I/O is to \
          accept, send, receive and wait at the epoll set, with the kernel's TCP. Application is the servant's own code \
-         and the loop that calls. Protocol is all the rest: GIOP, marshalling, to find the target, and atomic \
-         operations that are no lock, which take less time than a look at the clock."
+         and the loop that calls. Protocol is all the rest: GIOP, marshalling, to find the target, to change a thread's \
+         priority, and atomic operations that are no lock, which take less time than a look at the clock."
             .to_owned(),
         "Where system calls are traced, threads are so slow that they meet less or more often than they do \
          otherwise, and futex calls of an architecture that has any are those of that pace."
@@ -99,13 +99,15 @@ pub(super) const COLUMNS: [&str; 10] = [
     "allocations",
     "switches",
     "preempted",
-    "synchron.",
+    "synchronisation",
     "I/O",
     "protocol",
     "application",
     "CPU",
 ];
-const WIDTHS: [usize; 10] = [8, 9, 13, 10, 11, 11, 9, 10, 13, 10];
+/// How many of them are counts; the others are about time.
+pub(super) const COUNTS: usize = 5;
+const WIDTHS: [usize; 10] = [8, 9, 13, 10, 11, 17, 9, 10, 13, 10];
 
 #[cfg(test)]
 mod tests {
