@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 use core::ops::{Add, Sub};
-use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -19,22 +19,18 @@ pub enum Activity {
     Synchronisation,
     /// What the application does, as far as it says so itself.
     Application,
+    /// Nothing at all. What it takes is what it costs to tell activities apart; whoever measures does nothing now and
+    /// then among other things, to find that out.
+    Nothing,
 }
 
-/// The processor time of threads by [`Activity`], in nanoseconds.
-///
-/// What it costs to look at the clock is found out beforehand and taken off each time, so that next to nothing may
-/// come out as less than nothing.
+/// The processor time of threads by [`Activity`], and how often they turned to each.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ActivityTimes {
-    /// For [`Activity::Other`].
-    pub other: i64,
-    /// For [`Activity::InputOutput`].
-    pub input_output: i64,
-    /// For [`Activity::Synchronisation`].
-    pub synchronisation: i64,
-    /// For [`Activity::Application`].
-    pub application: i64,
+    /// In nanoseconds, in the order of [`Activity::ALL`]. To look at the clock at one end of each is part of it.
+    pub nanoseconds: [u64; ACTIVITIES],
+    /// How many times they are of.
+    pub intervals: [u64; ACTIVITIES],
 }
 
 /// Tells what the calling thread does until the result is dropped, and it does again what it did before.
@@ -70,10 +66,6 @@ impl Drop for Doing {
 /// Keeps times from now on, of all threads of the process, to be found in
 /// [`ThreadCounts`](crate::ThreadCounts). For measurements: it makes everything slower that threads do.
 pub fn keep_activity_times() {
-    let looks: [i64; LOOKS] = core::array::from_fn(|_| processor_time());
-    let mut costs: [i64; LOOKS - 1] = core::array::from_fn(|n| looks[n + 1] - looks[n]);
-    costs.sort_unstable();
-    COST.store(costs[costs.len() / 2], Ordering::Relaxed);
     KEPT.store(true, Ordering::Relaxed);
 }
 
@@ -97,29 +89,51 @@ fn turn_to(activity: Activity) -> Option<Activity> {
 
 fn book(activity: Activity) {
     let now = processor_time();
-    let spent = now - SINCE.replace(now) - COST.load(Ordering::Relaxed);
-    tally::spent(activity, spent);
+    tally::spent(activity, now - SINCE.replace(now));
 }
 
-/// The processor time of the calling thread.
-fn processor_time() -> i64 {
+/// The processor time of the calling thread, in nanoseconds.
+fn processor_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
+    // It is never negative, and 64 bits of nanoseconds are 584 years.
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+impl Activity {
+    /// All of them.
+    pub const ALL: [Self; ACTIVITIES] = [
+        Self::Other,
+        Self::InputOutput,
+        Self::Synchronisation,
+        Self::Application,
+        Self::Nothing,
+    ];
 }
 
 impl ActivityTimes {
-    /// All of it.
+    /// What was spent on an activity, in nanoseconds, without what it cost to look at the clock: as long as
+    /// [`Activity::Nothing`] took on the average.
     #[must_use]
-    pub const fn total(&self) -> i64 {
-        self.other + self.input_output + self.synchronisation + self.application
+    pub fn net(&self, activity: Activity) -> f64 {
+        let at = activity as usize;
+        self.nanoseconds[at] as f64 - self.intervals[at] as f64 * self.look()
     }
 
-    fn zip(self, other: Self, of: impl Fn(i64, i64) -> i64) -> Self {
+    /// What it cost to look at the clock once, in nanoseconds, with all that it disturbs; 0 where it is not known,
+    /// since nobody did nothing.
+    #[must_use]
+    pub fn look(&self) -> f64 {
+        let nothing = Activity::Nothing as usize;
+        self.nanoseconds[nothing] as f64 / self.intervals[nothing].max(1) as f64
+    }
+
+    fn zip(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        let each = |mine: [u64; ACTIVITIES], others: [u64; ACTIVITIES]| {
+            core::array::from_fn(|at| of(mine[at], others[at]))
+        };
         Self {
-            other: of(self.other, other.other),
-            input_output: of(self.input_output, other.input_output),
-            synchronisation: of(self.synchronisation, other.synchronisation),
-            application: of(self.application, other.application),
+            nanoseconds: each(self.nanoseconds, other.nanoseconds),
+            intervals: each(self.intervals, other.intervals),
         }
     }
 }
@@ -135,21 +149,20 @@ impl Add for ActivityTimes {
 impl Sub for ActivityTimes {
     type Output = Self;
 
-    fn sub(self, other: Self) -> Self {
-        self.zip(other, Sub::sub)
+    fn sub(self, before: Self) -> Self {
+        self.zip(before, Sub::sub)
     }
 }
 
+/// How many there are.
+pub(crate) const ACTIVITIES: usize = 5;
+
 static KEPT: AtomicBool = AtomicBool::new(false);
-/// What a look at the clock costs, in nanoseconds.
-static COST: AtomicI64 = AtomicI64::new(0);
-/// Enough that the middle one was not disturbed.
-const LOOKS: usize = 1001;
 
 thread_local! {
     static PRESENT: Cell<Activity> = const { Cell::new(Activity::Other) };
     /// The thread's processor time when it was last booked: all time before is for nothing else.
-    static SINCE: Cell<i64> = const { Cell::new(0) };
+    static SINCE: Cell<u64> = const { Cell::new(0) };
 }
 
 #[cfg(test)]
@@ -161,10 +174,14 @@ mod tests {
         ThreadCounts::of_this_thread().times
     }
 
-    /// Works until the time for something has grown by so many nanoseconds.
-    fn work_until(grown: i64, of: fn(&ActivityTimes) -> i64) {
-        let before = of(&times());
-        while of(&times()) - before < grown {}
+    fn spent_on(activity: Activity) -> u64 {
+        times().nanoseconds[activity as usize]
+    }
+
+    /// Works until the time for an activity has grown by so many nanoseconds.
+    fn work_until(grown: u64, activity: Activity) {
+        let before = spent_on(activity);
+        while spent_on(activity) - before < grown {}
     }
 
     #[test]
@@ -174,30 +191,43 @@ mod tests {
 
         keep_activity_times();
         let application = doing(Activity::Application);
-        work_until(50_000, |times| times.application);
         let before = times();
         let same = doing(Activity::Application);
         let inner = doing(Activity::InputOutput);
-        work_until(50_000, |times| times.input_output);
+        work_until(50_000, Activity::InputOutput);
         drop(inner);
         drop(same);
-        work_until(50_000, |times| times.application);
+        work_until(50_000, Activity::Application);
         drop(application);
         let since = times() - before;
-        assert!(
-            since.input_output >= 50_000 && since.application >= 50_000,
-            "{since:?}"
-        );
-        work_until(50_000, |times| times.other);
+        assert_eq!(since.nanoseconds[Activity::Synchronisation as usize], 0);
+        work_until(50_000, Activity::Other);
 
         let mutex = PiMutex::new(());
-        let before = times();
-        while times().synchronisation <= before.synchronisation {
+        let before = spent_on(Activity::Synchronisation);
+        while spent_on(Activity::Synchronisation) == before {
             drop(mutex.lock());
         }
-        assert_eq!(times().input_output, before.input_output);
-        let total =
-            before.other + before.input_output + before.synchronisation + before.application;
-        assert_eq!(before.total(), total);
+        let intervals = times().intervals[Activity::Synchronisation as usize];
+        assert!(intervals >= 2, "to lock, and to unlock");
+    }
+
+    #[test]
+    fn what_a_look_costs_is_what_nothing_takes() {
+        let times = ActivityTimes {
+            nanoseconds: [5000, 0, 900, 600, 2000],
+            intervals: [10, 0, 3, 2, 10],
+        };
+        let net = [
+            Activity::Other,
+            Activity::InputOutput,
+            Activity::Synchronisation,
+            Activity::Application,
+        ];
+        assert_eq!(
+            net.map(|activity| times.net(activity)),
+            [3000.0, 0.0, 300.0, 200.0]
+        );
+        assert_eq!(ActivityTimes::default().look(), 0.0);
     }
 }

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::activity::{self, Activity, ActivityTimes};
+use crate::activity::{self, ACTIVITIES, Activity, ActivityTimes};
 
 /// What one thread or several have done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -72,11 +72,10 @@ pub(crate) fn locked() {
 }
 
 /// Books time of the calling thread, in nanoseconds.
-pub(crate) fn spent(activity: Activity, time: i64) {
+pub(crate) fn spent(activity: Activity, time: u64) {
     TALLY.with(|tally| {
-        let booked = &tally.times[activity as usize];
-        let sum = booked.load(Ordering::Relaxed) + time;
-        booked.store(sum, Ordering::Relaxed);
+        add(&tally.times[activity as usize], time);
+        add(&tally.intervals[activity as usize], 1);
     });
 }
 
@@ -109,7 +108,8 @@ struct Tally {
     allocated_octets: AtomicU64,
     lock_operations: AtomicU64,
     /// By [`Activity`].
-    times: [AtomicI64; 4],
+    times: [AtomicU64; ACTIVITIES],
+    intervals: [AtomicU64; ACTIVITIES],
 }
 
 impl Tally {
@@ -119,17 +119,15 @@ impl Tally {
             allocated_octets: self.allocated_octets.load(Ordering::Relaxed),
             lock_operations: self.lock_operations.load(Ordering::Relaxed),
             times: ActivityTimes {
-                other: self.time(Activity::Other),
-                input_output: self.time(Activity::InputOutput),
-                synchronisation: self.time(Activity::Synchronisation),
-                application: self.time(Activity::Application),
+                nanoseconds: all(&self.times),
+                intervals: all(&self.intervals),
             },
         }
     }
+}
 
-    fn time(&self, activity: Activity) -> i64 {
-        self.times[activity as usize].load(Ordering::Relaxed)
-    }
+fn all(counts: &[AtomicU64; ACTIVITIES]) -> [u64; ACTIVITIES] {
+    core::array::from_fn(|at| counts[at].load(Ordering::Relaxed))
 }
 
 /// Adds to a count that no other thread writes: no atomic operation is needed.
@@ -144,7 +142,8 @@ thread_local! {
             allocations: AtomicU64::new(0),
             allocated_octets: AtomicU64::new(0),
             lock_operations: AtomicU64::new(0),
-            times: [const { AtomicI64::new(0) }; 4],
+            times: [const { AtomicU64::new(0) }; ACTIVITIES],
+            intervals: [const { AtomicU64::new(0) }; ACTIVITIES],
         }
     };
 }

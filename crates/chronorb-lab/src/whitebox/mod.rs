@@ -81,6 +81,11 @@ impl Plan {
         }
     }
 
+    /// The calls of each of ten clients whose system calls are traced, which takes long.
+    pub(crate) fn traced_of_each(self) -> u32 {
+        self.calls_of_each.min(500)
+    }
+
     /// The same in less: a count needs no great number.
     #[must_use]
     pub const fn short() -> Self {

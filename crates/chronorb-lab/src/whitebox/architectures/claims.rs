@@ -78,7 +78,7 @@ fn futexes(all: &All<'_>, side: Side) -> Claim {
     let row = all.row(Architecture::RealTime, side);
     let measured = row.and_then(|row| {
         let futexes = row.futex_calls()?;
-        Some((futexes == 0, format!("{futexes} in {} calls", row.requests)))
+        Some((futexes == 0, format!("{futexes} in {} calls", row.traced)))
     });
     Claim::aim(format!("{REAL_TIME}, {}: 0 futex calls", side.name())).holds(measured)
 }
@@ -217,7 +217,9 @@ pub(in super::super) mod tests {
 
     /// What keeps the budget, and is as the papers say.
     pub(in super::super::super) fn rows() -> Vec<ArchitectureRow> {
-        let requests = u64::from(CLIENTS) * u64::from(Plan::full().calls_of_each);
+        let plan = Plan::full();
+        let requests = u64::from(CLIENTS) * u64::from(plan.calls_of_each);
+        let traced = u64::from(CLIENTS) * u64::from(plan.traced_of_each());
         let pairs = CONFIGURATIONS
             .iter()
             .flat_map(|of| SIDES.map(|side| (of, side)));
@@ -230,9 +232,9 @@ pub(in super::super) mod tests {
                     calls,
                     octets: 0,
                 };
-                let mut calls = vec![call("sendto", requests), call("recvfrom", requests)];
+                let mut calls = vec![call("sendto", traced), call("recvfrom", traced)];
                 if !is_own {
-                    calls.push(call("futex", 2 * requests));
+                    calls.push(call("futex", 2 * traced));
                 }
                 let counted = Found {
                     counts: Counts {
@@ -242,17 +244,16 @@ pub(in super::super) mod tests {
                     },
                     times: Times::default(),
                 };
-                let microsecond = 1000 * requests as i64;
+                let microsecond = 1000 * requests;
                 let timed = Found {
                     counts: Counts::default(),
                     times: Times {
-                        synchronisation: if is_own { 0 } else { 8 * microsecond },
-                        input_output: 5 * microsecond,
-                        protocol: 2 * microsecond,
-                        application: microsecond,
+                        nanoseconds: [2, 5, if is_own { 0 } else { 8 }, 1, 0]
+                            .map(|us| us * microsecond),
+                        intervals: [1; 5],
                     },
                 };
-                ArchitectureRow::new(*configuration, side, requests, counted, timed, Some(calls))
+                ArchitectureRow::new(*configuration, side, plan, counted, timed, Some(calls))
             })
             .collect()
     }

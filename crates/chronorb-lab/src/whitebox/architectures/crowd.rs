@@ -135,6 +135,7 @@ fn run(
 fn call(bench: &Bench, calls: u32) -> Result<(), WhiteboxError> {
     let _counting = doing(Activity::Application);
     for _ in 0..calls {
+        drop(doing(Activity::Nothing));
         let calling = doing(Activity::Other);
         let cube = bench.cube(11);
         drop(calling);

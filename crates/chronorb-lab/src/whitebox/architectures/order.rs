@@ -57,32 +57,23 @@ pub(super) struct Found {
     pub(super) times: Times,
 }
 
-/// What processor time was spent on, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// What processor time was spent on, as [`ActivityTimes`].
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(in super::super) struct Times {
-    pub(super) synchronisation: i64,
-    pub(super) input_output: i64,
-    pub(super) protocol: i64,
-    pub(super) application: i64,
+    pub(super) nanoseconds: [u64; 5],
+    pub(super) intervals: [u64; 5],
 }
 
 impl Times {
     pub(super) fn since(self, before: Self) -> Self {
-        Self {
-            synchronisation: self.synchronisation - before.synchronisation,
-            input_output: self.input_output - before.input_output,
-            protocol: self.protocol - before.protocol,
-            application: self.application - before.application,
-        }
+        (ActivityTimes::from(self) - ActivityTimes::from(before)).into()
     }
 
     /// As the server said it.
     pub(super) fn of_idl(times: &whitebox::Times) -> Self {
         Self {
-            synchronisation: times.synchronisation,
-            input_output: times.input_output,
-            protocol: times.protocol,
-            application: times.application,
+            nanoseconds: times.nanoseconds,
+            intervals: times.intervals,
         }
     }
 }
@@ -90,10 +81,17 @@ impl Times {
 impl From<ActivityTimes> for Times {
     fn from(times: ActivityTimes) -> Self {
         Self {
-            synchronisation: times.synchronisation,
-            input_output: times.input_output,
-            protocol: times.other,
-            application: times.application,
+            nanoseconds: times.nanoseconds,
+            intervals: times.intervals,
+        }
+    }
+}
+
+impl From<Times> for ActivityTimes {
+    fn from(times: Times) -> Self {
+        Self {
+            nanoseconds: times.nanoseconds,
+            intervals: times.intervals,
         }
     }
 }
@@ -101,10 +99,8 @@ impl From<ActivityTimes> for Times {
 impl From<Times> for whitebox::Times {
     fn from(times: Times) -> Self {
         Self {
-            synchronisation: times.synchronisation,
-            input_output: times.input_output,
-            protocol: times.protocol,
-            application: times.application,
+            nanoseconds: times.nanoseconds,
+            intervals: times.intervals,
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use chronorb_rt::{Activity, ActivityTimes};
 use serde::Serialize;
 
+use super::super::Plan;
 use super::super::counts::Counts;
 use super::super::outcome::{Side, SystemCall};
 use super::order::{Found, Times};
@@ -22,8 +24,10 @@ pub struct ArchitectureRow {
     pub counts: Counts,
     /// What processor time was spent on, in as many calls.
     pub shares: Shares,
-    /// What the kernel was asked for, for as many calls; nothing where it could not be traced.
+    /// What the kernel was asked for, for [`traced`](Self::traced) calls; nothing where it could not be traced.
     pub system_calls: Option<Vec<SystemCall>>,
+    /// How many calls were traced.
+    pub traced: u64,
 }
 
 /// What processor time was spent on.
@@ -50,19 +54,26 @@ impl ArchitectureRow {
     pub(super) fn new(
         configuration: Configuration,
         side: Side,
-        requests: u64,
+        plan: Plan,
         counted: Found,
         timed: Found,
         system_calls: Option<Vec<SystemCall>>,
     ) -> Self {
+        let of_all = |each: u32| u64::from(CLIENTS) * u64::from(each);
         Self {
             configuration,
             side,
-            requests,
+            requests: of_all(plan.calls_of_each),
             counts: counted.counts,
             shares: Shares::of(timed.times),
             system_calls,
+            traced: of_all(plan.traced_of_each()),
         }
+    }
+
+    /// So many system calls for each call.
+    pub(super) fn each_traced(&self, system_calls: u64) -> f64 {
+        system_calls as f64 / self.traced.max(1) as f64
     }
 
     /// So many for each call.
@@ -102,7 +113,7 @@ impl ArchitectureRow {
             allocations: self.each(counts.allocations),
             allocated_octets: self.each(counts.allocated_octets),
             lock_operations: self.each(counts.lock_operations),
-            futex_calls: self.futex_calls().map(|calls| self.each(calls)),
+            futex_calls: self.futex_calls().map(|calls| self.each_traced(calls)),
             minor_faults: self.each(counts.minor_faults),
             major_faults: self.each(counts.major_faults),
             voluntary_switches: self.each(counts.voluntary_switches),
@@ -115,7 +126,7 @@ impl ArchitectureRow {
             system_calls: self.system_calls.as_ref().map(|calls| {
                 let named = calls
                     .iter()
-                    .map(|of| (of.name.as_str(), self.each(of.calls)));
+                    .map(|of| (of.name.as_str(), self.each_traced(of.calls)));
                 named.collect()
             }),
         }
@@ -125,14 +136,10 @@ impl ArchitectureRow {
 impl Shares {
     /// Next to nothing may have been measured as less than nothing.
     pub(super) fn of(times: Times) -> Self {
-        let spent = [
-            times.synchronisation,
-            times.input_output,
-            times.protocol,
-            times.application,
-        ];
+        let times = ActivityTimes::from(times);
+        let spent = Use::ALL.map(Use::activity);
         Self {
-            spent: spent.map(|time| time.max(0) as f64),
+            spent: spent.map(|activity| times.net(activity).max(0.0)),
         }
     }
 
@@ -155,6 +162,15 @@ impl Use {
         Self::Protocol,
         Self::Application,
     ];
+
+    const fn activity(self) -> Activity {
+        match self {
+            Self::Synchronisation => Activity::Synchronisation,
+            Self::InputOutput => Activity::InputOutput,
+            Self::Protocol => Activity::Other,
+            Self::Application => Activity::Application,
+        }
+    }
 
     /// In a word.
     #[must_use]
@@ -199,10 +215,8 @@ mod tests {
     #[test]
     fn shares_are_of_all_time_that_was_spent() {
         let shares = Shares::of(Times {
-            synchronisation: -3,
-            input_output: 600,
-            protocol: 300,
-            application: 100,
+            nanoseconds: [320, 610, 20, 110, 40],
+            intervals: [2, 1, 3, 1, 4],
         });
         assert_eq!(
             Use::ALL.map(|on| shares.percent(on)),

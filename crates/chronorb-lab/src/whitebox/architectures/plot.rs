@@ -27,7 +27,9 @@ pub(super) fn lock_operations(rows: &[ArchitectureRow]) -> Result<String, PlotEr
 
 /// Futex calls of client and server for each request.
 pub(super) fn futex_calls(rows: &[ArchitectureRow]) -> Result<String, PlotError> {
-    let groups = groups(rows, |row| row.futex_calls().map(|calls| row.each(calls)));
+    let groups = groups(rows, |row| {
+        row.futex_calls().map(|calls| row.each_traced(calls))
+    });
     bars(&Bars {
         name: "futex-calls",
         groups: &groups,

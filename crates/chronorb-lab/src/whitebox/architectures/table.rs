@@ -53,7 +53,7 @@ pub(super) fn cells(row: &ArchitectureRow) -> [String; 10] {
     let [synchronisation, io, protocol, application] = Use::ALL.map(share);
     [
         each(counts.lock_operations),
-        row.futex_calls().map_or_else(|| "?".to_owned(), each),
+        (row.futex_calls()).map_or_else(|| "?".to_owned(), |calls| number(row.each_traced(calls))),
         each(counts.allocations),
         each(counts.voluntary_switches),
         each(counts.involuntary_switches),
@@ -67,7 +67,7 @@ pub(super) fn cells(row: &ArchitectureRow) -> [String; 10] {
 
 /// The system calls of one call, by name.
 pub(super) fn per_call(row: &ArchitectureRow) -> String {
-    by_name_for_each(row.system_calls.as_deref(), |calls| row.each(calls))
+    by_name_for_each(row.system_calls.as_deref(), |calls| row.each_traced(calls))
 }
 
 /// How the figures are to be understood, in sentences.
@@ -80,14 +80,14 @@ pub(in super::super) fn notes() -> Vec<String> {
          waits for that are among the switches, ten in a run."
             .to_owned(),
         "Shares are of the processor time of all threads of a side, by their own clocks (CLOCK_THREAD_CPUTIME_ID), which \
-         each of them reads when it turns to something else; what that costs is found out beforehand and taken off. \
+         each of them reads when it turns to something else; in each call they do nothing once, which tells what that costs and is taken off. \
          Synchronisation is to lock and unlock, to wait for another thread, and to wake it (futexes, event descriptors, \
          signals); a wait is what it takes to fall asleep and to go on, since who sleeps takes no time. I/O is to \
          accept, send, receive and wait at the epoll set, with the kernel's TCP. Application is the servant's own code \
          and the loop that calls. Protocol is all the rest: GIOP, marshalling, to find the target, to change a thread's \
          priority, and atomic operations that are no lock, which take less time than a look at the clock."
             .to_owned(),
-        "Where system calls are traced, threads are so slow that they meet less or more often than they do \
+        "System calls are those of fewer calls, 500 by each client at most. Where they are traced, threads are so slow that they meet less or more often than they do \
          otherwise, and futex calls of an architecture that has any are those of that pace."
             .to_owned(),
     ]

@@ -43,9 +43,8 @@ pub(in super::super) fn measure(
             },
         };
         progress.advance(1);
-        let requests = u64::from(CLIENTS) * u64::from(plan.calls_of_each);
         let row = |side, counted, timed, system_calls| {
-            ArchitectureRow::new(*configuration, side, requests, counted, timed, system_calls)
+            ArchitectureRow::new(*configuration, side, plan, counted, timed, system_calls)
         };
         rows.push(row(Side::Client, counted.client, timed.client, of_client));
         rows.push(row(Side::Server, counted.server, timed.server, of_server));
@@ -112,6 +111,10 @@ impl Pair {
     /// Starts both, and waits until they are ready.
     fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Self, WhiteboxError> {
         let up = Deadline::after(START_UP);
+        let calls = match pass {
+            Pass::Counted | Pass::Timed => plan.calls_of_each,
+            Pass::Traced => plan.traced_of_each(),
+        };
         let order = || ServerOrder {
             architecture: configuration.name().to_owned(),
             pass,
@@ -122,14 +125,14 @@ impl Pair {
         let part = Part::ManyClients(ClientOrder {
             server: order(),
             objects,
-            calls: plan.calls_of_each,
+            calls,
         });
         let mut client = Child::start("client", PART_COMMAND, &part)?;
         let Ready {} = client.hear(up)?;
         Ok(Self {
             server,
             client,
-            patience: START_UP + CALL * plan.calls_of_each * CLIENTS,
+            patience: START_UP + CALL * calls * CLIENTS,
         })
     }
 
