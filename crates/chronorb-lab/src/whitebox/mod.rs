@@ -81,11 +81,6 @@ impl Plan {
         }
     }
 
-    /// The calls of each of ten clients whose system calls are traced, which takes long.
-    pub(crate) fn traced_of_each(self) -> u32 {
-        self.calls_of_each.min(500)
-    }
-
     /// The same in less: a count needs no great number.
     #[must_use]
     pub const fn short() -> Self {
@@ -93,6 +88,11 @@ impl Plan {
             calls: 300,
             calls_of_each: 500,
         }
+    }
+
+    /// The calls of each of ten clients whose system calls are traced, which takes long.
+    pub(crate) fn traced_of_each(self) -> u32 {
+        self.calls_of_each.min(250)
     }
 }
 

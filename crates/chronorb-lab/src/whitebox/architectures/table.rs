@@ -87,7 +87,7 @@ pub(in super::super) fn notes() -> Vec<String> {
          and the loop that calls. Protocol is all the rest: GIOP, marshalling, to find the target, to change a thread's \
          priority, and atomic operations that are no lock, which take less time than a look at the clock."
             .to_owned(),
-        "System calls are those of fewer calls, 500 by each client at most. Where they are traced, threads are so slow that they meet less or more often than they do \
+        "System calls are those of fewer calls, 250 by each client at most. Where they are traced, threads are so slow that they meet less or more often than they do \
          otherwise, and futex calls of an architecture that has any are those of that pace."
             .to_owned(),
     ]
