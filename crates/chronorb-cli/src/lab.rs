@@ -129,8 +129,10 @@ pub(crate) enum LabCommand {
     ///
     /// Makes calls of several kinds in steady state and counts, on client and server apart: heap
     /// allocations, lock operations, system calls by name, context switches, page faults, and octets
-    /// copied by the ORB and by the kernel. Ends with a table, the papers' figures beside ours, the
-    /// budgets and whether they are kept, and a report with a plot. Takes some seconds.
+    /// copied by the ORB and by the kernel. Then does so for ten clients at a time, one of high priority
+    /// and nine of low, by the architecture of client and server, and finds out what the time is spent
+    /// on: synchronisation, I/O, protocol, application. Ends with tables, the papers' figures beside
+    /// ours, the budgets and whether they are kept, and a report with plots. Takes less than a minute.
     #[command(after_help = WHITEBOX_EXAMPLES)]
     Whitebox(WhiteboxArguments),
 }
@@ -446,11 +448,16 @@ pub(crate) struct WhiteboxArguments {
     /// How many calls a run has, 10 to 100000, instead of 1000, or with --short 300.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
     calls: Option<u32>,
+
+    /// How many calls each of ten clients makes, by architecture, 10 to 100000, instead of 4000 or, with --short, 500.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
+    calls_of_each: Option<u32>,
 }
 
 impl WhiteboxArguments {
     fn run(self) -> ExitCode {
         let mut plan = self.common.plan::<Whitebox>();
+        plan.calls_of_each = self.calls_of_each.unwrap_or(plan.calls_of_each);
         plan.calls = self.calls.unwrap_or(plan.calls);
         match chronorb_lab::run::<Whitebox>(&self.common.options::<Whitebox>(plan)) {
             Ok(outcome) if self.check => status(outcome.check()),
@@ -568,6 +575,7 @@ Examples:
   chronorb lab whitebox
   chronorb lab whitebox --check --report budget.html
   chronorb lab whitebox --json | jq '.rows[] | [.case, .side, .allocations, .system_calls]'
+  chronorb lab whitebox --short --json | jq '.rows[] | select(.architecture)'
 
 System calls are traced (ptrace). Where that is refused they are not counted, and said not to be.
 A budget that is broken is said (MISSED); it is a failure of the command, with exit status 1, only

@@ -33,6 +33,7 @@
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
 //! | what the threads of this process have done | [`counts_of_others`] |
+//! | what they spend their processor time on | [`doing`], [`keep_activity_times`] |
 //! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
@@ -40,6 +41,7 @@
 //! A process made by `fork` without `exec` cannot use the crate: the thread id that [`PiMutex`]
 //! remembers belongs to the parent.
 
+mod activity;
 mod alloc;
 mod baton;
 mod clock;
@@ -71,6 +73,7 @@ mod trace;
 mod uring;
 mod wake;
 
+pub use activity::{Activity, ActivityTimes, Doing, doing, keep_activity_times};
 pub use alloc::{CountingAllocator, allocated_octets, allocations, forbid, live_octets};
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use rustix::io::Errno;
 use rustix::thread::{futex, gettid};
 
+use crate::activity::{Activity, doing};
 use crate::clock::Deadline;
 use crate::tally::{self, ThreadCounts};
 
@@ -36,7 +37,8 @@ impl PiLock {
     /// See [`PiLockError`]: the call could never return. The lock is then as before.
     #[inline]
     pub fn lock(&self) -> Result<(), PiLockError> {
-        if self.try_lock() {
+        let _locking = doing(Activity::Synchronisation);
+        if self.take() {
             return Ok(());
         }
         self.wait(None).map(|_always| ())
@@ -47,10 +49,8 @@ impl PiLock {
     #[inline]
     #[must_use = "nothing is locked where it returns false"]
     pub fn try_lock(&self) -> bool {
-        tally::locked();
-        self.owner
-            .compare_exchange(0, thread_id(), Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        let _locking = doing(Activity::Synchronisation);
+        self.take()
     }
 
     /// Locks, and waits until `deadline` at most; the owner inherits the priority meanwhile.
@@ -61,7 +61,8 @@ impl PiLock {
     #[inline]
     #[must_use = "nothing is locked where it returns false"]
     pub fn lock_until(&self, deadline: Deadline) -> Result<bool, PiLockError> {
-        if self.try_lock() {
+        let _locking = doing(Activity::Synchronisation);
+        if self.take() {
             return Ok(true);
         }
         self.wait(Some(deadline))
@@ -73,6 +74,7 @@ impl PiLock {
     /// [`NotOwner`] where the calling thread does not have the lock, which stays as it is.
     #[inline]
     pub fn unlock(&self) -> Result<(), NotOwner> {
+        let _unlocking = doing(Activity::Synchronisation);
         let unlocked =
             self.owner
                 .compare_exchange(thread_id(), 0, Ordering::Release, Ordering::Relaxed);
@@ -96,6 +98,15 @@ impl PiLock {
     #[cfg(test)]
     pub(crate) fn has_waiters(&self) -> bool {
         self.owner.load(Ordering::Relaxed) & WAITERS != 0
+    }
+
+    /// Takes the lock if it is free, and returns whether it was.
+    #[inline]
+    fn take(&self) -> bool {
+        tally::locked();
+        self.owner
+            .compare_exchange(0, thread_id(), Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Whether the lock was had in time.

@@ -4,6 +4,8 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::activity::{self, ACTIVITIES, Activity, ActivityTimes};
+
 /// What one thread or several have done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ThreadCounts {
@@ -13,6 +15,9 @@ pub struct ThreadCounts {
     pub allocated_octets: u64,
     /// As [`lock_operations`](crate::lock_operations).
     pub lock_operations: u64,
+    /// What processor time was spent on, since [`keep_activity_times`](crate::keep_activity_times) was called; of a
+    /// thread other than the calling one, until it last turned to something else.
+    pub times: ActivityTimes,
 }
 
 impl ThreadCounts {
@@ -20,6 +25,7 @@ impl ThreadCounts {
     #[inline]
     #[must_use]
     pub fn of_this_thread() -> Self {
+        activity::settle();
         TALLY.with(Tally::read)
     }
 }
@@ -32,6 +38,20 @@ impl core::ops::Add for ThreadCounts {
             allocations: self.allocations + other.allocations,
             allocated_octets: self.allocated_octets + other.allocated_octets,
             lock_operations: self.lock_operations + other.lock_operations,
+            times: self.times + other.times,
+        }
+    }
+}
+
+impl core::ops::Sub for ThreadCounts {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            allocations: self.allocations - before.allocations,
+            allocated_octets: self.allocated_octets - before.allocated_octets,
+            lock_operations: self.lock_operations - before.lock_operations,
+            times: self.times - before.times,
         }
     }
 }
@@ -49,6 +69,14 @@ pub(crate) fn allocated(octets: usize) {
 #[inline]
 pub(crate) fn locked() {
     TALLY.with(|tally| add(&tally.lock_operations, 1));
+}
+
+/// Books time of the calling thread, in nanoseconds.
+pub(crate) fn spent(activity: Activity, time: u64) {
+    TALLY.with(|tally| {
+        add(&tally.times[activity as usize], time);
+        add(&tally.intervals[activity as usize], 1);
+    });
 }
 
 /// The tally of a thread, for others to read as long as the thread lives.
@@ -79,6 +107,9 @@ struct Tally {
     allocations: AtomicU64,
     allocated_octets: AtomicU64,
     lock_operations: AtomicU64,
+    /// By [`Activity`].
+    times: [AtomicU64; ACTIVITIES],
+    intervals: [AtomicU64; ACTIVITIES],
 }
 
 impl Tally {
@@ -87,8 +118,16 @@ impl Tally {
             allocations: self.allocations.load(Ordering::Relaxed),
             allocated_octets: self.allocated_octets.load(Ordering::Relaxed),
             lock_operations: self.lock_operations.load(Ordering::Relaxed),
+            times: ActivityTimes {
+                nanoseconds: all(&self.times),
+                intervals: all(&self.intervals),
+            },
         }
     }
+}
+
+fn all(counts: &[AtomicU64; ACTIVITIES]) -> [u64; ACTIVITIES] {
+    core::array::from_fn(|at| counts[at].load(Ordering::Relaxed))
 }
 
 /// Adds to a count that no other thread writes: no atomic operation is needed.
@@ -103,6 +142,8 @@ thread_local! {
             allocations: AtomicU64::new(0),
             allocated_octets: AtomicU64::new(0),
             lock_operations: AtomicU64::new(0),
+            times: [const { AtomicU64::new(0) }; ACTIVITIES],
+            intervals: [const { AtomicU64::new(0) }; ACTIVITIES],
         }
     };
 }

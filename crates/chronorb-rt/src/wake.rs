@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
+use crate::activity::{Activity, doing};
+
 /// Wakes a thread that waits in `poll` or `epoll`: an event descriptor (`eventfd`).
 ///
 /// The descriptor is readable from [`notify`](Self::notify) to [`drain`](Self::drain). It is
@@ -27,12 +29,14 @@ impl Wake {
 
     /// Makes the descriptor readable. Never blocks; allowed in a signal handler.
     pub fn notify(&self) {
+        let _waking = doing(Activity::Synchronisation);
         // `EAGAIN` means a counter at its maximum, which is readable already.
         while write(&self.event, &1_u64.to_ne_bytes()) == Err(Errno::INTR) {}
     }
 
     /// Takes all notifications back and returns whether there were any. Never blocks.
     pub fn drain(&self) -> bool {
+        let _looking = doing(Activity::Synchronisation);
         let mut count = [0; 8];
         loop {
             match read(&self.event, &mut count) {

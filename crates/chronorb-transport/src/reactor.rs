@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use chronorb_rt::{Activity, doing};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -72,6 +73,7 @@ impl Reactor {
     /// # Errors
     /// Where the kernel's memory or the user's limit of watches is exhausted.
     pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
         epoll::add(&self.set, fd, data, interest.flags())?;
         Ok(())
@@ -83,6 +85,7 @@ impl Reactor {
     /// # Errors
     /// Where the descriptor is not in the set.
     pub fn rearm(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
         epoll::modify(&self.set, fd, data, interest.flags())?;
         Ok(())
@@ -94,6 +97,7 @@ impl Reactor {
     /// # Errors
     /// Where the descriptor is not in the set.
     pub fn disarm(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
         epoll::modify(&self.set, fd, data, epoll::EventFlags::empty())?;
         Ok(())
@@ -104,6 +108,7 @@ impl Reactor {
     /// # Errors
     /// Where the set is broken, which only a bug can do.
     pub fn wait(&self, time_out: Option<Duration>) -> io::Result<Option<Event>> {
+        let _waiting = doing(Activity::InputOutput);
         let time_out = time_out.map(|t| Timespec {
             tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: t.subsec_nanos().into(),
@@ -126,6 +131,7 @@ impl Reactor {
     /// # Errors
     /// As [`wait`](Self::wait).
     pub fn wait_or_kick(&self, time_out: Option<Duration>) -> io::Result<Option<Event>> {
+        let _waiting = doing(Activity::InputOutput);
         let event = chronorb_rt::epoll_wait_or_kick(&self.set, time_out)?;
         Ok(event
             .map(|(flags, token)| Event::new(epoll::EventFlags::from_bits_retain(flags), token)))

@@ -1,11 +1,12 @@
-//! Whether the budgets are kept.
+//! Whether the budgets are kept, and what the papers say is so.
 
+use super::architectures;
 use super::budget::{Allowed, KernelUse};
 use super::outcome::{Outcome, Row, Side, SystemCall};
 use super::table::per_call;
 use crate::claim::Claim;
 
-/// All claims: two for each side that has a budget.
+/// All claims: two for each side that has a budget, and those by architecture.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
     let budgeted = outcome.rows.iter().filter_map(|row| {
         let budget = row.case.budget?;
@@ -17,6 +18,7 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
     });
     budgeted
         .flat_map(|(row, allowed)| [inside(row), kernel(row, &allowed)])
+        .chain(architectures::claims(&outcome.architectures))
         .collect()
 }
 
@@ -102,6 +104,7 @@ pub(super) mod tests {
             plan,
             environment: Environment::probe(),
             rows,
+            architectures: architectures::rows(),
             untraced: None,
         }
     }
@@ -116,7 +119,8 @@ pub(super) mod tests {
     fn what_is_kept_passes() {
         let claims = outcome().claims();
         // Five remote cases with two sides, and two within one process.
-        assert_eq!(claims.len(), 2 * (2 * 5 + 2));
+        let by_architecture = architectures::claims(&architectures::rows());
+        assert_eq!(claims.len(), 2 * (2 * 5 + 2) + by_architecture.len());
         assert!(
             claims.iter().all(|claim| claim.verdict() == Verdict::Pass),
             "{claims:?}"
@@ -160,11 +164,13 @@ pub(super) mod tests {
         for row in &mut outcome.rows {
             row.system_calls = None;
         }
+        outcome.architectures.clear();
         let claims = outcome.claims();
         let unknown = claims
             .iter()
             .filter(|claim| claim.verdict() == Verdict::NotMeasured);
-        assert_eq!(unknown.count(), claims.len() / 2);
+        let by_architecture = architectures::claims(&[]).len();
+        assert_eq!(unknown.count(), 2 * 5 + 2 + by_architecture);
         assert_eq!(missed(&outcome), [""; 0]);
     }
 
@@ -183,6 +189,16 @@ pub(super) mod tests {
         assert_eq!(row["system_calls"]["sendto"], 1.0);
         assert_eq!(row["octets_by_kernel"], 300.0);
         assert_eq!(row.as_object().unwrap().len(), 12);
+        let row = figures["rows"].as_array().unwrap().last().unwrap();
+        assert_eq!(
+            (&row["architecture"], &row["side"]),
+            (&"filter-chain".into(), &"server".into())
+        );
+        assert_eq!(row["synchronisation_percent"], 50.0);
+        assert_eq!(
+            (&row["futex_calls"], &row["clients"]),
+            (&2.0.into(), &10.into())
+        );
         assert_eq!(figures["published_lock_operations"][3]["server"], 100);
         assert_eq!(figures["claims"][0]["verdict"], "PASS");
     }

@@ -31,7 +31,15 @@ impl Counts {
     /// one; it says itself how many octets were copied. To ask is a lock operation.
     pub(super) fn of_process(octets_copied: u64) -> Self {
         let threads = counts_of_others() + ThreadCounts::of_this_thread();
-        let usage = Usage::of_process();
+        Self::of_threads(threads, Usage::of_process(), octets_copied)
+    }
+
+    /// What threads counted, with what the kernel counted of them.
+    pub(super) const fn of_threads(
+        threads: ThreadCounts,
+        usage: Usage,
+        octets_copied: u64,
+    ) -> Self {
         Self {
             allocations: threads.allocations,
             allocated_octets: threads.allocated_octets,

@@ -1,19 +1,23 @@
-//! `chronorb lab whitebox`: what a call costs inside, counted and not timed.
+//! `chronorb lab whitebox`: what a call costs inside.
 //!
 //! The papers looked into ORBs by counting the lock operations for each request, and found dozens to
 //! hundreds of them. [`Whitebox`] counts the same of this ORB, and with it heap allocations, system
 //! calls by name, context switches, page faults and octets copied, on client and server apart. Some
-//! kinds of calls have a [`Budget`], which is kept or broken: a count has no noise to hide behind.
+//! kinds of calls have a [`Budget`], which is kept or broken: a count has no noise to hide behind. A second part has
+//! ten clients call at a time, as the papers did, by the architecture of client and server, and there it is also found
+//! out what processor time is spent on.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Each case is
+//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Each case of the first part is
 //! run twice with processes of its own: once they count for themselves, and once their system calls
 //! are traced, which changes everything else. They exchange lines of JSON with this program:
 //!
 //! | child | says | hears |
 //! |---|---|---|
-//! | server | the reference of its object | the end of its input: shut down |
+//! | server | the reference of its object, or of both | the end of its input: shut down |
 //! | client | that it is connected, then what it counted | to begin |
 
+mod architectures;
+mod bars;
 mod budget;
 mod case;
 mod claims;
@@ -32,11 +36,14 @@ mod trial;
 
 use serde::Serialize;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
 
+pub use architectures::{
+    ArchitectureRow, CLIENTS, CONFIGURATIONS, Configuration, Pool, Shares, Use,
+};
 pub use budget::{Allowed, Budget, KernelUse};
 pub use case::{CASES, Case, Kind, Place};
 pub use counts::Counts;
@@ -60,19 +67,32 @@ pub struct Whitebox;
 pub struct Plan {
     /// The calls of one run.
     pub calls: u32,
+    /// The calls of each of ten clients, by architecture.
+    pub calls_of_each: u32,
 }
 
 impl Plan {
-    /// All of it, in some seconds.
+    /// All of it, in less than a minute; with as many calls by ten clients as in the papers' experiment.
     #[must_use]
     pub const fn full() -> Self {
-        Self { calls: 1_000 }
+        Self {
+            calls: 1_000,
+            calls_of_each: 4_000,
+        }
     }
 
     /// The same in less: a count needs no great number.
     #[must_use]
     pub const fn short() -> Self {
-        Self { calls: 300 }
+        Self {
+            calls: 300,
+            calls_of_each: 500,
+        }
+    }
+
+    /// The calls of each of ten clients whose system calls are traced, which takes long.
+    pub(crate) fn traced_of_each(self) -> u32 {
+        self.calls_of_each.min(250)
     }
 }
 
@@ -92,14 +112,16 @@ impl Experiment for Whitebox {
         Plan::short()
     }
 
-    /// Measures all [`CASES`].
+    /// Measures all [`CASES`], and calls of ten clients by all architectures ([`CONFIGURATIONS`]).
     fn measure(plan: &Plan) -> Result<Outcome, WhiteboxError> {
         check_allocator()?;
         let plan = *plan;
-        let environment = Environment::probe();
+        let mut environment = Environment::probe();
+        let before = ProcessorTime::now();
         let mut rows = Vec::new();
         let mut untraced = None;
-        let progress = Progress::start("calls that are counted", 2 * CASES.len() as u64);
+        let runs = 2 * CASES.len() as u64 + architectures::RUNS * CONFIGURATIONS.len() as u64;
+        let progress = Progress::start("runs that are counted", runs);
         for case in &CASES {
             let counted = trial::count(case, plan)?;
             progress.advance(1);
@@ -126,10 +148,13 @@ impl Experiment for Whitebox {
                 rows.push(Row::new(case, Side::Server, plan, server, of_server));
             }
         }
+        let architectures = architectures::measure(plan, &mut untraced, &progress)?;
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
             plan,
             environment,
             rows,
+            architectures,
             untraced,
         })
     }
@@ -148,6 +173,8 @@ pub fn part_main(order: &str) -> Result<(), WhiteboxError> {
     match process::order(order)? {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),
+        order::Part::ServerOfMany(order) => architectures::serve(&order),
+        order::Part::ManyClients(order) => architectures::call(&order),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::architectures;
 use super::counts::Counts;
 
 /// To a child, as its argument.
@@ -9,6 +10,8 @@ use super::counts::Counts;
 pub(super) enum Part {
     Server(ServerOrder),
     Client(ClientOrder),
+    ServerOfMany(architectures::ServerOrder),
+    ManyClients(architectures::ClientOrder),
 }
 
 /// What a server is to do.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::architectures::{ArchitectureRow, RowFigures as ArchitectureFigures};
 use super::case::Case;
 use super::claims;
 use super::client::RUNS;
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub environment: Environment,
     /// A row for each side of each case.
     pub rows: Vec<Row>,
+    /// A row for each side of each architecture, with ten clients.
+    pub architectures: Vec<ArchitectureRow>,
     /// Why system calls could not be traced; nothing where they were.
     pub untraced: Option<String>,
 }
@@ -84,7 +87,7 @@ impl Outcome {
         let claims = claims::of(self);
         let missed = claims
             .iter()
-            .filter(|claim| claim.verdict() == Verdict::Missed);
+            .filter(|claim| claim.paper.is_none() && claim.verdict() == Verdict::Missed);
         match missed.count() {
             0 => Ok(()),
             missed => Err(BrokenBudgets { missed }),
@@ -100,10 +103,11 @@ impl Findings for Outcome {
     fn caveats(&self) -> Vec<String> {
         let reason = self.untraced.as_ref();
         let untold = reason.map(|reason| format!("System calls were not counted: {reason}."));
-        untold.into_iter().collect()
+        let stolen = self.environment.stolen_caveat();
+        untold.into_iter().chain(stolen).collect()
     }
 
-    /// What the budgets say, and whether it holds.
+    /// What the budgets say, and the papers, and whether it holds.
     fn claims(&self) -> Vec<Claim> {
         claims::of(self)
     }
@@ -113,7 +117,12 @@ impl Findings for Outcome {
             experiment: Whitebox::NAME,
             environment: &self.environment,
             runs: RUNS,
-            rows: self.rows.iter().map(RowFigures::of).collect(),
+            rows: (self
+                .rows
+                .iter()
+                .map(|row| AnyRow::Case(RowFigures::of(row))))
+            .chain((self.architectures.iter()).map(|row| AnyRow::Architecture(row.figures())))
+            .collect(),
             not_counted: self.untraced.as_deref(),
             published_lock_operations: PUBLISHED,
             claims: self.claims(),
@@ -176,11 +185,19 @@ struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
     runs: u32,
-    rows: Vec<RowFigures<'a>>,
+    rows: Vec<AnyRow<'a>>,
     not_counted: Option<&'a str>,
     published_lock_operations: [Published; 4],
     claims: Vec<Claim>,
     plan: Plan,
+}
+
+/// A row of either part.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyRow<'a> {
+    Case(RowFigures<'a>),
+    Architecture(ArchitectureFigures<'a>),
 }
 
 /// All of one call.

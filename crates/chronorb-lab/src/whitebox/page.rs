@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::architectures;
 use super::counts::Counts;
 use super::outcome::{Outcome, Side};
 use super::plot;
@@ -16,9 +17,10 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     for caveat in outcome.caveats() {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
     }
+    body.push_str(&architectures::section(&outcome.architectures)?);
     let _ = write!(
         body,
-        "<figure>{}\n<figcaption>User-level lock operations (lock and unlock) for each two-way request, at \
+        "<h2>One client</h2>\n<figure>{}\n<figcaption>User-level lock operations (lock and unlock) for each two-way request, at \
          client and server. None is a bar of no height.</figcaption>\n</figure>\n",
         plot::lock_operations(outcome)?
     );
@@ -31,11 +33,11 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     );
     let _ = write!(
         body,
-        "<h2>The budgets</h2>\n{}",
+        "<h2>The budgets, and what the papers say</h2>\n{}",
         claim::table(&outcome.claims())
     );
     body.push_str("<h2>How it was counted</h2>\n");
-    for note in notes(outcome) {
+    for note in notes(outcome).into_iter().chain(architectures::notes()) {
         let _ = writeln!(body, "<p>{}</p>", escape(&note));
     }
     let _ = write!(
@@ -132,7 +134,7 @@ mod tests {
                      operations</title>";
         assert!(page.contains(title), "{page}");
         assert!(page.contains("<td>sendto 1, recvfrom 1</td>"), "{page}");
-        assert_eq!(page.matches("<svg").count(), 1);
+        assert_eq!(page.matches("<svg").count(), 4);
         for outside in ["src=", "href=", "url(", "@import", "<script"] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -150,6 +152,7 @@ mod tests {
     fn nothing_at_all_can_be_told() {
         let mut outcome = outcome();
         outcome.rows.clear();
+        outcome.architectures.clear();
         assert!(
             html(&outcome)
                 .unwrap()

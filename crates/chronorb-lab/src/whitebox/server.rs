@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use chronorb::prelude::*;
 use chronorb_orb::{OrbConfig, StageProbe};
-use chronorb_rt::{Mark, trace_mark};
+use chronorb_rt::{Activity, Mark, ThreadCounts, counts_of_others, doing, trace_mark};
 
+use super::architectures::Times;
 use super::case::{Case, Place};
 use super::counts::Counts;
 use super::error::WhiteboxError;
@@ -104,13 +105,15 @@ pub(super) fn offer(
 
 /// Does what the calls ask for, which is as little as can be.
 #[derive(Debug, Default)]
-struct Bench {
+pub(super) struct Bench {
     /// Where notices are acknowledged: a file, so that this is no system call that the ORB makes.
     acknowledgements: OnceLock<File>,
 }
 
 impl BenchServant for Bench {
     fn cube(&self, _call: &Call<'_>, value: u8) -> Result<i32, SystemException> {
+        drop(doing(Activity::Nothing));
+        let _working = doing(Activity::Application);
         Ok(i32::from(value).pow(3))
     }
 
@@ -151,6 +154,11 @@ impl BenchServant for Bench {
     fn so_far(&self, _call: &Call<'_>) -> Result<whitebox::Counts, SystemException> {
         ledger::note();
         Ok(Counts::of_process(ledger::sum()).to_idl())
+    }
+
+    fn times_so_far(&self, _call: &Call<'_>) -> Result<whitebox::Times, SystemException> {
+        let threads = counts_of_others() + ThreadCounts::of_this_thread();
+        Ok(Times::from(threads.times).into())
     }
 
     fn mark(&self, _call: &Call<'_>, last: bool) -> Result<(), SystemException> {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use super::architectures;
 use super::case::MIRRORED;
 use super::client::RUNS;
-use super::outcome::{Outcome, Row, Side};
+use super::outcome::{Outcome, Row, Side, SystemCall};
 use super::published::{PUBLISHED, SOURCE};
 use crate::claim;
 use crate::experiment::Findings;
@@ -32,9 +33,12 @@ pub(super) fn text(outcome: &Outcome) -> String {
         let _ = writeln!(text, "  {orb:44}client {client:>6}   server {server:>6}");
     }
     text.push('\n');
+    text.push_str(&architectures::text(&outcome.architectures));
+    text.push('\n');
     text.push_str(&claim::text(&outcome.claims()));
     text.push('\n');
-    for note in notes(outcome).into_iter().chain(outcome.caveats()) {
+    let notes = notes(outcome).into_iter().chain(architectures::notes());
+    for note in notes.chain(outcome.caveats()) {
         let _ = writeln!(text, "{note}");
     }
     text
@@ -70,12 +74,17 @@ pub(super) fn cells(row: &Row) -> [String; 8] {
 
 /// The system calls of one call, by name.
 pub(super) fn per_call(row: &Row) -> String {
-    let Some(calls) = &row.system_calls else {
+    by_name_for_each(row.system_calls.as_deref(), |calls| row.each(calls))
+}
+
+/// System calls by name, each as many as `each` makes of their number.
+pub(super) fn by_name_for_each(calls: Option<&[SystemCall]>, each: impl Fn(u64) -> f64) -> String {
+    let Some(calls) = calls else {
         return "not counted".to_owned();
     };
     let named = calls
         .iter()
-        .map(|of| format!("{} {}", of.name, number(row.each(of.calls))));
+        .map(|of| format!("{} {}", of.name, number(each(of.calls))));
     match calls.is_empty() {
         true => "none".to_owned(),
         false => named.collect::<Vec<_>>().join(", "),
@@ -173,7 +182,7 @@ pub(super) const COLUMNS: [&str; 8] = [
     "by kernel",
 ];
 pub(super) const LEAD: &str =
-    "What a call costs inside, on client and server apart, in steady state: counted, not timed.";
+    "What a call costs inside, on client and server apart, in steady state.";
 const WIDTHS: [usize; 8] = [12, 8, 7, 8, 10, 11, 8, 11];
 
 #[cfg(test)]

@@ -127,10 +127,10 @@ impl Pair {
 }
 
 /// Calls and octets by name.
-type ByName = BTreeMap<String, (u64, u64)>;
+pub(super) type ByName = BTreeMap<String, (u64, u64)>;
 
 /// What all threads of a process asked for together.
-fn by_name(span: &[SystemCalls]) -> ByName {
+pub(super) fn by_name(span: &[SystemCalls]) -> ByName {
     let mut by_name = ByName::new();
     for of in span {
         let (calls, octets) = by_name.entry(of.name.clone()).or_default();
@@ -141,7 +141,7 @@ fn by_name(span: &[SystemCalls]) -> ByName {
 }
 
 /// What was done beside something else.
-fn without(mut all: ByName, other: &ByName) -> ByName {
+pub(super) fn without(mut all: ByName, other: &ByName) -> ByName {
     for (name, (calls, octets)) in other {
         if let Some(of) = all.get_mut(name) {
             *of = (of.0.saturating_sub(*calls), of.1.saturating_sub(*octets));
@@ -164,7 +164,7 @@ fn acknowledgements(kind: Kind, plan: Plan) -> [ByName; 2] {
 }
 
 /// The run with the fewest calls, in the order of how many of each: a disturbance only adds some.
-fn least(runs: impl Iterator<Item = ByName>) -> Vec<SystemCall> {
+pub(super) fn least(runs: impl Iterator<Item = ByName>) -> Vec<SystemCall> {
     let all = |run: &ByName| run.values().map(|(calls, _)| calls).sum::<u64>();
     let mut calls: Vec<_> = runs
         .min_by_key(all)

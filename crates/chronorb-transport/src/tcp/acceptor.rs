@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use chronorb_rt::{Activity, doing};
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, sockopt};
 
@@ -60,6 +61,7 @@ impl TcpAcceptor {
 
 impl Acceptor for TcpAcceptor {
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
+        let _accepting = doing(Activity::InputOutput);
         loop {
             match net::accept_with(&self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
+use chronorb_rt::{Activity, Deadline, doing};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, sockopt};
 
@@ -123,6 +123,7 @@ impl Connection for TcpConnection {
         if let Some(limit) = limit {
             self.limit(limit, &self.receive_time_out, sockopt::Timeout::Recv)?;
         }
+        let _receiving = doing(Activity::InputOutput);
         match net::recv(&self.socket, &mut *room, RecvFlags::empty()) {
             Ok((0, _)) if !room.is_empty() => Err(IoError::Ended),
             Ok((n, _)) => Ok(Some(n)),
@@ -192,6 +193,7 @@ impl AsFd for TcpConnection {
 }
 
 fn receive(socket: &OwnedFd, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
+    let _receiving = doing(Activity::InputOutput);
     loop {
         match net::recv(socket, &mut *room, flags) {
             Ok((0, _)) if !room.is_empty() => return Err(IoError::Ended),
@@ -203,6 +205,7 @@ fn receive(socket: &OwnedFd, room: &mut [u8], flags: RecvFlags) -> Result<usize,
 }
 
 fn send(socket: &OwnedFd, octets: &[u8], flags: SendFlags) -> Result<usize, IoError> {
+    let _sending = doing(Activity::InputOutput);
     loop {
         match net::send(socket, octets, flags) {
             Ok(n) => return Ok(n),
@@ -218,6 +221,7 @@ fn send_both(
     second: &[u8],
     flags: SendFlags,
 ) -> Result<usize, IoError> {
+    let _sending = doing(Activity::InputOutput);
     let pieces = [IoSlice::new(first), IoSlice::new(second)];
     loop {
         match net::sendmsg(socket, &pieces, &mut SendAncillaryBuffer::default(), flags) {

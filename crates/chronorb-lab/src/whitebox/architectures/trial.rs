@@ -1,0 +1,185 @@
+//! One architecture, from the parent's side.
+
+use std::time::Duration;
+
+use chronorb_rt::{Deadline, SystemCalls, TraceError, Tracer};
+
+use super::super::error::WhiteboxError;
+use super::super::order::{Begin, Part, Ready};
+use super::super::outcome::{Side, SystemCall};
+use super::super::trial::{ByName, Traced, by_name, least, without};
+use super::super::{PART_COMMAND, Plan};
+use super::configuration::Configuration;
+use super::order::{ClientOrder, Done, Objects, Pass, ServerOrder};
+use super::outcome::ArchitectureRow;
+use super::{CLIENTS, CONFIGURATIONS};
+use crate::process::Child;
+use crate::progress::Progress;
+
+/// How often each architecture is run.
+pub(in super::super) const RUNS: u64 = 3;
+
+/// Measures all of them. Where tracing was refused already, it is not tried; where it is refused now, the reason is
+/// left.
+pub(in super::super) fn measure(
+    plan: Plan,
+    untraced: &mut Option<String>,
+    progress: &Progress,
+) -> Result<Vec<ArchitectureRow>, WhiteboxError> {
+    let mut rows = Vec::new();
+    for configuration in &CONFIGURATIONS {
+        let counted = run(configuration, plan, Pass::Counted)?;
+        progress.advance(1);
+        let timed = run(configuration, plan, Pass::Timed)?;
+        progress.advance(1);
+        let (of_client, of_server) = match untraced {
+            Some(_) => (None, None),
+            None => match trace(configuration, plan)? {
+                Traced::Calls { client, server } => (Some(client), server),
+                Traced::Refused(reason) => {
+                    *untraced = Some(reason);
+                    (None, None)
+                }
+            },
+        };
+        progress.advance(1);
+        let row = |side, counted, timed, system_calls| {
+            ArchitectureRow::new(*configuration, side, plan, counted, timed, system_calls)
+        };
+        rows.push(row(Side::Client, counted.client, timed.client, of_client));
+        rows.push(row(Side::Server, counted.server, timed.server, of_server));
+    }
+    Ok(rows)
+}
+
+/// Lets client and server find out for themselves.
+fn run(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Done, WhiteboxError> {
+    let mut pair = Pair::start(configuration, plan, pass)?;
+    let done = pair.run()?;
+    pair.stop()?;
+    Ok(done)
+}
+
+/// Counts the system calls of both.
+fn trace(configuration: &Configuration, plan: Plan) -> Result<Traced, WhiteboxError> {
+    let mut pair = Pair::start(configuration, plan, Pass::Traced)?;
+    let attach = |child: &Child| Tracer::attach(child.id());
+    let (server, client) = match (attach(&pair.server), attach(&pair.client)) {
+        (Ok(server), Ok(client)) => (server, client),
+        (Err(error), _) | (_, Err(error)) => return Ok(Traced::Refused(error.to_string())),
+    };
+    pair.run()?;
+    let traced = WhiteboxError::work("tracing system calls");
+    let first_thread = pair.client.id();
+    let calls = of_client(&client.spans().map_err(&traced)?, first_thread);
+    let spans = server.spans().map_err(&traced)?;
+    let (marking, runs) = spans
+        .split_first()
+        .ok_or(TraceError::Ended)
+        .map_err(&traced)?;
+    let marking = by_name(marking);
+    let run = |span: &Vec<_>| without(by_name(span), &marking);
+    let served = least(runs.iter().map(run));
+    pair.stop()?;
+    Ok(Traced::Calls {
+        client: calls,
+        server: Some(served),
+    })
+}
+
+/// What a client's threads asked for to make their calls: all but its first one, which only waits for the others, and
+/// without what each of them is told and says.
+fn of_client(spans: &[Vec<SystemCalls>], first_thread: u32) -> Vec<SystemCall> {
+    let clients = u64::from(CLIENTS);
+    let signals = ["read", "write"].map(|name| (name.to_owned(), (clients, clients)));
+    let signals = ByName::from(signals);
+    let others = |span: &Vec<SystemCalls>| {
+        let others = span.iter().filter(|of| of.thread != first_thread);
+        without(by_name(&others.cloned().collect::<Vec<_>>()), &signals)
+    };
+    least(spans.iter().map(others))
+}
+
+/// The processes of an architecture.
+struct Pair {
+    server: Child,
+    client: Child,
+    patience: Duration,
+}
+
+impl Pair {
+    /// Starts both, and waits until they are ready.
+    fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Self, WhiteboxError> {
+        let up = Deadline::after(START_UP);
+        let calls = match pass {
+            Pass::Counted | Pass::Timed => plan.calls_of_each,
+            Pass::Traced => plan.traced_of_each(),
+        };
+        let order = || ServerOrder {
+            architecture: configuration.name().to_owned(),
+            pass,
+        };
+        let part = Part::ServerOfMany(order());
+        let mut server = Child::start("server", PART_COMMAND, &part)?;
+        let objects: Objects = server.hear(up)?;
+        let part = Part::ManyClients(ClientOrder {
+            server: order(),
+            objects,
+            calls,
+        });
+        let mut client = Child::start("client", PART_COMMAND, &part)?;
+        let Ready {} = client.hear(up)?;
+        Ok(Self {
+            server,
+            client,
+            patience: START_UP + CALL * calls * CLIENTS,
+        })
+    }
+
+    /// Lets the client make its calls.
+    fn run(&mut self) -> Result<Done, WhiteboxError> {
+        self.client.tell(&Begin {})?;
+        Ok(self.client.hear(Deadline::after(self.patience))?)
+    }
+
+    /// Ends both.
+    fn stop(self) -> Result<(), WhiteboxError> {
+        let end = Deadline::after(WIND_DOWN);
+        self.client.finish(end)?;
+        self.server.stop(end)?;
+        Ok(())
+    }
+}
+
+/// How long processes may take to start, and to call for the first time.
+const START_UP: Duration = Duration::from_secs(20);
+/// How long a call may take, with a tracer and on a busy machine.
+const CALL: Duration = Duration::from_millis(5);
+/// How long processes may take to end.
+const WIND_DOWN: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_starts_the_clients_is_not_counted() {
+        let of = |thread, name: &str, calls| SystemCalls {
+            thread,
+            name: name.to_owned(),
+            calls,
+            octets: 0,
+        };
+        let span = vec![
+            of(1, "read", 4),
+            of(1, "futex", 3),
+            of(2, "read", 9),
+            of(2, "write", 10),
+            of(2, "sendto", 50),
+            of(3, "sendto", 50),
+        ];
+        let calls = of_client(&[span], 1);
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        assert_eq!((calls[0].name.as_str(), calls[0].calls), ("sendto", 100));
+    }
+}
