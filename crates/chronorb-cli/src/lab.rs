@@ -328,16 +328,19 @@ pub(crate) struct InversionArguments {
     #[arg(long)]
     namespaces: bool,
 
-    /// What a servant computes for each call of the modes loaded, one-cpu and saturated, in µs.
-    #[arg(long, value_name = "US", default_value_t = 40,
-          value_parser = value_parser!(u64).range(0..=1_000_000))]
-    work: u64,
+    /// What a servant computes for each call of the modes loaded, one-cpu and saturated, in µs, instead of 100.
+    #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=1_000_000))]
+    work: Option<u64>,
+
+    /// Let processors sleep when nobody has anything to do. Without it a thread of the least urgency keeps each
+    /// of them awake.
+    #[arg(long)]
+    let_sleep: bool,
 
     /// How busy fifty low-priority clients keep a CPU in the modes loaded and one-cpu with the real-time
-    /// architecture, in per cent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 70,
-          value_parser = value_parser!(u32).range(1..=100))]
-    utilisation: u32,
+    /// architecture, in per cent, instead of 65.
+    #[arg(long, value_name = "PERCENT", value_parser = value_parser!(u32).range(1..=100))]
+    utilisation: Option<u32>,
 }
 
 impl InversionArguments {
@@ -361,8 +364,9 @@ impl InversionArguments {
         }
         plan.place = self.place;
         plan.namespaces = self.namespaces;
-        plan.work = Duration::from_micros(self.work);
-        plan.utilisation_percent = self.utilisation;
+        plan.awake = !self.let_sleep;
+        plan.work = self.work.map_or(plan.work, Duration::from_micros);
+        plan.utilisation_percent = self.utilisation.unwrap_or(plan.utilisation_percent);
         status(chronorb_lab::run::<Inversion>(&self.common.options::<Inversion>(plan)).map(drop))
     }
 }

@@ -15,6 +15,7 @@
 //! | client | that all its threads are connected, then what each call took | when to call; at last, the end of its input |
 
 mod architecture;
+mod awake;
 mod calls;
 mod claims;
 mod client;
@@ -47,6 +48,7 @@ pub use outcome::{Calibration, Class, Outcome, Row};
 pub use plan::{Mode, Place, Plan, Series};
 pub use server::server_main;
 
+use awake::Awake;
 use namespaces::Namespaces;
 use plan::{MOST_CLIENTS, Periods};
 use trial::{Measurement, Site, Trial};
@@ -94,9 +96,14 @@ impl Experiment for Inversion {
             omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();
+        let awake = plan
+            .awake
+            .then(|| Awake::on(site.cpus.iter()))
+            .transpose()?;
         let run = Run::begin(plan, &site);
         let (rows, calibrations) = run.series()?;
         drop(run);
+        drop(awake);
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
             plan: plan.clone(),

@@ -113,7 +113,7 @@ mod tests {
         for text in [
             "reproduced",
             "In the paper this is miniCOOL",
-            "--utilisation 70",
+            "--utilisation 65",
             "1.78 ms",
         ] {
             assert!(page.contains(text), "{text}");

@@ -263,6 +263,12 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             outcome.environment.real_time_throttling
         ),
     ];
+    notes.push(match plan.awake {
+        true => "On each processor a thread of the least urgency kept it from sleeping: to wake one up can take longer than \
+                 a call."
+            .to_owned(),
+        false => "Processors slept when nobody had anything to do.".to_owned(),
+    });
     if plan.namespaces {
         notes.push(
             "Client and server were in network namespaces of their own, joined by a pair of virtual Ethernet devices."

@@ -1,0 +1,58 @@
+//! Keeping processors from sleeping.
+
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chronorb_rt::{Scheduling, Thread, ThreadBuilder};
+use rustix::process::setpriority_process;
+
+use super::error::InversionError;
+
+/// Threads that do nothing but keep a processor each awake, with what nobody else wants of it, until this is dropped.
+///
+/// Where a processor sleeps as soon as nobody has anything to do, waking it up can take longer than a call does, above
+/// all on a virtual machine. Then a client that calls seldom would be slower than one that calls often, whatever
+/// their priorities.
+#[derive(Debug)]
+pub(super) struct Awake {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<Thread<()>>,
+}
+
+impl Awake {
+    pub(super) fn on(cpus: impl Iterator<Item = usize>) -> Result<Self, InversionError> {
+        let mut this = Self {
+            is_over: Arc::default(),
+            threads: Vec::new(),
+        };
+        for cpu in cpus {
+            let is_over = this.is_over.clone();
+            let thread = ThreadBuilder::new("awake")
+                .scheduling(Scheduling::OTHER)
+                .affinity(&[cpu])
+                .spawn(move || {
+                    // Where it is refused, others share with this thread.
+                    let _ = setpriority_process(None, MOST_NICE);
+                    while !is_over.load(Ordering::Relaxed) {
+                        spin_loop();
+                    }
+                });
+            let thread = thread.map_err(InversionError::work("keeping a processor awake"))?;
+            this.threads.push(thread);
+        }
+        Ok(this)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It cannot panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+const MOST_NICE: i32 = 19;
