@@ -29,8 +29,8 @@ fn a_call_by_a_shared_connection_allocates_nothing() {
         for i in 0..1000 {
             assert_eq!(add(&object, i, 1), Ok(i + 1));
         }
-        let own = minus(ThreadCounts::of_this_thread(), own);
-        let others = minus(counts_of_others(), others);
+        let own = ThreadCounts::of_this_thread() - own;
+        let others = counts_of_others() - others;
         let (of_own, of_others) = (own.lock_operations, others.lock_operations);
         println!("{strategy:?}: {of_own} and {of_others} lock operations in 1000 calls");
         assert_eq!(own.allocations, 0, "{strategy:?}");
@@ -41,11 +41,4 @@ fn a_call_by_a_shared_connection_allocates_nothing() {
         assert!(of_others <= most, "{strategy:?}: {of_others}");
     }
 }
-
-fn minus(after: ThreadCounts, before: ThreadCounts) -> ThreadCounts {
-    ThreadCounts {
-        allocations: after.allocations - before.allocations,
-        allocated_octets: after.allocated_octets - before.allocated_octets,
-        lock_operations: after.lock_operations - before.lock_operations,
-    }
 }

@@ -9,29 +9,33 @@ use crate::units;
 
 /// All claims: for each mode that was run those of the real-time architecture, then those of the others.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    let modes = outcome.modes().into_iter();
+    modes.flat_map(|mode| in_mode(outcome, mode)).collect()
+}
+
+/// Those of one mode.
+pub(super) fn in_mode(outcome: &Outcome, mode: Mode) -> Vec<Claim> {
     let mut claims = Vec::new();
-    for mode in outcome.modes() {
-        let architectures = outcome.architectures();
-        if architectures.contains(&Architecture::RealTime) {
-            // Calls back to back find everybody awake, and cannot be compared with those at fixed times.
-            if mode != Mode::Saturated {
-                claims.extend([MEAN, P99, MAX].map(|figure| never_slower(outcome, mode, figure)));
-            }
-            claims.push(steady(outcome, mode, MEAN, 1.2));
-            claims.push(steady(outcome, mode, P99, 1.5));
-            for other in architectures.iter().filter(|of| of.is_conventional()) {
-                claims.push(slower(outcome, mode, *other));
-                claims.push(jitters(outcome, mode, *other));
-            }
+    let architectures = outcome.architectures();
+    if architectures.contains(&Architecture::RealTime) {
+        // Calls back to back find everybody awake, and cannot be compared with those at fixed times.
+        if mode != Mode::Saturated {
+            claims.extend([MEAN, P99, MAX].map(|figure| never_slower(outcome, mode, figure)));
         }
-        for (architecture, published) in GAPS {
-            if architectures.contains(&architecture) {
-                claims.push(gap(outcome, mode, architecture, published));
-            }
+        claims.push(steady(outcome, mode, MEAN, 1.2));
+        claims.push(steady(outcome, mode, P99, 1.5));
+        for other in architectures.iter().filter(|of| of.is_conventional()) {
+            claims.push(slower(outcome, mode, *other));
+            claims.push(jitters(outcome, mode, *other));
         }
-        if architectures.contains(&Architecture::FilterChain) {
-            claims.push(inverts(outcome, mode));
+    }
+    for (architecture, published) in GAPS {
+        if architectures.contains(&architecture) {
+            claims.push(gap(outcome, mode, architecture, published));
         }
+    }
+    if architectures.contains(&Architecture::FilterChain) {
+        claims.push(inverts(outcome, mode));
     }
     claims
 }
@@ -239,6 +243,19 @@ fn circumstances(row: &Row) -> String {
             "; the client's processor is full, so that its low-priority threads wait there, by priority, and not in the \
              server",
         );
+    }
+    match row.architecture {
+        Architecture::FilterChain if row.mode != Mode::OneCpu => why.push_str(
+            "; its one thread takes a request in within some microseconds, and behind it each priority has its own \
+             queue and thread",
+        ),
+        of if of.is_conventional() && of != Architecture::FilterChain && row.mode == Mode::OneCpu => {
+            why.push_str(
+                "; the server's threads have the high priority here, so that on one processor a request is served \
+                 before another low-priority client can send one",
+            );
+        }
+        _ => {}
     }
     if server >= FULL_PERCENT {
         why.push_str(

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::claims;
 use super::outcome::Outcome;
 use super::plan::Mode;
 use super::plot::{Figure, by_clients};
@@ -18,7 +19,6 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     for caveat in caveats(outcome) {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
     }
-    body.push_str(&claim::table(&outcome.claims()));
     for mode in outcome.modes() {
         let _ = writeln!(body, "<h2>{}</h2>", escape(&capital(heading(mode))));
         for figure in Figure::ALL {
@@ -31,6 +31,7 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
                 figure.title(),
             );
         }
+        body.push_str(&claim::table(&claims::in_mode(outcome, mode)));
         for table in [LATENCIES, FROM_THE_CALL, PROCESSORS] {
             body.push_str(&figure_table(outcome, mode, &table));
         }
