@@ -41,4 +41,3 @@ fn a_call_by_a_shared_connection_allocates_nothing() {
         assert!(of_others <= most, "{strategy:?}: {of_others}");
     }
 }
-}
