@@ -1,6 +1,6 @@
 //! `chronorb lab compare`: the figures of two runs of one experiment, side by side.
 //!
-//! Rows of both files are matched by what identifies them ([`rows`] has the rule), and their figures told with their
+//! Rows of both files are matched by what identifies them (`rows` has the rule), and their figures told with their
 //! ratios, what changed most first; then claims that became true or false, and in what the runs differ. What stands in
 //! the files is not trusted: any names and numbers can be told.
 

@@ -17,7 +17,7 @@ use crate::schedule::{SystemClock, closed_loop, periodic};
 /// ends before that.
 ///
 /// `order` is the argument of [`CLIENT_COMMAND`](super::CLIENT_COMMAND), made by
-/// [`measure`](super::measure).
+/// [`Overtake`](super::Overtake).
 ///
 /// # Errors
 ///

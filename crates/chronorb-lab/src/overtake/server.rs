@@ -18,7 +18,7 @@ use crate::work::cube;
 /// Serves until the parent closes standard input.
 ///
 /// `order` is the argument of [`SERVER_COMMAND`](super::SERVER_COMMAND), made by
-/// [`measure`](super::measure).
+/// [`Overtake`](super::Overtake).
 ///
 /// # Errors
 ///

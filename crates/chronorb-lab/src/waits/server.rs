@@ -15,7 +15,7 @@ use crate::process::{self, Parent};
 /// before that.
 ///
 /// `order` is the argument of [`SERVER_COMMAND`](super::SERVER_COMMAND), made by
-/// [`measure`](super::measure).
+/// [`Waits`](super::Waits).
 ///
 /// # Errors
 ///
