@@ -54,10 +54,11 @@ pub(crate) enum LabCommand {
     /// Measure how the architecture of an ORB inverts priorities.
     ///
     /// One client of high priority and up to fifty of low priority call the same server, as in the paper
-    /// "Measuring the Real-time CORBA ORB Core": with the real-time architecture, with those of the
-    /// conventional ORBs of the paper, and with omniORB where that is installed. Ends with tables, what the
-    /// paper claims and whether it is so here, and a report with plots. Takes about twenty minutes, and two
-    /// processors.
+    /// "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures": with the
+    /// real-time architecture, with those of the conventional ORBs of the paper, and with omniORB where that is
+    /// installed; with a processor for the server, with one for both, and with a server that is given more than it
+    /// can do. Ends with tables, what the paper claims and whether it is so here, and a report with plots. Takes
+    /// about twenty minutes, with --short about four, and two processors.
     #[command(after_help = INVERSION_EXAMPLES)]
     Inversion(InversionArguments),
 
@@ -300,8 +301,8 @@ pub(crate) struct InversionArguments {
     common: ExperimentArguments,
 
     /// Run this mode: paper, short, loaded, one-cpu or saturated. May be given several times; without it
-    /// loaded, one-cpu and saturated. The paper's own, with 4,000 calls of each client, takes more than an hour for each
-    /// architecture.
+    /// loaded, one-cpu and saturated. The paper's own, with 4,000 calls of each client, takes more than an
+    /// hour for each architecture.
     #[arg(long, value_name = "MODE")]
     mode: Vec<inversion::Mode>,
 

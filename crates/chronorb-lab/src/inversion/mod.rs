@@ -3,8 +3,8 @@
 //! One client process has a thread of high priority and up to fifty of low priority, which call two servants of one
 //! server process at fixed times. [`Inversion`] runs both anew for each architecture ([`Architecture`]), mode
 //! ([`Mode`]) and number of low-priority clients, and tells what the calls of each class took: the experiment of figures
-//! 7 and 8 of "Measuring the Real-time CORBA ORB Core" by Schmidt, Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with
-//! rates at which a server of today is as busy as theirs was.
+//! 7 and 8 of "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt,
+//! Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
 //!
 //! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`], or
 //! programs of omniORB. They exchange lines of JSON with it:

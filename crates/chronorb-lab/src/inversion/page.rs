@@ -60,7 +60,7 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
 
 fn figure_table(outcome: &Outcome, mode: Mode, table: &Table) -> String {
     let mut text = format!(
-        "<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th>{}</th><th>clients</th><th></th>",
+        "<h3>{}</h3>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th>clients</th><th></th>",
         escape(table.title)
     );
     for column in table.columns {
@@ -73,13 +73,13 @@ fn figure_table(outcome: &Outcome, mode: Mode, table: &Table) -> String {
             let _ = writeln!(
                 text,
                 "<tr><th colspan=\"{}\">{}</th></tr>",
-                table.columns.len() + 3,
+                table.columns.len() + 2,
                 escape(line.architecture.title())
             );
         }
         let _ = write!(
             text,
-            "<tr><td></td><td>{}</td><td>{}</td>",
+            "<tr><td>{}</td><td>{}</td>",
             line.low_clients, line.class
         );
         for cell in line.cells {
@@ -99,17 +99,19 @@ fn capital(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Inversion;
     use super::super::claims::tests::outcome;
     use super::super::outcome::Class;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn the_page_states_its_finding_and_holds_the_plots_of_each_mode() {
         let page = html(&outcome()).unwrap();
         assert!(page.contains(
-            "<title>loaded: with 50 low-priority clients a call of high priority takes 1.05 times what it takes with 1"
+            "<title>Priorities hold: with 50 low-priority clients beside it the high-priority client waits 1.0 times as long \
+             as with one; in conventional architectures 10 times as long as that</title>"
         ));
-        assert!(page.contains("conventional ones take 10 times as long"));
         assert_eq!(page.matches("<svg").count(), 2 * Figure::ALL.len());
         for text in [
             "reproduced",
@@ -120,6 +122,22 @@ mod tests {
             assert!(page.contains(text), "{text}");
         }
         assert!(!page.contains("class=\"missed\"") && !page.contains("class=\"caveat\""));
+    }
+
+    #[test]
+    fn the_finding_says_where_priorities_do_not_hold_and_of_which_mode_it_is() {
+        let mut outcome = outcome();
+        outcome.rows.retain(|row| row.mode == Mode::Saturated);
+        for row in &mut outcome.rows {
+            row.latency.mean_us *= f64::from(row.low_clients);
+        }
+        let headline = outcome.headline();
+        assert!(
+            headline.starts_with("Priorities do not hold (saturated): with 50 low-priority"),
+            "{headline}"
+        );
+        outcome.rows.retain(|row| row.low_clients == 1);
+        assert_eq!(outcome.headline(), Inversion::TITLE);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub enum Mode {
     Paper,
     /// The same for some seconds.
     Short,
-    /// Rates and work for which the server is as busy as those of the paper were.
+    /// Rates and work for which fifty low-priority clients keep the server busy.
     Loaded,
     /// The same where client and server share one processor, and so busy is that.
     OneCpu,

@@ -39,6 +39,16 @@ impl Figure {
         }
     }
 
+    /// The name of the vertical axis.
+    const fn axis(self) -> &'static str {
+        match self {
+            Self::Mean => "mean latency (logarithmic)",
+            Self::Jitter => "jitter (logarithmic)",
+            Self::P99 => "p99 of the latency (logarithmic)",
+            Self::Max => "longest latency (logarithmic)",
+        }
+    }
+
     pub(super) const fn of(self, row: &Row) -> f64 {
         match self {
             Self::Mean => row.latency.mean_us,
@@ -83,7 +93,7 @@ pub(super) fn by_clients(
         SeriesLabelPosition::MiddleRight,
         (across, (bottom, top)),
         clients,
-        LATENCY,
+        (figure.axis(), LATENCY.1),
     )
 }
 
@@ -123,7 +133,7 @@ mod tests {
                 let name = format!("\n{}\n", architecture.title());
                 assert_eq!(svg.matches(&name).count(), 1, "{architecture}");
             }
-            for text in ["low-priority clients", "latency (logarithmic)", "100 µs"] {
+            for text in ["low-priority clients", figure.axis(), "100 µs"] {
                 assert!(svg.contains(text), "{text}");
             }
         }

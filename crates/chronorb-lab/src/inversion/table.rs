@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::architecture::Architecture;
+use super::claims::STEADY_MEAN;
 use super::outcome::{Class, Outcome, Row};
 use super::plan::{MOST_CLIENTS, Mode};
 use crate::claim;
@@ -154,7 +155,7 @@ pub(super) const fn heading(mode: Mode) -> &'static str {
     match mode {
         Mode::Paper => "paper: the rates and the number of calls of the paper",
         Mode::Short => "short: the rates of the paper, for some seconds",
-        Mode::Loaded => "loaded: the server as busy as those of the paper",
+        Mode::Loaded => "loaded: rates at which fifty low-priority clients keep the server busy",
         Mode::OneCpu => "one-cpu: client and server on one processor, as busy as in loaded",
         Mode::Saturated => "saturated: low-priority clients call back to back",
     }
@@ -169,45 +170,60 @@ pub(super) fn meaning(architecture: Architecture) -> String {
     }
 }
 
-/// The finding in one line: of the loaded mode where that was run, else of the first that was.
+/// The finding in one line: of the loaded mode where that was run, else of the first that was, which is said.
 pub(super) fn headline(outcome: &Outcome) -> String {
     found(outcome).unwrap_or_else(|| "Priority inversion by the architecture of the ORB".to_owned())
 }
 
 fn found(outcome: &Outcome) -> Option<String> {
     let modes = outcome.modes();
-    let mode = modes.iter().find(|mode| **mode == Mode::Loaded);
-    let mode = *mode.or_else(|| modes.first())?;
-    let high = |of| outcome.series(of, mode, Class::High);
-    let own = high(Architecture::RealTime);
+    let first = *modes.first()?;
+    let (mode, of_mode) = match modes.contains(&Mode::Loaded) {
+        true => (Mode::Loaded, String::new()),
+        false => (first, format!(" ({first})")),
+    };
+    let own = outcome.series(Architecture::RealTime, mode, Class::High);
     let (few, many) = (own.first()?, own.last()?);
-    let conventional = outcome.architectures().into_iter();
-    let ratios = conventional
+    if few.low_clients == many.low_clients {
+        return None;
+    }
+    let grown = many.latency.mean_us / few.latency.mean_us;
+    let verdict = match grown <= STEADY_MEAN {
+        true => "Priorities hold",
+        false => "Priorities do not hold",
+    };
+    let least = match few.low_clients {
+        1 => "one".to_owned(),
+        few => few.to_string(),
+    };
+    let conventional = conventional(outcome, mode, many).map_or_else(String::new, |factors| {
+        format!("; in conventional architectures {factors} times as long as that")
+    });
+    Some(format!(
+        "{verdict}{of_mode}: with {} beside it the high-priority client waits {} times as long as with {least}{conventional}",
+        clients(many.low_clients),
+        units::factor(grown),
+    ))
+}
+
+/// What the high-priority client of conventional architectures takes by what it takes in the real-time one, with as many
+/// others: from the least to the most.
+fn conventional(outcome: &Outcome, mode: Mode, own: &Row) -> Option<String> {
+    let architectures = outcome.architectures().into_iter();
+    let factors = architectures
         .filter(|of| of.is_conventional())
         .filter_map(|of| {
-            let rows = high(of);
-            let last = rows.last()?;
-            let is_same = last.low_clients == many.low_clients;
-            is_same.then(|| last.latency.mean_us / many.latency.mean_us)
+            let rows = outcome.series(of, mode, Class::High);
+            let same = rows.iter().find(|row| row.low_clients == own.low_clients)?;
+            Some(same.latency.mean_us / own.latency.mean_us)
         });
-    let (least, most) = ratios.fold((f64::MAX, 0.0_f64), |(least, most), ratio| {
-        (ratio.min(least), ratio.max(most))
-    });
-    let any = most > 0.0;
-    let steady = format!(
-        "{mode}: with {} a call of high priority takes {:.2} times what it takes with {} in the \
-         real-time architecture",
-        clients(many.low_clients),
-        many.latency.mean_us / few.latency.mean_us,
-        few.low_clients,
-    );
+    let factors: Vec<f64> = factors.collect();
+    let least = factors.iter().copied().reduce(f64::min)?;
+    let most = factors.iter().copied().reduce(f64::max)?;
     let (least, most) = (units::factor(least), units::factor(most));
-    Some(match any {
-        true if least == most => {
-            format!("{steady}, and conventional ones take {most} times as long")
-        }
-        true => format!("{steady}, and conventional ones take {least} to {most} times as long"),
-        false => steady,
+    Some(match least == most {
+        true => most,
+        false => format!("{least} to {most}"),
     })
 }
 
