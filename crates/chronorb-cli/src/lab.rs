@@ -354,9 +354,12 @@ impl InversionArguments {
         if !self.architecture.is_empty() {
             plan.architectures = self.architecture;
         }
+        let mut clients = self.clients;
+        clients.sort_unstable();
+        clients.dedup();
         for series in &mut plan.series {
-            if !self.clients.is_empty() {
-                series.low_clients.clone_from(&self.clients);
+            if !clients.is_empty() {
+                series.low_clients.clone_from(&clients);
             }
             if let Some(seconds) = self.seconds {
                 series.length = Duration::from_secs(seconds);

@@ -25,7 +25,7 @@ pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<ThreadPools>(60, 1_200),
     Entry::of::<Throughput>(20, 240),
     Entry::of::<Waits>(30, 240),
-    Entry::of::<Whitebox>(5, 10),
+    Entry::of::<Whitebox>(15, 50),
 ];
 
 /// An experiment without its types.

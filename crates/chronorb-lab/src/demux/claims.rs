@@ -31,12 +31,13 @@ fn whole_way(outcome: &Outcome) -> Claim {
     }))
 }
 
-/// A stage takes no longer than on the computers of the papers.
+/// A stage takes a small part of what it did on the computers of the papers, as everything should that computes.
 fn as_published(outcome: &Outcome, stage: Stage, strategy: &str) -> Claim {
     let published_us = stage.published_ns() / 1e3;
     let claim = format!(
-        "{} takes {published_us} µs or less, with {} {}",
+        "{} takes {} µs or less, with {} {}: a tenth of what it took then",
         stage.title(),
+        published_us * THEN,
         units::count(WHOLE_WAY_ENTRIES.into()),
         stage.entries(),
     );
@@ -45,9 +46,11 @@ fn as_published(outcome: &Outcome, stage: Stage, strategy: &str) -> Claim {
         let measured = format!("{:.1} ns in the median, {strategy}", row.p50_ns);
         (row.p50_ns / stage.published_ns(), measured)
     });
-    Claim::of_paper(SLIDES, claim)
-        .published(format!("{published_us} µs, on a computer of then"))
-        .by_ratio(measured, |ratio| ratio <= 1.0)
+    Claim::aim(claim)
+        .published(format!(
+            "{published_us} µs, on a computer of then ({SLIDES})"
+        ))
+        .by_ratio(measured, |ratio| ratio <= THEN)
 }
 
 /// A strategy takes the same time for one and for many, as long as what it reads fits the cache.
@@ -65,7 +68,10 @@ fn flat(outcome: &Outcome, stage: Stage, strategy: &str) -> Claim {
     let ends = p50(f64::min).zip(p50(f64::max)).filter(|_| rows.len() > 1);
     let measured = ends.map(|(least, most)| (most / least, format!("{least:.1} to {most:.1} ns")));
     Claim::of_paper(SLIDES, claim)
-        .published("O(1), efficient and predictable")
+        .published(match stage {
+            Stage::Operation => "perfect hashing: highly predictable",
+            _ => "active demultiplexing: efficient and predictable",
+        })
         .by_ratio(measured, |ratio| ratio <= FLAT)
 }
 
@@ -84,9 +90,12 @@ fn grows(outcome: &Outcome, stage: Stage) -> Claim {
         );
         (ratio, measured)
     });
-    Claim::of_paper(SLIDES, claim)
-        .published("costly")
-        .by_ratio(measured, |ratio| ratio >= GROWS)
+    // Of the other stages the slides do not say so.
+    let claim = match stage {
+        Stage::Servant => Claim::of_paper(SLIDES, claim).published("linear demultiplexing: costly"),
+        _ => Claim::aim(claim),
+    };
+    claim.by_ratio(measured, |ratio| ratio >= GROWS)
 }
 
 fn memory_is_back(outcome: &Outcome) -> Claim {
@@ -133,6 +142,8 @@ const WHOLE_WAY_ENTRIES: u32 = 1_000;
 /// The largest figure by the smallest.
 const FLAT: f64 = 1.25;
 const GROWS: f64 = 10.0;
+/// What a stage may take by what the slides give.
+const THEN: f64 = 0.1;
 /// The share of the memory that tables may keep.
 const REST: f64 = 0.01;
 /// Where the system does not tell.

@@ -47,7 +47,7 @@ impl Stage {
         }
     }
 
-    /// What the papers measured for it in 1998, in ns.
+    /// What the tutorial slides of 1999 give for it, in ns.
     #[must_use]
     pub const fn published_ns(self) -> f64 {
         match self {

@@ -21,7 +21,7 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
         let _ = write!(
             body,
             "<h2>{}</h2>\n{}\n<figure>{}\n<figcaption>The median for one, in ns, by the number of {}. \
-             The papers measured {} on the computers of 1998.</figcaption>\n</figure>\n",
+             The slides of 1999 give {}.</figcaption>\n</figure>\n",
             escape(stage.title()),
             stage_table(outcome, stage),
             by_entries(outcome, stage)?,

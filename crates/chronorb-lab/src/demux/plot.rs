@@ -63,7 +63,7 @@ pub(super) fn by_entries(outcome: &Outcome, stage: Stage) -> Result<String, Plot
         let line = [(0.0, published), (right, published)];
         chart
             .draw_series(DashedLineSeries::new(line, dash, gap, style))?
-            .label("papers, 1998")
+            .label("slides, 1999")
             .legend(move |at| DashedPathElement::new(sample(at), dash, gap, style));
         legend(&mut chart, SeriesLabelPosition::UpperLeft)
     })
@@ -114,7 +114,7 @@ mod tests {
             "10 µs",
             "active, hot",
             "linear",
-            "papers, 1998",
+            "slides, 1999",
         ] {
             assert!(svg.contains(text), "{text}");
         }

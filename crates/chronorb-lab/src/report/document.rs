@@ -130,7 +130,8 @@ h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 td, th { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: left; font-weight: normal; white-space: nowrap; }
-table.figures { width: 100%; margin: 1.5rem 0; }
+table.figures { width: 100%; margin: 1.5rem 0; font-size: .92rem; }
+table.figures td, table.figures th { padding: .3rem .5rem; }
 table.figures td:not(:first-child), table.figures thead th { text-align: right; }
 table.figures thead th, table:not(.figures) th { color: var(--soft); }
 table.figures tbody th { font-weight: 600; padding-top: 1rem; }
