@@ -83,7 +83,10 @@ impl Comparison {
                 known: known.into_iter().collect::<Vec<_>>().join(", "),
             });
         }
-        changes.retain(|change| figures.is_empty() || figures.contains(&change.figure));
+        changes.retain(|change| match figures.is_empty() {
+            true => change.figure != STOLEN,
+            false => figures.contains(&change.figure),
+        });
         changes.sort_by(|one, other| other.size().total_cmp(&one.size()));
         Ok(Self {
             claims: turned(&first.claims, &second.claims),
@@ -211,6 +214,10 @@ struct Figures<'a> {
     plan: &'a [Difference],
     environment: &'a [Difference],
 }
+
+/// What a host took from a trial. From zero to next to nothing is no change that matters, so that it is told only
+/// where it is asked for.
+const STOLEN: &str = "stolen_percent";
 
 #[cfg(test)]
 pub(super) mod tests {

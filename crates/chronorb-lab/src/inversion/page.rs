@@ -7,7 +7,7 @@ use super::outcome::Outcome;
 use super::plan::Mode;
 use super::plot::{Figure, by_clients};
 use super::table::{
-    FROM_THE_CALL, LATENCIES, LEAD, PROCESSORS, Table, caveats, heading, meaning, notes,
+    FROM_THE_CALL, LATENCIES, LEAD, PROCESSORS, Table, caveats, clients, heading, meaning, notes,
 };
 use crate::claim;
 use crate::experiment::Findings;
@@ -60,7 +60,7 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
 
 fn figure_table(outcome: &Outcome, mode: Mode, table: &Table) -> String {
     let mut text = format!(
-        "<h3>{}</h3>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th>clients</th><th></th>",
+        "<h3>{}</h3>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>",
         escape(table.title)
     );
     for column in table.columns {
@@ -73,15 +73,16 @@ fn figure_table(outcome: &Outcome, mode: Mode, table: &Table) -> String {
             let _ = writeln!(
                 text,
                 "<tr><th colspan=\"{}\">{}</th></tr>",
-                table.columns.len() + 2,
+                table.columns.len() + 1,
                 escape(line.architecture.title())
             );
         }
-        let _ = write!(
-            text,
-            "<tr><td>{}</td><td>{}</td>",
-            line.low_clients, line.class
-        );
+        let clients = clients(line.low_clients);
+        let whose = match line.class {
+            "" => clients,
+            class => format!("{class}, {clients}"),
+        };
+        let _ = write!(text, "<tr><td>{}</td>", escape(&whose));
         for cell in line.cells {
             let _ = write!(text, "<td>{}</td>", escape(&cell));
         }
