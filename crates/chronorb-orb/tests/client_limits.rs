@@ -243,6 +243,33 @@ fn the_thread_of_a_connection_for_all_priorities_has_that_of_the_most_urgent_one
 }
 
 #[test]
+fn a_thread_that_becomes_more_urgent_takes_the_thread_of_its_connection_along() {
+    for strategy in [Thread, Active] {
+        let client = client_with(strategy, |config| {
+            config.orb_id = "rise".to_owned();
+            config.share_connections_across_priorities = true;
+        });
+        let [(server, object)] = servers(&client);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(add(&object, 1, 2), Ok(3));
+                for value in [10_000, 20_000] {
+                    let current = client.rt_current();
+                    current.set_priority(corba(value)).expect("it is mapped");
+                    assert_eq!(add(&object, 1, 2), Ok(3));
+                    let threads = chronorb_rt::list();
+                    let own = threads.iter().find(|thread| thread.name == "conn.0 rise");
+                    let own = own.expect("it is there while the connection is");
+                    let caller = chronorb_rt::current().expect("it has a policy");
+                    assert_eq!(own.scheduling, caller, "{strategy:?}, at {value}");
+                }
+            });
+        });
+        assert_eq!(server.connections(), 1, "{strategy:?}");
+    }
+}
+
+#[test]
 fn private_connections_and_bands_hold_for_shared_connections_too() {
     for strategy in SHARED {
         let client = client_with(strategy, |_| {});

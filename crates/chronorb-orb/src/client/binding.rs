@@ -19,7 +19,7 @@ use crate::core::Core;
 use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
-use crate::rtcorba::{ClientPolicy, Priority, RebindMode};
+use crate::rtcorba::{ClientPolicy, Priority, RebindMode, request_priority};
 
 /// How this thread reaches an object at one priority.
 pub(super) struct Binding {
@@ -237,6 +237,7 @@ fn connect(
     let options = effective
         .properties
         .socket_options(carries.network_priority());
+    let urgency = request_priority().max(route.propagated);
     for address in &route.addresses {
         let key = ConnectionKey {
             orb: core.number,
@@ -248,6 +249,8 @@ fn connect(
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         let fits = |c: &Rc<ClientConnection>| !c.is_closed() && c.speaks(text, code_sets);
         if let Some(connection) = present.filter(fits) {
+            // The thread may have become more urgent since it has it.
+            connection.work_for(core, urgency)?;
             return Ok(connection);
         }
         tidy();
@@ -264,6 +267,7 @@ fn connect(
             Err(NoConnection::TooMany) => return Err(TOO_MANY_CONNECTIONS),
             Err(NoConnection::Exception(exception)) => return Err(exception),
         };
+        connection.work_for(core, urgency)?;
         let before =
             BINDINGS.with_borrow_mut(|all| all.connections.insert(key, connection.clone()));
         drop(before);

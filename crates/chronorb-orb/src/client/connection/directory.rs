@@ -97,11 +97,6 @@ pub(in crate::client) fn open(
     let mut place = place.try_lock_for(left).ok_or(NoConnection::Unreachable)?;
     let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
     if let Some(open) = place.open.upgrade().filter(usable) {
-        if let Some(thread) = &open.thread {
-            thread
-                .work_for(core, request_priority())
-                .map_err(NoConnection::Exception)?;
-        }
         return Ok(connected(Strategy::Shared(Member::new(open))));
     }
     if place.failed.is_some_and(|failed| failed >= began) {

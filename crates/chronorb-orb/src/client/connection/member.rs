@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use chronorb_cdr::{Frame, TextForm};
-use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
+use chronorb_giop::{CompletionStatus, MessageHeader, MessageType, SystemException};
 use chronorb_rt::{Deadline, Gate};
 
 use super::multiplexed::{Multiplexed, Next};
 use super::own_thread::OwnThread;
 use super::{Awaited, Channel, Exclusive, Failure, comm_failure, leader};
+use crate::core::Core;
+use crate::rtcorba::Priority;
 
 /// A shared connection as all its members have it; ends with the last of them.
 pub(super) struct Open {
@@ -43,6 +45,21 @@ impl Member {
         Self {
             open,
             seat: Arc::new(Gate::new(0)),
+        }
+    }
+
+    /// Sees to it that the connection's own thread, where it has one, is no less urgent than a call of this priority.
+    ///
+    /// # Errors
+    /// The priority has no native one.
+    pub(super) fn work_for(
+        &self,
+        core: &Core,
+        priority: Option<Priority>,
+    ) -> Result<(), SystemException> {
+        match &self.open.thread {
+            Some(thread) => thread.work_for(core, priority),
+            None => Ok(()),
         }
     }
 }

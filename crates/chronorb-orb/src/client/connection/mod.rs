@@ -239,6 +239,22 @@ impl ClientConnection {
         self.channel.has_one_call_at_a_time()
     }
 
+    /// Sees to it that the connection's own thread, where it has one, is no less urgent than a call of this
+    /// priority.
+    ///
+    /// # Errors
+    /// The priority has no native one.
+    pub(super) fn work_for(
+        &self,
+        core: &Core,
+        priority: Option<Priority>,
+    ) -> Result<(), SystemException> {
+        match &self.channel {
+            Strategy::Exclusive(_) => Ok(()),
+            Strategy::Shared(member) => member.work_for(core, priority),
+        }
+    }
+
     /// The code sets as requests announce them; none where the server has not told its own.
     pub(super) fn code_sets(&self) -> Option<[u8; 12]> {
         self.code_sets

@@ -66,11 +66,13 @@ impl OwnThread {
         core: &Core,
         priority: Option<Priority>,
     ) -> Result<(), SystemException> {
+        let Some(priority) = priority else {
+            return Ok(());
+        };
+        // The mapping is the application's, and not asked under a lock.
+        let scheduling = core.real_time.scheduling(priority)?;
         let mut state = self.0.lock();
-        if let Some(priority) = priority
-            && state.priority < Some(priority)
-        {
-            let scheduling = core.real_time.scheduling(priority)?;
+        if state.priority < Some(priority) {
             state.priority = Some(priority);
             match state.id {
                 // Where it is refused the connection works all the same, as any does without the right to it.
