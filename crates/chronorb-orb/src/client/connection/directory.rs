@@ -264,7 +264,7 @@ impl ClientConnections {
         shared.entry(key.clone()).or_default().clone()
     }
 
-    fn permit(&self) -> Option<Permit> {
+    pub(super) fn permit(&self) -> Option<Permit> {
         let more = |open: usize| (open < self.limit).then_some(open + 1);
         let order = Ordering::AcqRel;
         self.open
