@@ -9,6 +9,7 @@ use chronorb_orb::ThreadpoolStrategy::ThreadPerConnection;
 use chronorb_orb::poa::PriorityModel;
 use chronorb_orb::rtcorba::{Lane, RequestBuffering, Threadpool, ThreadpoolLanes};
 use chronorb_orb::{SystemException, SystemExceptionKind};
+use chronorb_rt::Monotonic;
 use support::adapters::until;
 use support::orb_with;
 use support::pools::{Bench, Buffering, Case, LOW, Raw, Threads, corba};
@@ -146,6 +147,22 @@ fn a_message_whose_rest_never_comes_ends_its_connection_alone() {
     assert!(peer.receive().is_none());
     bench.await_threads(3 + 1);
     pass(&mut other, 2);
+}
+
+#[test]
+fn a_connection_that_was_slow_once_stays_however_long_it_is_idle() {
+    let input_timeout = Duration::from_millis(100);
+    let bench = Bench::with(LANED, |config| config.input_timeout = input_timeout);
+    let mut peer = bench.raw(0);
+    let message = peer.request(Version::V1_2, TWO_WAY, b"pass", 1, 0);
+    for part in message.chunks(message.len() / 2 + 1) {
+        // The rest is waited for, no longer than so.
+        chronorb_rt::sleep_until(Monotonic::now() + input_timeout / 5);
+        peer.send(part);
+    }
+    assert_eq!(peer.reply(), (Version::V1_2, 1, None));
+    chronorb_rt::sleep_until(Monotonic::now() + input_timeout * 5);
+    pass(&mut peer, 2);
 }
 
 #[test]

@@ -24,7 +24,9 @@ enum Awaited {
     Message { header: MessageHeader, more: bool },
     /// A part of one has come.
     Part,
-    /// The thread was called, or nothing came in time.
+    /// Nothing came for as long as a connection may be idle.
+    Idleness,
+    /// The thread was called, or its wait ended for another reason: by a signal, or an earlier limit.
     Nothing,
 }
 
@@ -94,9 +96,9 @@ impl Worker {
         while !stay.is_called() {
             let header = match self.await_message(&stay, transport, &mut input, &mut due)? {
                 Awaited::Message { header, .. } => header,
-                Awaited::Part => continue,
-                Awaited::Nothing => {
-                    if !stay.is_called() && input.is_empty() && connection.is_idle() {
+                Awaited::Part | Awaited::Nothing => continue,
+                Awaited::Idleness => {
+                    if !stay.is_called() && connection.is_idle() {
                         connection.say_goodbye(&empty_message(MessageType::CloseConnection));
                         return Err(End::Gone);
                     }
@@ -144,7 +146,7 @@ impl Worker {
             let (header, more) = match self.await_message(&stay, transport, input, &mut due)? {
                 Awaited::Message { header, more } => (header, more),
                 Awaited::Part => continue,
-                Awaited::Nothing => return Ok(()),
+                Awaited::Idleness | Awaited::Nothing => return Ok(()),
             };
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
@@ -189,8 +191,10 @@ impl Worker {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Gone);
             }
+            let is_over = deadline.is_some_and(Deadline::has_passed);
             return Ok(match received == Some(true) && !stay.is_called() {
                 true => Awaited::Part,
+                false if is_over && due.is_none() => Awaited::Idleness,
                 false => Awaited::Nothing,
             });
         };
