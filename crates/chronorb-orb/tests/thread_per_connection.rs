@@ -150,6 +150,25 @@ fn a_message_whose_rest_never_comes_ends_its_connection_alone() {
 }
 
 #[test]
+fn a_message_whose_fragments_come_by_and_by_for_ever_ends_its_connection() {
+    let input_timeout = Duration::from_millis(100);
+    let bench = Bench::with(LANED, |config| config.input_timeout = input_timeout);
+    let mut peer = bench.raw(0);
+    let mut first = peer.request(Version::V1_2, TWO_WAY, b"pass", 7, 8);
+    first[6] |= 2;
+    peer.send(&first);
+    let fragment = [*b"GIOP\x01\x02\x03\x07", 12_u64.to_le_bytes()].concat();
+    let fragment = [&fragment[..12], &7_u32.to_le_bytes(), &[0; 8]].concat();
+    let mut sent = 0;
+    while peer.try_send(&fragment) {
+        sent += 1;
+        assert!(sent < 200, "it goes on for ever");
+        chronorb_rt::sleep_until(Monotonic::now() + input_timeout / 5);
+    }
+    bench.await_threads(3);
+}
+
+#[test]
 fn a_connection_that_was_slow_once_stays_however_long_it_is_idle() {
     let input_timeout = Duration::from_millis(100);
     let bench = Bench::with(LANED, |config| config.input_timeout = input_timeout);

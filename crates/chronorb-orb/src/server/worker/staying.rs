@@ -105,8 +105,14 @@ impl Worker {
                     continue;
                 }
             };
-            due = None;
-            let Some(header) = self.whole(header, &mut input.fragments)? else {
+            let header = self.whole(header, &mut input.fragments)?;
+            if input.fragments.octets() == 0 {
+                due = None;
+            } else if due.is_some_and(Deadline::has_passed) {
+                // The rest may not come by and by either.
+                return Err(End::Gone);
+            }
+            let Some(header) = header else {
                 continue;
             };
             let at_work = connection.begin_work();

@@ -79,6 +79,11 @@ impl Raw {
         self.stream.write_all(octets).expect("it is there");
     }
 
+    /// Sends, unless the server has ended the connection; returns whether it has not.
+    pub(crate) fn try_send(&mut self, octets: &[u8]) -> bool {
+        self.stream.write_all(octets).is_ok()
+    }
+
     /// A message to a held servant; its request id is the number.
     pub(crate) fn request(
         &self,
