@@ -85,8 +85,12 @@ impl Worker {
         let (Some(lingering), Some(stayer)) = (lane.lingering(), self.stayer.clone()) else {
             return Err(End::Gone);
         };
-        let Some(mut input) = connection.input.claim() else {
-            return Err(End::Gone);
+        let mut input = loop {
+            match connection.input.claim() {
+                Some(input) => break input,
+                // The thread at the set looks after slow and idle ones, and has it for a moment.
+                None => std::thread::yield_now(),
+            }
         };
         let transport = connection.transport();
         let Some(mut stay) = lingering.keep(lane, &stayer, transport, key) else {
