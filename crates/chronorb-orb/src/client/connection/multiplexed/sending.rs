@@ -117,9 +117,9 @@ impl Multiplexed {
             if !queue.has(id) {
                 return Ok(());
             }
-            let end = self.calls.lock().end;
-            if let Some(end) = end {
-                return Err(self.unsent_at_end(id).unwrap_or(end));
+            if self.calls.lock().end.is_some() {
+                // It may have gone since, at the last moment.
+                return self.unsent_at_end(id).map_or(Ok(()), Err);
             }
             if deadline.has_passed() {
                 let completed = match self.take_back(id) {
