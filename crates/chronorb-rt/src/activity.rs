@@ -89,7 +89,8 @@ fn turn_to(activity: Activity) -> Option<Activity> {
 
 fn book(activity: Activity) {
     let now = processor_time();
-    tally::spent(activity, now - SINCE.replace(now));
+    // A signal handler that wakes somebody may have booked since the clock was read.
+    tally::spent(activity, now.saturating_sub(SINCE.replace(now)));
 }
 
 /// The processor time of the calling thread, in nanoseconds.
@@ -210,6 +211,14 @@ mod tests {
         }
         let intervals = times().intervals[Activity::Synchronisation as usize];
         assert!(intervals >= 2, "to lock, and to unlock");
+    }
+
+    #[test]
+    fn what_a_signal_handler_has_booked_meanwhile_is_booked_once() {
+        let before = spent_on(Activity::Nothing);
+        SINCE.set(u64::MAX);
+        book(Activity::Nothing);
+        assert_eq!(spent_on(Activity::Nothing), before);
     }
 
     #[test]
