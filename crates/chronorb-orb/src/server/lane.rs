@@ -375,7 +375,14 @@ impl Lane {
     pub(super) fn flush(&self, connection: &ServerConnection, key: Key) {
         match connection.flush() {
             Ok(true) => self.rearm(connection, key),
-            Ok(false) if !connection.is_over() && self.disarm(connection, key) => {}
+            Ok(false) if !connection.is_over() && self.disarm(connection, key) => {
+                // Its own thread may have kept something between the two, for which it was armed in vain.
+                match connection.flush() {
+                    Ok(false) => {}
+                    Ok(true) => self.rearm(connection, key),
+                    Err(Gone) => self.end(key),
+                }
+            }
             _ => self.end(key),
         }
     }
