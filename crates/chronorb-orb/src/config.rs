@@ -237,7 +237,8 @@ pub enum ThreadpoolStrategy {
     Reactive,
     /// A thread for each connection: one thread of each lane takes in connections, and each gets a thread of the lane's
     /// priority that reads and serves until the connection ends, **however many threads were asked for**. There are at
-    /// most as many as a lane may have [connections](OrbConfig::max_connections). Pools that buffer or borrow are
+    /// most twice as many as a lane may have [connections](OrbConfig::max_connections): one that was ended in the
+    /// middle of an upcall makes room before its thread has ended. Each has a stack, two frames and an arena. Pools that buffer or borrow are
     /// refused: nothing waits for a thread.
     ThreadPerConnection,
 }

@@ -1,6 +1,7 @@
 //! What threads spend their processor time on.
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use core::ops::{Add, Sub};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,7 +44,10 @@ pub fn doing(activity: Activity) -> Doing {
         true => turn_to(activity),
         false => None,
     };
-    Doing { before }
+    Doing {
+        before,
+        of_thread: PhantomData,
+    }
 }
 
 /// A thread does something; see [`doing`].
@@ -52,6 +56,8 @@ pub fn doing(activity: Activity) -> Doing {
 pub struct Doing {
     /// What it did before, where that was something else and somebody wants to know.
     before: Option<Activity>,
+    /// It is of this thread, and of no other.
+    of_thread: PhantomData<*const ()>,
 }
 
 impl Drop for Doing {

@@ -1,6 +1,6 @@
 //! The thread of a shared connection that has one.
 //!
-//! It has the priority of the most urgent thread that shares the connection: where priorities share one, it would
+//! It has the priority of the most urgent thread that has used the connection: where priorities share one, it would
 //! otherwise keep urgent calls waiting for whatever else the processor has to do.
 
 use std::sync::Arc;
