@@ -149,8 +149,9 @@ fn jitters(outcome: &Outcome, mode: Mode, other: Architecture) -> Claim {
         let own = own.iter().find(|own| own.low_clients == other.low_clients);
         own.map(|own| (*own, *other))
     });
+    // With few clients there is little to invert, and one disturbance would decide.
     let worst = both
-        .filter(|(own, _)| own.latency.jitter_us > 0.0)
+        .filter(|(own, _)| own.low_clients > FEW && own.latency.jitter_us > 0.0)
         .max_by(|one, another| ratio(*one).total_cmp(&ratio(*another)));
     let measured = worst.map(|(own, other)| {
         let text = format!(

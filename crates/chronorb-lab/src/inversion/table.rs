@@ -215,7 +215,8 @@ fn conventional(outcome: &Outcome, mode: Mode, own: &Row) -> Option<String> {
         .filter_map(|of| {
             let rows = outcome.series(of, mode, Class::High);
             let same = rows.iter().find(|row| row.low_clients == own.low_clients)?;
-            Some(same.latency.mean_us / own.latency.mean_us)
+            // What one call takes: who falls behind for good would make any factor of it.
+            Some(same.call_mean_us / own.call_mean_us)
         });
     let factors: Vec<f64> = factors.collect();
     let least = factors.iter().copied().reduce(f64::min)?;
@@ -272,6 +273,10 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
         "Calls are due at times that are fixed beforehand, and latencies count from there, for both classes: a call \
          that is late because the one before it was slow is charged for the wait. A call back to back is due when it is \
          made. Every answer is checked."
+            .to_owned(),
+        "A client whose calls take longer than its period falls behind for good: counted from when its calls are due, they \
+         then take longer and longer as long as the trial lasts. Counted from when they are made they do not, and show \
+         what one call takes."
             .to_owned(),
         format!(
             "Where real-time threads leave nothing of a processor, the kernel takes it from them for a part of each second: {}. \
