@@ -120,7 +120,9 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             let nested = nested(context, id, &interface.nested);
             quote! { #own #nested }
         }
-        DefKind::Struct { members, nested } => {
+        DefKind::Struct {
+            members, nested, ..
+        } => {
             let own = structs::structure(context, id, members);
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
@@ -130,7 +132,7 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Enum { enumerators } => enums::enumeration(context, id, enumerators),
+        DefKind::Enum { enumerators, .. } => enums::enumeration(context, id, enumerators),
         DefKind::Typedef { ty } => types::alias(context, id, ty),
         DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
         _ => TokenStream::new(),
