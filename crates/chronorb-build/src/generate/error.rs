@@ -50,6 +50,20 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// An external path that cannot be.
+    #[error(
+        "the external path `{rust}` for `{idl}` is {what}\n  \
+         hint: extern_path(\"::CosNaming\", \"::naming_idl::cos_naming\")"
+    )]
+    ExternPath {
+        /// The module or file of the IDL.
+        idl: String,
+        /// The Rust module that was given for it.
+        rust: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+
     /// The generated text is not Rust: an error of the generator.
     #[error("the generated code is not valid Rust ({0}); this is an error in chronorb-build")]
     Internal(String),

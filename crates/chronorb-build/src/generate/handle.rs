@@ -107,7 +107,7 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
     let plain = Signature::plain(context, method);
     let twin = (!method.oneway && method.has_twin(context.model))
         .then(|| Signature::twin(context, method));
-    let home = if context.has_derived(method.interface) {
+    let home = if context.has_derived(method.interface) && !context.is_external(method.interface) {
         Home::Function
     } else {
         Home::Handle
