@@ -20,5 +20,4 @@ pub mod street {
 }
 
 /// Code that is checked in, a file for each module; a test keeps it as the compiler writes it.
-
 pub mod town;

@@ -111,6 +111,7 @@ pub fn generate_files(
     let (rt, heading, allow) = (context::rt(), heading(model), allow());
     let mut root = Text::default();
     root.items(quote! {
+        #![cfg_attr(rustfmt, rustfmt_skip)]
         #![allow(#allow)]
         use ::chronorb::__runtime::v1 as #rt;
     })?;
@@ -129,7 +130,10 @@ pub fn generate_files(
         let (doc, name) = (context.doc_of(id), context.ident(id));
         root.items(quote! { #doc pub mod #name; })?;
         let mut text = Text::default();
-        text.items(quote! { use super::#rt; })?;
+        text.items(quote! {
+            #![cfg_attr(rustfmt, rustfmt_skip)]
+            use super::#rt;
+        })?;
         items(
             context.within(&[context.names.name(id).to_owned()]),
             &mut text,
