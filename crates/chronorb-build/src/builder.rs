@@ -92,6 +92,14 @@ impl Builder {
         self
     }
 
+    /// Generates only what never allocates: types have no owned twins, and operations whose results
+    /// or exceptions borrow are called with a scope, by the methods that end in `_in`. Operations
+    /// that carry object references are refused.
+    pub fn no_alloc(mut self, on: bool) -> Self {
+        self.options.no_alloc = on;
+        self
+    }
+
     /// How skeletons find operations: by a perfect hash, if nothing else is said. The default is
     /// right for every program that does not compare them.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {

@@ -50,6 +50,16 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// An operation or attribute that is not to be had without allocation.
+    #[error(
+        "{place} carries object references, which are allocated, and no_alloc is on\n  \
+         hint: move it to an interface in a file of its own, compiled without no_alloc"
+    )]
+    Allocates {
+        /// The operation or attribute.
+        place: Place,
+    },
+
     /// An external path that cannot be.
     #[error(
         "the external path `{rust}` for `{idl}` is {what}\n  \

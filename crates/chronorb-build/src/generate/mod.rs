@@ -1,5 +1,6 @@
 //! From the checked model to Rust.
 
+mod allocating;
 mod codec;
 mod consts;
 mod context;
@@ -45,6 +46,9 @@ pub struct GenerateOptions {
     pub disable_comments: bool,
     /// How skeletons find operations.
     pub operation_demux: OperationDemux,
+    /// Generates only what never allocates: no owned twins, and of operations whose results or
+    /// exceptions borrow only the methods that take a scope.
+    pub no_alloc: bool,
     /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
     /// with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
@@ -158,9 +162,13 @@ impl<'m> Checked<'m> {
     fn new(model: &'m Model, options: &GenerateOptions) -> Result<Self, GenerateError> {
         error::refuse_unsupported(model)?;
         limits::refuse_too_large(model)?;
+        let externals = Externals::new(model, &options.extern_paths)?;
+        if options.no_alloc {
+            allocating::refuse(model, &externals)?;
+        }
         Ok(Self {
             names: Names::new(model)?,
-            externals: Externals::new(model, &options.extern_paths)?,
+            externals,
         })
     }
 }
