@@ -57,7 +57,7 @@ fn literal(context: Context<'_>, ty: &Type, value: &ConstValue) -> TokenStream {
         ConstValue::Enumerator(id, index) => {
             let path = context.path(*id, "");
             let name = match &context.model.get(*id).kind {
-                DefKind::Enum { enumerators } => enumerators.get(*index as usize),
+                DefKind::Enum { enumerators, .. } => enumerators.get(*index as usize),
                 _ => None,
             };
             let name = name.map(|enumerator| ident(&pascal(&enumerator.name)));

@@ -97,7 +97,10 @@ impl<'m> Builder<'m> {
                     }
                     self.name_nested(&interface.nested, module, &name, &place)?;
                 }
-                DefKind::Struct { members, nested } | DefKind::Exception { members, nested } => {
+                DefKind::Struct {
+                    members, nested, ..
+                }
+                | DefKind::Exception { members, nested } => {
                     self.claim(module, Space::Types, &name, &place)?;
                     if shape::is_variable_struct(self.model, members) {
                         self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
@@ -105,7 +108,7 @@ impl<'m> Builder<'m> {
                     self.check_members(members)?;
                     self.name_nested(nested, module, &name, &place)?;
                 }
-                DefKind::Enum { enumerators } => {
+                DefKind::Enum { enumerators, .. } => {
                     self.claim(module, Space::Types, &name, &place)?;
                     let mut claims = Claims::default();
                     for enumerator in enumerators {

@@ -413,6 +413,7 @@ fn describe(value: &ConstValue) -> &'static str {
     match value {
         ConstValue::Integer(_) => "an integer",
         ConstValue::Float(_) => "a floating-point number",
+        ConstValue::Fixed { .. } => "a decimal number",
         ConstValue::Boolean(_) => "a boolean",
         ConstValue::Char(_) => "a character",
         ConstValue::WChar(_) => "a wide character",

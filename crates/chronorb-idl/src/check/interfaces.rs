@@ -356,6 +356,7 @@ impl Checker<'_> {
                 result,
                 params,
                 raises,
+                context: Vec::new(),
             });
         }
     }

@@ -174,10 +174,12 @@ impl Checker<'_> {
     }
 
     fn enumeration(&mut self, scope: ScopeId, definition: &ast::EnumDef) -> DefId {
-        let kind = DefKind::Enum {
-            enumerators: Vec::new(),
-        };
-        let def = self.introduce(scope, &definition.name, &definition.meta, kind);
+        let def = self.introduce(
+            scope,
+            &definition.name,
+            &definition.meta,
+            enum_of(Vec::new()),
+        );
         self.declare(
             scope,
             &definition.name,
@@ -199,9 +201,11 @@ impl Checker<'_> {
             enumerators.push(crate::model::Enumerator {
                 name: name.name.to_string(),
                 doc: self.doc(meta),
+                annotations: Vec::new(),
+                value: index as u32,
             });
         }
-        self.complete(def, DefKind::Enum { enumerators });
+        self.complete(def, enum_of(enumerators));
         def
     }
 
@@ -376,5 +380,13 @@ impl Checker<'_> {
                 _ => {}
             }
         }
+    }
+}
+
+fn enum_of(enumerators: Vec<crate::model::Enumerator>) -> DefKind {
+    DefKind::Enum {
+        enumerators,
+        default: 0,
+        bit_bound: 32,
     }
 }

@@ -56,6 +56,7 @@ impl Checker<'_> {
             state: StructState::Complete,
         };
         let kind = DefKind::Struct {
+            base: None,
             members,
             nested: Vec::new(),
         };
@@ -141,6 +142,7 @@ impl Checker<'_> {
                     location: self.sources.location(name.span),
                     doc,
                     annotations,
+                    optional: false,
                     ty,
                 });
             }
@@ -196,6 +198,7 @@ impl Checker<'_> {
 
 fn empty_struct() -> DefKind {
     DefKind::Struct {
+        base: None,
         members: Vec::new(),
         nested: Vec::new(),
     }
