@@ -12,6 +12,8 @@ pub(crate) enum Item {
     InterfaceForward(InterfaceHead),
     Struct(StructDef),
     StructForward(Meta, Ident),
+    Union(UnionDef),
+    UnionForward(Meta, Ident),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
@@ -157,6 +159,28 @@ pub(crate) struct StructDef {
 }
 
 #[derive(Debug)]
+pub(crate) struct UnionDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) discriminator: TypeSpec,
+    pub(crate) discriminator_annotations: Vec<Annotation>,
+    pub(crate) cases: Vec<CaseDef>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CaseDef {
+    pub(crate) labels: Vec<Label>,
+    /// Has one declarator.
+    pub(crate) member: MemberDef,
+}
+
+#[derive(Debug)]
+pub(crate) enum Label {
+    Value(Expr),
+    Default(Span),
+}
+
+#[derive(Debug)]
 pub(crate) struct MemberDef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
@@ -241,6 +265,7 @@ pub(crate) enum TypeKind {
     },
     Named(ScopedName),
     Struct(Box<StructDef>),
+    Union(Box<UnionDef>),
     Enum(Box<EnumDef>),
     /// `void` where it is not allowed.
     Void,

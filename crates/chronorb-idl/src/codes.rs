@@ -112,6 +112,12 @@ codes! {
     VOID_AS_TYPE = "E0408";
     /// Two enumerators of one enum with the same name.
     DUPLICATE_ENUMERATOR = "E0409";
+    /// A type that the discriminator of a union cannot have.
+    BAD_DISCRIMINATOR = "E0420";
+    /// A label of a union given twice.
+    DUPLICATE_LABEL = "E0421";
+    /// `default:` in a union whose other labels name every value.
+    USELESS_DEFAULT = "E0422";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -169,8 +175,6 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Unions.
-    NO_UNION = "E0900";
     /// `any`.
     NO_ANY = "E0901";
     /// `TypeCode`.

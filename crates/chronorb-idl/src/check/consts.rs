@@ -443,7 +443,7 @@ fn is_floating(ty: &Type) -> bool {
 }
 
 /// The least and the greatest value of an integer type.
-fn integer_range(ty: &Type) -> Option<(i128, i128)> {
+pub(super) fn integer_range(ty: &Type) -> Option<(i128, i128)> {
     Some(match ty {
         Type::Octet => (0, u8::MAX.into()),
         Type::Short => (i16::MIN.into(), i16::MAX.into()),

@@ -7,6 +7,7 @@ mod order;
 mod scope;
 mod structs;
 mod types;
+mod unions;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -92,6 +93,10 @@ impl Checker<'_> {
                     self.structure(scope, definition);
                 }
                 Item::StructForward(meta, name) => self.struct_forward(scope, meta, name),
+                Item::UnionForward(meta, name) => self.union_forward(scope, meta, name),
+                Item::Union(definition) => {
+                    self.union(scope, definition);
+                }
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -358,12 +363,16 @@ impl Checker<'_> {
             match entity.kind {
                 EntityKind::Struct {
                     state: scope::StructState::Declared,
+                    union,
                     ..
                 } => self.sink.push(
                     Diagnostic::error(
                         codes::NEVER_DEFINED,
                         entity.span,
-                        format!("struct `{what}` is declared but never defined"),
+                        format!(
+                            "{} `{what}` is declared but never defined",
+                            if union { "union" } else { "struct" }
+                        ),
                         "declared here",
                     )
                     .hint("define it in the same scope"),

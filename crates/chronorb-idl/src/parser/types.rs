@@ -86,6 +86,7 @@ impl Parser<'_> {
                 return self.sequence();
             }
             "struct" => return Some(TypeKind::Struct(Box::new(self.structure(Meta::default())?))),
+            "union" => return Some(TypeKind::Union(Box::new(self.union(Meta::default())?))),
             "enum" => return Some(TypeKind::Enum(Box::new(self.enumeration(Meta::default())?))),
             word if !word.is_empty() && super::is_keyword(word) => {
                 self.unexpected("a type");
