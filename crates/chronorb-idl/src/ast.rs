@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::decimal::Decimal;
 use crate::source::Span;
 
 /// A correctly parsed part of the text, in order.
@@ -263,6 +264,8 @@ pub(crate) enum TypeKind {
         element: Box<TypeSpec>,
         bound: Option<Expr>,
     },
+    /// Digits and scale; only constants may leave them out.
+    Fixed(Option<Box<(Expr, Expr)>>),
     Named(ScopedName),
     Struct(Box<StructDef>),
     Union(Box<UnionDef>),
@@ -285,6 +288,7 @@ pub(crate) struct Expr {
 pub(crate) enum ExprKind {
     Integer(i128),
     Float(f64),
+    Fixed(Decimal),
     Boolean(bool),
     Char(u8),
     WChar(char),

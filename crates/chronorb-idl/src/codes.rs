@@ -118,6 +118,8 @@ codes! {
     DUPLICATE_LABEL = "E0421";
     /// `default:` in a union whose other labels name every value.
     USELESS_DEFAULT = "E0422";
+    /// A decimal type without digits, or with more than it can have.
+    BAD_FIXED = "E0423";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -179,8 +181,6 @@ codes! {
     NO_ANY = "E0901";
     /// `TypeCode`.
     NO_TYPECODE = "E0902";
-    /// `fixed`.
-    NO_FIXED = "E0903";
     /// Value types.
     NO_VALUETYPE = "E0904";
     /// `native`.
@@ -214,4 +214,6 @@ codes! {
     FORWARD_ONLY = "W0003";
     /// An annotation that has no effect where it stands.
     ANNOTATION_IGNORED = "W0004";
+    /// A decimal constant with more digits behind the point than its type.
+    DIGITS_LOST = "W0010";
 }

@@ -1,6 +1,7 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
 mod consts;
+mod fixed;
 mod ids;
 mod interfaces;
 mod order;
@@ -15,7 +16,7 @@ use std::rc::Rc;
 use crate::ast::{self, Event, Ident, Item, Meta};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
-use crate::model::{Annotation, DefId, DefKind, Definition, Model, Type};
+use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
@@ -263,6 +264,12 @@ impl Checker<'_> {
                 codes::DUPLICATE,
             );
             return;
+        };
+        let ty = match value {
+            ConstValue::Fixed { digits, scale, .. } if ty == fixed::ANY_FIXED => {
+                Type::Fixed { digits, scale }
+            }
+            _ => ty,
         };
         let kind = DefKind::Const { ty, value };
         let def = self.introduce(scope, &definition.name, &definition.meta, kind);

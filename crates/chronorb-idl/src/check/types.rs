@@ -42,6 +42,7 @@ impl Checker<'_> {
                 let element = Box::new(element?);
                 Some(Type::Sequence { element, bound })
             }
+            TypeKind::Fixed(size) => self.fixed_type(scope, size.as_deref(), spec.span),
             TypeKind::Named(name) => self.named_type(scope, name, in_sequence),
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) if !may_define => {
                 self.sink.push(

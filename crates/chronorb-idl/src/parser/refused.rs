@@ -122,16 +122,6 @@ impl Parser<'_> {
                 self.refuse(codes::NO_VALUETYPE, token.span, VALUETYPE.1, VALUETYPE.2);
                 self.at += 1;
             }
-            "fixed" => {
-                self.refuse(
-                    codes::NO_FIXED,
-                    token.span,
-                    "fixed-point numbers",
-                    "use a `double`, or an integer in a smaller unit",
-                );
-                self.at += 1;
-                self.skip_angles();
-            }
             "map" if followed_by_angle => {
                 self.refuse(
                     codes::NO_MAP,

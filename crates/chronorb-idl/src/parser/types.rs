@@ -81,6 +81,10 @@ impl Parser<'_> {
                 let wide = word == "wstring";
                 return Some(TypeKind::String { wide, bound });
             }
+            "fixed" => {
+                self.at += 1;
+                return self.fixed();
+            }
             "sequence" => {
                 self.at += 1;
                 return self.sequence();
@@ -96,6 +100,17 @@ impl Parser<'_> {
         };
         self.at += 1;
         Some(TypeKind::Basic(basic))
+    }
+
+    fn fixed(&mut self) -> Option<TypeKind> {
+        if !self.eat('<') {
+            return Some(TypeKind::Fixed(None));
+        }
+        let digits = self.bound()?;
+        self.expect(',')?;
+        let scale = self.bound()?;
+        self.expect('>')?;
+        Some(TypeKind::Fixed(Some(Box::new((digits, scale)))))
     }
 
     fn sequence(&mut self) -> Option<TypeKind> {
