@@ -1,12 +1,14 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
 mod consts;
+mod fixed;
 mod ids;
 mod interfaces;
 mod order;
 mod scope;
 mod structs;
 mod types;
+mod unions;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,7 +16,7 @@ use std::rc::Rc;
 use crate::ast::{self, Event, Ident, Item, Meta};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
-use crate::model::{Annotation, DefId, DefKind, Definition, Model, Type};
+use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
@@ -92,6 +94,10 @@ impl Checker<'_> {
                     self.structure(scope, definition);
                 }
                 Item::StructForward(meta, name) => self.struct_forward(scope, meta, name),
+                Item::UnionForward(meta, name) => self.union_forward(scope, meta, name),
+                Item::Union(definition) => {
+                    self.union(scope, definition);
+                }
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -259,6 +265,12 @@ impl Checker<'_> {
             );
             return;
         };
+        let ty = match value {
+            ConstValue::Fixed { digits, scale, .. } if ty == fixed::ANY_FIXED => {
+                Type::Fixed { digits, scale }
+            }
+            _ => ty,
+        };
         let kind = DefKind::Const { ty, value };
         let def = self.introduce(scope, &definition.name, &definition.meta, kind);
         self.declare(
@@ -358,12 +370,16 @@ impl Checker<'_> {
             match entity.kind {
                 EntityKind::Struct {
                     state: scope::StructState::Declared,
+                    union,
                     ..
                 } => self.sink.push(
                     Diagnostic::error(
                         codes::NEVER_DEFINED,
                         entity.span,
-                        format!("struct `{what}` is declared but never defined"),
+                        format!(
+                            "{} `{what}` is declared but never defined",
+                            if union { "union" } else { "struct" }
+                        ),
                         "declared here",
                     )
                     .hint("define it in the same scope"),

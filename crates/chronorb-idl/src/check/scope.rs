@@ -24,7 +24,7 @@ pub(super) enum ScopeKind {
     File,
     Module,
     Interface,
-    /// A struct or exception.
+    /// A struct, union or exception.
     Struct,
     Operation,
 }
@@ -68,10 +68,12 @@ pub(super) enum EntityKind {
         scope: Option<ScopeId>,
         def: DefId,
     },
+    /// A struct or union.
     Struct {
         scope: Option<ScopeId>,
         def: DefId,
         state: StructState,
+        union: bool,
     },
     Exception {
         scope: ScopeId,
@@ -103,6 +105,7 @@ impl EntityKind {
         match self {
             Self::Module { .. } => "a module",
             Self::Interface { .. } => "an interface",
+            Self::Struct { union: true, .. } => "a union",
             Self::Struct { .. } => "a struct",
             Self::Exception { .. } => "an exception",
             Self::Enum(_) => "an enum",
@@ -566,7 +569,7 @@ impl Checker<'_> {
                 format!("`{what}` is {}, and has no names in it", kind.describe()),
                 "not a scope",
             )
-            .hint("only modules, interfaces, structs and exceptions have names in them"),
+            .hint("only modules, interfaces, structs, unions and exceptions have names in them"),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");
         self.sink.push(diagnostic);
