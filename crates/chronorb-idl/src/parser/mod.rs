@@ -10,6 +10,7 @@ mod keywords;
 mod literals;
 mod refused;
 mod types;
+mod values;
 
 use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
 use crate::codes;
@@ -48,6 +49,7 @@ enum Body {
     File,
     Module,
     Interface,
+    Value,
 }
 
 struct Parser<'a> {
