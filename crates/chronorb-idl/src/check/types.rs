@@ -95,6 +95,8 @@ impl Checker<'_> {
                 ..
             }
             | EntityKind::Interface { def, .. }
+            | EntityKind::Value { def, .. }
+            | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
             | EntityKind::Typedef(def) => Some(Type::Named(def)),
             EntityKind::Struct { .. } => {

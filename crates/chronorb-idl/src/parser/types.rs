@@ -40,6 +40,7 @@ impl Parser<'_> {
             "float" => Type::Float,
             "double" => Type::Double,
             "Object" => Type::Object,
+            "ValueBase" => Type::ValueBase,
             "long" => {
                 self.at += 1;
                 return Some(TypeKind::Basic(if self.eat_word("long") {
