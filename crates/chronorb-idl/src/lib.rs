@@ -121,6 +121,7 @@ fn run(mut sources: Sources, mut sink: Sink, options: &Options) -> Result<Compil
         return Err(Failure { diagnostics });
     }
     model.files = sources.paths();
+    model.line_files = sources.names().to_vec();
     Ok(Compilation {
         model,
         warnings: diagnostics,

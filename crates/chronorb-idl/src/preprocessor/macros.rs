@@ -17,6 +17,8 @@ use crate::source::Span;
 pub(super) struct Macro {
     /// The parameters of a function-like macro.
     pub(super) params: Option<Vec<Rc<str>>>,
+    /// The last parameter takes all arguments that are left, none too.
+    pub(super) variadic: bool,
     pub(super) body: Rc<[Token]>,
     /// Where it was defined; `None` for options.
     pub(super) defined: Option<Span>,
@@ -60,6 +62,7 @@ impl Preprocessor<'_> {
         }
         let definition = Macro {
             params: None,
+            variadic: false,
             body: body.into(),
             defined: None,
             active: false,
@@ -114,6 +117,7 @@ impl Preprocessor<'_> {
             return None;
         }
         let body = Rc::clone(&definition.body);
+        let variadic = definition.variadic;
         let Some(params) = definition.params.clone() else {
             self.push_expansion(body, Some(name), Some(token.span));
             return None;
@@ -121,8 +125,8 @@ impl Preprocessor<'_> {
         if !self.call_follows() {
             return Some(token);
         }
-        let arguments = self.arguments(&name, params.len(), token.span)?;
-        let tokens = self.substitute(&body, &params, &arguments, token.span)?;
+        let arguments = self.arguments(&name, params.len(), variadic, token.span)?;
+        let tokens = self.substitute(&body, &params, variadic, &arguments, token.span)?;
         self.work += tokens.len();
         self.push_expansion(tokens.into(), Some(name), Some(token.span));
         None
@@ -186,14 +190,11 @@ impl Preprocessor<'_> {
                 token.kind = TokenKind::Number(line.to_string().into());
             }
             "__FILE__" => {
-                let file = token.span.file;
-                let text = self.file_names.entry(file).or_insert_with(|| {
-                    let path = self.sources.get(file).path.display().to_string();
-                    path.replace('\\', "\\\\").replace('"', "\\\"").into()
-                });
+                let path = self.sources.path(token.span);
+                let text = path.display().to_string();
                 token.kind = TokenKind::Str {
                     wide: false,
-                    text: Rc::clone(text),
+                    text: text.replace('\\', "\\\\").replace('"', "\\\"").into(),
                 };
             }
             "__CHRONORB_IDL__" => token.kind = TokenKind::Number("1".into()),
@@ -217,7 +218,13 @@ impl Preprocessor<'_> {
     }
 
     /// Reads the parenthesised arguments of a macro call.
-    fn arguments(&mut self, name: &str, params: usize, at: Span) -> Option<Vec<Vec<Token>>> {
+    fn arguments(
+        &mut self,
+        name: &str,
+        params: usize,
+        variadic: bool,
+        at: Span,
+    ) -> Option<Vec<Vec<Token>>> {
         self.argument_token();
         let mut arguments = vec![Vec::new()];
         let mut nesting = 0usize;
@@ -236,7 +243,9 @@ impl Preprocessor<'_> {
             };
             match token.kind {
                 TokenKind::Punct(')') if nesting == 0 => break,
-                TokenKind::Punct(',') if nesting == 0 => {
+                TokenKind::Punct(',')
+                    if nesting == 0 && !(variadic && arguments.len() == params) =>
+                {
                     arguments.push(Vec::new());
                     continue;
                 }
@@ -251,12 +260,17 @@ impl Preprocessor<'_> {
         if params == 0 && arguments.len() == 1 && arguments[0].is_empty() {
             arguments.clear();
         }
+        if variadic && arguments.len() + 1 == params {
+            arguments.push(Vec::new());
+        }
         if arguments.len() != params {
             self.sink.push(Diagnostic::error(
                 codes::BAD_MACRO_CALL,
                 at,
                 format!(
-                    "macro `{name}` takes {params} arguments, not {}",
+                    "macro `{name}` takes {}{} arguments, not {}",
+                    if variadic { "at least " } else { "" },
+                    params - usize::from(variadic),
                     arguments.len()
                 ),
                 "called here",
@@ -292,6 +306,7 @@ impl Preprocessor<'_> {
         &mut self,
         body: &[Token],
         params: &[Rc<str>],
+        variadic: bool,
         arguments: &[Vec<Token>],
         at: Span,
     ) -> Option<Vec<Token>> {
@@ -305,6 +320,20 @@ impl Preprocessor<'_> {
         let mut paste_at = None;
         let mut i = 0;
         while let Some(token) = body.get(i) {
+            if is_paste(i)
+                && variadic
+                && body.get(i + 2).and_then(param) == Some(params.len() - 1)
+                && out.last().is_some_and(|token| token.is(','))
+            {
+                // As everywhere else, `, ## __VA_ARGS__` is nothing where there are no arguments.
+                if arguments[params.len() - 1].is_empty() {
+                    out.pop();
+                    i += 3;
+                } else {
+                    i += 2;
+                }
+                continue;
+            }
             if is_paste(i) {
                 paste_at = Some(out.len());
                 i += 2;
@@ -409,6 +438,11 @@ impl Preprocessor<'_> {
         ));
         None
     }
+}
+
+/// Whether a macro of this name is there without a definition.
+pub(super) fn is_built_in(name: &str) -> bool {
+    matches!(name, "__CHRONORB_IDL__" | "__FILE__" | "__LINE__")
 }
 
 /// The token as it was written.
