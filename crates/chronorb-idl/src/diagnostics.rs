@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ariadne::{Color, Config, IndexType, ReportKind, Source};
 
+use crate::Failure;
 use crate::model::Location;
 use crate::source::{Region, SourceFile, Sources, Span};
 
@@ -313,7 +314,8 @@ impl Sink {
         self.stopped || self.errors >= MAX_FINDINGS
     }
 
-    pub(crate) fn finish(mut self, sources: &Sources) -> Diagnostics {
+    /// The warnings, or all findings where there are errors.
+    pub(crate) fn finish(mut self, sources: &Sources) -> Result<Diagnostics, Failure> {
         if self.errors >= MAX_FINDINGS
             && let Some(last) = self
                 .items
@@ -339,10 +341,14 @@ impl Sink {
             let span = item.labels.first().map(|label| label.span);
             span.map(|span| (span.file, span.start))
         });
-        Diagnostics {
+        let diagnostics = Diagnostics {
             items: self.items,
             files: sources.files().to_vec(),
+        };
+        if self.errors > 0 {
+            return Err(Failure { diagnostics });
         }
+        Ok(diagnostics)
     }
 }
 

@@ -108,9 +108,9 @@ pub(crate) struct Sources {
 /// What a `#line` directive says about the lines behind it.
 #[derive(Debug)]
 struct Renumbering {
-    /// The offset of the directive.
-    offset: u32,
-    /// Its line.
+    /// The offset of the line behind the directive.
+    from: u32,
+    /// The line of the directive.
     line: u32,
     /// The number that the next line is given.
     number: u32,
@@ -230,20 +230,29 @@ impl Sources {
         }
     }
 
-    /// Notes a `#line` directive.
-    pub(crate) fn renumber(&mut self, at: Span, number: u32, name: Option<&str>) {
-        let (line, _) = self.get(at.file).line_column(at.start);
+    /// Notes a `#line` directive; gives the start of the line behind it.
+    pub(crate) fn renumber(&mut self, at: Span, number: u32, name: Option<&str>) -> Span {
+        let file = self.get(at.file);
+        let (line, _) = file.line_column(at.start);
+        let Some(&from) = file.lines.get(line as usize) else {
+            return at;
+        };
         let name = name.map(|name| self.name(Path::new(name)));
         let list = self.renumbered.entry(at.file).or_default();
         // A file that is included again brings the same directives.
-        if list.last().is_none_or(|last| last.offset < at.start) {
+        if list.last().is_none_or(|last| last.from < from) {
             let before = list.last().map_or(Name::Text(at.file), |last| last.name);
             list.push(Renumbering {
-                offset: at.start,
+                from,
                 line,
                 number,
                 name: name.unwrap_or(before),
             });
+        }
+        Span {
+            file: at.file,
+            start: from,
+            end: from,
         }
     }
 
@@ -260,7 +269,7 @@ impl Sources {
     /// The last `#line` directive before a place.
     fn renumbering(&self, span: Span) -> Option<&Renumbering> {
         let list = self.renumbered.get(&span.file)?;
-        let index = list.partition_point(|r| r.offset <= span.start);
+        let index = list.partition_point(|r| r.from <= span.start);
         list.get(index.checked_sub(1)?)
     }
 
@@ -268,36 +277,40 @@ impl Sources {
     pub(crate) fn region(&self, span: Span) -> Region {
         let file = self.get(span.file);
         let list = self.renumbered.get(&span.file).map_or(&[][..], |list| list);
-        let index = list.partition_point(|r| r.offset <= span.start);
-        let start_of_line = |line: u32| file.lines.get(line as usize - 1).copied();
-        let start = match index.checked_sub(1) {
-            Some(before) => start_of_line(list[before].line + 1),
-            None => Some(0),
-        };
-        let end = list.get(index).and_then(|next| start_of_line(next.line));
-        let text = file.text.len() as u32;
+        let index = list.partition_point(|r| r.from <= span.start);
+        let last = index.checked_sub(1).map(|before| &list[before]);
+        let next = list.get(index).map(|next| next.from);
         Region {
             span: Span {
                 file: span.file,
-                start: start.unwrap_or(text),
-                end: end.unwrap_or(text),
+                start: last.map_or(0, |last| last.from),
+                end: next.unwrap_or(file.text.len() as u32),
             },
-            line_offset: match index.checked_sub(1) {
-                Some(before) => list[before].number.saturating_sub(1),
-                None => 0,
-            },
+            line_offset: last.map_or(0, |last| last.number.saturating_sub(1)),
         }
     }
 
     /// Whether a place is in the main file, also by what line directives say.
     pub(crate) fn is_main(&self, span: Span) -> bool {
-        // The output of a preprocessor begins with the name of the file that it read.
-        let first = self.renumbered.get(&0).and_then(|list| list.first());
-        let main = first.map_or(Name::Text(0), |first| first.name);
+        let main = self.main();
         span.file == 0
             && self
                 .renumbering(span)
                 .is_none_or(|last| last.name == main || last.name == Name::Text(0))
+    }
+
+    /// The path of the main file, also by what line directives say.
+    pub(crate) fn main_path(&self) -> &Path {
+        match self.main() {
+            Name::Given(name) => &self.names[name as usize],
+            Name::Text(file) => &self.get(file).path,
+        }
+    }
+
+    fn main(&self) -> Name {
+        // The output of a preprocessor begins with the name of the file that it read.
+        let first = self.renumbered.get(&0).and_then(|list| list.first());
+        first.map_or(Name::Text(0), |first| first.name)
     }
 
     /// The names that only `#line` directives give.

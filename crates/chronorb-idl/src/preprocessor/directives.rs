@@ -382,7 +382,9 @@ impl Preprocessor<'_> {
     fn line(&mut self, at: Span, tokens: Vec<Token>) {
         let tokens = self.expand_all(tokens);
         match line_and_name(&tokens) {
-            Some((line, name, [])) => self.sources.renumber(at, line, name.as_deref()),
+            Some((line, name, [])) => {
+                self.sources.renumber(at, line, name.as_deref());
+            }
             _ => self.bad_line(at),
         }
     }
@@ -394,7 +396,7 @@ impl Preprocessor<'_> {
             self.bad_line(at);
             return;
         };
-        self.sources.renumber(at, line, name.as_deref());
+        let next = self.sources.renumber(at, line, name.as_deref());
         let has = |flag: &str| {
             let flag = TokenKind::Number(flag.into());
             flags.iter().any(|token| token.kind == flag)
@@ -404,7 +406,7 @@ impl Preprocessor<'_> {
         };
         if has("1") {
             file.marked += 1;
-            self.enter(at);
+            self.enter(next);
         } else if has("2") && file.marked > 0 {
             file.marked -= 1;
             self.event(Event::FileLeave);

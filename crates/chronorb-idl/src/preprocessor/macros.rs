@@ -34,6 +34,8 @@ pub(super) struct Expansion {
     name: Option<Rc<str>>,
     /// The place that its tokens are given.
     used: Option<Span>,
+    /// Blanks stand before the first of them, because they stood before the macro.
+    space: bool,
 }
 
 /// The number of tokens that macros may produce.
@@ -78,6 +80,9 @@ impl Preprocessor<'_> {
                 let mut token = token.clone();
                 if let Some(used) = top.used {
                     token.span = used;
+                    if top.at == 1 {
+                        token.space = top.space;
+                    }
                 }
                 self.work += 1;
                 return Some(token);
@@ -119,7 +124,7 @@ impl Preprocessor<'_> {
         let body = Rc::clone(&definition.body);
         let variadic = definition.variadic;
         let Some(params) = definition.params.clone() else {
-            self.push_expansion(body, Some(name), Some(token.span));
+            self.push_expansion(body, Some(name), Some(&token));
             return None;
         };
         if !self.call_follows() {
@@ -128,7 +133,7 @@ impl Preprocessor<'_> {
         let arguments = self.arguments(&name, params.len(), variadic, token.span)?;
         let tokens = self.substitute(&body, &params, variadic, &arguments, token.span)?;
         self.work += tokens.len();
-        self.push_expansion(tokens.into(), Some(name), Some(token.span));
+        self.push_expansion(tokens.into(), Some(name), Some(&token));
         None
     }
 
@@ -170,7 +175,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn push_expansion(&mut self, tokens: Rc<[Token]>, name: Option<Rc<str>>, used: Option<Span>) {
+    fn push_expansion(&mut self, tokens: Rc<[Token]>, name: Option<Rc<str>>, used: Option<&Token>) {
         if let Some(definition) = name.as_ref().and_then(|name| self.macros.get_mut(name)) {
             definition.active = true;
         }
@@ -179,11 +184,12 @@ impl Preprocessor<'_> {
             tokens,
             at: 0,
             name,
-            used,
+            used: used.map(|token| token.span),
+            space: used.is_some_and(|token| token.space),
         });
     }
 
-    fn built_in(&mut self, mut token: Token, name: &str) -> Token {
+    fn built_in(&self, mut token: Token, name: &str) -> Token {
         match name {
             "__LINE__" => {
                 let line = self.sources.location(token.span).line;
@@ -345,7 +351,8 @@ impl Preprocessor<'_> {
                 out.push(self.stringized(&arguments[number], token, at)?);
                 i += 2;
             } else if let Some(number) = param(token) {
-                let raw = paste_at == Some(out.len()) || is_paste(i + 1);
+                let first = out.len();
+                let raw = paste_at == Some(first) || is_paste(i + 1);
                 if raw {
                     out.extend_from_slice(&arguments[number]);
                 } else {
@@ -354,6 +361,9 @@ impl Preprocessor<'_> {
                     }
                     let tokens = expanded[number].as_deref().unwrap_or_default();
                     out.extend_from_slice(tokens);
+                }
+                if let Some(first) = out.get_mut(first) {
+                    first.space = token.space;
                 }
                 i += 1;
             } else {

@@ -6,6 +6,7 @@
 mod directives;
 mod expr;
 mod macros;
+mod output;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -19,6 +20,8 @@ use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::{Sources, Span};
 
 use macros::{Expansion, Macro};
+
+pub(crate) use output::text;
 
 /// What the parser reads.
 #[derive(Debug, Default)]
