@@ -122,6 +122,14 @@ codes! {
     VOID_AS_TYPE = "E0408";
     /// Two enumerators of one enum with the same name.
     DUPLICATE_ENUMERATOR = "E0409";
+    /// A type that the discriminator of a union cannot have.
+    BAD_DISCRIMINATOR = "E0420";
+    /// A label of a union given twice.
+    DUPLICATE_LABEL = "E0421";
+    /// `default:` in a union whose other labels name every value.
+    USELESS_DEFAULT = "E0422";
+    /// A decimal type without digits, or with more than it can have.
+    BAD_FIXED = "E0423";
     /// A boxed value type with a value type in it.
     BOXED_VALUE = "E0430";
 
@@ -185,14 +193,10 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Unions.
-    NO_UNION = "E0900";
     /// `any`.
     NO_ANY = "E0901";
     /// `TypeCode`.
     NO_TYPECODE = "E0902";
-    /// `fixed`.
-    NO_FIXED = "E0903";
     /// `native`.
     NO_NATIVE = "E0905";
     /// Components, homes, ports and connectors.
@@ -224,4 +228,6 @@ codes! {
     FORWARD_ONLY = "W0003";
     /// An annotation that has no effect where it stands.
     ANNOTATION_IGNORED = "W0004";
+    /// A decimal constant with more digits behind the point than its type.
+    DIGITS_LOST = "W0010";
 }

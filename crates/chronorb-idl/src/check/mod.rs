@@ -2,6 +2,7 @@
 
 mod bases;
 mod consts;
+mod fixed;
 mod ids;
 mod interfaces;
 mod local;
@@ -10,6 +11,7 @@ mod scope;
 mod structs;
 mod types;
 mod values;
+mod unions;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -17,7 +19,7 @@ use std::rc::Rc;
 use crate::ast::{self, Event, Ident, Item, Meta};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
-use crate::model::{Annotation, DefId, DefKind, Definition, Model, Type};
+use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
@@ -98,6 +100,10 @@ impl Checker<'_> {
                     self.structure(scope, definition);
                 }
                 Item::StructForward(meta, name) => self.struct_forward(scope, meta, name),
+                Item::UnionForward(meta, name) => self.union_forward(scope, meta, name),
+                Item::Union(definition) => {
+                    self.union(scope, definition);
+                }
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -270,6 +276,12 @@ impl Checker<'_> {
             );
             return;
         };
+        let ty = match value {
+            ConstValue::Fixed { digits, scale, .. } if ty == fixed::ANY_FIXED => {
+                Type::Fixed { digits, scale }
+            }
+            _ => ty,
+        };
         let kind = DefKind::Const { ty, value };
         let def = self.introduce(scope, &definition.name, &definition.meta, kind);
         self.declare(
@@ -377,12 +389,16 @@ impl Checker<'_> {
             match entity.kind {
                 EntityKind::Struct {
                     state: scope::StructState::Declared,
+                    union,
                     ..
                 } => self.sink.push(
                     Diagnostic::error(
                         codes::NEVER_DEFINED,
                         entity.span,
-                        format!("struct `{what}` is declared but never defined"),
+                        format!(
+                            "{} `{what}` is declared but never defined",
+                            if union { "union" } else { "struct" }
+                        ),
                         "declared here",
                     )
                     .hint("define it in the same scope"),

@@ -25,7 +25,7 @@ pub(super) enum ScopeKind {
     Module,
     Interface,
     Value,
-    /// A struct or exception.
+    /// A struct, union or exception.
     Struct,
     Operation,
 }
@@ -75,10 +75,12 @@ pub(super) enum EntityKind {
         def: DefId,
     },
     ValueBox(DefId),
+    /// A struct or union.
     Struct {
         scope: Option<ScopeId>,
         def: DefId,
         state: StructState,
+        union: bool,
     },
     Exception {
         scope: ScopeId,
@@ -116,6 +118,7 @@ impl EntityKind {
             Self::Interface { .. } => "an interface",
             Self::Value { .. } => "a value type",
             Self::ValueBox(_) => "a boxed value type",
+            Self::Struct { union: true, .. } => "a union",
             Self::Struct { .. } => "a struct",
             Self::Exception { .. } => "an exception",
             Self::Enum(_) => "an enum",
@@ -589,7 +592,7 @@ impl Checker<'_> {
                 "not a scope",
             )
             .hint(
-                "only modules, interfaces, value types, structs and exceptions have names in them",
+                "only modules, interfaces, value types, structs, unions and exceptions have names in them",
             ),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");

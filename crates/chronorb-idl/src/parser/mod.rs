@@ -11,6 +11,7 @@ mod literals;
 mod refused;
 mod types;
 mod values;
+mod unions;
 
 use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
 use crate::codes;
