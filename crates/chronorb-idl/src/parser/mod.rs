@@ -22,6 +22,7 @@ use crate::source::Span;
 use crate::suggest::closest;
 
 pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};
+pub(crate) use literals::decoded;
 
 use keywords::is_keyword;
 
