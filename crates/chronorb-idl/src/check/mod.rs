@@ -10,8 +10,8 @@ mod order;
 mod scope;
 mod structs;
 mod types;
-mod values;
 mod unions;
+mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -116,9 +116,9 @@ impl EntityKind {
         match self {
             Self::Module { .. } => "a module",
             Self::Interface { .. } => "an interface",
+            Self::Struct { union: true, .. } => "a union",
             Self::Value { .. } => "a value type",
             Self::ValueBox(_) => "a boxed value type",
-            Self::Struct { union: true, .. } => "a union",
             Self::Struct { .. } => "a struct",
             Self::Exception { .. } => "an exception",
             Self::Enum(_) => "an enum",
@@ -591,9 +591,7 @@ impl Checker<'_> {
                 format!("`{what}` is {}, and has no names in it", kind.describe()),
                 "not a scope",
             )
-            .hint(
-                "only modules, interfaces, value types, structs, unions and exceptions have names in them",
-            ),
+            .hint("only modules, interfaces, value types, structs, unions and exceptions have names in them"),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");
         self.sink.push(diagnostic);

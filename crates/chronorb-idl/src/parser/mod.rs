@@ -10,8 +10,8 @@ mod keywords;
 mod literals;
 mod refused;
 mod types;
-mod values;
 mod unions;
+mod values;
 
 use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
 use crate::codes;
