@@ -109,15 +109,6 @@ impl Parser<'_> {
         };
         let followed_by_angle = self.peek_at(1).is('<');
         match &**word {
-            "any" => {
-                self.refuse(
-                    codes::NO_ANY,
-                    token.span,
-                    "values of type `any`",
-                    "use a struct, or a `sequence<octet>`",
-                );
-                self.at += 1;
-            }
             "ValueBase" => {
                 self.refuse(codes::NO_VALUETYPE, token.span, VALUETYPE.1, VALUETYPE.2);
                 self.at += 1;
