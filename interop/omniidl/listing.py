@@ -92,7 +92,7 @@ def definitions(declarations):
             yield f"{marks}value {head(declaration)}{truncatable}" \
                 f"{names(' : ', declaration.inherits())}{names(' supports ', declaration.supports())}"
             yield from contents(declaration)
-        elif kind in (idlast.Forward, idlast.ValueForward) and declaration.fullDecl() is declaration:
+        elif kind in (idlast.Forward, idlast.ValueForward) and not declaration.fullDecl():
             yield f"forward {head(declaration)}"
 
 

@@ -6,7 +6,7 @@ use chronorb_idl::model::{
 };
 
 /// One line for each thing, in no particular order.
-pub fn of(model: &Model) -> Vec<String> {
+pub(crate) fn of(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for (_, definition) in model.iter() {
         Listing { model, definition }.write(&mut lines);

@@ -67,7 +67,8 @@ fn difference(file: &Path, search: &[PathBuf]) -> String {
     let name = file.file_name().unwrap().to_str().unwrap();
     let options = Options {
         include_dirs: search.to_vec(),
-        ..Options::default()
+        // Files of omniORB ask for it where they need what compilers of CORBA 2 do not have.
+        defines: vec![("__OMNIIDL__".to_owned(), "1".to_owned())],
     };
     let ours = compile(file, &options);
     let theirs = omniidl(file, search);
