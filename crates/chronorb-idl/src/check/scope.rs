@@ -301,6 +301,15 @@ impl Scopes {
         }
     }
 
+    /// The name of the outermost scope around this one.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let mut scope = self.get(scope);
+        while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
+            scope = self.get(parent);
+        }
+        scope.own_name.as_ref().map(|name| &*name.name)
+    }
+
     /// Some of the names that are visible from a scope, for suggestions.
     fn candidates(&self, scope: ScopeId) -> Vec<Rc<str>> {
         const MOST: usize = 2000;
@@ -511,18 +520,6 @@ impl Checker<'_> {
 
     fn undefined(&mut self, scope: ScopeId, whole: &ScopedName, part: &Ident) {
         let name = &part.name;
-        if **name == *"TypeCode" {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_TYPECODE,
-                    whole.span,
-                    "values of type `TypeCode` are not compiled by this version",
-                    "not supported",
-                )
-                .hint("send a repository identifier as a string"),
-            );
-            return;
-        }
         let is_first = std::ptr::eq(part, &raw const whole.parts[0]);
         let message = if is_first {
             format!("`{name}` is not defined")
@@ -543,6 +540,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
+            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()

@@ -86,6 +86,9 @@ impl Checker<'_> {
         {
             return alias;
         }
+        if let Some(pseudo) = self.pseudo_type(scope, name) {
+            return Some(pseudo);
+        }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
         match entity.kind {
