@@ -2,6 +2,7 @@
 
 mod bases;
 mod consts;
+mod corba;
 mod fixed;
 mod ids;
 mod interfaces;
@@ -70,8 +71,8 @@ struct Checker<'a> {
     explicit_ids: HashMap<DefId, Span>,
     /// The prefix of repository identifiers here.
     prefix: Prefix,
-    /// What `typeprefix` gave to modules and interfaces.
-    type_prefixes: HashMap<DefId, Rc<str>>,
+    /// What `typeprefix` gave to modules, interfaces and value types, and where.
+    type_prefixes: HashMap<DefId, (Rc<str>, Span)>,
     /// The prefixes of the files around the one that is being read.
     file_prefixes: Vec<Prefix>,
     /// Bytes of all string constants.
@@ -120,6 +121,7 @@ impl Checker<'_> {
                 Item::ValueBox(definition) => self.value_box(scope, definition),
                 Item::State(state) => self.state(scope, state),
                 Item::Factory(factory) => self.factory(scope, factory),
+                Item::Import(import) => self.import(import),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
                     self.set_type_prefix(scope, name, prefix, *span);

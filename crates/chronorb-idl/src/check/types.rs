@@ -126,6 +126,9 @@ impl Checker<'_> {
         if let Some(built_in) = self.built_in(scope, name) {
             return Some(built_in);
         }
+        if let Some(pseudo) = self.pseudo_type(scope, name) {
+            return Some(pseudo);
+        }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
         match entity.kind {
