@@ -232,16 +232,6 @@ impl Scopes {
         &self.entities
     }
 
-    /// The name of the outermost module around a scope.
-    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
-        let this = self.get(scope);
-        match (this.path.first(), this.parent) {
-            (Some(name), _) => Some(name),
-            (None, Some(parent)) => self.outermost(parent),
-            (None, None) => None,
-        }
-    }
-
     /// What a name means in exactly this scope, whatever its case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
         self.own_key(scope, &lower(name))
