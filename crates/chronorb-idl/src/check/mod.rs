@@ -108,6 +108,7 @@ impl Checker<'_> {
                 Item::Union(definition) => {
                     self.union(scope, definition);
                 }
+                Item::Native(meta, name) => self.native(scope, meta, name),
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -229,6 +230,11 @@ impl Checker<'_> {
         }
         self.complete(def, enum_of(enumerators));
         def
+    }
+
+    fn native(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
+        let def = self.introduce(scope, name, meta, DefKind::Native);
+        self.declare(scope, name, EntityKind::Native(def), codes::DUPLICATE);
     }
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {
