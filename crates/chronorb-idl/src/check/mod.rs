@@ -18,13 +18,14 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Event, Ident, Item, Meta};
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
-use scope::{EntityKind, ScopeId, ScopeKind, Scopes};
+use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -42,6 +43,7 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         file_prefixes: Vec::new(),
         string_bytes: 0,
         alias_roots: HashMap::new(),
+        incomplete: HashMap::new(),
         local: HashSet::new(),
         size: 0,
     };
@@ -78,6 +80,8 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
+    /// What is complete only when a struct or union is that was declared, by that.
+    incomplete: HashMap<DefId, EntityId>,
     /// The definitions that are local types.
     local: HashSet<DefId>,
     /// About how many bytes the model has.
@@ -250,8 +254,10 @@ impl Checker<'_> {
                 Type::Named(def) => Some(*def),
                 _ => None,
             };
+            let part = self.incomplete_part(&ty);
             let kind = DefKind::Typedef { ty };
             let def = self.introduce(scope, &declarator.name, &definition.meta, kind);
+            self.incomplete.extend(part.map(|part| (def, part)));
             if let Some(aliased) = aliased {
                 let root = self.alias_roots.get(&aliased).copied().unwrap_or(aliased);
                 self.alias_roots.insert(def, root);
@@ -387,6 +393,10 @@ impl Checker<'_> {
             return;
         }
         for entity in self.scopes.entities() {
+            // The compiler's own files declare what others of them define.
+            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+                continue;
+            }
             let what = entity.name.clone();
             match entity.kind {
                 EntityKind::Struct {

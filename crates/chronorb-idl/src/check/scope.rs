@@ -232,6 +232,16 @@ impl Scopes {
         &self.entities
     }
 
+    /// The name of the outermost module around a scope.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let this = self.get(scope);
+        match (this.path.first(), this.parent) {
+            (Some(name), _) => Some(name),
+            (None, Some(parent)) => self.outermost(parent),
+            (None, None) => None,
+        }
+    }
+
     /// What a name means in exactly this scope, whatever its case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
         self.own_key(scope, &lower(name))
@@ -299,15 +309,6 @@ impl Scopes {
                 _ => return,
             }
         }
-    }
-
-    /// The name of the outermost scope around this one.
-    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
-        let mut scope = self.get(scope);
-        while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
-            scope = self.get(parent);
-        }
-        scope.own_name.as_ref().map(|name| &*name.name)
     }
 
     /// Some of the names that are visible from a scope, for suggestions.
