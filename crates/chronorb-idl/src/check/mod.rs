@@ -18,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Event, Ident, Item, Meta};
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
@@ -398,6 +399,10 @@ impl Checker<'_> {
             return;
         }
         for entity in self.scopes.entities() {
+            // The compiler's own files declare what others of them define.
+            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+                continue;
+            }
             let what = entity.name.clone();
             match entity.kind {
                 EntityKind::Struct {
