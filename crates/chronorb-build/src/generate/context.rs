@@ -6,6 +6,7 @@ use quote::{format_ident, quote};
 
 use super::GenerateOptions;
 use crate::names::Names;
+use crate::recursion::Recursion;
 
 /// The model, its names, and the Rust module that code is generated for.
 #[derive(Clone, Copy)]
@@ -13,6 +14,7 @@ pub(super) struct Context<'g> {
     pub(super) model: &'g Model,
     pub(super) names: &'g Names<'g>,
     pub(super) options: &'g GenerateOptions,
+    pub(super) recursion: &'g Recursion,
     module: &'g [String],
 }
 
@@ -21,13 +23,14 @@ impl<'g> Context<'g> {
         model: &'g Model,
         names: &'g Names<'g>,
         options: &'g GenerateOptions,
-        module: &'g [String],
+        recursion: &'g Recursion,
     ) -> Self {
         Self {
             model,
             names,
             options,
-            module,
+            recursion,
+            module: &[],
         }
     }
 

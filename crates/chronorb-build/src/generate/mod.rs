@@ -1,5 +1,7 @@
 //! From the checked model to Rust.
 
+mod applied;
+mod bits;
 mod codec;
 mod consts;
 mod context;
@@ -13,12 +15,15 @@ mod flat;
 mod handle;
 mod interface;
 mod limits;
+mod members;
 mod raises;
 mod servant;
 mod signature;
 mod skeleton;
 mod structs;
+mod type_codes;
 mod types;
+mod unions;
 
 use chronorb_idl::model::{DefId, DefKind, Model};
 use proc_macro2::TokenStream;
@@ -28,6 +33,7 @@ pub use error::GenerateError;
 
 use crate::names::{self, Names};
 use crate::operation_demux::OperationDemux;
+use crate::recursion::Recursion;
 use context::Context;
 
 /// What [`generate`] can be told.
@@ -54,8 +60,10 @@ pub struct GenerateOptions {
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     error::refuse_unsupported(model)?;
     limits::refuse_too_large(model)?;
+    applied::refuse_invalid(model)?;
     let names = Names::new(model)?;
-    let context = Context::new(model, &names, options, &[]);
+    let recursion = Recursion::new(model);
+    let context = Context::new(model, &names, options, &recursion);
     let items = items(context, &model.roots);
 
     let main = model.files.first();
@@ -120,19 +128,28 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             let nested = nested(context, id, &interface.nested);
             quote! { #own #nested }
         }
-        DefKind::Struct {
-            members, nested, ..
-        } => {
-            let own = structs::structure(context, id, members);
+        DefKind::Struct { nested, .. } => {
+            let own = structs::structure(context, id);
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Exception { members, nested } => {
-            let own = structs::exception(context, id, members);
+        DefKind::Exception { nested, .. } => {
+            let own = structs::exception(context, id);
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Enum { enumerators, .. } => enums::enumeration(context, id, enumerators),
+        DefKind::Union(union) => {
+            let own = unions::union(context, id, union);
+            let nested = nested(context, id, &union.nested);
+            quote! { #own #nested }
+        }
+        DefKind::Enum {
+            enumerators,
+            default,
+            bit_bound,
+        } => enums::enumeration(context, id, enumerators, *default, *bit_bound),
+        DefKind::Bitmask { flags, bit_bound } => bits::mask(context, id, flags, *bit_bound),
+        DefKind::Bitset { .. } => bits::set(context, id),
         DefKind::Typedef { ty } => types::alias(context, id, ty),
         DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
         _ => TokenStream::new(),
