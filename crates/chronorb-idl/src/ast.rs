@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::decimal::Decimal;
 use crate::source::Span;
 
 /// A correctly parsed part of the text, in order.
@@ -12,6 +13,8 @@ pub(crate) enum Item {
     InterfaceForward(InterfaceHead),
     Struct(StructDef),
     StructForward(Meta, Ident),
+    Union(UnionDef),
+    UnionForward(Meta, Ident),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
@@ -157,6 +160,28 @@ pub(crate) struct StructDef {
 }
 
 #[derive(Debug)]
+pub(crate) struct UnionDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) discriminator: TypeSpec,
+    pub(crate) discriminator_annotations: Vec<Annotation>,
+    pub(crate) cases: Vec<CaseDef>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CaseDef {
+    pub(crate) labels: Vec<Label>,
+    /// Has one declarator.
+    pub(crate) member: MemberDef,
+}
+
+#[derive(Debug)]
+pub(crate) enum Label {
+    Value(Expr),
+    Default(Span),
+}
+
+#[derive(Debug)]
 pub(crate) struct MemberDef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
@@ -239,8 +264,11 @@ pub(crate) enum TypeKind {
         element: Box<TypeSpec>,
         bound: Option<Expr>,
     },
+    /// Digits and scale; only constants may leave them out.
+    Fixed(Option<Box<(Expr, Expr)>>),
     Named(ScopedName),
     Struct(Box<StructDef>),
+    Union(Box<UnionDef>),
     Enum(Box<EnumDef>),
     /// `void` where it is not allowed.
     Void,
@@ -260,6 +288,7 @@ pub(crate) struct Expr {
 pub(crate) enum ExprKind {
     Integer(i128),
     Float(f64),
+    Fixed(Decimal),
     Boolean(bool),
     Char(u8),
     WChar(char),

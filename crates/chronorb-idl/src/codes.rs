@@ -112,6 +112,14 @@ codes! {
     VOID_AS_TYPE = "E0408";
     /// Two enumerators of one enum with the same name.
     DUPLICATE_ENUMERATOR = "E0409";
+    /// A type that the discriminator of a union cannot have.
+    BAD_DISCRIMINATOR = "E0420";
+    /// A label of a union given twice.
+    DUPLICATE_LABEL = "E0421";
+    /// `default:` in a union whose other labels name every value.
+    USELESS_DEFAULT = "E0422";
+    /// A decimal type without digits, or with more than it can have.
+    BAD_FIXED = "E0423";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -169,14 +177,6 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Unions.
-    NO_UNION = "E0900";
-    /// `any`.
-    NO_ANY = "E0901";
-    /// `TypeCode`.
-    NO_TYPECODE = "E0902";
-    /// `fixed`.
-    NO_FIXED = "E0903";
     /// Value types.
     NO_VALUETYPE = "E0904";
     /// `native`.
@@ -195,10 +195,6 @@ codes! {
     NO_ANNOTATION_DECLARATION = "E0911";
     /// `context` clauses.
     NO_CONTEXT = "E0912";
-    /// Structs that contain themselves through sequences, and sequences of structs not yet defined.
-    NO_RECURSION = "E0913";
-    /// `int8` and `uint8`.
-    NO_INT8 = "E0914";
     /// Struct inheritance.
     NO_STRUCT_INHERITANCE = "E0915";
 
@@ -210,4 +206,6 @@ codes! {
     FORWARD_ONLY = "W0003";
     /// An annotation that has no effect where it stands.
     ANNOTATION_IGNORED = "W0004";
+    /// A decimal constant with more digits behind the point than its type.
+    DIGITS_LOST = "W0010";
 }

@@ -30,6 +30,7 @@
 mod ast;
 mod check;
 pub mod codes;
+mod decimal;
 mod diagnostics;
 mod lexer;
 pub mod model;

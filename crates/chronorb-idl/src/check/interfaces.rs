@@ -313,14 +313,14 @@ impl Checker<'_> {
     pub(super) fn operation(&mut self, scope: ScopeId, operation: &OperationDef) {
         let name = &operation.name;
         let result = match &operation.result {
-            Some(spec) => self.resolve_type(scope, spec, false).map(Some),
+            Some(spec) => self.complete_type(scope, spec).map(Some),
             None => Some(None),
         };
         self.declare_member(scope, name, EntityKind::Operation);
         let inner = self.scopes.add(ScopeKind::Operation, scope, None, name);
         let mut params = Vec::with_capacity(operation.params.len());
         for param in &operation.params {
-            let ty = self.resolve_type(inner, &param.ty, false);
+            let ty = self.complete_type(inner, &param.ty);
             self.declare(
                 inner,
                 &param.name,
@@ -406,7 +406,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn attribute(&mut self, scope: ScopeId, attribute: &AttributeDef) {
-        let ty = self.resolve_type(scope, &attribute.ty, false);
+        let ty = self.complete_type(scope, &attribute.ty);
         let get_raises = self.exceptions(scope, &attribute.get_raises);
         let set_raises = self.exceptions(scope, &attribute.set_raises);
         for name in &attribute.names {

@@ -1,12 +1,14 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
 mod consts;
+mod fixed;
 mod ids;
 mod interfaces;
 mod order;
 mod scope;
 mod structs;
 mod types;
+mod unions;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,11 +16,11 @@ use std::rc::Rc;
 use crate::ast::{self, Event, Ident, Item, Meta};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
-use crate::model::{Annotation, DefId, DefKind, Definition, Model, Type};
+use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
-use scope::{EntityKind, ScopeId, ScopeKind, Scopes};
+use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -36,6 +38,7 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         file_prefixes: Vec::new(),
         string_bytes: 0,
         alias_roots: HashMap::new(),
+        incomplete: HashMap::new(),
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -71,6 +74,8 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
+    /// What is complete only when a struct or union is that was declared, by that.
+    incomplete: HashMap<DefId, EntityId>,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -92,6 +97,10 @@ impl Checker<'_> {
                     self.structure(scope, definition);
                 }
                 Item::StructForward(meta, name) => self.struct_forward(scope, meta, name),
+                Item::UnionForward(meta, name) => self.union_forward(scope, meta, name),
+                Item::Union(definition) => {
+                    self.union(scope, definition);
+                }
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -231,8 +240,10 @@ impl Checker<'_> {
                 Type::Named(def) => Some(*def),
                 _ => None,
             };
+            let part = self.incomplete_part(&ty);
             let kind = DefKind::Typedef { ty };
             let def = self.introduce(scope, &declarator.name, &definition.meta, kind);
+            self.incomplete.extend(part.map(|part| (def, part)));
             if let Some(aliased) = aliased {
                 let root = self.alias_roots.get(&aliased).copied().unwrap_or(aliased);
                 self.alias_roots.insert(def, root);
@@ -258,6 +269,12 @@ impl Checker<'_> {
                 codes::DUPLICATE,
             );
             return;
+        };
+        let ty = match value {
+            ConstValue::Fixed { digits, scale, .. } if ty == fixed::ANY_FIXED => {
+                Type::Fixed { digits, scale }
+            }
+            _ => ty,
         };
         let kind = DefKind::Const { ty, value };
         let def = self.introduce(scope, &definition.name, &definition.meta, kind);
@@ -358,12 +375,16 @@ impl Checker<'_> {
             match entity.kind {
                 EntityKind::Struct {
                     state: scope::StructState::Declared,
+                    union,
                     ..
                 } => self.sink.push(
                     Diagnostic::error(
                         codes::NEVER_DEFINED,
                         entity.span,
-                        format!("struct `{what}` is declared but never defined"),
+                        format!(
+                            "{} `{what}` is declared but never defined",
+                            if union { "union" } else { "struct" }
+                        ),
                         "declared here",
                     )
                     .hint("define it in the same scope"),

@@ -24,7 +24,7 @@ pub(super) enum ScopeKind {
     File,
     Module,
     Interface,
-    /// A struct or exception.
+    /// A struct, union or exception.
     Struct,
     Operation,
 }
@@ -68,10 +68,12 @@ pub(super) enum EntityKind {
         scope: Option<ScopeId>,
         def: DefId,
     },
+    /// A struct or union.
     Struct {
         scope: Option<ScopeId>,
         def: DefId,
         state: StructState,
+        union: bool,
     },
     Exception {
         scope: ScopeId,
@@ -103,6 +105,7 @@ impl EntityKind {
         match self {
             Self::Module { .. } => "a module",
             Self::Interface { .. } => "an interface",
+            Self::Struct { union: true, .. } => "a union",
             Self::Struct { .. } => "a struct",
             Self::Exception { .. } => "an exception",
             Self::Enum(_) => "an enum",
@@ -210,6 +213,16 @@ impl Scopes {
 
     pub(super) fn entities(&self) -> &[Entity] {
         &self.entities
+    }
+
+    /// The name of the outermost module around a scope.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let this = self.get(scope);
+        match (this.path.first(), this.parent) {
+            (Some(name), _) => Some(name),
+            (None, Some(parent)) => self.outermost(parent),
+            (None, None) => None,
+        }
     }
 
     /// What a name means in exactly this scope, whatever its case.
@@ -490,18 +503,6 @@ impl Checker<'_> {
 
     fn undefined(&mut self, scope: ScopeId, whole: &ScopedName, part: &Ident) {
         let name = &part.name;
-        if **name == *"TypeCode" {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_TYPECODE,
-                    whole.span,
-                    "values of type `TypeCode` are not compiled by this version",
-                    "not supported",
-                )
-                .hint("send a repository identifier as a string"),
-            );
-            return;
-        }
         let is_first = std::ptr::eq(part, &raw const whole.parts[0]);
         let message = if is_first {
             format!("`{name}` is not defined")
@@ -522,6 +523,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
@@ -566,7 +568,7 @@ impl Checker<'_> {
                 format!("`{what}` is {}, and has no names in it", kind.describe()),
                 "not a scope",
             )
-            .hint("only modules, interfaces, structs and exceptions have names in them"),
+            .hint("only modules, interfaces, structs, unions and exceptions have names in them"),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");
         self.sink.push(diagnostic);

@@ -34,6 +34,7 @@ impl Parser<'_> {
             "module" => items.push(Item::Module(self.module(meta)?)),
             "interface" | "local" | "abstract" => items.push(self.interface(meta)?),
             "struct" => self.struct_definition(meta, items)?,
+            "union" => self.union_definition(meta, items)?,
             "exception" => {
                 self.at += 1;
                 let name = self.name("the name of the exception")?;
@@ -73,7 +74,7 @@ impl Parser<'_> {
                 let hint = if matches!(word, "oneway" | "attribute" | "readonly" | "void") {
                     "operations and attributes stand inside of an interface"
                 } else {
-                    "a definition begins with module, interface, struct, enum, exception, typedef or const"
+                    "a definition begins with module, interface, struct, union, enum, exception, typedef or const"
                 };
                 let diagnostic = self.unexpected_here("a definition").hint(hint);
                 self.sink.push(diagnostic);
@@ -106,8 +107,7 @@ impl Parser<'_> {
     }
 
     fn struct_definition(&mut self, meta: Meta, items: &mut Vec<Item>) -> Option<()> {
-        let ends = self.peek_at(2);
-        if ends.is(';') || (!ends.is('{') && !ends.is(':') && ends.first) {
+        if self.is_forward() {
             self.at += 1;
             let name = self.name("the name of the struct")?;
             items.push(Item::StructForward(meta, name));
@@ -116,6 +116,14 @@ impl Parser<'_> {
         let definition = self.structure(meta)?;
         items.push(Item::Struct(definition));
         Some(())
+    }
+
+    /// Whether only a name follows the keyword, and no body.
+    pub(super) fn is_forward(&self) -> bool {
+        let ends = self.peek_at(2);
+        let goes_on =
+            ends.is('{') || ends.is(':') || ends.ident().is_some_and(|w| &**w == "switch");
+        ends.is(';') || (!goes_on && ends.first)
     }
 
     /// `struct Name { … }`
@@ -193,21 +201,26 @@ impl Parser<'_> {
     fn declarators(&mut self, what: &str) -> Option<Vec<Declarator>> {
         let mut declarators = Vec::new();
         loop {
-            let name = self.name(what)?;
-            let mut dimensions = Vec::new();
-            while self.eat('[') {
-                dimensions.push(self.expression()?);
-                self.expect(']')?;
-                if dimensions.len() > usize::from(super::MAX_DEPTH) {
-                    self.too_deep(name.span);
-                    return None;
-                }
-            }
-            declarators.push(Declarator { name, dimensions });
+            declarators.push(self.declarator(what)?);
             if !self.eat(',') {
                 return Some(declarators);
             }
         }
+    }
+
+    /// `name` or `name[3][4]`
+    pub(super) fn declarator(&mut self, what: &str) -> Option<Declarator> {
+        let name = self.name(what)?;
+        let mut dimensions = Vec::new();
+        while self.eat('[') {
+            dimensions.push(self.expression()?);
+            self.expect(']')?;
+            if dimensions.len() > usize::from(super::MAX_DEPTH) {
+                self.too_deep(name.span);
+                return None;
+            }
+        }
+        Some(Declarator { name, dimensions })
     }
 
     /// `enum Name { A, B }`
@@ -257,7 +270,7 @@ impl Parser<'_> {
     fn constant(&mut self, meta: Meta) -> Option<ConstDef> {
         self.at += 1;
         let ty = self.type_spec()?;
-        if let TypeKind::Struct(_) | TypeKind::Enum(_) = ty.kind {
+        if let TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) = ty.kind {
             self.sink.push(Diagnostic::error(
                 codes::BAD_CONST_TYPE,
                 ty.span,

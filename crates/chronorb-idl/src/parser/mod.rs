@@ -10,6 +10,7 @@ mod keywords;
 mod literals;
 mod refused;
 mod types;
+mod unions;
 
 use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
 use crate::codes;
