@@ -21,6 +21,7 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
     let methods = methods
         .iter()
         .map(|method| self::methods(context, id, method));
+    let type_code = context.typed(id);
     let bases = interface.all_bases.iter().map(|&base| {
         let base = context.path(base, "");
         quote! {
@@ -94,6 +95,8 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
                 Ok(object.map(|object| Self { object }))
             }
         }
+
+        #type_code
 
         #(#bases)*
     }
