@@ -38,7 +38,7 @@ mod recursion;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
-pub use generate::{GenerateError, GenerateOptions, generate};
+pub use generate::{GenerateError, GenerateOptions, GeneratedFile, generate, generate_files};
 pub use names::Place;
 pub use operation_demux::OperationDemux;
 pub use perfect_hash::{PerfectHash, perfect_hash};

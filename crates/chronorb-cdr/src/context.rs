@@ -59,8 +59,10 @@ pub fn select_context<'a>(
 
 /// A name of the clause that ends in `*` stands for all that begin so.
 fn is_named(name: &str, clause: &[&str]) -> bool {
-    clause.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == *pattern,
-    })
+    clause
+        .iter()
+        .any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == *pattern,
+        })
 }

@@ -6,11 +6,7 @@ use std::fmt;
 /// # Errors
 /// Those of the formatter.
 #[doc(hidden)]
-pub fn display_flags(
-    f: &mut fmt::Formatter<'_>,
-    bits: u64,
-    flags: &[(&str, u8)],
-) -> fmt::Result {
+pub fn display_flags(f: &mut fmt::Formatter<'_>, bits: u64, flags: &[(&str, u8)]) -> fmt::Result {
     let mut rest = bits;
     let mut separator = "";
     for (name, position) in flags {

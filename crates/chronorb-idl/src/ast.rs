@@ -21,6 +21,11 @@ pub(crate) enum Item {
     Const(ConstDef),
     Operation(OperationDef),
     Attribute(AttributeDef),
+    Value(ValueDef),
+    ValueForward(ValueHead),
+    ValueBox(ValueBox),
+    State(StateDef),
+    Factory(FactoryDef),
     TypeId {
         name: ScopedName,
         id: Rc<str>,
@@ -149,6 +154,55 @@ pub(crate) struct InterfaceDef {
     pub(crate) head: InterfaceHead,
     pub(crate) bases: Vec<ScopedName>,
     pub(crate) items: Vec<Item>,
+}
+
+/// The beginning of a value type or event type.
+#[derive(Debug)]
+pub(crate) struct ValueHead {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) is_abstract: bool,
+    /// Where `custom` stands.
+    pub(crate) custom: Option<Span>,
+    /// `eventtype`
+    pub(crate) event: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct ValueDef {
+    pub(crate) head: ValueHead,
+    /// Where `truncatable` stands.
+    pub(crate) truncatable: Option<Span>,
+    pub(crate) bases: Vec<ScopedName>,
+    pub(crate) supports: Vec<ScopedName>,
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ValueBox {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) ty: TypeSpec,
+}
+
+/// State members of a value type that are declared together.
+#[derive(Debug)]
+pub(crate) struct StateDef {
+    pub(crate) public: bool,
+    /// Where `public` or `private` stands.
+    pub(crate) keyword: Span,
+    pub(crate) member: MemberDef,
+}
+
+/// An initialiser of a value type, or a factory or finder of a home.
+#[derive(Debug)]
+pub(crate) struct FactoryDef {
+    pub(crate) meta: Meta,
+    /// Where `factory` or `finder` stands.
+    pub(crate) keyword: Span,
+    pub(crate) name: Ident,
+    pub(crate) params: Vec<ParamDef>,
+    pub(crate) raises: Vec<ScopedName>,
 }
 
 /// A struct or an exception.

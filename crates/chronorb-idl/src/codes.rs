@@ -91,6 +91,16 @@ codes! {
     REDEFINED_MEMBER = "E0305";
     /// Local, abstract and plain interfaces that may not inherit from each other.
     BASE_KIND = "E0306";
+    /// A base of a value type that is not a value type.
+    BASE_NOT_VALUE = "E0320";
+    /// A base with state, or a supported interface that is not abstract, that is not the first one.
+    BASE_NOT_FIRST = "E0321";
+    /// `truncatable` where a value cannot be truncated: in front of no base with state, or with `custom`.
+    TRUNCATABLE = "E0322";
+    /// Supported interfaces of a value type and its bases of which none is derived from the others.
+    SUPPORTS_CLASH = "E0323";
+    /// State members or initialisers in an abstract value type.
+    ABSTRACT_STATE = "E0324";
 
     /// A name that is not a type where a type is expected.
     NOT_A_TYPE = "E0400";
@@ -120,6 +130,8 @@ codes! {
     USELESS_DEFAULT = "E0422";
     /// A decimal type without digits, or with more than it can have.
     BAD_FIXED = "E0423";
+    /// A boxed value type with a value type in it.
+    BOXED_VALUE = "E0430";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -148,6 +160,10 @@ codes! {
     ONEWAY_OUT = "E0605";
     /// A oneway operation that raises exceptions.
     ONEWAY_RAISES = "E0606";
+    /// A parameter of an initialiser that is not `in`.
+    FACTORY_PARAM = "E0630";
+    /// A local type where a value leaves the process.
+    LOCAL_TYPE = "E0631";
 
     /// Two definitions with the same repository identifier.
     ID_CONFLICT = "E0700";
@@ -177,8 +193,6 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Value types.
-    NO_VALUETYPE = "E0904";
     /// `native`.
     NO_NATIVE = "E0905";
     /// Components, homes, ports and connectors.

@@ -20,8 +20,7 @@ impl Context<'_> {
         let rt = rt();
         let type_code = self.definition(id, &[]);
         let view = self.type_named(id, Form::View, Lifetime::Elided);
-        let ty = Type::Named(id);
-        let twin = shape::has_twin(self.model, &ty).then(|| {
+        let twin = self.generates_twin(id).then(|| {
             let twin = self.type_named(id, Form::Owned, Lifetime::Elided);
             let view = self.type_named(id, Form::View, Lifetime::Static);
             quote! {
@@ -36,6 +35,11 @@ impl Context<'_> {
             }
             #twin
         }
+    }
+
+    /// Whether there is an owned twin of the definition's Rust type.
+    pub(super) fn generates_twin(self, id: DefId) -> bool {
+        shape::has_twin(self.model, &Type::Named(id)) && !self.options.no_alloc
     }
 
     /// The constant beside a typedef.

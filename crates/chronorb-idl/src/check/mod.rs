@@ -1,16 +1,19 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
+mod bases;
 mod consts;
 mod fixed;
 mod ids;
 mod interfaces;
+mod local;
 mod order;
 mod scope;
 mod structs;
 mod types;
 mod unions;
+mod values;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Event, Ident, Item, Meta};
@@ -39,6 +42,7 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         string_bytes: 0,
         alias_roots: HashMap::new(),
         incomplete: HashMap::new(),
+        local: HashSet::new(),
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -76,6 +80,8 @@ struct Checker<'a> {
     alias_roots: HashMap<DefId, DefId>,
     /// What is complete only when a struct or union is that was declared, by that.
     incomplete: HashMap<DefId, EntityId>,
+    /// The definitions that are local types.
+    local: HashSet<DefId>,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -109,6 +115,11 @@ impl Checker<'_> {
                 Item::Const(definition) => self.constant(scope, definition),
                 Item::Operation(operation) => self.operation(scope, operation),
                 Item::Attribute(attribute) => self.attribute(scope, attribute),
+                Item::Value(value) => self.value(scope, value),
+                Item::ValueForward(head) => self.value_forward(scope, head),
+                Item::ValueBox(definition) => self.value_box(scope, definition),
+                Item::State(state) => self.state(scope, state),
+                Item::Factory(factory) => self.factory(scope, factory),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
                     self.set_type_prefix(scope, name, prefix, *span);
@@ -314,14 +325,22 @@ impl Checker<'_> {
         self.spans.push(name.span);
         self.completed.push(self.clock);
         self.clock += 1;
-        DefId(self.definitions.len() as u32 - 1)
+        let def = DefId(self.definitions.len() as u32 - 1);
+        self.note_local(def);
+        def
     }
 
     /// Completes a definition: everything that it uses was introduced before this.
     fn complete(&mut self, def: DefId, kind: DefKind) {
         self.definitions[def.0 as usize].kind = kind;
+        self.close(def);
+    }
+
+    /// Ends a definition that was completed in its place.
+    fn close(&mut self, def: DefId) {
         self.completed[def.0 as usize] = self.clock;
         self.clock += 1;
+        self.note_local(def);
     }
 
     fn doc(&mut self, meta: &Meta) -> Option<String> {
@@ -394,6 +413,15 @@ impl Checker<'_> {
                         codes::FORWARD_ONLY,
                         entity.span,
                         format!("interface `{what}` is declared but never defined"),
+                        "declared here",
+                    )
+                    .hint("include the file that defines it"),
+                ),
+                EntityKind::Value { scope: None, .. } => self.sink.push(
+                    Diagnostic::warning(
+                        codes::FORWARD_ONLY,
+                        entity.span,
+                        format!("value type `{what}` is declared but never defined"),
                         "declared here",
                     )
                     .hint("include the file that defines it"),

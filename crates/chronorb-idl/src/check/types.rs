@@ -135,6 +135,8 @@ impl Checker<'_> {
                 ..
             }
             | EntityKind::Interface { def, .. }
+            | EntityKind::Value { def, .. }
+            | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
             | EntityKind::Typedef(def) => Some(Type::Named(def)),
             EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),

@@ -19,19 +19,40 @@ impl Parser<'_> {
         if self.refused_definition(items)? {
             return Some(());
         }
+        // Modules nest: this way takes little of the stack.
+        if self.is_word("module") && matches!(body, Body::File | Body::Module) {
+            items.push(Item::Module(self.module(meta)?));
+            return self.semicolon();
+        }
+        self.definition_without_modules(body, meta, items)
+    }
+
+    #[inline(never)]
+    fn definition_without_modules(
+        &mut self,
+        body: Body,
+        mut meta: Meta,
+        items: &mut Vec<Item>,
+    ) -> Option<()> {
+        if body == Body::Value && self.value_element(&mut meta, items)? {
+            return self.semicolon();
+        }
         let word = self.peek().ident().map_or("", |word| word);
-        let in_interface = body == Body::Interface;
+        let in_interface = matches!(body, Body::Interface | Body::Value);
         match word {
-            "module" | "interface" | "local" | "abstract" if in_interface => {
+            "module" | "interface" | "local" | "abstract" | "valuetype" | "eventtype"
+            | "custom"
+                if in_interface =>
+            {
                 let diagnostic = self
                     .unexpected_here(
                         "an operation, an attribute, a type, a constant or an exception",
                     )
-                    .hint("modules and interfaces stand outside of interfaces");
+                    .hint("modules, interfaces and value types stand outside of interfaces and value types");
                 self.sink.push(diagnostic);
                 return None;
             }
-            "module" => items.push(Item::Module(self.module(meta)?)),
+            _ if self.is_value() => items.push(self.value(meta)?),
             "interface" | "local" | "abstract" => items.push(self.interface(meta)?),
             "struct" => self.struct_definition(meta, items)?,
             "union" => self.union_definition(meta, items)?,
@@ -198,7 +219,7 @@ impl Parser<'_> {
         })
     }
 
-    fn declarators(&mut self, what: &str) -> Option<Vec<Declarator>> {
+    pub(super) fn declarators(&mut self, what: &str) -> Option<Vec<Declarator>> {
         let mut declarators = Vec::new();
         loop {
             declarators.push(self.declarator(what)?);

@@ -179,7 +179,7 @@ impl Parser<'_> {
 }
 
 /// The text of a literal with its escapes replaced.
-fn decoded(text: &str, wide: bool) -> Result<String, String> {
+pub(crate) fn decoded(text: &str, wide: bool) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -65,12 +65,7 @@ impl Parser<'_> {
                 .is_some_and(|word| !is_keyword(word))
         };
         let opens = |ahead: usize| self.peek_at(ahead).is('{') || self.peek_at(ahead).is(':');
-        let next = self.peek_at(1).ident().map_or("", |word| word);
         let (code, what, hint, words) = match &**word {
-            "abstract" if next == "valuetype" => VALUETYPE_2,
-            "abstract" if next == "eventtype" => VALUETYPE_2,
-            "custom" => VALUETYPE_2,
-            "valuetype" | "eventtype" => VALUETYPE,
             "native" => (
                 codes::NO_NATIVE,
                 "native types",
@@ -109,10 +104,6 @@ impl Parser<'_> {
         };
         let followed_by_angle = self.peek_at(1).is('<');
         match &**word {
-            "ValueBase" => {
-                self.refuse(codes::NO_VALUETYPE, token.span, VALUETYPE.1, VALUETYPE.2);
-                self.at += 1;
-            }
             "map" if followed_by_angle => {
                 self.refuse(
                     codes::NO_MAP,
@@ -205,11 +196,4 @@ impl Parser<'_> {
 
 type Refusal = (&'static str, &'static str, &'static str, usize);
 
-const VALUETYPE: Refusal = (
-    codes::NO_VALUETYPE,
-    "value types",
-    "use a struct for data, and an interface for behaviour",
-    1,
-);
-const VALUETYPE_2: Refusal = (VALUETYPE.0, VALUETYPE.1, VALUETYPE.2, 2);
 const COMPONENT: Refusal = (codes::NO_COMPONENT, "components", "use interfaces", 1);

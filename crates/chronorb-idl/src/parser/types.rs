@@ -41,6 +41,7 @@ impl Parser<'_> {
             "double" => Type::Double,
             "any" => Type::Any,
             "Object" => Type::Object,
+            "ValueBase" => Type::ValueBase,
             "long" => {
                 self.at += 1;
                 return Some(TypeKind::Basic(if self.eat_word("long") {
