@@ -136,7 +136,9 @@ impl fmt::Display for CompletionStatus {
 /// completion status is NO.
 impl From<CdrError> for SystemException {
     fn from(error: CdrError) -> Self {
-        use SystemExceptionKind::{DataConversion, ImpLimit, Marshal, NoMemory};
+        use SystemExceptionKind::{
+            BadParam, BadTypecode, DataConversion, ImpLimit, Marshal, NoImplement, NoMemory,
+        };
         let (kind, minor) = match error {
             CdrError::EndOfData => (Marshal, minor::END_OF_DATA),
             CdrError::LengthOverflow => (Marshal, minor::LENGTH_OVERFLOW),
@@ -154,6 +156,11 @@ impl From<CdrError> for SystemException {
             CdrError::WideNotAllowedWrite => (Marshal, minor::WIDE_CHAR_SENT_OVER_1_0),
             CdrError::WideNotAllowedRead => (Marshal, minor::WIDE_CHAR_RECEIVED_OVER_1_0),
             CdrError::BadReference => (Marshal, minor::BAD_REFERENCE),
+            CdrError::OutOfRange => (BadParam, minor::VALUE_OUT_OF_RANGE),
+            CdrError::InvalidTypeCode => (BadTypecode, minor::INVALID_TYPE_CODE),
+            CdrError::WrongType => (BadTypecode, minor::WRONG_TYPE_IN_ANY),
+            CdrError::InvalidFixed => (Marshal, minor::INVALID_FIXED),
+            CdrError::OpaqueValue => (NoImplement, minor::OPAQUE_VALUE_IN_ANY),
             _ => (Marshal, minor::OTHER_MARSHAL_FAILURE),
         };
         Self::no(kind, minor)
