@@ -315,6 +315,15 @@ impl Scopes {
         }
     }
 
+    /// The name of the outermost scope around this one.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let mut scope = self.get(scope);
+        while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
+            scope = self.get(parent);
+        }
+        scope.own_name.as_ref().map(|name| &*name.name)
+    }
+
     /// Some of the names that are visible from a scope, for suggestions.
     fn candidates(&self, scope: ScopeId) -> Vec<Rc<str>> {
         const MOST: usize = 2000;
