@@ -70,7 +70,7 @@ def definitions(declarations):
             yield f"union {head(declaration)} {type_of(declaration.switchType())}"
             for position, case in enumerate(declaration.cases()):
                 yield from constructed(case)
-                labels = [label(declaration, each) for each in case.labels()]
+                labels = sorted(label(declaration, each) for each in case.labels())
                 ty = type_of(case.caseType(), case.declarator())
                 yield f"case {name_of(declaration)} {position} {' '.join(labels)}: " \
                     f"{ty} {case.declarator().identifier()}"
