@@ -11,6 +11,9 @@ fn main() -> Result<(), BuildError> {
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
+        "idl/unions.idl",
+        "idl/recursive.idl",
+        "idl/dynamic.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
