@@ -10,6 +10,7 @@
 //!   as decoded structs and converted strings.
 //! * [`Flat`]: a type whose values all have the same layout, so that sequences
 //!   of them are read and written in one go.
+//! * [`Value`]: a value of a value type, behind an `Arc`, with the name of its type.
 //! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
 //!   IDL compiler writes the implementations for all others.
 //!
@@ -47,6 +48,7 @@ mod memory;
 mod reference;
 mod text;
 mod value;
+mod values;
 
 pub use copied::octets_copied;
 pub use decoder::{Decoder, MAX_DEPTH};
@@ -60,3 +62,7 @@ pub use memory::Arena;
 pub use reference::Reference;
 pub use text::{Char, CharSet, NotLatin1, TextForm, WideForm};
 pub use value::Cdr;
+pub use values::{
+    Abstract, AbstractType, AlreadyRegistered, ByArc, MAX_VALUE_DEPTH, MAX_VALUES, Narrow,
+    ReadState, Value, ValueInfo, ValueType, narrow_value, register_value_factory,
+};

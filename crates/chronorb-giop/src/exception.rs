@@ -154,6 +154,11 @@ impl From<CdrError> for SystemException {
             CdrError::WideNotAllowedWrite => (Marshal, minor::WIDE_CHAR_SENT_OVER_1_0),
             CdrError::WideNotAllowedRead => (Marshal, minor::WIDE_CHAR_RECEIVED_OVER_1_0),
             CdrError::BadReference => (Marshal, minor::BAD_REFERENCE),
+            CdrError::NoValueFactory => (Marshal, minor::NO_VALUE_FACTORY),
+            CdrError::WrongValueType => (Marshal, minor::WRONG_VALUE_TYPE),
+            CdrError::InvalidValue => (Marshal, minor::INVALID_VALUE),
+            CdrError::CyclicValue => (Marshal, minor::CYCLIC_VALUE),
+            CdrError::TooManyValues => (Marshal, minor::TOO_MANY_VALUES),
             _ => (Marshal, minor::OTHER_MARSHAL_FAILURE),
         };
         Self::no(kind, minor)
