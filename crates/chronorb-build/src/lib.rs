@@ -36,7 +36,7 @@ mod realtime;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
-pub use generate::{GenerateError, GenerateOptions, generate};
+pub use generate::{GenerateError, GenerateOptions, GeneratedFile, generate, generate_files};
 pub use names::Place;
 pub use operation_demux::OperationDemux;
 pub use perfect_hash::{PerfectHash, perfect_hash};

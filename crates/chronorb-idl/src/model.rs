@@ -5,7 +5,7 @@
 //! order of their introduction, so that a definition comes after everything
 //! that it uses; only what is recursive, or declared before it is defined, is used earlier.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A checked set of definitions, made by [`crate::compile`].
 #[derive(Clone, Debug, Default)]
@@ -16,12 +16,21 @@ pub struct Model {
     pub roots: Vec<DefId>,
     /// Every file that was read, the main file first; for `rerun-if-changed`.
     pub files: Vec<PathBuf>,
+    /// Names of files that were not read and that `#line` directives give; a [`Location`] counts
+    /// them behind `files`.
+    pub line_files: Vec<PathBuf>,
 }
 
 impl Model {
     /// The definition with this number.
     pub fn get(&self, id: DefId) -> &Definition {
         &self.definitions[id.0 as usize]
+    }
+
+    /// The file of a location.
+    pub fn path(&self, location: &Location) -> Option<&Path> {
+        let mut files = self.files.iter().chain(&self.line_files);
+        files.nth(location.file as usize).map(PathBuf::as_path)
     }
 
     /// All definitions with their numbers, in order of introduction.
@@ -60,10 +69,10 @@ pub struct Definition {
     pub kind: DefKind,
 }
 
-/// A place in a file.
+/// A place in a file, as `#line` directives say where there are any.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Location {
-    /// Index into [`Model::files`].
+    /// Index into [`Model::files`], or behind their end into [`Model::line_files`].
     pub file: u32,
     /// Line, from 1.
     pub line: u32,
@@ -170,6 +179,8 @@ pub struct Union {
     /// The type of the discriminator, as written: an integer type, `octet`, `boolean`, `char`,
     /// `wchar`, or the name of an enum or of a typedef of any of these.
     pub discriminator: Type,
+    /// The annotations applied to the discriminator.
+    pub discriminator_annotations: Vec<Annotation>,
     /// Its cases in order.
     pub cases: Vec<Case>,
     /// A value of the discriminator that no label names, the least such; `None` where the labels

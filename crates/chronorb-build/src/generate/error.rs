@@ -50,6 +50,30 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// An operation or attribute that is not to be had without allocation.
+    #[error(
+        "{place} carries object references, which are allocated, and no_alloc is on\n  \
+         hint: move it to an interface in a file of its own, compiled without no_alloc"
+    )]
+    Allocates {
+        /// The operation or attribute.
+        place: Place,
+    },
+
+    /// An external path that cannot be.
+    #[error(
+        "the external path `{rust}` for `{idl}` is {what}\n  \
+         hint: extern_path(\"::CosNaming\", \"::naming_idl::cos_naming\")"
+    )]
+    ExternPath {
+        /// The module or file of the IDL.
+        idl: String,
+        /// The Rust module that was given for it.
+        rust: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+
     /// The generated text is not Rust: an error of the generator.
     #[error("the generated code is not valid Rust ({0}); this is an error in chronorb-build")]
     Internal(String),

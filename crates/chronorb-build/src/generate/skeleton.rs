@@ -154,7 +154,8 @@ fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream
     let encode = encode(context, method, &reply);
     let errors = errors(context, method, &reply);
     quote! {
-        pub(crate) fn #function<'a>(
+        #[doc(hidden)]
+        pub fn #function<'a>(
             #object: &#s,
             #call: &#rt::Call<'a>,
             #d: &mut #rt::Decoder<'a>,

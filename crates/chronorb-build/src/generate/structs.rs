@@ -22,6 +22,11 @@ pub(super) fn structure(context: Context<'_>, id: DefId, members: &[Member]) -> 
     with_twin(context, id, members, view)
 }
 
+/// Whether there is an owned twin.
+fn has_twin(context: Context<'_>, members: &[Member]) -> bool {
+    shape::is_variable_struct(context.model, members) && !context.options.no_alloc
+}
+
 /// The view, and the owned twin if there is one.
 fn with_twin(
     context: Context<'_>,
@@ -29,7 +34,7 @@ fn with_twin(
     members: &[Member],
     view: TokenStream,
 ) -> TokenStream {
-    if !shape::is_variable_struct(context.model, members) {
+    if !has_twin(context, members) {
         return view;
     }
     let twin = twin(context, id, members);
@@ -41,11 +46,12 @@ pub(super) fn exception(context: Context<'_>, id: DefId, members: &[Member]) -> 
     let rt = rt();
     let structure = with_twin(context, id, members, view(context, id, members, None));
     let name = context.ident(id);
-    let (view, twin) = if shape::is_variable_struct(context.model, members) {
-        (quote! { #name<'_> }, Some(suffixed(&name, "Buf")))
+    let view = if shape::is_variable_struct(context.model, members) {
+        quote! { #name<'_> }
     } else {
-        (quote! { #name }, None)
+        quote! { #name }
     };
+    let twin = has_twin(context, members).then(|| suffixed(&name, "Buf"));
     let errors = [Some(view.clone()), twin.map(|twin| quote! { #twin })]
         .into_iter()
         .flatten()
@@ -100,7 +106,7 @@ fn view(
         .iter()
         .map(|member| context.view(&member.ty, Lifetime::A));
     let body = fields(context, members, types);
-    let to_owned = variable.then(|| to_owned(context, &name, members));
+    let to_owned = has_twin(context, members).then(|| to_owned(context, &name, members));
     let codec = codec(context, members, slices);
     let inherent_generics = variable.then(|| quote! { <'_> });
     quote! {

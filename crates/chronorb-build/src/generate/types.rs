@@ -52,6 +52,9 @@ pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
     if !shape::is_variable(context.model, ty) {
         return quote! { #doc pub type #name = #view; };
     }
+    if context.options.no_alloc {
+        return quote! { #doc pub type #name<'a> = #view; };
+    }
     let twin = suffixed(&name, "Buf");
     let twin_doc = format!(" The owned twin of [`{name}`].");
     let owned = context.owned(ty);

@@ -9,7 +9,7 @@ use crate::model::{ConstValue, DefKind, Type};
 use crate::source::Span;
 
 impl Checker<'_> {
-    /// The meaning of a type. Where `may_define`, a struct or enum may be defined in it.
+    /// The meaning of a type. Where `may_define`, a struct, union or enum may be defined in it.
     pub(super) fn resolve_type(
         &mut self,
         scope: ScopeId,
@@ -42,8 +42,9 @@ impl Checker<'_> {
                 let element = Box::new(element?);
                 Some(Type::Sequence { element, bound })
             }
+            TypeKind::Fixed(size) => self.fixed_type(scope, size.as_deref(), spec.span),
             TypeKind::Named(name) => self.named_type(scope, name, in_sequence),
-            TypeKind::Struct(_) | TypeKind::Enum(_) if !may_define => {
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) if !may_define => {
                 self.sink.push(
                     Diagnostic::error(
                         codes::SYNTAX,
@@ -56,6 +57,7 @@ impl Checker<'_> {
                 None
             }
             TypeKind::Struct(definition) => Some(Type::Named(self.structure(scope, definition))),
+            TypeKind::Union(definition) => Some(Type::Named(self.union(scope, definition))),
             TypeKind::Enum(definition) => Some(Type::Named(self.enumeration(scope, definition))),
             TypeKind::Void => {
                 self.sink.push(
@@ -93,6 +95,8 @@ impl Checker<'_> {
                 ..
             }
             | EntityKind::Interface { def, .. }
+            | EntityKind::Value { def, .. }
+            | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
             | EntityKind::Typedef(def) => Some(Type::Named(def)),
             EntityKind::Struct { .. } => {
