@@ -193,10 +193,6 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// `any`.
-    NO_ANY = "E0901";
-    /// `TypeCode`.
-    NO_TYPECODE = "E0902";
     /// `native`.
     NO_NATIVE = "E0905";
     /// Components, homes, ports and connectors.
@@ -213,10 +209,6 @@ codes! {
     NO_ANNOTATION_DECLARATION = "E0911";
     /// `context` clauses.
     NO_CONTEXT = "E0912";
-    /// Structs that contain themselves through sequences, and sequences of structs not yet defined.
-    NO_RECURSION = "E0913";
-    /// `int8` and `uint8`.
-    NO_INT8 = "E0914";
     /// Struct inheritance.
     NO_STRUCT_INHERITANCE = "E0915";
 

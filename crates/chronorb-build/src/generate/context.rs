@@ -7,6 +7,7 @@ use quote::{format_ident, quote};
 use super::GenerateOptions;
 use super::external::Externals;
 use crate::names::Names;
+use crate::recursion::Recursion;
 
 /// The model, its names, and the Rust module that code is generated for.
 #[derive(Clone, Copy)]
@@ -15,6 +16,7 @@ pub(super) struct Context<'g> {
     pub(super) names: &'g Names<'g>,
     pub(super) options: &'g GenerateOptions,
     externals: &'g Externals,
+    pub(super) recursion: &'g Recursion,
     module: &'g [String],
 }
 
@@ -24,14 +26,15 @@ impl<'g> Context<'g> {
         names: &'g Names<'g>,
         options: &'g GenerateOptions,
         externals: &'g Externals,
-        module: &'g [String],
+        recursion: &'g Recursion,
     ) -> Self {
         Self {
             model,
             names,
             options,
             externals,
-            module,
+            recursion,
+            module: &[],
         }
     }
 

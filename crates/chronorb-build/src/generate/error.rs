@@ -34,6 +34,17 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// The text of an annotation cannot stand in Rust code where it says.
+    #[error("`{text}`, in the @{annotation} of {place}, is not Rust that can stand there")]
+    InvalidAnnotation {
+        /// The annotation.
+        annotation: &'static str,
+        /// What it holds.
+        text: String,
+        /// What it is applied to.
+        place: Place,
+    },
+
     /// This version does not generate code for it.
     #[error("{place}: {what} are not compiled by this version")]
     Unsupported {

@@ -1,6 +1,8 @@
 //! From the checked model to Rust.
 
 mod allocating;
+mod applied;
+mod bits;
 mod codec;
 mod consts;
 mod context;
@@ -15,13 +17,16 @@ mod flat;
 mod handle;
 mod interface;
 mod limits;
+mod members;
 mod raises;
 mod servant;
 mod signature;
 mod skeleton;
 mod structs;
 mod text;
+mod type_codes;
 mod types;
+mod unions;
 
 use std::path::PathBuf;
 
@@ -34,6 +39,7 @@ pub(crate) use external::is_defined;
 
 use crate::names::{self, Names};
 use crate::operation_demux::OperationDemux;
+use crate::recursion::Recursion;
 use context::Context;
 use external::Externals;
 use text::Text;
@@ -66,7 +72,7 @@ pub struct GenerateOptions {
 /// them another. Types of more than 200 levels or 65536 parts are refused.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let context = Context::new(model, &checked.names, options, &checked.externals, &[]);
+    let context = checked.context(model, options);
     let wrapper = format_ident!("__{}", names::snake(&identifier(&stem(model))));
     let rt = context::rt();
     let allow = allow();
@@ -110,7 +116,7 @@ pub fn generate_files(
     options: &GenerateOptions,
 ) -> Result<Vec<GeneratedFile>, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let context = Context::new(model, &checked.names, options, &checked.externals, &[]);
+    let context = checked.context(model, options);
     let stem = PathBuf::from(stem(model));
     let (rt, heading, allow) = (context::rt(), heading(model), allow());
     let mut root = Text::default();
@@ -156,12 +162,14 @@ pub fn generate_files(
 struct Checked<'m> {
     names: Names<'m>,
     externals: Externals,
+    recursion: Recursion,
 }
 
 impl<'m> Checked<'m> {
     fn new(model: &'m Model, options: &GenerateOptions) -> Result<Self, GenerateError> {
         error::refuse_unsupported(model)?;
         limits::refuse_too_large(model)?;
+        applied::refuse_invalid(model)?;
         let externals = Externals::new(model, &options.extern_paths)?;
         if options.no_alloc {
             allocating::refuse(model, &externals)?;
@@ -169,7 +177,21 @@ impl<'m> Checked<'m> {
         Ok(Self {
             names: Names::new(model)?,
             externals,
+            recursion: Recursion::new(model),
         })
+    }
+
+    fn context<'g>(&'g self, model: &'g Model, options: &'g GenerateOptions) -> Context<'g>
+    where
+        'm: 'g,
+    {
+        Context::new(
+            model,
+            &self.names,
+            options,
+            &self.externals,
+            &self.recursion,
+        )
     }
 }
 
@@ -244,19 +266,28 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             let nested = nested(context, id, &interface.nested);
             quote! { #own #nested }
         }
-        DefKind::Struct {
-            members, nested, ..
-        } => {
-            let own = structs::structure(context, id, members);
+        DefKind::Struct { nested, .. } => {
+            let own = structs::structure(context, id);
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Exception { members, nested } => {
-            let own = structs::exception(context, id, members);
+        DefKind::Exception { nested, .. } => {
+            let own = structs::exception(context, id);
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Enum { enumerators, .. } => enums::enumeration(context, id, enumerators),
+        DefKind::Union(union) => {
+            let own = unions::union(context, id, union);
+            let nested = nested(context, id, &union.nested);
+            quote! { #own #nested }
+        }
+        DefKind::Enum {
+            enumerators,
+            default,
+            bit_bound,
+        } => enums::enumeration(context, id, enumerators, *default, *bit_bound),
+        DefKind::Bitmask { flags, bit_bound } => bits::mask(context, id, flags, *bit_bound),
+        DefKind::Bitset { .. } => bits::set(context, id),
         DefKind::Typedef { ty } => types::alias(context, id, ty),
         DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
         _ => TokenStream::new(),

@@ -21,7 +21,11 @@ impl Checker<'_> {
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
         let allowed = match &ty {
-            Type::Sequence { .. } | Type::Array { .. } | Type::Object => false,
+            Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Object
+            | Type::Any
+            | Type::TypeCode => false,
             Type::Named(def) => {
                 matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
             }
@@ -475,7 +479,8 @@ fn is_floating(ty: &Type) -> bool {
 /// The least and the greatest value of an integer type.
 pub(super) fn integer_range(ty: &Type) -> Option<(i128, i128)> {
     Some(match ty {
-        Type::Octet => (0, u8::MAX.into()),
+        Type::Octet | Type::UInt8 => (0, u8::MAX.into()),
+        Type::Int8 => (i8::MIN.into(), i8::MAX.into()),
         Type::Short => (i16::MIN.into(), i16::MAX.into()),
         Type::UShort => (0, u16::MAX.into()),
         Type::Long => (i32::MIN.into(), i32::MAX.into()),

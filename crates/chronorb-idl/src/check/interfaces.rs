@@ -152,7 +152,7 @@ impl Checker<'_> {
     pub(super) fn operation(&mut self, scope: ScopeId, operation: &OperationDef) {
         let name = &operation.name;
         let result = match &operation.result {
-            Some(spec) => self.resolve_type(scope, spec, false).map(Some),
+            Some(spec) => self.complete_type(scope, spec).map(Some),
             None => Some(None),
         };
         self.declare_member(scope, name, EntityKind::Operation);
@@ -193,7 +193,7 @@ impl Checker<'_> {
     ) -> Vec<Param> {
         let mut params = Vec::with_capacity(written.len());
         for param in written {
-            let ty = self.resolve_type(inner, &param.ty, false);
+            let ty = self.complete_type(inner, &param.ty);
             self.declare(
                 inner,
                 &param.name,
@@ -261,7 +261,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn attribute(&mut self, scope: ScopeId, attribute: &AttributeDef) {
-        let ty = self.resolve_type(scope, &attribute.ty, false);
+        let ty = self.complete_type(scope, &attribute.ty);
         if let Some(ty) = &ty {
             self.check_local_use(scope, ty, attribute.ty.span, "attribute");
         }

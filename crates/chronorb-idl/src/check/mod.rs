@@ -23,7 +23,7 @@ use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Ty
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
-use scope::{EntityKind, ScopeId, ScopeKind, Scopes};
+use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -42,6 +42,7 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         string_bytes: 0,
         alias_roots: HashMap::new(),
         local: HashSet::new(),
+        incomplete: HashMap::new(),
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -79,6 +80,8 @@ struct Checker<'a> {
     alias_roots: HashMap<DefId, DefId>,
     /// The definitions that are local types.
     local: HashSet<DefId>,
+    /// What is complete only when a struct or union is that was declared, by that.
+    incomplete: HashMap<DefId, EntityId>,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -248,8 +251,10 @@ impl Checker<'_> {
                 Type::Named(def) => Some(*def),
                 _ => None,
             };
+            let part = self.incomplete_part(&ty);
             let kind = DefKind::Typedef { ty };
             let def = self.introduce(scope, &declarator.name, &definition.meta, kind);
+            self.incomplete.extend(part.map(|part| (def, part)));
             if let Some(aliased) = aliased {
                 let root = self.alias_roots.get(&aliased).copied().unwrap_or(aliased);
                 self.alias_roots.insert(def, root);

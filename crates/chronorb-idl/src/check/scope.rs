@@ -232,6 +232,16 @@ impl Scopes {
         &self.entities
     }
 
+    /// The name of the outermost module around a scope.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let this = self.get(scope);
+        match (this.path.first(), this.parent) {
+            (Some(name), _) => Some(name),
+            (None, Some(parent)) => self.outermost(parent),
+            (None, None) => None,
+        }
+    }
+
     /// What a name means in exactly this scope, whatever its case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
         self.own_key(scope, &lower(name))
@@ -511,18 +521,6 @@ impl Checker<'_> {
 
     fn undefined(&mut self, scope: ScopeId, whole: &ScopedName, part: &Ident) {
         let name = &part.name;
-        if **name == *"TypeCode" {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_TYPECODE,
-                    whole.span,
-                    "values of type `TypeCode` are not compiled by this version",
-                    "not supported",
-                )
-                .hint("send a repository identifier as a string"),
-            );
-            return;
-        }
         let is_first = std::ptr::eq(part, &raw const whole.parts[0]);
         let message = if is_first {
             format!("`{name}` is not defined")
@@ -543,6 +541,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()

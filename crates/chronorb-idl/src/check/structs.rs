@@ -2,10 +2,11 @@
 
 use super::Checker;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, StructState};
-use crate::ast::{Declarator, Ident, Meta, StructDef};
+use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Member, Type};
+use crate::source::Span;
 
 /// A struct or union whose members are being read.
 pub(super) struct OpenAggregate {
@@ -50,7 +51,8 @@ impl Checker<'_> {
             state: StructState::Declared,
             union,
         };
-        self.declare(scope, name, kind, codes::DUPLICATE);
+        let id = self.declare(scope, name, kind, codes::DUPLICATE);
+        self.incomplete.insert(def, id);
     }
 
     /// Begins the definition of a struct or union, which may have been declared.
@@ -186,7 +188,7 @@ impl Checker<'_> {
                 if self.is_exhausted() {
                     return members;
                 }
-                members.extend(self.member(scope, &member.meta, ty.clone(), declarator));
+                members.extend(self.member(scope, member, ty.clone(), declarator));
             }
         }
         members
@@ -196,7 +198,7 @@ impl Checker<'_> {
     pub(super) fn member(
         &mut self,
         scope: ScopeId,
-        meta: &Meta,
+        written: &MemberDef,
         ty: Option<Type>,
         declarator: &Declarator,
     ) -> Option<Member> {
@@ -204,8 +206,16 @@ impl Checker<'_> {
         let ty = ty.and_then(|ty| self.with_dimensions(scope, ty, declarator));
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
         let ty = ty?;
-        let annotations = self.annotations(scope, &meta.annotations);
-        let doc = self.doc(meta);
+        if let Some(part) = self.incomplete_part(&ty) {
+            if !self.is_sequence(&ty) {
+                self.incomplete_struct(part, written.ty.span);
+                return None;
+            }
+            self.incomplete
+                .extend(self.scopes.get(scope).def.map(|def| (def, part)));
+        }
+        let annotations = self.annotations(scope, &written.meta.annotations);
+        let doc = self.doc(&written.meta);
         Some(Member {
             name: name.name.to_string(),
             location: self.sources.location(name.span),
@@ -216,13 +226,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Reports the use of a struct that is not complete.
-    pub(super) fn incomplete_struct(
-        &mut self,
-        id: EntityId,
-        at: crate::source::Span,
-        in_sequence: bool,
-    ) {
+    /// Reports the use of a struct or union that is not complete.
+    pub(super) fn incomplete_struct(&mut self, id: EntityId, at: Span) {
         let entity = self.scopes.entity(id);
         let EntityKind::Struct { state, union, .. } = entity.kind else {
             return;
@@ -230,28 +235,24 @@ impl Checker<'_> {
         let name = &entity.name;
         let what = if union { "union" } else { "struct" };
         let open = state == StructState::Open;
-        let diagnostic = match (in_sequence, open) {
-            (true, _) => Diagnostic::error(
-                codes::NO_RECURSION,
-                at,
-                format!("sequences of `{name}` before its end are not compiled by this version"),
-                "not supported",
-            )
-            .hint("keep all elements in one sequence, and refer to them by index"),
-            (false, true) => Diagnostic::error(
+        let diagnostic = if open {
+            Diagnostic::error(
                 codes::RECURSIVE_STRUCT,
                 at,
                 format!("{what} `{name}` contains itself"),
                 "its size would be infinite",
             )
-            .hint("refer to other values by index or by name"),
-            (false, false) => Diagnostic::error(
+            .hint(format!(
+                "hold others of its kind in a sequence: `sequence<{name}>`"
+            ))
+        } else {
+            Diagnostic::error(
                 codes::INCOMPLETE_TYPE,
                 at,
                 format!("{what} `{name}` is declared but not yet defined"),
                 "used too early",
             )
-            .hint("define it before this use"),
+            .hint("define it before this use")
         };
         let label = if open {
             "its definition begins here"

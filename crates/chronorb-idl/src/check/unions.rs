@@ -28,7 +28,7 @@ impl Checker<'_> {
             let values = self.labels(inner, &case.labels, switch.as_ref(), &mut labels);
             let ty = self.resolve_type(inner, &case.member.ty, true);
             for declarator in &case.member.declarators {
-                let member = self.member(inner, &case.member.meta, ty.clone(), declarator);
+                let member = self.member(inner, &case.member, ty.clone(), declarator);
                 cases.extend(member.map(|member| Case {
                     labels: values.clone(),
                     is_default: case.labels.iter().any(|l| matches!(l, Label::Default(_))),

@@ -104,15 +104,6 @@ impl Parser<'_> {
         };
         let followed_by_angle = self.peek_at(1).is('<');
         match &**word {
-            "any" => {
-                self.refuse(
-                    codes::NO_ANY,
-                    token.span,
-                    "values of type `any`",
-                    "use a struct, or a `sequence<octet>`",
-                );
-                self.at += 1;
-            }
             "map" if followed_by_angle => {
                 self.refuse(
                     codes::NO_MAP,

@@ -39,6 +39,7 @@ impl Parser<'_> {
             "short" => Type::Short,
             "float" => Type::Float,
             "double" => Type::Double,
+            "any" => Type::Any,
             "Object" => Type::Object,
             "ValueBase" => Type::ValueBase,
             "long" => {
