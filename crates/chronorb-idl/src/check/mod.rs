@@ -41,8 +41,8 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         file_prefixes: Vec::new(),
         string_bytes: 0,
         alias_roots: HashMap::new(),
-        local: HashSet::new(),
         incomplete: HashMap::new(),
+        local: HashSet::new(),
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -78,10 +78,10 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
-    /// The definitions that are local types.
-    local: HashSet<DefId>,
     /// What is complete only when a struct or union is that was declared, by that.
     incomplete: HashMap<DefId, EntityId>,
+    /// The definitions that are local types.
+    local: HashSet<DefId>,
     /// About how many bytes the model has.
     size: usize,
 }
