@@ -303,6 +303,18 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Reads a number of `W` octets, and leaves it in this machine's byte order where it lies.
+    pub(crate) fn native_word<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
+        let native = self.endian.is_native();
+        let octets = self.take_aligned(W.min(8), W)?;
+        if !native {
+            octets.reverse();
+        }
+        let mut word = [0; W];
+        word.copy_from_slice(octets);
+        Ok(word)
+    }
+
     #[inline]
     fn get<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
         let padding = self.padding_or_joint(W, W)?;
@@ -547,6 +559,69 @@ impl fmt::Debug for Decoder<'_> {
             .field("endian", &self.endian)
             .field("text", &self.text)
             .finish_non_exhaustive()
+    }
+}
+
+/// Where a value stands in a message, which its layout depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// Number of octets from the origin.
+    pub(crate) position: usize,
+    phase: usize,
+    joint: usize,
+    later_joints: &'a [u32],
+}
+
+impl Place<'_> {
+    /// The origin of a message in one piece.
+    pub(crate) const ORIGIN: Self = Self {
+        position: 0,
+        phase: 0,
+        joint: usize::MAX,
+        later_joints: &[],
+    };
+
+    /// What alignment is relative to 0 of.
+    pub(crate) fn offset(&self) -> usize {
+        self.position.wrapping_add(self.phase)
+    }
+}
+
+impl<'a> Decoder<'a> {
+    /// Where the next octet stands.
+    pub(crate) fn place(&self) -> Place<'a> {
+        Place {
+            position: self.position,
+            phase: self.phase,
+            joint: self.joint,
+            later_joints: self.later_joints,
+        }
+    }
+
+    /// The same octets as from `place` on, in another memory.
+    pub(crate) fn from_place(mut self, place: Place<'a>) -> Self {
+        self.position = place.position;
+        self.phase = place.phase;
+        self.joint = place.joint;
+        self.later_joints = place.later_joints;
+        self
+    }
+
+    /// Calls `look` with a decoder of what is left, and returns what it returns, the number of
+    /// octets that it read, and whether a joint is in them or at their end. Nothing was read then
+    /// from this decoder; but what was swapped where it lies stays swapped.
+    pub(crate) fn look_ahead<T>(
+        &mut self,
+        look: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError>,
+    ) -> Result<(T, usize, bool), CdrError> {
+        let start = self.position;
+        let mut ahead = Decoder {
+            rest: self.rest,
+            ..*self
+        };
+        let found = look(&mut ahead)?;
+        let end = ahead.position;
+        Ok((found, end - start, end >= self.joint))
     }
 }
 

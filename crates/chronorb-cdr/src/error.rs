@@ -74,4 +74,22 @@ pub enum CdrError {
     /// or could not write the one it was given.
     #[error("an object reference cannot be read or written")]
     BadReference,
+    /// A value is outside of the range that its IDL type allows.
+    #[error("a value is outside of the range of its type")]
+    OutOfRange,
+    /// A type code on the wire is none: its kind is not known, an indirection leads nowhere, or
+    /// its parameters contradict each other. Or one was to be written that cannot be.
+    #[error("a type code is not valid")]
+    InvalidTypeCode,
+    /// A `fixed` on the wire has digits that are none, or no sign; or it has more digits than its
+    /// type allows.
+    #[error("a fixed-point value is not valid")]
+    InvalidFixed,
+    /// An any holds a value of another type than was asked for.
+    #[error("an any holds a value of another type")]
+    WrongType,
+    /// An any holds a value that only code that knows its type can take apart: a valuetype, or
+    /// something local.
+    #[error("an any holds a value that cannot be read without its type's code")]
+    OpaqueValue,
 }

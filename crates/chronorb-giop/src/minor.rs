@@ -131,5 +131,10 @@ minors! {
     NoResources: TOO_MANY_CONNECTIONS = CHRONORB | 1, "there are as many connections as there may be, and none is idle";
     Rebind: FORWARD_FORBIDDEN = CHRONORB | 1, "the rebind policy forbids to follow the location forward";
     Rebind: RECONNECT_FORBIDDEN = CHRONORB | 2, "the connection has ended, and the rebind policy forbids to make another";
+    Marshal: INVALID_FIXED = CHRONORB | 14, "a fixed-point value is not valid";
+    BadParam: VALUE_OUT_OF_RANGE = CHRONORB | 1, "a value is outside of the range of its type";
+    BadTypecode: INVALID_TYPE_CODE = CHRONORB | 1, "a type code is not valid";
+    BadTypecode: WRONG_TYPE_IN_ANY = CHRONORB | 2, "an any holds a value of another type";
+    NoImplement: OPAQUE_VALUE_IN_ANY = CHRONORB | 1, "an any holds a value that cannot be read without its type's code";
     ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
 }
