@@ -593,7 +593,11 @@ impl<'a> Decoder<'a> {
         Place {
             position: self.position,
             phase: self.phase,
-            joint: self.joint,
+            joint: if self.in_chunks {
+                usize::MAX
+            } else {
+                self.joint
+            },
             later_joints: self.later_joints,
         }
     }
@@ -617,11 +621,16 @@ impl<'a> Decoder<'a> {
         let start = self.position;
         let mut ahead = Decoder {
             rest: self.rest,
+            values: None,
             ..*self
         };
         let found = look(&mut ahead)?;
-        let end = ahead.position;
-        Ok((found, end - start, end >= self.joint))
+        let (end, joint) = (ahead.position, ahead.joint);
+        if self.in_chunks && joint != self.joint {
+            // What lies in several chunks cannot be kept as it is.
+            return Err(CdrError::OpaqueValue);
+        }
+        Ok((found, end - start, !self.in_chunks && end >= self.joint))
     }
 }
 
