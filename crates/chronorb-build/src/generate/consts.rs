@@ -106,7 +106,8 @@ fn fixed(ty: &Type, unscaled: i128, scale: u8) -> TokenStream {
         Literal::u8_unsuffixed(digits),
         Literal::u8_unsuffixed(wanted),
     );
-    quote! { #rt::Fixed::<#digits, #scale>::from_unscaled(#unscaled) }
+    // The checked model holds none that has more digits than its type.
+    quote! { const { #rt::Fixed::<#digits, #scale>::from_unscaled(#unscaled).unwrap() } }
 }
 
 fn number(magnitude: Literal, negative: bool) -> TokenStream {

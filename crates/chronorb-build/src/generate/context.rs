@@ -15,29 +15,13 @@ pub(super) struct Context<'g> {
     pub(super) model: &'g Model,
     pub(super) names: &'g Names<'g>,
     pub(super) options: &'g GenerateOptions,
-    externals: &'g Externals,
+    pub(super) externals: &'g Externals,
     pub(super) recursion: &'g Recursion,
-    module: &'g [String],
+    /// The Rust module that code is generated for.
+    pub(super) module: &'g [String],
 }
 
 impl<'g> Context<'g> {
-    pub(super) fn new(
-        model: &'g Model,
-        names: &'g Names<'g>,
-        options: &'g GenerateOptions,
-        externals: &'g Externals,
-        recursion: &'g Recursion,
-    ) -> Self {
-        Self {
-            model,
-            names,
-            options,
-            externals,
-            recursion,
-            module: &[],
-        }
-    }
-
     /// The same, for code inside the Rust module of this path.
     pub(super) fn within<'h>(self, module: &'h [String]) -> Context<'h>
     where

@@ -21,6 +21,7 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
     let methods = methods
         .iter()
         .map(|method| self::methods(context, id, method));
+    let type_code = context.typed(id);
     let bases = interface.all_bases.iter().map(|&base| {
         let base = context.path(base, "");
         quote! {
@@ -94,6 +95,8 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
                 Ok(object.map(|object| Self { object }))
             }
         }
+
+        #type_code
 
         #(#bases)*
     }
@@ -336,6 +339,10 @@ pub(super) fn encode_input(
     e: &Ident,
 ) -> TokenStream {
     let name = ident(&param.rust_name);
+    if let Some(clause) = param.clause {
+        let rt = rt();
+        return quote! { #rt::encode_context(#name, &[#(#clause),*], #e)?; };
+    }
     if param.mode == ParamMode::InOut {
         let is_reference = shape::is_reference(context.model, param.ty);
         let form = if is_reference { Form::Owned } else { form };

@@ -181,17 +181,16 @@ impl<'m> Checked<'m> {
         })
     }
 
-    fn context<'g>(&'g self, model: &'g Model, options: &'g GenerateOptions) -> Context<'g>
-    where
-        'm: 'g,
-    {
-        Context::new(
+    /// What all parts of the generator share, for code at file level.
+    fn context(&self, model: &'m Model, options: &'m GenerateOptions) -> Context<'_> {
+        Context {
             model,
-            &self.names,
+            names: &self.names,
             options,
-            &self.externals,
-            &self.recursion,
-        )
+            externals: &self.externals,
+            recursion: &self.recursion,
+            module: &[],
+        }
     }
 }
 

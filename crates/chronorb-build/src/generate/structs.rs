@@ -19,8 +19,10 @@ struct Structure<'m> {
     name: Ident,
     /// Its members, those of its bases first.
     members: Vec<&'m Member>,
-    /// Whether it borrows, and so has a twin.
+    /// Whether it borrows.
     variable: bool,
+    /// Whether there is an owned twin.
+    has_twin: bool,
 }
 
 pub(super) fn structure(context: Context<'_>, id: DefId) -> TokenStream {
@@ -39,12 +41,8 @@ pub(super) fn exception(context: Context<'_>, id: DefId) -> TokenStream {
     let structure = Structure::new(context, id);
     let items = structure.items(context, None);
     let name = &structure.name;
-    let view = if structure.variable {
-        quote! { #name<'_> }
-    } else {
-        quote! { #name }
-    };
-    let twin = structure.has_twin(context).then(|| suffixed(name, "Buf"));
+    let view = context.type_named(id, Form::View, Lifetime::Elided);
+    let twin = structure.has_twin.then(|| suffixed(name, "Buf"));
     let errors = [Some(view.clone()), twin.map(|twin| quote! { #twin })]
         .into_iter()
         .flatten()
@@ -66,18 +64,14 @@ impl<'m> Structure<'m> {
             name: context.ident(id),
             members: shape::members(context.model, id).unwrap_or_default(),
             variable: shape::is_variable(context.model, &Type::Named(id)),
+            has_twin: context.generates_twin(id),
         }
-    }
-
-    /// Whether there is an owned twin.
-    fn has_twin(&self, context: Context<'_>) -> bool {
-        self.variable && !context.options.no_alloc
     }
 
     /// The view, and the owned twin if there is one.
     fn items(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
         let view = self.view(context, slices);
-        let twin = self.has_twin(context).then(|| self.twin(context));
+        let twin = self.has_twin.then(|| self.twin(context));
         let type_code = context.typed(self.id);
         quote! { #view #twin #type_code }
     }
@@ -119,7 +113,7 @@ impl<'m> Structure<'m> {
         let generics = self.variable.then(|| quote! { <'a> });
         let (derived, default) = self.default(context, Form::View);
         let body = self.fields(context, Form::View);
-        let to_owned = self.has_twin(context).then(|| self.to_owned(context));
+        let to_owned = self.has_twin.then(|| self.to_owned(context));
         let codec = self.codec(context, slices);
         let inherent_generics = self.variable.then(|| quote! { <'_> });
         quote! {
@@ -315,7 +309,7 @@ impl<'m> Structure<'m> {
                     }
                 }
             });
-            if !self.has_twin(context) {
+            if !self.has_twin {
                 continue;
             }
             let from = context.type_named(self.id, Form::Owned, Lifetime::A);

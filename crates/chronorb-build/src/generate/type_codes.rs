@@ -3,7 +3,9 @@
 //! Each type has its own, which names those of its parts. Within a cycle a type is written out in
 //! the constants of the others, because constants cannot go round in circles.
 
-use chronorb_idl::model::{ConstValue, DefId, DefKind, Member, Type};
+use chronorb_idl::model::{
+    ConstValue, DefId, DefKind, Interface, InterfaceOrigin, Member, Type, ValueType,
+};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -18,8 +20,7 @@ impl Context<'_> {
         let rt = rt();
         let type_code = self.definition(id, &[]);
         let view = self.type_named(id, Form::View, Lifetime::Elided);
-        let ty = Type::Named(id);
-        let twin = shape::has_twin(self.model, &ty).then(|| {
+        let twin = self.generates_twin(id).then(|| {
             let twin = self.type_named(id, Form::Owned, Lifetime::Elided);
             let view = self.type_named(id, Form::View, Lifetime::Static);
             quote! {
@@ -34,6 +35,11 @@ impl Context<'_> {
             }
             #twin
         }
+    }
+
+    /// Whether there is an owned twin of the definition's Rust type.
+    pub(super) fn generates_twin(self, id: DefId) -> bool {
+        shape::has_twin(self.model, &Type::Named(id)) && !self.options.no_alloc
     }
 
     /// The constant beside a typedef.
@@ -129,6 +135,10 @@ impl Context<'_> {
                 self.with_id(id, &quote! { Alias }, &quote! { target: &#target })
             }
             DefKind::Typedef { .. } => self.path_beside(id, self.names.type_code(id)),
+            // These have no Rust type that could have a type code.
+            DefKind::Value(_) | DefKind::ValueBox { .. } | DefKind::Native => {
+                self.definition(id, open)
+            }
             _ if self.is_in_a_cycle(id, open) => self.definition(id, open),
             _ => {
                 let ty = self.type_named(id, Form::View, Lifetime::Static);
@@ -216,8 +226,51 @@ impl Context<'_> {
                 let bits = shape::bitset_bits(self.model, id);
                 self.carrier_type_code(id, shape::carrier_bits(bits))
             }
-            _ => self.with_id(id, &quote! { ObjRef }, &TokenStream::new()),
+            DefKind::Interface(interface) => {
+                let kind = ident(interface_kind(interface));
+                self.with_id(id, &quote! { #kind }, &TokenStream::new())
+            }
+            DefKind::Value(value) => self.valuetype(id, value, open),
+            DefKind::ValueBox { ty, .. } => {
+                let target = self.type_code(ty, open);
+                self.with_id(id, &quote! { ValueBox }, &quote! { target: &#target })
+            }
+            DefKind::Native => self.with_id(id, &quote! { Native }, &TokenStream::new()),
+            _ => quote! { #rt::TypeCode::Null },
         }
+    }
+
+    fn valuetype(self, id: DefId, value: &ValueType, open: &[DefId]) -> TokenStream {
+        let rt = rt();
+        let kind = if value.event { "Event" } else { "Value" };
+        let kind = ident(kind);
+        let modifier = ident(match value {
+            value if value.custom => "Custom",
+            value if value.is_abstract => "Abstract",
+            value if value.truncatable => "Truncatable",
+            _ => "None",
+        });
+        let base = value.concrete_base.map_or_else(
+            || quote! { None },
+            |base| {
+                let base = self.named_type_code(base, open);
+                quote! { Some(&#base) }
+            },
+        );
+        let members = value.state.iter().map(|state| {
+            let name = &state.member.name;
+            let type_code = self.member_type_code(&state.member, open);
+            let public = state.public;
+            quote! {
+                #rt::ValueMember { name: #name, type_code: #type_code, is_public: #public }
+            }
+        });
+        let rest = quote! {
+            modifier: #rt::ValueModifier::#modifier,
+            base: #base,
+            members: &[#(#members),*]
+        };
+        self.with_id(id, &quote! { #kind }, &rest)
     }
 
     /// That of a member. One that may be missing travels as a union of a boolean would.
@@ -297,6 +350,16 @@ impl Context<'_> {
             Type::Named(id) => self.is_in_a_cycle(*id, open),
             _ => false,
         }
+    }
+}
+
+fn interface_kind(interface: &Interface) -> &'static str {
+    match interface.origin {
+        _ if interface.local => "LocalInterface",
+        _ if interface.is_abstract => "AbstractInterface",
+        InterfaceOrigin::Component => "Component",
+        InterfaceOrigin::Home => "Home",
+        _ => "ObjRef",
     }
 }
 

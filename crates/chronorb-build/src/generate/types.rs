@@ -55,7 +55,7 @@ pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
         return quote! { #doc pub type #name = #view; #type_code };
     }
     if context.options.no_alloc {
-        return quote! { #doc pub type #name<'a> = #view; };
+        return quote! { #doc pub type #name<'a> = #view; #type_code };
     }
     let twin = suffixed(&name, "Buf");
     let twin_doc = format!(" The owned twin of [`{name}`].");

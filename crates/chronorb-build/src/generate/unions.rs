@@ -30,9 +30,10 @@ pub(super) fn union(context: Context<'_>, id: DefId, union: &Union) -> TokenStre
         cases: cases.collect(),
         other: names::implicit_default(context.model, union).map(|name| ident(&name)),
         variable: shape::is_variable(context.model, &Type::Named(id)),
+        has_twin: context.generates_twin(id),
     };
     let view = generator.view();
-    let twin = generator.variable.then(|| generator.twin());
+    let twin = generator.has_twin.then(|| generator.twin());
     let type_code = context.typed(id);
     quote! { #view #twin #type_code }
 }
@@ -45,8 +46,10 @@ struct Generator<'g> {
     cases: Vec<Case<'g>>,
     /// The variant for discriminators that select no member.
     other: Option<Ident>,
-    /// Whether it borrows, and so has a twin.
+    /// Whether it borrows.
     variable: bool,
+    /// Whether there is an owned twin.
+    has_twin: bool,
 }
 
 struct Case<'g> {
@@ -108,7 +111,7 @@ impl Generator<'_> {
         let inherent_generics = self.variable.then(|| quote! { <'_> });
         let variants = self.variants(Form::View);
         let discriminator = self.discriminator();
-        let to_owned = self.variable.then(|| self.to_owned());
+        let to_owned = self.has_twin.then(|| self.to_owned());
         let default = self.default(Form::View);
         let size = shape::min_size(context.model, &Type::Named(self.id));
         let size = Literal::u64_unsuffixed(size);

@@ -256,7 +256,15 @@ impl<'m> Builder<'m> {
                     rust_name,
                     mode: param.mode,
                     ty: &param.ty,
+                    clause: None,
                 });
+            }
+            if !operation.context.is_empty() {
+                let mut name = "context".to_owned();
+                while claims.is_taken(&name) {
+                    name.push('_');
+                }
+                params.push(MethodParam::of_context(name, &operation.context));
             }
             methods.push(Method {
                 interface: id,
@@ -308,6 +316,7 @@ impl<'m> Builder<'m> {
                     rust_name: "value".to_owned(),
                     mode: ParamMode::In,
                     ty: &attribute.ty,
+                    clause: None,
                 }],
                 error: unnamed_error(&attribute.set_raises),
                 ..getter.clone()
