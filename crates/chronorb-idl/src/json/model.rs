@@ -40,7 +40,10 @@ struct JsonDefinition<'a> {
 /// What everything has that has a name.
 #[derive(Serialize)]
 struct Common<'a> {
+    /// `null` for padding.
     name: Option<&'a str>,
+    /// Enumerators have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<JsonLocation>,
     doc: Option<&'a str>,
     annotations: Vec<JsonAnnotation<'a>>,
