@@ -35,6 +35,7 @@
 mod ast;
 mod check;
 pub mod codes;
+mod decimal;
 mod diagnostics;
 #[cfg(feature = "json")]
 pub mod json;

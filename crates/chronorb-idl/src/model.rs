@@ -179,6 +179,8 @@ pub struct Union {
     /// The type of the discriminator, as written: an integer type, `octet`, `boolean`, `char`,
     /// `wchar`, or the name of an enum or of a typedef of any of these.
     pub discriminator: Type,
+    /// The annotations applied to the discriminator.
+    pub discriminator_annotations: Vec<Annotation>,
     /// Its cases in order.
     pub cases: Vec<Case>,
     /// A value of the discriminator that no label names, the least such; `None` where the labels

@@ -93,6 +93,7 @@ impl Renumber {
             }
             DefKind::Union(union) => {
                 self.ty(&mut union.discriminator);
+                self.annotations(&mut union.discriminator_annotations);
                 for case in &mut union.cases {
                     case.labels.iter_mut().for_each(|label| self.value(label));
                     self.member(&mut case.member);

@@ -10,6 +10,8 @@ mod keywords;
 mod literals;
 mod refused;
 mod types;
+mod unions;
+mod values;
 
 use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
 use crate::codes;
@@ -49,6 +51,7 @@ enum Body {
     File,
     Module,
     Interface,
+    Value,
 }
 
 struct Parser<'a> {
