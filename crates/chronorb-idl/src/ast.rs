@@ -27,6 +27,7 @@ pub(crate) enum Item {
     ValueBox(ValueBox),
     State(StateDef),
     Factory(FactoryDef),
+    Import(Import),
     TypeId {
         name: ScopedName,
         id: Rc<str>,
@@ -155,6 +156,13 @@ pub(crate) struct InterfaceDef {
     pub(crate) head: InterfaceHead,
     pub(crate) bases: Vec<ScopedName>,
     pub(crate) items: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Import {
+    /// A name, or a repository identifier.
+    pub(crate) what: Result<ScopedName, Rc<str>>,
+    pub(crate) span: Span,
 }
 
 /// The beginning of a value type or event type.

@@ -76,6 +76,8 @@ codes! {
     DECLARATION_MISMATCH = "E0208";
     /// A struct that is declared but never defined.
     NEVER_DEFINED = "E0209";
+    /// An import of what no file defines, or of what cannot be imported.
+    BAD_IMPORT = "E0230";
 
     /// A base that is not an interface.
     BASE_NOT_INTERFACE = "E0300";
@@ -201,8 +203,6 @@ codes! {
     NO_BITS = "E0908";
     /// Template modules.
     NO_TEMPLATE = "E0909";
-    /// `import`.
-    NO_IMPORT = "E0910";
     /// Declarations of annotations.
     NO_ANNOTATION_DECLARATION = "E0911";
 

@@ -33,6 +33,7 @@
 //! is an error with a code of its own ([`codes`], `E08xx`).
 
 mod ast;
+mod builtin;
 mod check;
 pub mod codes;
 mod decimal;

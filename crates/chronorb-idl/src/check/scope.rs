@@ -592,7 +592,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
-            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
+            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()

@@ -2,8 +2,8 @@
 
 use super::{Body, Parser};
 use crate::ast::{
-    ConstDef, Declarator, EnumDef, Ident, Item, MemberDef, Meta, Module, StructDef, TypeKind,
-    Typedef,
+    ConstDef, Declarator, EnumDef, Ident, Import, Item, MemberDef, Meta, Module, StructDef,
+    TypeKind, Typedef,
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -83,6 +83,7 @@ impl Parser<'_> {
                     declarators,
                 }));
             }
+            "import" if body == Body::File => items.push(Item::Import(self.import()?)),
             "const" => items.push(Item::Const(self.constant(meta)?)),
             "typeid" => {
                 self.at += 1;
@@ -109,6 +110,20 @@ impl Parser<'_> {
             }
         }
         self.semicolon()
+    }
+
+    /// `import ::M` or `import "IDL:M:1.0"`
+    fn import(&mut self) -> Option<Import> {
+        let start = self.next().span;
+        let what = if matches!(self.peek().kind, TokenKind::Str { .. }) {
+            Err(self.plain_string("a repository identifier in quotes")?.0)
+        } else {
+            Ok(self.scoped_name("the name of what is imported")?)
+        };
+        Some(Import {
+            what,
+            span: start.to(self.previous_span()),
+        })
     }
 
     fn module(&mut self, meta: Meta) -> Option<Module> {

@@ -25,16 +25,6 @@ impl Parser<'_> {
     /// Says whether there was such a thing.
     pub(super) fn refused_declaration(&mut self) -> Option<bool> {
         let token = self.peek();
-        if self.is_word("import") {
-            self.refuse(
-                codes::NO_IMPORT,
-                token.span,
-                "imports",
-                "include the file that defines the name with `#include`",
-            );
-            self.skip_definition();
-            return Some(true);
-        }
         let next = self.peek_at(1);
         if token.is('@')
             && next.ident().is_some_and(|word| &**word == "annotation")
