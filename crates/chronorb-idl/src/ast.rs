@@ -16,6 +16,9 @@ pub(crate) enum Item {
     Union(UnionDef),
     UnionForward(Meta, Ident),
     Native(Meta, Ident),
+    Bitmask(BitmaskDef),
+    Bitset(BitsetDef),
+    Annotation(AnnotationDef),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
@@ -130,9 +133,33 @@ pub(crate) struct Meta {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Annotation {
-    pub(crate) name: String,
-    pub(crate) params: Vec<(Rc<str>, Expr)>,
+    pub(crate) name: ScopedName,
+    pub(crate) params: Vec<AnnotationParam>,
     pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationParam {
+    /// `None` for the only parameter, written without its name.
+    pub(crate) name: Option<Ident>,
+    pub(crate) value: Expr,
+}
+
+/// `@annotation name { … }`
+#[derive(Debug)]
+pub(crate) struct AnnotationDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    /// Types and constants inside it.
+    pub(crate) items: Vec<Item>,
+    pub(crate) members: Vec<AnnotationMember>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AnnotationMember {
+    pub(crate) ty: TypeSpec,
+    pub(crate) name: Ident,
+    pub(crate) default: Option<Expr>,
 }
 
 #[derive(Debug)]
@@ -258,6 +285,32 @@ pub(crate) struct EnumDef {
 }
 
 #[derive(Debug)]
+pub(crate) struct BitmaskDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) flags: Vec<(Meta, Ident)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct BitsetDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) fields: Vec<BitFieldDef>,
+}
+
+/// `bitfield<bits, type> name;`
+#[derive(Debug)]
+pub(crate) struct BitFieldDef {
+    pub(crate) meta: Meta,
+    pub(crate) span: Span,
+    pub(crate) bits: Expr,
+    pub(crate) ty: Option<TypeSpec>,
+    /// None for padding.
+    pub(crate) names: Vec<Ident>,
+}
+
+#[derive(Debug)]
 pub(crate) struct Typedef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
@@ -305,6 +358,7 @@ pub(crate) struct AttributeDef {
 
 #[derive(Debug)]
 pub(crate) struct TypeSpec {
+    pub(crate) annotations: Vec<Annotation>,
     pub(crate) kind: TypeKind,
     pub(crate) span: Span,
 }

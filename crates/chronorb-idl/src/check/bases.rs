@@ -35,6 +35,8 @@ pub(super) enum BaseKind {
     Value,
     /// The base of a struct.
     Struct,
+    /// The base of a bit set.
+    Bitset,
 }
 
 impl BaseKind {
@@ -42,6 +44,7 @@ impl BaseKind {
         match self {
             Self::Interface => ("interface", "an interface", codes::BASE_NOT_INTERFACE),
             Self::Value => ("value type", "a value type", codes::BASE_NOT_VALUE),
+            Self::Bitset => ("bit set", "a bit set", codes::BASE_NOT_STRUCT),
             Self::Struct => ("struct", "a struct", codes::BASE_NOT_STRUCT),
         }
     }
@@ -51,6 +54,7 @@ impl BaseKind {
         match (self, kind) {
             (Self::Interface, EntityKind::Interface { def, scope })
             | (Self::Value, EntityKind::Value { def, scope }) => Some((def, scope)),
+            (Self::Bitset, EntityKind::Bitset { scope, def }) => Some((def, Some(scope))),
             (
                 Self::Struct,
                 EntityKind::Struct {

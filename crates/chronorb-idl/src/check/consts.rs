@@ -20,19 +20,7 @@ impl Checker<'_> {
         }
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
-        let allowed = match &ty {
-            Type::Map { .. }
-            | Type::Sequence { .. }
-            | Type::Array { .. }
-            | Type::Object
-            | Type::Any
-            | Type::TypeCode => false,
-            Type::Named(def) => {
-                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
-            }
-            _ => true,
-        };
-        if allowed {
+        if self.is_const_type(&ty) {
             return Some(ty);
         }
         let name = match &spec.kind {
@@ -49,6 +37,24 @@ impl Checker<'_> {
             .hint("constants are numbers, booleans, characters, strings and enumerators"),
         );
         None
+    }
+
+    /// Whether a type without aliases has constants.
+    pub(super) fn is_const_type(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Map { .. }
+            | Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Object
+            | Type::ValueBase
+            | Type::AbstractBase
+            | Type::Any
+            | Type::TypeCode => false,
+            Type::Named(def) => {
+                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
+            }
+            _ => true,
+        }
     }
 
     /// The value of an expression, converted to a type without aliases.
@@ -68,7 +74,7 @@ impl Checker<'_> {
             let known = self.resolve_quietly(scope, name).is_some_and(|entity| {
                 matches!(
                     self.scopes.entity(entity).kind,
-                    EntityKind::Const(_) | EntityKind::Enumerator(..)
+                    EntityKind::Const(_) | EntityKind::Enumerator(..) | EntityKind::Flag(_)
                 )
             });
             if !known {
@@ -106,6 +112,7 @@ impl Checker<'_> {
                 match entity.kind {
                     EntityKind::Const(def) => self.const_value(def, expr.span)?,
                     EntityKind::Enumerator(def, index) => ConstValue::Enumerator(def, index),
+                    EntityKind::Flag(bit) => ConstValue::Integer(1 << bit),
                     EntityKind::Refused => return None,
                     kind => {
                         self.sink.push(

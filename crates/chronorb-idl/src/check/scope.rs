@@ -88,6 +88,16 @@ pub(super) enum EntityKind {
     },
     Enum(DefId),
     Enumerator(DefId, u32),
+    Bitmask {
+        scope: ScopeId,
+        def: DefId,
+    },
+    Bitset {
+        scope: ScopeId,
+        def: DefId,
+    },
+    /// A flag of a bit mask, by its bit.
+    Flag(u8),
     Typedef(DefId),
     Native(DefId),
     Const(DefId),
@@ -125,6 +135,9 @@ impl EntityKind {
             Self::Enum(_) => "an enum",
             Self::Enumerator(..) => "an enumerator",
             Self::Typedef(_) => "a type",
+            Self::Bitmask { .. } => "a bit mask",
+            Self::Bitset { .. } => "a bit set",
+            Self::Flag(_) => "a flag of a bit mask",
             Self::Native(_) => "a native type",
             Self::Const(_) => "a constant",
             Self::Operation => "an operation",
@@ -149,6 +162,8 @@ impl EntityKind {
             | Self::Struct { def, .. }
             | Self::Exception { def, .. }
             | Self::Enum(def)
+            | Self::Bitmask { def, .. }
+            | Self::Bitset { def, .. }
             | Self::Typedef(def)
             | Self::Native(def)
             | Self::Const(def) => Some(def),
@@ -233,6 +248,11 @@ impl Scopes {
 
     pub(super) fn entities(&self) -> &[Entity] {
         &self.entities
+    }
+
+    /// The scope around a scope.
+    pub(super) fn around(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.get(scope).parent
     }
 
     /// The name of the outermost module around a scope.
@@ -602,9 +622,12 @@ impl Checker<'_> {
         self.sink.push(diagnostic);
     }
 
-    fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
+    pub(super) fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
         match self.scopes.entity(entity).kind {
-            EntityKind::Module { scope, .. } | EntityKind::Exception { scope, .. } => Some(scope),
+            EntityKind::Module { scope, .. }
+            | EntityKind::Exception { scope, .. }
+            | EntityKind::Bitmask { scope, .. }
+            | EntityKind::Bitset { scope, .. } => Some(scope),
             EntityKind::Interface { scope, .. }
             | EntityKind::Value { scope, .. }
             | EntityKind::Struct { scope, .. } => scope,

@@ -1,6 +1,7 @@
 //! Types as they are used.
 
 use super::Checker;
+use super::annotations::Target;
 use super::scope::{EntityId, EntityKind, ScopeId, StructState};
 use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
 use crate::codes;
@@ -62,6 +63,19 @@ impl Checker<'_> {
     }
 
     fn type_of(
+        &mut self,
+        scope: ScopeId,
+        spec: &TypeSpec,
+        may_define: bool,
+        in_sequence: bool,
+    ) -> Option<Type> {
+        let ty = self.type_of_kind(scope, spec, may_define, in_sequence);
+        // They are checked; the model has no place for them.
+        self.annotations_of(scope, &spec.annotations, Target::TypeUse, ty.as_ref());
+        ty
+    }
+
+    fn type_of_kind(
         &mut self,
         scope: ScopeId,
         spec: &TypeSpec,
@@ -142,6 +156,8 @@ impl Checker<'_> {
             | EntityKind::Value { def, .. }
             | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
+            | EntityKind::Bitmask { def, .. }
+            | EntityKind::Bitset { def, .. }
             | EntityKind::Typedef(def)
             | EntityKind::Native(def) => Some(Type::Named(def)),
             EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),

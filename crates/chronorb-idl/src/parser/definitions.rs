@@ -12,7 +12,7 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     /// One definition with its `;`.
     pub(super) fn definition(&mut self, body: Body, items: &mut Vec<Item>) -> Option<()> {
-        if self.refused_declaration()? {
+        if self.refused_declaration()? || self.declared_annotation(items)? {
             return Some(());
         }
         let meta = self.meta()?;
@@ -68,6 +68,8 @@ impl Parser<'_> {
                 }));
             }
             "enum" => items.push(Item::Enum(self.enumeration(meta)?)),
+            "bitmask" if self.begins_bits() => items.push(Item::Bitmask(self.bitmask(meta)?)),
+            "bitset" if self.begins_bits() => items.push(Item::Bitset(self.bitset(meta)?)),
             "native" => {
                 self.at += 1;
                 let name = self.name("the name of the native type")?;
@@ -260,7 +262,7 @@ impl Parser<'_> {
     }
 
     /// The enumerators up to the closing brace.
-    fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
+    pub(super) fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
         let mut enumerators: Vec<(Meta, Ident)> = Vec::new();
         loop {
             let meta = self.meta()?;
@@ -279,7 +281,7 @@ impl Parser<'_> {
         if !self.peek().is('}') {
             let diagnostic = self
                 .unexpected_here("`,` or `}`")
-                .hint("enumerators are names with commas between them; they have no values");
+                .hint("enumerators are names with commas between them; a value stands before its name, `@value(3)`");
             self.sink.push(diagnostic);
             return None;
         }

@@ -35,21 +35,6 @@ impl Parser<'_> {
             self.skip_definition();
             return Some(true);
         }
-        let next = self.peek_at(1);
-        if token.is('@')
-            && next.ident().is_some_and(|word| &**word == "annotation")
-            && self.peek_at(2).ident().is_some()
-        {
-            self.at += 1;
-            self.refuse(
-                codes::NO_ANNOTATION_DECLARATION,
-                token.span.to(next.span),
-                "declarations of annotations",
-                "remove it; annotations can be applied without a declaration",
-            );
-            self.skip_definition();
-            return Some(true);
-        }
         Some(false)
     }
 
@@ -68,12 +53,6 @@ impl Parser<'_> {
         let (code, what, hint, words) = match &**word {
             "component" | "home" => COMPONENT,
             "porttype" | "connector" if next_is_name(1) && opens(2) => COMPONENT,
-            "bitset" | "bitmask" if next_is_name(1) && opens(2) => (
-                codes::NO_BITS,
-                "bit sets and bit masks",
-                "use an `unsigned long` and constants",
-                1,
-            ),
             "module" if self.peek_at(2).is('<') => (
                 codes::NO_TEMPLATE,
                 "template modules",
