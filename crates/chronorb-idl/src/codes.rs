@@ -78,6 +78,10 @@ codes! {
     NEVER_DEFINED = "E0209";
     /// An import of what no file defines, or of what cannot be imported.
     BAD_IMPORT = "E0230";
+    /// An instance of what is no template module.
+    NOT_A_TEMPLATE = "E0231";
+    /// Arguments that do not fit the parameters of a template module.
+    TEMPLATE_ARGUMENT = "E0232";
 
     /// A base that is not an interface.
     BASE_NOT_INTERFACE = "E0300";
@@ -103,6 +107,8 @@ codes! {
     SUPPORTS_CLASH = "E0323";
     /// State members or initialisers in an abstract value type.
     ABSTRACT_STATE = "E0324";
+    /// A base of a component, connector or home that is none.
+    BASE_NOT_COMPONENT = "E0325";
 
     /// A name that is not a type where a type is expected.
     NOT_A_TYPE = "E0400";
@@ -166,6 +172,12 @@ codes! {
     FACTORY_PARAM = "E0630";
     /// A local type where a value leaves the process.
     LOCAL_TYPE = "E0631";
+    /// A port of a type that such a port cannot have.
+    PORT_TYPE = "E0632";
+    /// Two ports or attributes of one component with the same name.
+    DUPLICATE_PORT = "E0633";
+    /// A home whose component or primary key does not fit.
+    BAD_HOME = "E0634";
 
     /// Two definitions with the same repository identifier.
     ID_CONFLICT = "E0700";
@@ -192,19 +204,17 @@ codes! {
     NAME_TOO_LONG = "E0808";
     /// A model of more than 256 MiB.
     MODEL_TOO_LARGE = "E0809";
+    /// Template modules that expand to more than 100 000 definitions, or port types to as many ports.
+    TEMPLATE_LIMIT = "E0830";
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
     /// `native`.
     NO_NATIVE = "E0905";
-    /// Components, homes, ports and connectors.
-    NO_COMPONENT = "E0906";
     /// `map`.
     NO_MAP = "E0907";
     /// Bit sets and bit masks.
     NO_BITS = "E0908";
-    /// Template modules.
-    NO_TEMPLATE = "E0909";
     /// Declarations of annotations.
     NO_ANNOTATION_DECLARATION = "E0911";
     /// `context` clauses.

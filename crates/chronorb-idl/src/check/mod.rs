@@ -1,6 +1,7 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
 mod bases;
+mod components;
 mod consts;
 mod corba;
 mod fixed;
@@ -8,8 +9,10 @@ mod ids;
 mod interfaces;
 mod local;
 mod order;
+mod ports;
 mod scope;
 mod structs;
+mod templates;
 mod types;
 mod unions;
 mod values;
@@ -24,7 +27,9 @@ use crate::diagnostics::{Diagnostic, Sink};
 use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
+use components::Components;
 use ids::Prefix;
+use templates::Templates;
 use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
 
 /// Checks everything. The model is sound when no error was recorded.
@@ -45,6 +50,9 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         alias_roots: HashMap::new(),
         incomplete: HashMap::new(),
         local: HashSet::new(),
+        components: Components::default(),
+        templates: Templates::default(),
+        depth: 0,
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -84,6 +92,10 @@ struct Checker<'a> {
     incomplete: HashMap<DefId, EntityId>,
     /// The definitions that are local types.
     local: HashSet<DefId>,
+    components: Components,
+    templates: Templates,
+    /// How many modules and instances are open.
+    depth: usize,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -122,6 +134,15 @@ impl Checker<'_> {
                 Item::ValueBox(definition) => self.value_box(scope, definition),
                 Item::State(state) => self.state(scope, state),
                 Item::Factory(factory) => self.factory(scope, factory),
+                Item::Finder(finder) => self.home_operation(scope, finder, "FinderFailure"),
+                Item::Component(component) => self.component(scope, component),
+                Item::Home(home) => self.home(scope, home),
+                Item::Port(port) => self.port(scope, port),
+                Item::PortType(port_type) => self.port_type(scope, port_type),
+                Item::PortTypeForward(name) => self.port_type_forward(scope, name),
+                Item::Template(module) => self.template(scope, module),
+                Item::Instance(instance) => self.instance(scope, instance),
+                Item::Alias(alias) => self.template_alias(scope, alias),
                 Item::Import(import) => self.import(import),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
@@ -179,10 +200,7 @@ impl Checker<'_> {
                 scope
             }
             _ => {
-                let kind = DefKind::Module {
-                    members: Vec::new(),
-                };
-                let def = self.introduce(scope, &module.name, &module.meta, kind);
+                let def = self.introduce_module(scope, &module.name, &module.meta);
                 let inner = self
                     .scopes
                     .add(ScopeKind::Module, scope, Some(def), &module.name);
@@ -191,9 +209,22 @@ impl Checker<'_> {
                 inner
             }
         };
-        let outer = self.prefix.clone();
-        self.items(inner, &module.items);
-        self.prefix = outer;
+        self.module_items(inner, &module.items, module.name.span);
+    }
+
+    fn introduce_module(&mut self, scope: ScopeId, name: &Ident, meta: &Meta) -> DefId {
+        let members = Vec::new();
+        self.introduce(scope, name, meta, DefKind::Module { members })
+    }
+
+    /// What stands in a module or in an instance of a template module.
+    fn module_items(&mut self, inner: ScopeId, items: &[Item], at: Span) {
+        if self.deeper(at) {
+            let outer = self.prefix.clone();
+            self.items(inner, items);
+            self.prefix = outer;
+        }
+        self.depth -= 1;
     }
 
     fn enumeration(&mut self, scope: ScopeId, definition: &ast::EnumDef) -> DefId {
@@ -392,7 +423,7 @@ impl Checker<'_> {
         if self.sink.is_full() {
             return;
         }
-        for entity in self.scopes.entities() {
+        for entity in self.scopes.declared() {
             // The compiler's own files declare what others of them define.
             if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
                 continue;

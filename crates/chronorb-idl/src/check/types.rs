@@ -2,6 +2,7 @@
 
 use super::Checker;
 use super::scope::{EntityId, EntityKind, ScopeId, StructState};
+use super::templates::Bound;
 use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -129,6 +130,11 @@ impl Checker<'_> {
         }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
+        if let EntityKind::Bound(index) = entity.kind
+            && let Bound::Type(ty) = self.bound(index)
+        {
+            return Some(ty.clone());
+        }
         match entity.kind {
             EntityKind::Struct {
                 state: StructState::Complete,

@@ -20,7 +20,8 @@ impl Parser<'_> {
             return Some(());
         }
         // Modules nest: this way takes little of the stack.
-        if self.is_word("module") && matches!(body, Body::File | Body::Module) {
+        let outside = matches!(body, Body::File | Body::Module);
+        if outside && self.is_word("module") && !self.is_template() {
             items.push(Item::Module(self.module(meta)?));
             return self.semicolon();
         }
@@ -34,14 +35,18 @@ impl Parser<'_> {
         mut meta: Meta,
         items: &mut Vec<Item>,
     ) -> Option<()> {
-        if body == Body::Value && self.value_element(&mut meta, items)? {
+        if self.element(body, &mut meta, items)? {
             return self.semicolon();
         }
         let word = self.peek().ident().map_or("", |word| word);
-        let in_interface = matches!(body, Body::Interface | Body::Value);
+        let in_interface = !matches!(body, Body::File | Body::Module);
         match word {
+            "module" if !in_interface => items.push(self.template(meta)?),
+            "alias" if body == Body::Module && self.peek_at(1).ident().is_some() => {
+                items.push(self.template_alias(meta)?);
+            }
             "module" | "interface" | "local" | "abstract" | "valuetype" | "eventtype"
-            | "custom"
+            | "custom" | "component" | "home"
                 if in_interface =>
             {
                 let diagnostic = self
@@ -104,6 +109,20 @@ impl Parser<'_> {
             }
         }
         self.semicolon()
+    }
+
+    /// What stands in this kind of body only, without its `;`. Says whether there was such a thing.
+    fn element(&mut self, body: Body, meta: &mut Meta, items: &mut Vec<Item>) -> Option<bool> {
+        match body {
+            Body::File | Body::Module => self.component_definition(meta, items),
+            Body::Interface => Some(false),
+            Body::Value => self.value_element(meta, items),
+            Body::Home => self.home_element(meta, items),
+            Body::Component | Body::Ports => {
+                self.port(body, std::mem::take(meta), items)?;
+                Some(true)
+            }
+        }
     }
 
     /// `import ::M` or `import "IDL:M:1.0"`

@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::ParamMode;
+use crate::model::{InterfaceOrigin, ParamMode};
 
 impl Parser<'_> {
     /// `[local | abstract] interface Name …`
@@ -23,6 +23,7 @@ impl Parser<'_> {
             name,
             local,
             is_abstract,
+            origin: InterfaceOrigin::Interface,
         };
         let mut bases = Vec::new();
         if self.eat(':') {

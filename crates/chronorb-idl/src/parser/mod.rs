@@ -3,12 +3,14 @@
 //! A function that gives `None` has reported why; its caller skips to the end of
 //! the definition and goes on.
 
+mod components;
 mod definitions;
 mod exprs;
 mod interfaces;
 mod keywords;
 mod literals;
 mod refused;
+mod templates;
 mod types;
 mod unions;
 mod values;
@@ -52,6 +54,10 @@ enum Body {
     Module,
     Interface,
     Value,
+    Component,
+    /// A port type or a connector.
+    Ports,
+    Home,
 }
 
 struct Parser<'a> {

@@ -62,18 +62,10 @@ impl Parser<'_> {
                 "use an interface, or an `Object`",
                 1,
             ),
-            "component" | "home" => COMPONENT,
-            "porttype" | "connector" if next_is_name(1) && opens(2) => COMPONENT,
             "bitset" | "bitmask" if next_is_name(1) && opens(2) => (
                 codes::NO_BITS,
                 "bit sets and bit masks",
                 "use an `unsigned long` and constants",
-                1,
-            ),
-            "module" if self.peek_at(2).is('<') => (
-                codes::NO_TEMPLATE,
-                "template modules",
-                "write the module out for each type",
                 1,
             ),
             _ => return Some(false),
@@ -184,6 +176,4 @@ impl Parser<'_> {
     }
 }
 
-type Refusal = (&'static str, &'static str, &'static str, usize);
 
-const COMPONENT: Refusal = (codes::NO_COMPONENT, "components", "use interfaces", 1);
