@@ -2,8 +2,7 @@
 //!
 //! `E00xx` files and preprocessor, `E01xx` syntax, `E02xx` names, `E03xx` inheritance,
 //! `E04xx` types, `E05xx` constants, `E06xx` operations and attributes, `E07xx`
-//! repository identifiers, `E08xx` limits, `E09xx` parts of the language that this
-//! version does not compile, `W0xxx` warnings.
+//! repository identifiers, `E08xx` limits, `W0xxx` warnings.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
@@ -76,6 +75,12 @@ codes! {
     DECLARATION_MISMATCH = "E0208";
     /// A struct that is declared but never defined.
     NEVER_DEFINED = "E0209";
+    /// An import of what no file defines, or of what cannot be imported.
+    BAD_IMPORT = "E0230";
+    /// An instance of what is no template module.
+    NOT_A_TEMPLATE = "E0231";
+    /// Arguments that do not fit the parameters of a template module.
+    TEMPLATE_ARGUMENT = "E0232";
 
     /// A base that is not an interface.
     BASE_NOT_INTERFACE = "E0300";
@@ -101,6 +106,8 @@ codes! {
     SUPPORTS_CLASH = "E0323";
     /// State members or initialisers in an abstract value type.
     ABSTRACT_STATE = "E0324";
+    /// A base of a component, connector or home that is none.
+    BASE_NOT_COMPONENT = "E0325";
     /// A base of a struct that is not a struct, or of a bit set that is not a bit set.
     BASE_NOT_STRUCT = "E0340";
 
@@ -176,6 +183,12 @@ codes! {
     FACTORY_PARAM = "E0630";
     /// A local type where a value leaves the process.
     LOCAL_TYPE = "E0631";
+    /// A port of a type that such a port cannot have.
+    PORT_TYPE = "E0632";
+    /// Two ports or attributes of one component with the same name.
+    DUPLICATE_PORT = "E0633";
+    /// A home whose component or primary key does not fit.
+    BAD_HOME = "E0634";
     /// A malformed name in a `context` clause.
     BAD_CONTEXT = "E0640";
 
@@ -204,15 +217,11 @@ codes! {
     NAME_TOO_LONG = "E0808";
     /// A model of more than 256 MiB.
     MODEL_TOO_LARGE = "E0809";
+    /// Template modules that expand to more than 100 000 definitions, or port types to as many ports.
+    TEMPLATE_LIMIT = "E0830";
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Components, homes, ports and connectors.
-    NO_COMPONENT = "E0906";
-    /// Template modules.
-    NO_TEMPLATE = "E0909";
-    /// `import`.
-    NO_IMPORT = "E0910";
 
     /// A `#warning` directive.
     WARNING_DIRECTIVE = "W0001";

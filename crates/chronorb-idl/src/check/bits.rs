@@ -97,7 +97,7 @@ impl Checker<'_> {
         let base = written
             .base
             .as_ref()
-            .and_then(|base| self.base(scope, def, base, BaseKind::Bitset));
+            .and_then(|base| self.base(scope, Some(def), base, BaseKind::Bitset));
         let mut bits = 0;
         if let Some(base) = &base {
             self.inherit_members(inner, base);

@@ -3,6 +3,7 @@
 use super::Checker;
 use super::fixed::{ANY_FIXED, decimal_of, decimal_value};
 use super::scope::{EntityKind, ScopeId};
+use super::templates::Bound;
 use crate::ast::{BinaryOp, Expr, ExprKind, TypeKind, TypeSpec, UnaryOp};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -74,7 +75,10 @@ impl Checker<'_> {
             let known = self.resolve_quietly(scope, name).is_some_and(|entity| {
                 matches!(
                     self.scopes.entity(entity).kind,
-                    EntityKind::Const(_) | EntityKind::Enumerator(..) | EntityKind::Flag(_)
+                    EntityKind::Const(_)
+                        | EntityKind::Enumerator(..)
+                        | EntityKind::Flag(_)
+                        | EntityKind::Bound(_)
                 )
             });
             if !known {
@@ -110,6 +114,9 @@ impl Checker<'_> {
                 let entity = self.resolve(scope, name)?;
                 let entity = self.scopes.entity(entity).clone();
                 match entity.kind {
+                    EntityKind::Bound(index) if matches!(self.bound(index), Bound::Value(_)) => {
+                        self.bound_value(index, expr.span)?
+                    }
                     EntityKind::Const(def) => self.const_value(def, expr.span)?,
                     EntityKind::Enumerator(def, index) => ConstValue::Enumerator(def, index),
                     EntityKind::Flag(bit) => ConstValue::Integer(1 << bit),
@@ -153,6 +160,18 @@ impl Checker<'_> {
             return None;
         };
         let value = value.clone();
+        self.count_value(value, span)
+    }
+
+    fn bound_value(&mut self, index: u32, span: Span) -> Option<ConstValue> {
+        let Bound::Value(value) = self.bound(index) else {
+            return None;
+        };
+        let value = value.clone();
+        self.count_value(value, span)
+    }
+
+    fn count_value(&mut self, value: ConstValue, span: Span) -> Option<ConstValue> {
         if let ConstValue::String(text) | ConstValue::WString(text) = &value {
             self.count_string(text, span)?;
         }

@@ -3,17 +3,21 @@
 mod annotations;
 mod bases;
 mod bits;
+mod components;
 mod consts;
+mod corba;
 mod enums;
 mod fixed;
 mod ids;
 mod interfaces;
 mod local;
 mod order;
+mod ports;
 mod ranges;
 mod scope;
 mod standard;
 mod structs;
+mod templates;
 mod types;
 mod unions;
 mod values;
@@ -22,14 +26,17 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Event, Ident, Item, Meta};
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::model::{ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use annotations::Target;
+use components::Components;
 use ids::Prefix;
 use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
+use templates::Templates;
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -51,6 +58,9 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         declared_annotations: HashMap::new(),
         unknown_annotations: HashSet::new(),
         local: HashSet::new(),
+        components: Components::default(),
+        templates: Templates::default(),
+        depth: 0,
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -78,8 +88,8 @@ struct Checker<'a> {
     explicit_ids: HashMap<DefId, Span>,
     /// The prefix of repository identifiers here.
     prefix: Prefix,
-    /// What `typeprefix` gave to modules and interfaces.
-    type_prefixes: HashMap<DefId, Rc<str>>,
+    /// What `typeprefix` gave to modules, interfaces and value types, and where.
+    type_prefixes: HashMap<DefId, (Rc<str>, Span)>,
     /// The prefixes of the files around the one that is being read.
     file_prefixes: Vec<Prefix>,
     /// Bytes of all string constants.
@@ -94,6 +104,10 @@ struct Checker<'a> {
     unknown_annotations: HashSet<String>,
     /// The definitions that are local types.
     local: HashSet<DefId>,
+    components: Components,
+    templates: Templates,
+    /// How many modules and instances are open.
+    depth: usize,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -136,12 +150,19 @@ impl Checker<'_> {
                 Item::ValueBox(definition) => self.value_box(scope, definition),
                 Item::State(state) => self.state(scope, state),
                 Item::Factory(factory) => self.factory(scope, factory),
+                Item::Finder(finder) => self.home_operation(scope, finder, "FinderFailure"),
+                Item::Component(component) => self.component(scope, component),
+                Item::Home(home) => self.home(scope, home),
+                Item::Port(port) => self.port(scope, port),
+                Item::PortType(port_type) => self.port_type(scope, port_type),
+                Item::PortTypeForward(name) => self.port_type_forward(scope, name),
+                Item::Template(module) => self.template(scope, module),
+                Item::Instance(instance) => self.instance(scope, instance),
+                Item::Alias(alias) => self.template_alias(scope, alias),
+                Item::Import(import) => self.import(import),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
                     self.set_type_prefix(scope, name, prefix, *span);
-                }
-                Item::Refused(name) => {
-                    self.declare(scope, name, EntityKind::Refused, codes::DUPLICATE);
                 }
                 Item::Event(event) => self.event(scope, event),
             }
@@ -193,10 +214,7 @@ impl Checker<'_> {
                 scope
             }
             _ => {
-                let kind = DefKind::Module {
-                    members: Vec::new(),
-                };
-                let def = self.introduce(scope, &module.name, &module.meta, kind);
+                let def = self.introduce_module(scope, &module.name, &module.meta);
                 let inner = self
                     .scopes
                     .add(ScopeKind::Module, scope, Some(def), &module.name);
@@ -205,9 +223,22 @@ impl Checker<'_> {
                 inner
             }
         };
-        let outer = self.prefix.clone();
-        self.items(inner, &module.items);
-        self.prefix = outer;
+        self.module_items(inner, &module.items, module.name.span);
+    }
+
+    fn introduce_module(&mut self, scope: ScopeId, name: &Ident, meta: &Meta) -> DefId {
+        let members = Vec::new();
+        self.introduce(scope, name, meta, DefKind::Module { members })
+    }
+
+    /// What stands in a module or in an instance of a template module.
+    fn module_items(&mut self, inner: ScopeId, items: &[Item], at: Span) {
+        if self.deeper(at) {
+            let outer = self.prefix.clone();
+            self.items(inner, items);
+            self.prefix = outer;
+        }
+        self.depth -= 1;
     }
 
     fn native(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
@@ -362,7 +393,11 @@ impl Checker<'_> {
         if self.sink.is_full() {
             return;
         }
-        for entity in self.scopes.entities() {
+        for entity in self.scopes.declared() {
+            // The compiler's own files declare what others of them define.
+            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+                continue;
+            }
             let what = entity.name.clone();
             match entity.kind {
                 EntityKind::Struct {

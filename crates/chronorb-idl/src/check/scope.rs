@@ -109,6 +109,12 @@ pub(super) enum EntityKind {
     Factory,
     /// A member or parameter.
     Variable,
+    /// A port type; without a number it is declared only.
+    PortType(Option<u32>),
+    /// A template module.
+    Template(u32),
+    /// A parameter of a template module that stands for a type or value without a name.
+    Bound(u32),
     /// Something that was reported already.
     Refused,
 }
@@ -145,6 +151,9 @@ impl EntityKind {
             Self::State => "a state member",
             Self::Factory => "an initialiser",
             Self::Variable => "a member or parameter",
+            Self::PortType(_) => "a port type",
+            Self::Template(_) => "a template module",
+            Self::Bound(_) => "a parameter of a template module",
             Self::Refused => "a definition with errors",
         }
     }
@@ -246,8 +255,36 @@ impl Scopes {
         &mut self.entities[entity.0 as usize]
     }
 
-    pub(super) fn entities(&self) -> &[Entity] {
-        &self.entities
+    /// Everything that was declared, without the parameters of template modules.
+    pub(super) fn declared(&self) -> impl Iterator<Item = &Entity> {
+        let is_parameter = |entity: &&Entity| {
+            let scope = self.get(entity.scope);
+            scope.kind == ScopeKind::Module && scope.def.is_none()
+        };
+        let entities = self.entities.iter();
+        entities.filter(move |entity| !is_parameter(entity))
+    }
+
+    /// A scope that stands between another one and scopes that [`Self::look_up_in`] it.
+    pub(super) fn add_around(&mut self, outer: ScopeId) -> ScopeId {
+        let path = self.get(outer).path.clone();
+        self.scopes.push(Scope {
+            kind: ScopeKind::Module,
+            parent: Some(outer),
+            def: None,
+            path,
+            own_name: None,
+            names: HashMap::new(),
+            used: HashMap::new(),
+            bases: Vec::new(),
+            members: Vec::new(),
+        });
+        ScopeId(self.scopes.len() as u32 - 1)
+    }
+
+    /// Names that a scope does not have are looked up in another one than the scope around it.
+    pub(super) fn look_up_in(&mut self, scope: ScopeId, outer: ScopeId) {
+        self.get_mut(scope).parent = Some(outer);
     }
 
     /// The scope around a scope.
@@ -612,7 +649,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
-            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
+            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()

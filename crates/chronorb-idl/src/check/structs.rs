@@ -35,7 +35,7 @@ impl Checker<'_> {
         let base = definition
             .base
             .as_ref()
-            .and_then(|base| self.base(scope, open.def, base, BaseKind::Struct));
+            .and_then(|base| self.base(scope, Some(open.def), base, BaseKind::Struct));
         if let Some(base) = &base {
             self.inherit_members(open.inner, base);
             let part = self.incomplete_part(&Type::Named(base.def));

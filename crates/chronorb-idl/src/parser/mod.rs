@@ -5,12 +5,13 @@
 
 mod annotations;
 mod bits;
+mod components;
 mod definitions;
 mod exprs;
 mod interfaces;
 mod keywords;
 mod literals;
-mod refused;
+mod templates;
 mod types;
 mod unions;
 mod values;
@@ -54,6 +55,10 @@ enum Body {
     Module,
     Interface,
     Value,
+    Component,
+    /// A port type or a connector.
+    Ports,
+    Home,
 }
 
 struct Parser<'a> {
@@ -371,7 +376,11 @@ impl<'a> Parser<'a> {
         loop {
             let token = self.peek();
             match token.ident() {
-                Some(word) if !is_keyword(word) => {
+                // `CORBA::Object`
+                Some(word)
+                    if !is_keyword(word)
+                        || (matches!(&**word, "Object" | "ValueBase") && !parts.is_empty()) =>
+                {
                     parts.push(Ident::new(word, token.span));
                     self.at += 1;
                 }
