@@ -41,7 +41,8 @@ fn defines_components(items: &[Item]) -> bool {
     items.iter().any(|item| match item {
         Item::Module(module) if *module.name.name == *"Components" => {
             let mut items = module.items.iter();
-            items.any(|item| matches!(item, Item::Interface(i) if *i.head.name.name == *"CCMObject"))
+            items
+                .any(|item| matches!(item, Item::Interface(i) if *i.head.name.name == *"CCMObject"))
         }
         _ => false,
     })

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Checker;
-use super::scope::{EntityId, EntityKind, ScopeId, lower};
+use super::scope::{EntityId, EntityKind, ScopeId, StructState, lower};
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -41,6 +41,8 @@ pub(super) enum BaseKind {
     Home,
     /// The bases of the equivalent interface of any of these: interfaces that were looked at before.
     Equivalent,
+    /// The base of a struct.
+    Struct,
 }
 
 impl BaseKind {
@@ -53,6 +55,7 @@ impl BaseKind {
             Self::Connector => ("connector", "a connector", codes::BASE_NOT_COMPONENT),
             Self::Home => ("home", "a home", codes::BASE_NOT_COMPONENT),
             Self::Value => ("value type", "a value type", codes::BASE_NOT_VALUE),
+            Self::Struct => ("struct", "a struct", codes::BASE_NOT_STRUCT),
         }
     }
 }
@@ -92,15 +95,20 @@ impl Checker<'_> {
     }
 
     /// The definition and the scope of a thing that is of the wanted kind.
-    fn base_of_kind(
-        &self,
-        wanted: BaseKind,
-        kind: EntityKind,
-    ) -> Option<(DefId, Option<ScopeId>)> {
+    fn base_of_kind(&self, wanted: BaseKind, kind: EntityKind) -> Option<(DefId, Option<ScopeId>)> {
         let (def, scope) = match kind {
             EntityKind::Interface { def, scope } => (def, scope),
             EntityKind::Value { def, scope } => {
                 return (wanted == BaseKind::Value).then_some((def, scope));
+            }
+            EntityKind::Struct {
+                def,
+                scope,
+                state,
+                union: false,
+            } => {
+                let scope = scope.filter(|_| state == StructState::Complete);
+                return (wanted == BaseKind::Struct).then_some((def, scope));
             }
             _ => return None,
         };
@@ -114,7 +122,7 @@ impl Checker<'_> {
         (fits || wanted == BaseKind::Equivalent).then_some((def, scope))
     }
 
-    fn base(
+    pub(super) fn base(
         &mut self,
         scope: ScopeId,
         own: Option<DefId>,
@@ -187,6 +195,47 @@ impl Checker<'_> {
             }
         }
         all
+    }
+
+    /// Gives the scope of a struct or bit set the names of its base.
+    pub(super) fn inherit_members(&mut self, scope: ScopeId, base: &Base) {
+        let mut bases = self.scopes.get(base.scope).bases.clone();
+        bases.push(base.scope);
+        if bases.len() > MAX_BASES {
+            self.sink.push(Diagnostic::error(
+                codes::TOO_MANY_BASES,
+                base.name.span,
+                format!("there are more than {MAX_BASES} bases"),
+                "inherited bases count",
+            ));
+            bases.clear();
+        }
+        self.charge(16 * bases.len(), base.name.span);
+        self.scopes.get_mut(scope).bases = bases;
+    }
+
+    /// Reports a member with the name of one of a base.
+    pub(super) fn check_inherited_variable(&mut self, scope: ScopeId, name: &Ident) {
+        if self.scopes.get(scope).bases.is_empty() {
+            return;
+        }
+        let key = lower(&name.name);
+        let inherited = self.scopes.get(scope).bases.iter().find_map(|base| {
+            let entity = self.scopes.entity(self.scopes.own_key(*base, &key)?);
+            (entity.kind == EntityKind::Variable).then_some(entity.span)
+        });
+        if let Some(at) = inherited {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_MEMBER,
+                    name.span,
+                    format!("`{}` is a member of a base already", name.name),
+                    "defined again here",
+                )
+                .label(at, "inherited from here")
+                .hint("rename it: the derived one has the members of its bases too"),
+            );
+        }
     }
 
     /// Gives a scope the names of its bases, and reports operations, attributes and state

@@ -79,7 +79,9 @@ impl Checker<'_> {
         if let Some(base) = &home.base {
             let own = self.own_interface(scope, name);
             let found = self.bases(scope, own, std::slice::from_ref(base), BaseKind::Home);
-            let known = found.first().and_then(|found| self.components.homes.get(&found.def));
+            let known = found
+                .first()
+                .and_then(|found| self.components.homes.get(&found.def));
             if let Some(of_base) = known.copied() {
                 self.check_derived_home(home, of_base, component, key);
                 bases = vec![self.absolute(of_base.explicit, base.span)];
@@ -161,6 +163,7 @@ impl Checker<'_> {
             name: factory.name.clone(),
             params: factory.params.clone(),
             raises,
+            context: Vec::new(),
         };
         self.operation(scope, &operation);
     }
@@ -170,7 +173,8 @@ impl Checker<'_> {
         let name = &head.name;
         let consumer = implied_head(name, "Consumer", InterfaceOrigin::Implied);
         let at = name.span;
-        let DefKind::Value(ValueType { forward_only, .. }) = self.definitions[event.0 as usize].kind
+        let DefKind::Value(ValueType { forward_only, .. }) =
+            self.definitions[event.0 as usize].kind
         else {
             return;
         };
@@ -240,9 +244,14 @@ impl Checker<'_> {
             ),
         };
         self.sink.push(
-            Diagnostic::error(codes::BAD_HOME, name.span, message, "cannot be a primary key")
-                .label(entity.span, "defined here")
-                .hint(hint),
+            Diagnostic::error(
+                codes::BAD_HOME,
+                name.span,
+                message,
+                "cannot be a primary key",
+            )
+            .label(entity.span, "defined here")
+            .hint(hint),
         );
         None
     }
@@ -268,9 +277,10 @@ impl Checker<'_> {
             let DefKind::Value(value) = &self.definitions[def.0 as usize].kind else {
                 return Some(count);
             };
-            let good = value.state.iter().all(|state| {
-                state.public && !self.is_reference(&state.member.ty)
-            });
+            let good = value
+                .state
+                .iter()
+                .all(|state| state.public && !self.is_reference(&state.member.ty));
             good.then_some(count + value.state.len())
         });
         match state {
@@ -323,7 +333,9 @@ impl Checker<'_> {
             )
         } else if !key_fits {
             (
-                home.primary_key.as_ref().map_or(home.name.span, |key| key.span),
+                home.primary_key
+                    .as_ref()
+                    .map_or(home.name.span, |key| key.span),
                 "the primary key is not that of the base, nor derived from it",
                 base.key.unwrap_or(base.explicit),
             )
@@ -334,7 +346,9 @@ impl Checker<'_> {
         self.sink.push(
             Diagnostic::error(codes::BAD_HOME, at, message, "does not fit to the base")
                 .label(other, "what the base has is defined here")
-                .hint("a derived home manages the same component or a derived one, with such a key"),
+                .hint(
+                    "a derived home manages the same component or a derived one, with such a key",
+                ),
         );
     }
 
@@ -424,5 +438,6 @@ pub(super) fn implied_operation(
         name: ident(name, at),
         params: params.iter().map(param).collect(),
         raises: raises.iter().map(|name| in_components(name, at)).collect(),
+        context: Vec::new(),
     }
 }

@@ -29,8 +29,8 @@ use crate::source::{Sources, Span};
 
 use components::Components;
 use ids::Prefix;
-use templates::Templates;
 use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
+use templates::Templates;
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -121,6 +121,7 @@ impl Checker<'_> {
                 Item::Union(definition) => {
                     self.union(scope, definition);
                 }
+                Item::Native(meta, name) => self.native(scope, meta, name),
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -261,6 +262,11 @@ impl Checker<'_> {
         }
         self.complete(def, enum_of(enumerators));
         def
+    }
+
+    fn native(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
+        let def = self.introduce(scope, name, meta, DefKind::Native);
+        self.declare(scope, name, EntityKind::Native(def), codes::DUPLICATE);
     }
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {
@@ -425,7 +431,7 @@ impl Checker<'_> {
         }
         for entity in self.scopes.declared() {
             // The compiler's own files declare what others of them define.
-            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+            if builtin::is_built_in(self.sources.path(entity.span)) {
                 continue;
             }
             let what = entity.name.clone();

@@ -86,9 +86,8 @@ impl Checker<'_> {
 
     pub(super) fn port_type_forward(&mut self, scope: ScopeId, name: &Ident) {
         let known = self.scopes.own(scope, &name.name);
-        let is_known = known.is_some_and(|id| {
-            matches!(self.scopes.entity(id).kind, EntityKind::PortType(_))
-        });
+        let is_known =
+            known.is_some_and(|id| matches!(self.scopes.entity(id).kind, EntityKind::PortType(_)));
         if !is_known {
             self.declare(scope, name, EntityKind::PortType(None), codes::DUPLICATE);
         }
@@ -211,6 +210,7 @@ impl Checker<'_> {
         let connection = StructDef {
             meta: Meta::default(),
             name: ident(&format!("{name}Connection"), at),
+            base: None,
             members: vec![member("objref", ty), member("ck", &cookie)],
         };
         let connection = Type::Named(self.structure(scope, &connection));
@@ -339,7 +339,9 @@ impl Checker<'_> {
             }
             (PortKind::Emits | PortKind::Publishes | PortKind::Consumes, _) => "an event type",
             (PortKind::Port | PortKind::MirrorPort, EntityKind::PortType(Some(index))) => {
-                return Some(Found::PortType(self.components.port_types[index as usize].clone()));
+                return Some(Found::PortType(
+                    self.components.port_types[index as usize].clone(),
+                ));
             }
             (PortKind::Port | PortKind::MirrorPort, EntityKind::PortType(None)) => {
                 "a port type that is defined before"

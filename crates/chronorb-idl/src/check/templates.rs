@@ -6,8 +6,10 @@ use std::rc::Rc;
 
 use super::Checker;
 use super::scope::{EntityKind, ScopeId, ScopeKind};
-use crate::ast::{Expr, ExprKind, Instance, Meta, ScopedName, TemplateArg, TemplateModule, TypeKind, TypeSpec};
 use crate::ast::TemplateParamKind as Kind;
+use crate::ast::{
+    Expr, ExprKind, Instance, Meta, ScopedName, TemplateArg, TemplateModule, TypeKind, TypeSpec,
+};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefKind, Type};
@@ -92,7 +94,10 @@ impl Checker<'_> {
                 let diagnostic = Diagnostic::error(
                     codes::NOT_A_TEMPLATE,
                     name.span,
-                    format!("`{name}` is {}, not a template module", entity.kind.describe()),
+                    format!(
+                        "`{name}` is {}, not a template module",
+                        entity.kind.describe()
+                    ),
                     "has no parameters",
                 )
                 .label(entity.span, "defined here")
@@ -155,11 +160,17 @@ impl Checker<'_> {
             return;
         }
         let meta = Meta {
-            doc: instance.meta.doc.clone().or_else(|| module.meta.doc.clone()),
+            doc: instance
+                .meta
+                .doc
+                .clone()
+                .or_else(|| module.meta.doc.clone()),
             annotations: [&*module.meta.annotations, &*instance.meta.annotations].concat(),
         };
         let def = self.introduce_module(scope, &instance.name, &meta);
-        let inner = self.scopes.add(ScopeKind::Module, scope, Some(def), &instance.name);
+        let inner = self
+            .scopes
+            .add(ScopeKind::Module, scope, Some(def), &instance.name);
         self.scopes.look_up_in(inner, params);
         let kind = EntityKind::Module { scope: inner, def };
         self.declare(scope, &instance.name, kind, codes::DUPLICATE);

@@ -46,7 +46,11 @@ impl Checker<'_> {
         let all_defs: Vec<DefId> = all_bases.iter().map(|(def, _)| *def).collect();
         self.check_supports(name, &all_defs, &supports);
         let inherited = self.with_supported(all_bases, &supports, name);
-        let listed: Vec<ScopedName> = listed_bases.iter().chain(&value.supports).cloned().collect();
+        let listed: Vec<ScopedName> = listed_bases
+            .iter()
+            .chain(&value.supports)
+            .cloned()
+            .collect();
         self.inherit(inner, &inherited, &listed, name);
         let entity = self.scopes.entity_mut(id);
         entity.span = name.span;
@@ -115,7 +119,9 @@ impl Checker<'_> {
     fn event_bases(&self, scope: ScopeId, value: &ValueDef) -> Vec<ScopedName> {
         let mut bases = value.bases.clone();
         let is_event = |name: &ScopedName| {
-            let kind = self.resolve_quietly(scope, name).map(|id| self.scopes.entity(id).kind);
+            let kind = self
+                .resolve_quietly(scope, name)
+                .map(|id| self.scopes.entity(id).kind);
             match kind {
                 Some(EntityKind::Value { def, .. }) => matches!(
                     &self.definitions[def.0 as usize].kind,

@@ -210,8 +210,10 @@ impl Parser<'_> {
             return None;
         }
         self.at += 1;
-        let ty = if matches!(kind, PortKind::Provides | PortKind::Uses | PortKind::UsesMultiple)
-            && self.is_word("Object")
+        let ty = if matches!(
+            kind,
+            PortKind::Provides | PortKind::Uses | PortKind::UsesMultiple
+        ) && self.is_word("Object")
         {
             self.at += 1;
             InterfaceRef::Object

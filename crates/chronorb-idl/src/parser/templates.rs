@@ -127,7 +127,9 @@ impl Parser<'_> {
         let start = self.at;
         let is_name = match &self.peek().kind {
             TokenKind::Scope => true,
-            TokenKind::Ident(word) if !is_keyword(word) => !(&**word == "map" && self.peek_at(1).is('<')),
+            TokenKind::Ident(word) if !is_keyword(word) => {
+                !(&**word == "map" && self.peek_at(1).is('<'))
+            }
             TokenKind::Ident(word) if matches!(&**word, "TRUE" | "FALSE") => {
                 return self.bound().map(TemplateArg::Value);
             }
