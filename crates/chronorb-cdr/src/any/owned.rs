@@ -24,7 +24,7 @@ use crate::{
 /// # fn main() -> Result<(), CdrError> {
 /// let any = AnyBuf::new(&"ACME")?;
 /// assert_eq!(any, any.clone());
-/// let arena = Arena::new(64);
+/// let arena = Arena::new(512);
 /// assert_eq!(any.as_view_in(&arena)?.extract::<&str>()?, "ACME");
 /// # Ok(())
 /// # }
