@@ -6,9 +6,16 @@ use std::{env, fs};
 use chronorb_build::{BuildError, OperationDemux, configure};
 
 fn main() -> Result<(), BuildError> {
-    configure()
-        .include("idl")
-        .compile(&["idl/types.idl", "idl/names.idl", "idl/shapes.idl"])?;
+    configure().include("idl").compile(&[
+        "idl/base.idl",
+        "idl/types.idl",
+        "idl/names.idl",
+        "idl/shapes.idl",
+        "idl/unions.idl",
+        "idl/recursive.idl",
+        "idl/dynamic.idl",
+        "idl/extended.idl",
+    ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

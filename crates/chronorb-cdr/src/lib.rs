@@ -38,12 +38,14 @@
 //! clause 9.3 (CDR transfer syntax).
 
 mod any;
+mod context;
 mod copied;
 mod decoder;
 mod encoder;
 mod endian;
 mod error;
 mod fixed;
+mod flags;
 mod flat;
 mod frame;
 mod long_double;
@@ -55,12 +57,14 @@ mod typed;
 mod value;
 
 pub use any::{Any, AnyBuf, WideStr};
+pub use context::{decode_context, encode_context, select_context};
 pub use copied::octets_copied;
 pub use decoder::{Decoder, MAX_DEPTH};
 pub use encoder::{Encoder, Gather};
 pub use endian::Endian;
 pub use error::CdrError;
 pub use fixed::{Fixed, FixedError};
+pub use flags::display_flags;
 pub use flat::{Flat, FlatReader, FlatWriter, Layout};
 pub use frame::Frame;
 pub use long_double::LongDouble;

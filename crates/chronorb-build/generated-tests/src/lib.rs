@@ -10,6 +10,11 @@
     unused_lifetimes
 )]
 
+/// What another crate builds on.
+pub mod base {
+    chronorb::include_idl!("base");
+}
+
 /// All types and parameter modes.
 pub mod types {
     chronorb::include_idl!("types");
@@ -41,4 +46,24 @@ pub mod shapes_by {
     pub mod linear_search {
         chronorb::include_idl!("linear_search/shapes");
     }
+}
+
+/// Unions of every discriminator.
+pub mod unions {
+    chronorb::include_idl!("unions");
+}
+
+/// Types that hold themselves.
+pub mod recursive {
+    chronorb::include_idl!("recursive");
+}
+
+/// `any`, `TypeCode` and `fixed`.
+pub mod dynamic {
+    chronorb::include_idl!("dynamic");
+}
+
+/// What IDL 4 adds to the language.
+pub mod extended {
+    chronorb::include_idl!("extended");
 }

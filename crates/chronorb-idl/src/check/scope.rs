@@ -7,7 +7,7 @@ use super::Checker;
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::DefId;
+use crate::model::{DefId, DefKind};
 use crate::source::Span;
 use crate::suggest;
 
@@ -24,7 +24,8 @@ pub(super) enum ScopeKind {
     File,
     Module,
     Interface,
-    /// A struct or exception.
+    Value,
+    /// A struct, union or exception.
     Struct,
     Operation,
 }
@@ -42,9 +43,9 @@ pub(super) struct Scope {
     names: HashMap<Rc<str>, EntityId>,
     /// Names of other scopes that were used here, by name in lower case.
     used: HashMap<Rc<str>, Ident>,
-    /// The scopes of all bases of an interface.
+    /// The scopes of all bases of an interface or value type, and of what it supports.
     pub(super) bases: Vec<ScopeId>,
-    /// The operations and attributes of an interface.
+    /// The operations, attributes and state members.
     pub(super) members: Vec<EntityId>,
 }
 
@@ -68,10 +69,18 @@ pub(super) enum EntityKind {
         scope: Option<ScopeId>,
         def: DefId,
     },
+    /// Without a scope it is declared only.
+    Value {
+        scope: Option<ScopeId>,
+        def: DefId,
+    },
+    ValueBox(DefId),
+    /// A struct or union.
     Struct {
         scope: Option<ScopeId>,
         def: DefId,
         state: StructState,
+        union: bool,
     },
     Exception {
         scope: ScopeId,
@@ -80,9 +89,14 @@ pub(super) enum EntityKind {
     Enum(DefId),
     Enumerator(DefId, u32),
     Typedef(DefId),
+    Native(DefId),
     Const(DefId),
     Operation,
     Attribute,
+    /// A state member of a value type.
+    State,
+    /// An initialiser of a value type.
+    Factory,
     /// A member or parameter.
     Variable,
     /// Something that was reported already.
@@ -103,31 +117,40 @@ impl EntityKind {
         match self {
             Self::Module { .. } => "a module",
             Self::Interface { .. } => "an interface",
+            Self::Struct { union: true, .. } => "a union",
+            Self::Value { .. } => "a value type",
+            Self::ValueBox(_) => "a boxed value type",
             Self::Struct { .. } => "a struct",
             Self::Exception { .. } => "an exception",
             Self::Enum(_) => "an enum",
             Self::Enumerator(..) => "an enumerator",
             Self::Typedef(_) => "a type",
+            Self::Native(_) => "a native type",
             Self::Const(_) => "a constant",
             Self::Operation => "an operation",
             Self::Attribute => "an attribute",
+            Self::State => "a state member",
+            Self::Factory => "an initialiser",
             Self::Variable => "a member or parameter",
             Self::Refused => "a definition with errors",
         }
     }
 
     pub(super) fn is_member(self) -> bool {
-        matches!(self, Self::Operation | Self::Attribute)
+        matches!(self, Self::Operation | Self::Attribute | Self::State)
     }
 
     pub(super) fn def(self) -> Option<DefId> {
         match self {
             Self::Module { def, .. }
             | Self::Interface { def, .. }
+            | Self::Value { def, .. }
+            | Self::ValueBox(def)
             | Self::Struct { def, .. }
             | Self::Exception { def, .. }
             | Self::Enum(def)
             | Self::Typedef(def)
+            | Self::Native(def)
             | Self::Const(def) => Some(def),
             _ => None,
         }
@@ -212,6 +235,16 @@ impl Scopes {
         &self.entities
     }
 
+    /// The name of the outermost module around a scope.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let this = self.get(scope);
+        match (this.path.first(), this.parent) {
+            (Some(name), _) => Some(name),
+            (None, Some(parent)) => self.outermost(parent),
+            (None, None) => None,
+        }
+    }
+
     /// What a name means in exactly this scope, whatever its case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
         self.own_key(scope, &lower(name))
@@ -244,6 +277,17 @@ impl Scopes {
                 .any(|other| self.get(self.entity(*other).scope).bases.contains(&hidden))
         };
         found.iter().filter(|e| !is_hidden(e)).copied().collect()
+    }
+
+    /// The enumerator of an enum with a name in lower case.
+    fn enumerator(&self, entity: EntityId, key: &str) -> Option<EntityId> {
+        let entity = self.entity(entity);
+        let EntityKind::Enum(def) = entity.kind else {
+            return None;
+        };
+        let found = self.own_key(entity.scope, key)?;
+        matches!(self.entity(found).kind, EntityKind::Enumerator(of, _) if of == def)
+            .then_some(found)
     }
 
     /// What the first part of a name means, seen from a scope.
@@ -313,6 +357,7 @@ impl Checker<'_> {
     ) -> EntityId {
         let key = lower(&name.name);
         self.check_clash(scope, &key, name, kind, clash);
+        self.check_inherited(scope, name);
         let id = EntityId(self.scopes.entities.len() as u32);
         self.scopes.entities.push(Entity {
             name: Rc::clone(&name.name),
@@ -410,8 +455,14 @@ impl Checker<'_> {
             self.scopes.mark_used(scope, &key, first);
         }
         for part in &name.parts[1..] {
+            let key = lower(&part.name);
+            if let EntityKind::Enum(def) = self.scopes.entity(entity).kind {
+                let found = self.enumerator(entity, def, part, &key)?;
+                entity = self.one(scope, name, part, &[found])?;
+                continue;
+            }
             let inner = self.inner_scope(name, entity)?;
-            let found = self.scopes.inherited(inner, &lower(&part.name));
+            let found = self.scopes.inherited(inner, &key);
             entity = self.one(inner, name, part, &found)?;
         }
         Some(entity)
@@ -425,10 +476,10 @@ impl Checker<'_> {
             let candidates = match found {
                 None if i == 0 && !name.absolute => self.scopes.visible(scope, &key),
                 None => self.scopes.inherited(Scopes::FILE, &key),
-                Some(entity) => {
-                    let inner = self.scope_of(entity)?;
-                    self.scopes.inherited(inner, &key)
-                }
+                Some(entity) => match self.scopes.enumerator(entity, &key) {
+                    Some(enumerator) => vec![enumerator],
+                    None => self.scopes.inherited(self.scope_of(entity)?, &key),
+                },
             };
             let [entity] = candidates[..] else {
                 return None;
@@ -436,6 +487,37 @@ impl Checker<'_> {
             found = Some(entity);
         }
         found
+    }
+
+    fn enumerator(
+        &mut self,
+        of: EntityId,
+        def: DefId,
+        name: &Ident,
+        key: &str,
+    ) -> Option<EntityId> {
+        if let Some(found) = self.scopes.enumerator(of, key) {
+            return Some(found);
+        }
+        let of = self.scopes.entity(of);
+        let DefKind::Enum { enumerators, .. } = &self.definitions[def.0 as usize].kind else {
+            return None;
+        };
+        let names = enumerators.iter().map(|enumerator| &*enumerator.name);
+        let hint = match suggest::closest(&name.name, names) {
+            Some(closest) => format!("did you mean `{closest}`?"),
+            None => "look at the definition of the enum".to_owned(),
+        };
+        let diagnostic = Diagnostic::error(
+            codes::UNDEFINED,
+            name.span,
+            format!("enum `{}` has no enumerator `{}`", of.name, name.name),
+            "not defined",
+        )
+        .label(of.span, "the enum")
+        .hint(hint);
+        self.sink.push(diagnostic);
+        None
     }
 
     /// The one thing that was found, spelled as it was defined.
@@ -490,18 +572,6 @@ impl Checker<'_> {
 
     fn undefined(&mut self, scope: ScopeId, whole: &ScopedName, part: &Ident) {
         let name = &part.name;
-        if **name == *"TypeCode" {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_TYPECODE,
-                    whole.span,
-                    "values of type `TypeCode` are not compiled by this version",
-                    "not supported",
-                )
-                .hint("send a repository identifier as a string"),
-            );
-            return;
-        }
         let is_first = std::ptr::eq(part, &raw const whole.parts[0]);
         let message = if is_first {
             format!("`{name}` is not defined")
@@ -522,6 +592,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
@@ -534,7 +605,9 @@ impl Checker<'_> {
     fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
         match self.scopes.entity(entity).kind {
             EntityKind::Module { scope, .. } | EntityKind::Exception { scope, .. } => Some(scope),
-            EntityKind::Interface { scope, .. } | EntityKind::Struct { scope, .. } => scope,
+            EntityKind::Interface { scope, .. }
+            | EntityKind::Value { scope, .. }
+            | EntityKind::Struct { scope, .. } => scope,
             _ => None,
         }
     }
@@ -547,26 +620,21 @@ impl Checker<'_> {
         let what = &entity.name;
         let diagnostic = match entity.kind {
             EntityKind::Refused => return None,
-            EntityKind::Interface { .. } | EntityKind::Struct { .. } => Diagnostic::error(
-                codes::INCOMPLETE_TYPE,
-                name.span,
-                format!("`{what}` is declared but not yet defined, so nothing in it is known"),
-                "used too early",
-            ),
-            EntityKind::Enum(_) => Diagnostic::error(
-                codes::NOT_A_SCOPE,
-                name.span,
-                format!("`{what}` is an enum, and has no names in it"),
-                "not a scope",
-            )
-            .hint("enumerators stand in the scope around their enum: leave the enum's name out"),
+            EntityKind::Interface { .. } | EntityKind::Value { .. } | EntityKind::Struct { .. } => {
+                Diagnostic::error(
+                    codes::INCOMPLETE_TYPE,
+                    name.span,
+                    format!("`{what}` is declared but not yet defined, so nothing in it is known"),
+                    "used too early",
+                )
+            }
             kind => Diagnostic::error(
                 codes::NOT_A_SCOPE,
                 name.span,
                 format!("`{what}` is {}, and has no names in it", kind.describe()),
                 "not a scope",
             )
-            .hint("only modules, interfaces, structs and exceptions have names in them"),
+            .hint("only modules, interfaces, value types, structs, unions and exceptions have names in them"),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");
         self.sink.push(diagnostic);

@@ -1,5 +1,7 @@
 //! Interfaces, operations, attributes.
 
+use std::rc::Rc;
+
 use super::{Body, Parser};
 use crate::ast::{
     AttributeDef, InterfaceDef, InterfaceHead, Item, Meta, OperationDef, ParamDef, ScopedName,
@@ -7,6 +9,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::ParamMode;
+use crate::source::Span;
 
 impl Parser<'_> {
     /// `[local | abstract] interface Name …`
@@ -26,12 +29,7 @@ impl Parser<'_> {
         };
         let mut bases = Vec::new();
         if self.eat(':') {
-            loop {
-                bases.push(self.scoped_name("the name of a base interface")?);
-                if !self.eat(',') {
-                    break;
-                }
-            }
+            bases = self.names("the name of a base interface")?;
         } else if !self.peek().is('{') && (self.peek().is(';') || self.peek().first) {
             return Some(Item::InterfaceForward(head));
         }
@@ -125,14 +123,8 @@ impl Parser<'_> {
             return None;
         }
         let params = self.params()?;
-        let raises = if self.eat_word("raises") {
-            self.exception_list()?
-        } else {
-            Vec::new()
-        };
-        if self.is_word("context") {
-            self.refuse_context()?;
-        }
+        let raises = self.raises()?;
+        let context = self.context()?;
         Some(OperationDef {
             meta,
             oneway,
@@ -140,10 +132,44 @@ impl Parser<'_> {
             name,
             params,
             raises,
+            context,
         })
     }
 
-    fn params(&mut self) -> Option<Vec<ParamDef>> {
+    /// `context ("name", …)`, if it stands here.
+    fn context(&mut self) -> Option<Vec<(Rc<str>, Span)>> {
+        let mut names = Vec::new();
+        if !self.eat_word("context") {
+            return Some(names);
+        }
+        self.expect('(')?;
+        loop {
+            names.push(self.plain_string("the name of a property in quotes")?);
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(')')?;
+        if self.is_word("raises") {
+            let diagnostic = self
+                .unexpected_here("`;`")
+                .hint("the exceptions stand before the context: `raises (…) context (…)`");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        Some(names)
+    }
+
+    /// `raises (…)`, if it stands here.
+    pub(super) fn raises(&mut self) -> Option<Vec<ScopedName>> {
+        if self.eat_word("raises") {
+            self.exception_list()
+        } else {
+            Some(Vec::new())
+        }
+    }
+
+    pub(super) fn params(&mut self) -> Option<Vec<ParamDef>> {
         self.expect('(')?;
         let mut params = Vec::new();
         if self.eat(')') {
@@ -204,13 +230,7 @@ impl Parser<'_> {
 
     fn exception_list(&mut self) -> Option<Vec<ScopedName>> {
         self.expect('(')?;
-        let mut names = Vec::new();
-        loop {
-            names.push(self.scoped_name("the name of an exception")?);
-            if !self.eat(',') {
-                break;
-            }
-        }
+        let names = self.names("the name of an exception")?;
         self.expect(')')?;
         Some(names)
     }

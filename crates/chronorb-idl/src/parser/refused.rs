@@ -1,7 +1,7 @@
 //! What the language has beyond what this version compiles: recognised, reported, skipped.
 
 use super::{Parser, is_keyword};
-use crate::ast::{Ident, Item, TypeKind};
+use crate::ast::{Ident, Item};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::TokenKind;
@@ -65,26 +65,7 @@ impl Parser<'_> {
                 .is_some_and(|word| !is_keyword(word))
         };
         let opens = |ahead: usize| self.peek_at(ahead).is('{') || self.peek_at(ahead).is(':');
-        let next = self.peek_at(1).ident().map_or("", |word| word);
         let (code, what, hint, words) = match &**word {
-            "union" => {
-                let ty = self.type_spec()?;
-                if let TypeKind::Refused(Some(name)) = ty.kind {
-                    items.push(Item::Refused(name));
-                }
-                self.semicolon()?;
-                return Some(true);
-            }
-            "abstract" if next == "valuetype" => VALUETYPE_2,
-            "abstract" if next == "eventtype" => VALUETYPE_2,
-            "custom" => VALUETYPE_2,
-            "valuetype" | "eventtype" => VALUETYPE,
-            "native" => (
-                codes::NO_NATIVE,
-                "native types",
-                "use an interface, or an `Object`",
-                1,
-            ),
             "component" | "home" => COMPONENT,
             "porttype" | "connector" if next_is_name(1) && opens(2) => COMPONENT,
             "bitset" | "bitmask" if next_is_name(1) && opens(2) => (
@@ -107,92 +88,6 @@ impl Parser<'_> {
         items.extend(name.map(Item::Refused));
         self.skip_definition();
         Some(true)
-    }
-
-    /// Types of refused kinds.
-    pub(super) fn refused_type(&mut self) -> Option<Option<TypeKind>> {
-        let token = self.peek();
-        let Some(word) = token.ident() else {
-            return Some(None);
-        };
-        let followed_by_angle = self.peek_at(1).is('<');
-        match &**word {
-            "any" => {
-                self.refuse(
-                    codes::NO_ANY,
-                    token.span,
-                    "values of type `any`",
-                    "use a struct, or a `sequence<octet>`",
-                );
-                self.at += 1;
-            }
-            "ValueBase" => {
-                self.refuse(codes::NO_VALUETYPE, token.span, VALUETYPE.1, VALUETYPE.2);
-                self.at += 1;
-            }
-            "fixed" => {
-                self.refuse(
-                    codes::NO_FIXED,
-                    token.span,
-                    "fixed-point numbers",
-                    "use a `double`, or an integer in a smaller unit",
-                );
-                self.at += 1;
-                self.skip_angles();
-            }
-            "map" if followed_by_angle => {
-                self.refuse(
-                    codes::NO_MAP,
-                    token.span,
-                    "maps",
-                    "use a sequence of structs with a key and a value",
-                );
-                self.at += 1;
-                self.skip_angles();
-            }
-            "union" => {
-                self.refuse(
-                    codes::NO_UNION,
-                    token.span,
-                    "unions",
-                    "use a struct with an enum that says which member counts",
-                );
-                self.at += 1;
-                let name = self.name("the name of the union")?;
-                self.skip_body();
-                return Some(Some(TypeKind::Refused(Some(name))));
-            }
-            _ => return Some(None),
-        }
-        Some(Some(TypeKind::Refused(None)))
-    }
-
-    /// `: Base` behind the name of a struct.
-    pub(super) fn refuse_struct_inheritance(&mut self) -> Option<()> {
-        let span = self.next().span;
-        self.refuse(
-            codes::NO_STRUCT_INHERITANCE,
-            span,
-            "structs with a base",
-            "make the base the first member",
-        );
-        self.scoped_name("the name of a struct").map(|_| ())
-    }
-
-    /// `context ("…")` behind an operation.
-    pub(super) fn refuse_context(&mut self) -> Option<()> {
-        let span = self.next().span;
-        self.refuse(
-            codes::NO_CONTEXT,
-            span,
-            "context clauses",
-            "pass the values as parameters",
-        );
-        self.expect('(')?;
-        while !self.peek().is(')') && !self.peek().is(';') && self.peek().kind != TokenKind::Eof {
-            self.at += 1;
-        }
-        self.expect(')')
     }
 
     /// Skips behind the `;` of a definition, over everything in braces.
@@ -220,59 +115,8 @@ impl Parser<'_> {
             self.at += 1;
         }
     }
-
-    /// Skips behind the next balanced braces, or up to a `;` without any.
-    fn skip_body(&mut self) {
-        let mut braces = 0usize;
-        loop {
-            match self.peek().kind {
-                TokenKind::Eof => return,
-                TokenKind::Punct('{') => braces += 1,
-                TokenKind::Punct('}') => {
-                    if braces == 0 {
-                        return;
-                    }
-                    braces -= 1;
-                    if braces == 0 {
-                        self.at += 1;
-                        return;
-                    }
-                }
-                TokenKind::Punct(';') if braces == 0 => return,
-                _ => {}
-            }
-            self.at += 1;
-        }
-    }
-
-    /// Skips `<…>` if it stands here.
-    fn skip_angles(&mut self) {
-        let mut open = 0usize;
-        loop {
-            match self.peek().kind {
-                TokenKind::Punct('<') => open += 1,
-                TokenKind::Punct('>') => open = open.saturating_sub(1),
-                TokenKind::Eof | TokenKind::Punct(';' | '{' | '}') => return,
-                _ => {}
-            }
-            if open == 0 && !self.peek().is('>') {
-                return;
-            }
-            self.at += 1;
-            if open == 0 {
-                return;
-            }
-        }
-    }
 }
 
 type Refusal = (&'static str, &'static str, &'static str, usize);
 
-const VALUETYPE: Refusal = (
-    codes::NO_VALUETYPE,
-    "value types",
-    "use a struct for data, and an interface for behaviour",
-    1,
-);
-const VALUETYPE_2: Refusal = (VALUETYPE.0, VALUETYPE.1, VALUETYPE.2, 2);
 const COMPONENT: Refusal = (codes::NO_COMPONENT, "components", "use interfaces", 1);
