@@ -14,6 +14,7 @@ fn main() -> Result<(), BuildError> {
         "idl/unions.idl",
         "idl/recursive.idl",
         "idl/dynamic.idl",
+        "idl/extended.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -62,3 +62,8 @@ pub mod recursive {
 pub mod dynamic {
     chronorb::include_idl!("dynamic");
 }
+
+/// What IDL 4 adds to the language.
+pub mod extended {
+    chronorb::include_idl!("extended");
+}
