@@ -25,7 +25,7 @@ fn main() -> Result<(), BuildError> {
         configure()
             .out_dir(dir)
             .operation_demux(strategy)
-            .compile(&["idl/shapes.idl"])?;
+            .compile(&["idl/shapes.idl", "idl/values.idl"])?;
     }
     Ok(())
 }
