@@ -107,6 +107,7 @@ impl Checker<'_> {
                 Item::Union(definition) => {
                     self.union(scope, definition);
                 }
+                Item::Native(meta, name) => self.native(scope, meta, name),
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -227,6 +228,11 @@ impl Checker<'_> {
         }
         self.complete(def, enum_of(enumerators));
         def
+    }
+
+    fn native(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
+        let def = self.introduce(scope, name, meta, DefKind::Native);
+        self.declare(scope, name, EntityKind::Native(def), codes::DUPLICATE);
     }
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {

@@ -84,6 +84,16 @@ impl Checker<'_> {
                 let element = Box::new(element?);
                 Some(Type::Sequence { element, bound })
             }
+            TypeKind::Map { key, value, bound } => {
+                let key = self.type_of(scope, key, false, true);
+                let value = self.type_of(scope, value, false, true);
+                let bound = self.optional_bound(scope, bound.as_ref())?;
+                Some(Type::Map {
+                    key: Box::new(key?),
+                    value: Box::new(value?),
+                    bound,
+                })
+            }
             TypeKind::Fixed(size) => self.fixed_type(scope, size.as_deref(), spec.span),
             TypeKind::Named(name) => self.named_type(scope, name, in_sequence),
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) if !may_define => {
@@ -113,12 +123,6 @@ impl Checker<'_> {
                 );
                 None
             }
-            TypeKind::Refused(name) => {
-                if let Some(name) = name {
-                    self.declare(scope, name, EntityKind::Refused, codes::DUPLICATE);
-                }
-                None
-            }
         }
     }
 
@@ -138,7 +142,8 @@ impl Checker<'_> {
             | EntityKind::Value { def, .. }
             | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
-            | EntityKind::Typedef(def) => Some(Type::Named(def)),
+            | EntityKind::Typedef(def)
+            | EntityKind::Native(def) => Some(Type::Named(def)),
             EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),
             EntityKind::Struct { .. } => {
                 self.incomplete_struct(id, name.span);
@@ -280,6 +285,7 @@ pub(super) fn type_size(ty: &Type) -> usize {
     let own = size_of::<Type>() + 16;
     match ty {
         Type::Sequence { element, .. } => own + type_size(element),
+        Type::Map { key, value, .. } => own + type_size(key) + type_size(value),
         Type::Array {
             element,
             dimensions,

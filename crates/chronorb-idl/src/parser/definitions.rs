@@ -63,10 +63,16 @@ impl Parser<'_> {
                 items.push(Item::Exception(StructDef {
                     meta,
                     name,
+                    base: None,
                     members,
                 }));
             }
             "enum" => items.push(Item::Enum(self.enumeration(meta)?)),
+            "native" => {
+                self.at += 1;
+                let name = self.name("the name of the native type")?;
+                items.push(Item::Native(meta, name));
+            }
             "typedef" => {
                 self.at += 1;
                 let ty = self.type_spec()?;
@@ -151,24 +157,16 @@ impl Parser<'_> {
     pub(super) fn structure(&mut self, meta: Meta) -> Option<StructDef> {
         self.at += 1;
         let name = self.name("the name of the struct")?;
-        if self.peek().is(':') {
-            self.refuse_struct_inheritance()?;
-        }
+        let base = if self.eat(':') {
+            Some(self.scoped_name("the name of a struct")?)
+        } else {
+            None
+        };
         let members = self.members()?;
-        if members.is_empty() && !self.sink.has_errors() {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::EMPTY_STRUCT,
-                    name.span,
-                    format!("struct `{}` has no members", name.name),
-                    "needs at least one member",
-                )
-                .hint("only exceptions may be without members"),
-            );
-        }
         Some(StructDef {
             meta,
             name,
+            base,
             members,
         })
     }
