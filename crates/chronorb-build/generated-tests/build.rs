@@ -11,6 +11,7 @@ fn main() -> Result<(), BuildError> {
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
+        "idl/values.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
@@ -25,7 +26,7 @@ fn main() -> Result<(), BuildError> {
         configure()
             .out_dir(dir)
             .operation_demux(strategy)
-            .compile(&["idl/shapes.idl", "idl/values.idl"])?;
+            .compile(&["idl/shapes.idl"])?;
     }
     Ok(())
 }
