@@ -11,6 +11,7 @@ fn main() -> Result<(), BuildError> {
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
+        "idl/values.idl",
         "idl/unions.idl",
         "idl/recursive.idl",
         "idl/dynamic.idl",
