@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chronorb_cdr::{Encoder, Endian, Frame};
-use chronorb_giop::{
-    MessageType, ReplyHeader, ReplyStatus, Version, finish_message, start_message,
-};
+use chronorb_giop::{ReplyHeader, ReplyStatus, Version, finish_message, start_reply};
 use chronorb_orb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
 use chronorb_orb::{
     CompletionStatus, ConnectionStrategy, Object, Orb, Pending, SystemException,
@@ -46,14 +44,13 @@ const WAYS: [(&str, Take); 4] = [
 /// A reply that names another server.
 fn forward(request_id: u32, to: &Object) -> Vec<u8> {
     let mut frame = Frame::new(512, 4096);
-    let mut e: Encoder<'_> =
-        start_message(&mut frame, Version::V1_2, MessageType::Reply).expect("there is room");
+    let mut e = Encoder::new(&mut frame, Endian::NATIVE);
     let header = ReplyHeader {
         request_id,
         status: ReplyStatus::LocationForward,
         contexts: &[],
     };
-    header.encode(&mut e, Version::V1_2).expect("there is room");
+    start_reply(&mut e, Version::V1_2, &header).expect("there is room");
     e.align(8).expect("there is room");
     to.ior().encode(&mut e).expect("there is room");
     finish_message(&mut frame);
@@ -169,8 +166,11 @@ fn a_short_call_ends_in_time_although_a_longer_one_is_attended() {
 fn a_call_that_is_dropped_is_cancelled_and_its_late_reply_passed_over() {
     for attended in [false, true] {
         for strategy in STRATEGIES {
-            let server = raw_server(|mut peer: Peer| {
+            let arrived = Arc::new(Latch::default());
+            let tell = arrived.clone();
+            let server = raw_server(move |mut peer: Peer| {
                 let dropped = peer.request().expect("a request comes");
+                tell.set(1);
                 assert_eq!(peer.message(), Some(Message::Cancel { id: dropped.0 }));
                 let next = peer.request().expect("another one comes");
                 peer.answer(dropped);
@@ -183,6 +183,7 @@ fn a_call_that_is_dropped_is_cancelled_and_its_late_reply_passed_over() {
                 let alarm = Arc::new(Alarm::default());
                 assert!(poll_once(&mut pending, &alarm).is_pending());
             }
+            arrived.reach(1);
             drop(pending);
             let next = begin_add(&object, 3, 4).expect("it begins");
             assert_eq!(next.wait(), Ok(7));
@@ -231,7 +232,8 @@ fn what_a_server_has_not_begun_when_it_closes_is_sent_again() {
             let first = begin_add(&object, 1, 2).expect("it begins");
             let second = begin_add(&object, 3, 4).expect("it begins");
             assert_eq!((take(first), take(second)), (Ok(3), Ok(7)));
-            assert_eq!(server.connections(), 2);
+            // The one who read the first goodbye may have ended before the second.
+            assert!((2..=3).contains(&server.connections()));
             let _ = orb.shutdown(true);
         }
     }
