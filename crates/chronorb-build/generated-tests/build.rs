@@ -6,9 +6,12 @@ use std::{env, fs};
 use chronorb_build::{BuildError, OperationDemux, configure};
 
 fn main() -> Result<(), BuildError> {
-    configure()
-        .include("idl")
-        .compile(&["idl/types.idl", "idl/names.idl", "idl/shapes.idl"])?;
+    configure().include("idl").compile(&[
+        "idl/base.idl",
+        "idl/types.idl",
+        "idl/names.idl",
+        "idl/shapes.idl",
+    ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::{env, fmt, io};
+use std::{env, fmt, fs, io};
 
 use chronorb_idl::{Failure, Options};
 
 use crate::files::Staged;
-use crate::generate::{GenerateError, GenerateOptions, generate};
+use crate::generate::{
+    GenerateError, GenerateOptions, GeneratedFile, generate, generate_files, is_defined,
+};
 use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
 
@@ -40,6 +42,7 @@ pub struct Builder {
     include_dirs: Vec<PathBuf>,
     defines: Vec<(String, String)>,
     emit_rerun_if_changed: bool,
+    file_per_module: bool,
     options: GenerateOptions,
 }
 
@@ -50,6 +53,7 @@ impl Default for Builder {
             include_dirs: Vec::new(),
             defines: Vec::new(),
             emit_rerun_if_changed: true,
+            file_per_module: false,
             options: GenerateOptions::default(),
         }
     }
@@ -88,10 +92,47 @@ impl Builder {
         self
     }
 
+    /// Generates only what never allocates: types have no owned twins, and operations whose results
+    /// or exceptions borrow are called with a scope, by the methods that end in `_in`. Operations
+    /// that carry object references are refused.
+    pub fn no_alloc(mut self, on: bool) -> Self {
+        self.options.no_alloc = on;
+        self
+    }
+
     /// How skeletons find operations: by a perfect hash, if nothing else is said. The default is
     /// right for every program that does not compare them.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {
         self.options.operation_demux = strategy;
+        self
+    }
+
+    /// Takes what another crate, or another module, has generated already, in place of generating
+    /// it once more: `idl` is a module, as `::CosNaming`, or a file that is included, as
+    /// `TimeBase.idl`; `rust` is the absolute path of the Rust module that holds what that defines.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), chronorb_build::BuildError> {
+    /// chronorb_build::configure()
+    ///     .include("idl")
+    ///     .extern_path("::CosNaming", "::naming_idl::cos_naming")
+    ///     .extern_path("TimeBase.idl", "crate::time_base")
+    ///     .compile(&["idl/trader.idl"])
+    /// # }
+    /// ```
+    ///
+    /// What the main file itself defines is never external, even where it reopens such a module.
+    /// The innermost of several modules decides, and a module rather than a file.
+    pub fn extern_path(mut self, idl: impl Into<String>, rust: impl Into<String>) -> Self {
+        self.options.extern_paths.push((idl.into(), rust.into()));
+        self
+    }
+
+    /// Writes a file for each module of the IDL at file level: `NAME.rs`, which a program takes in
+    /// by `mod NAME;`, and beside it `NAME/MODULE.rs`. That is for code that is checked in; for
+    /// `include!` one file is right.
+    pub fn file_per_module(mut self, on: bool) -> Self {
+        self.file_per_module = on;
         self
     }
 
@@ -115,6 +156,8 @@ impl Builder {
             defines: self.defines.clone(),
         };
 
+        let paths = &self.options.extern_paths;
+        let mut unused: Vec<_> = paths.iter().map(|(idl, _)| idl.as_str()).collect();
         let mut outputs: HashMap<String, PathBuf> = HashMap::new();
         let mut staged = Staged::default();
         for file in files {
@@ -128,11 +171,29 @@ impl Builder {
             }
             let compilation = chronorb_idl::compile(file, &options)?;
             self.report(&compilation);
-            let text = generate(&compilation.model, &self.options)?;
-            add(&mut staged, &out_dir.join(format!("{stem}.rs")), &text)?;
+            unused.retain(|idl| !is_defined(&compilation.model, idl));
+            let generated = if self.file_per_module {
+                generate_files(&compilation.model, &self.options)?
+            } else {
+                vec![GeneratedFile {
+                    path: format!("{stem}.rs").into(),
+                    text: generate(&compilation.model, &self.options)?,
+                }]
+            };
+            for file in generated {
+                if let Some(dir) = file.path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+                    make(&out_dir.join(dir))?;
+                }
+                add(&mut staged, &out_dir.join(file.path), &file.text)?;
+            }
             if let Some(text) = real_time_annotations(&compilation.model) {
                 add(&mut staged, &out_dir.join(format!("{stem}.rt.toml")), &text)?;
             }
+        }
+        if let Some(idl) = unused.first() {
+            return Err(BuildError::UnusedExternPath {
+                idl: (*idl).to_owned(),
+            });
         }
         staged
             .commit()
@@ -151,6 +212,17 @@ impl Builder {
         for file in &compilation.model.files {
             println!("cargo::rerun-if-changed={}", file.display());
         }
+    }
+}
+
+/// Makes a directory inside the one for generated files, if it is not there.
+fn make(dir: &Path) -> Result<(), BuildError> {
+    match fs::create_dir(dir) {
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(BuildError::Write {
+            path: dir.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -184,6 +256,13 @@ pub enum BuildError {
         first: PathBuf,
         /// The other.
         second: PathBuf,
+    },
+
+    /// No file has the module, or includes the file, that an external path is for.
+    #[error("no file defines or includes `{idl}`, for which there is an extern_path")]
+    UnusedExternPath {
+        /// The module or file.
+        idl: String,
     },
 
     /// There is no `OUT_DIR`, as outside of build scripts, and no directory was

@@ -32,11 +32,13 @@ mod generate;
 mod names;
 mod operation_demux;
 mod perfect_hash;
+mod ranges;
 mod realtime;
+mod recursion;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
-pub use generate::{GenerateError, GenerateOptions, generate};
+pub use generate::{GenerateError, GenerateOptions, GeneratedFile, generate, generate_files};
 pub use names::Place;
 pub use operation_demux::OperationDemux;
 pub use perfect_hash::{PerfectHash, perfect_hash};

@@ -113,3 +113,35 @@ fn a_directory_that_does_not_exist_is_named() {
     assert!(matches!(error, BuildError::Write { .. }), "{error}");
     assert!(error.to_string().contains("missing"), "{error}");
 }
+
+#[test]
+fn an_external_path_that_no_file_has_is_named() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let main = write(idl.path(), "x.idl", "struct A { long n; };");
+    for name in ["::CosNaming", "TimeBase.idl"] {
+        let error = configure()
+            .out_dir(out.path())
+            .emit_rerun_if_changed(false)
+            .extern_path(name, "::other")
+            .compile(&[&main])
+            .expect_err("it is not there");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn an_external_path_that_is_none_is_refused() {
+    let idl = tempfile::tempdir().expect("a directory");
+    let out = tempfile::tempdir().expect("a directory");
+    let main = write(idl.path(), "x.idl", "module m { struct A { long n; }; };");
+    for (name, rust) in [("::m", "other"), ("::m", "::a b"), ("m", "::other")] {
+        let error = configure()
+            .out_dir(out.path())
+            .emit_rerun_if_changed(false)
+            .extern_path(name, rust)
+            .compile(&[&main])
+            .expect_err("no path");
+        assert!(matches!(error, BuildError::Generate(_)), "{error}");
+    }
+}

@@ -203,3 +203,16 @@ fn without_real_time_annotations_there_is_no_list() {
         None
     );
 }
+
+#[test]
+fn without_allocation_operations_that_carry_references_are_refused() {
+    let model = model("interface A { void take(in Object s); };");
+    let mut options = GenerateOptions::default();
+    options.no_alloc = true;
+    let error = generate(&model, &options).expect_err("it allocates");
+    let text = error.to_string();
+    assert!(
+        text.contains("`take`") && text.contains("no_alloc"),
+        "{text}"
+    );
+}

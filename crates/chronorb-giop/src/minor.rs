@@ -109,6 +109,10 @@ minors! {
     Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
     NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
     Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
+    Marshal: WRONG_VALUE_TYPE = CHRONORB | 20, "a value is of another type than is expected";
+    Marshal: INVALID_VALUE = CHRONORB | 21, "a value of a value type is malformed";
+    Marshal: CYCLIC_VALUE = CHRONORB | 22, "a value is within itself";
+    Marshal: TOO_MANY_VALUES = CHRONORB | 23, "there are too many values in a message";
     ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together, or too many";
     ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
@@ -129,5 +133,10 @@ minors! {
     NoResources: TOO_MANY_CONNECTIONS = CHRONORB | 1, "there are as many connections as there may be, and none is idle";
     Rebind: FORWARD_FORBIDDEN = CHRONORB | 1, "the rebind policy forbids to follow the location forward";
     Rebind: RECONNECT_FORBIDDEN = CHRONORB | 2, "the connection has ended, and the rebind policy forbids to make another";
+    Marshal: INVALID_FIXED = CHRONORB | 14, "a fixed-point value is not valid";
+    BadParam: VALUE_OUT_OF_RANGE = CHRONORB | 1, "a value is outside of the range of its type";
+    BadTypecode: INVALID_TYPE_CODE = CHRONORB | 1, "a type code is not valid";
+    BadTypecode: WRONG_TYPE_IN_ANY = CHRONORB | 2, "an any holds a value of another type";
+    NoImplement: OPAQUE_VALUE_IN_ANY = CHRONORB | 1, "an any holds a value that cannot be read without its type's code";
     ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
 }

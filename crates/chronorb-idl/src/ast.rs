@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::decimal::Decimal;
 use crate::source::Span;
 
 /// A correctly parsed part of the text, in order.
@@ -12,12 +13,19 @@ pub(crate) enum Item {
     InterfaceForward(InterfaceHead),
     Struct(StructDef),
     StructForward(Meta, Ident),
+    Union(UnionDef),
+    UnionForward(Meta, Ident),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
     Const(ConstDef),
     Operation(OperationDef),
     Attribute(AttributeDef),
+    Value(ValueDef),
+    ValueForward(ValueHead),
+    ValueBox(ValueBox),
+    State(StateDef),
+    Factory(FactoryDef),
     TypeId {
         name: ScopedName,
         id: Rc<str>,
@@ -148,12 +156,83 @@ pub(crate) struct InterfaceDef {
     pub(crate) items: Vec<Item>,
 }
 
+/// The beginning of a value type or event type.
+#[derive(Debug)]
+pub(crate) struct ValueHead {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) is_abstract: bool,
+    /// Where `custom` stands.
+    pub(crate) custom: Option<Span>,
+    /// `eventtype`
+    pub(crate) event: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct ValueDef {
+    pub(crate) head: ValueHead,
+    /// Where `truncatable` stands.
+    pub(crate) truncatable: Option<Span>,
+    pub(crate) bases: Vec<ScopedName>,
+    pub(crate) supports: Vec<ScopedName>,
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ValueBox {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) ty: TypeSpec,
+}
+
+/// State members of a value type that are declared together.
+#[derive(Debug)]
+pub(crate) struct StateDef {
+    pub(crate) public: bool,
+    /// Where `public` or `private` stands.
+    pub(crate) keyword: Span,
+    pub(crate) member: MemberDef,
+}
+
+/// An initialiser of a value type, or a factory or finder of a home.
+#[derive(Debug)]
+pub(crate) struct FactoryDef {
+    pub(crate) meta: Meta,
+    /// Where `factory` or `finder` stands.
+    pub(crate) keyword: Span,
+    pub(crate) name: Ident,
+    pub(crate) params: Vec<ParamDef>,
+    pub(crate) raises: Vec<ScopedName>,
+}
+
 /// A struct or an exception.
 #[derive(Debug)]
 pub(crate) struct StructDef {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
     pub(crate) members: Vec<MemberDef>,
+}
+
+#[derive(Debug)]
+pub(crate) struct UnionDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) discriminator: TypeSpec,
+    pub(crate) discriminator_annotations: Vec<Annotation>,
+    pub(crate) cases: Vec<CaseDef>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CaseDef {
+    pub(crate) labels: Vec<Label>,
+    /// Has one declarator.
+    pub(crate) member: MemberDef,
+}
+
+#[derive(Debug)]
+pub(crate) enum Label {
+    Value(Expr),
+    Default(Span),
 }
 
 #[derive(Debug)]
@@ -239,8 +318,11 @@ pub(crate) enum TypeKind {
         element: Box<TypeSpec>,
         bound: Option<Expr>,
     },
+    /// Digits and scale; only constants may leave them out.
+    Fixed(Option<Box<(Expr, Expr)>>),
     Named(ScopedName),
     Struct(Box<StructDef>),
+    Union(Box<UnionDef>),
     Enum(Box<EnumDef>),
     /// `void` where it is not allowed.
     Void,
@@ -260,6 +342,7 @@ pub(crate) struct Expr {
 pub(crate) enum ExprKind {
     Integer(i128),
     Float(f64),
+    Fixed(Decimal),
     Boolean(bool),
     Char(u8),
     WChar(char),

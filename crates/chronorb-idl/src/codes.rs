@@ -91,6 +91,16 @@ codes! {
     REDEFINED_MEMBER = "E0305";
     /// Local, abstract and plain interfaces that may not inherit from each other.
     BASE_KIND = "E0306";
+    /// A base of a value type that is not a value type.
+    BASE_NOT_VALUE = "E0320";
+    /// A base with state, or a supported interface that is not abstract, that is not the first one.
+    BASE_NOT_FIRST = "E0321";
+    /// `truncatable` where a value cannot be truncated: in front of no base with state, or with `custom`.
+    TRUNCATABLE = "E0322";
+    /// Supported interfaces of a value type and its bases of which none is derived from the others.
+    SUPPORTS_CLASH = "E0323";
+    /// State members or initialisers in an abstract value type.
+    ABSTRACT_STATE = "E0324";
 
     /// A name that is not a type where a type is expected.
     NOT_A_TYPE = "E0400";
@@ -112,6 +122,16 @@ codes! {
     VOID_AS_TYPE = "E0408";
     /// Two enumerators of one enum with the same name.
     DUPLICATE_ENUMERATOR = "E0409";
+    /// A type that the discriminator of a union cannot have.
+    BAD_DISCRIMINATOR = "E0420";
+    /// A label of a union given twice.
+    DUPLICATE_LABEL = "E0421";
+    /// `default:` in a union whose other labels name every value.
+    USELESS_DEFAULT = "E0422";
+    /// A decimal type without digits, or with more than it can have.
+    BAD_FIXED = "E0423";
+    /// A boxed value type with a value type in it.
+    BOXED_VALUE = "E0430";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -140,6 +160,10 @@ codes! {
     ONEWAY_OUT = "E0605";
     /// A oneway operation that raises exceptions.
     ONEWAY_RAISES = "E0606";
+    /// A parameter of an initialiser that is not `in`.
+    FACTORY_PARAM = "E0630";
+    /// A local type where a value leaves the process.
+    LOCAL_TYPE = "E0631";
 
     /// Two definitions with the same repository identifier.
     ID_CONFLICT = "E0700";
@@ -169,16 +193,6 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Unions.
-    NO_UNION = "E0900";
-    /// `any`.
-    NO_ANY = "E0901";
-    /// `TypeCode`.
-    NO_TYPECODE = "E0902";
-    /// `fixed`.
-    NO_FIXED = "E0903";
-    /// Value types.
-    NO_VALUETYPE = "E0904";
     /// `native`.
     NO_NATIVE = "E0905";
     /// Components, homes, ports and connectors.
@@ -195,10 +209,6 @@ codes! {
     NO_ANNOTATION_DECLARATION = "E0911";
     /// `context` clauses.
     NO_CONTEXT = "E0912";
-    /// Structs that contain themselves through sequences, and sequences of structs not yet defined.
-    NO_RECURSION = "E0913";
-    /// `int8` and `uint8`.
-    NO_INT8 = "E0914";
     /// Struct inheritance.
     NO_STRUCT_INHERITANCE = "E0915";
 
@@ -210,4 +220,6 @@ codes! {
     FORWARD_ONLY = "W0003";
     /// An annotation that has no effect where it stands.
     ANNOTATION_IGNORED = "W0004";
+    /// A decimal constant with more digits behind the point than its type.
+    DIGITS_LOST = "W0010";
 }

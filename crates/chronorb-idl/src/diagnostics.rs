@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use ariadne::{Color, Config, IndexType, ReportKind, Source};
 
+use crate::Failure;
 use crate::model::Location;
-use crate::source::{SourceFile, Sources, Span};
+use crate::source::{Region, SourceFile, Sources, Span};
 
 /// How grave a [`Diagnostic`] is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,13 +45,23 @@ pub struct Diagnostic {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Label {
-    /// The file.
+    /// The file, by what `#line` directives say where there are any.
     pub path: PathBuf,
-    /// The place in it.
+    /// Where the marked text begins in it.
     pub location: Location,
+    /// Where it ends: behind its last character.
+    pub end: Location,
     /// The remark.
     pub text: String,
     span: Span,
+    region: Region,
+}
+
+impl Label {
+    /// The bytes that are marked, counted from the start of the file that was read.
+    pub fn bytes(&self) -> Range<u32> {
+        self.span.start..self.span.end
+    }
 }
 
 /// Findings in the order of files and lines, with the texts that rendering needs.
@@ -83,18 +94,33 @@ impl Diagnostics {
 
     /// The findings as text for people, with colours of ANSI terminals or without.
     pub fn render(&self, color: bool) -> String {
+        self.render_each(color).join("\n")
+    }
+
+    /// Each finding as text for people; see [`Self::render`].
+    pub fn render_each(&self, color: bool) -> Vec<String> {
         let mut excerpts = Excerpts {
             files: &self.files,
             sources: HashMap::new(),
         };
-        let mut out = String::new();
-        for (i, item) in self.items.iter().enumerate() {
-            if i > 0 {
-                out.push('\n');
-            }
+        let render = |item: &Diagnostic| {
+            let mut out = String::new();
             item.render(&mut excerpts, color, &mut out);
+            out
+        };
+        self.items.iter().map(render).collect()
+    }
+
+    /// Makes errors of the warnings for which `denied` holds, and says whether there were any.
+    pub fn deny(&mut self, denied: impl Fn(&Diagnostic) -> bool) -> bool {
+        let mut any = false;
+        for item in &mut self.items {
+            if item.severity == Severity::Warning && denied(item) {
+                item.severity = Severity::Error;
+                any = true;
+            }
         }
-        out
+        any
     }
 }
 
@@ -144,8 +170,10 @@ impl Diagnostic {
         self.labels.push(Label {
             path: PathBuf::new(),
             location: Location::default(),
+            end: Location::default(),
             text: text.into(),
             span,
+            region: Region::default(),
         });
         self
     }
@@ -184,7 +212,7 @@ impl Diagnostic {
             .with_config(config);
         for (number, label) in shown.iter().enumerate() {
             // One excerpt for each file, that of the fault first, in the order of lines.
-            let elsewhere = label.span.file != primary.span.file;
+            let elsewhere = label.region != primary.region;
             let order = label.location.line as i32;
             report.add_label(
                 ariadne::Label::new(excerpts.range(label))
@@ -286,7 +314,8 @@ impl Sink {
         self.stopped || self.errors >= MAX_FINDINGS
     }
 
-    pub(crate) fn finish(mut self, sources: &Sources) -> Diagnostics {
+    /// The warnings, or all findings where there are errors.
+    pub(crate) fn finish(mut self, sources: &Sources) -> Result<Diagnostics, Failure> {
         if self.errors >= MAX_FINDINGS
             && let Some(last) = self
                 .items
@@ -296,28 +325,30 @@ impl Sink {
             last.notes
                 .push(format!("stopped after {MAX_FINDINGS} errors"));
         }
-        for item in &mut self.items {
-            if let Some(label) = item.labels.first()
-                && let Some((name, line)) = sources.renumbered(label.span)
-            {
-                let name = name.map_or(String::new(), |name| format!(" of `{name}`"));
-                item.notes
-                    .push(format!("by `#line` this is line {line}{name}"));
-            }
-        }
         for label in self.items.iter_mut().flat_map(|item| &mut item.labels) {
+            label.region = sources.region(label.span);
+            // What a macro spans may reach into the next region.
+            label.span.end = label.span.end.min(label.region.span.end);
             label.location = sources.location(label.span);
-            label.path = sources.get(label.span.file).path.clone();
+            label.end = Location {
+                file: label.location.file,
+                ..sources.location(label.span.after())
+            };
+            label.path = sources.path(label.span).to_owned();
         }
         self.drop_consequences();
         self.items.sort_by_key(|item| {
             let span = item.labels.first().map(|label| label.span);
             span.map(|span| (span.file, span.start))
         });
-        Diagnostics {
+        let diagnostics = Diagnostics {
             items: self.items,
             files: sources.files().to_vec(),
+        };
+        if self.errors > 0 {
+            return Err(Failure { diagnostics });
         }
+        Ok(diagnostics)
     }
 }
 
@@ -343,22 +374,38 @@ impl Sink {
 /// The longest line in bytes that is shown as an excerpt.
 const MAX_EXCERPT: usize = 400;
 
-/// The texts as ariadne reads them.
+/// The greatest number of lines that are put before an excerpt to give its lines their numbers.
+const MAX_PADDING: usize = 20_000;
+
+/// The texts as ariadne reads them: each region is one.
 struct Excerpts<'a> {
     files: &'a [Arc<SourceFile>],
-    sources: HashMap<u32, Source<String>>,
+    sources: HashMap<Region, (String, Source<String>)>,
 }
 
 impl Excerpts<'_> {
-    fn can_show(&self, label: &Label) -> bool {
+    fn can_show(&mut self, label: &Label) -> bool {
         let file = &self.files[label.span.file as usize];
+        let (first, _) = file.line_column(label.span.start);
         let (last, _) = file.line_column(label.span.end);
-        let first = label.location.line;
-        last.saturating_sub(first) < 1000
-            && (first..=last).all(|line| file.line_text(line).len() <= MAX_EXCERPT)
+        let shown = last.saturating_sub(first) < 1000
+            && (first..=last).all(|line| file.line_text(line).len() <= MAX_EXCERPT);
+        if shown {
+            self.sources.entry(label.region).or_insert_with(|| {
+                let Span { start, end, .. } = label.region.span;
+                // Empty lines in front give the others their numbers, also in the margin.
+                let padding = label.region.padding();
+                let mut text = "\n".repeat(padding);
+                text += &printable(&file.text[start as usize..end as usize]);
+                let offset = label.region.line_offset as usize - padding;
+                let source = Source::from(text).with_display_line_offset(offset);
+                (printable(&label.path.display().to_string()), source)
+            });
+        }
+        shown
     }
 
-    fn range(&self, label: &Label) -> (u32, Range<usize>) {
+    fn range(&self, label: &Label) -> (Region, Range<usize>) {
         let text = &self.files[label.span.file as usize].text;
         let boundary = |at: u32| text.ceil_char_boundary(at as usize);
         let (start, mut end) = (boundary(label.span.start), boundary(label.span.end));
@@ -366,26 +413,30 @@ impl Excerpts<'_> {
         if end <= start {
             end = start + text[start..].chars().next().map_or(0, char::len_utf8);
         }
-        (label.span.file, start..end)
+        let first = label.region.span.start as usize;
+        let padding = label.region.padding();
+        (label.region, start - first + padding..end - first + padding)
     }
 }
 
-impl ariadne::Cache<u32> for &mut Excerpts<'_> {
+impl Region {
+    /// The number of lines put before its text: none where there would be too many.
+    fn padding(self) -> usize {
+        let lines = self.line_offset as usize;
+        if lines <= MAX_PADDING { lines } else { 0 }
+    }
+}
+
+impl ariadne::Cache<Region> for &mut Excerpts<'_> {
     type Storage = String;
 
-    fn fetch(&mut self, id: &u32) -> Result<&Source<String>, impl std::fmt::Debug> {
-        let files = self.files;
-        Ok::<_, std::convert::Infallible>(
-            self.sources
-                .entry(*id)
-                .or_insert_with(|| Source::from(printable(&files[*id as usize].text))),
-        )
+    fn fetch(&mut self, id: &Region) -> Result<&Source<String>, impl std::fmt::Debug> {
+        let found = self.sources.get(id).map(|(_, source)| source);
+        found.ok_or("a region without a text")
     }
 
-    fn display<'a>(&self, id: &'a u32) -> Option<impl std::fmt::Display + 'a> {
-        Some(printable(
-            &self.files[*id as usize].path.display().to_string(),
-        ))
+    fn display<'a>(&self, id: &'a Region) -> Option<impl std::fmt::Display + 'a> {
+        self.sources.get(id).map(|(path, _)| path.clone())
     }
 }
 

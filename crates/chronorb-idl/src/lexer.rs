@@ -122,32 +122,85 @@ impl Lexer {
         }
     }
 
-    /// The remaining tokens of this line. The line's end is left to [`Self::next`].
-    pub(crate) fn rest_of_line(&mut self, sink: &mut Sink) -> Vec<Token> {
-        let mut tokens = Vec::new();
+    /// The next token of this line; `None` at its end, which is left to [`Self::next`].
+    pub(crate) fn next_in_line(&mut self, sink: &mut Sink) -> Option<Token> {
         loop {
             let gap = self.skip_gap(true, sink);
             if gap.end_of_line {
-                return tokens;
+                return None;
             }
             if let Some(mut token) = self.token(sink) {
                 token.space = gap.space;
-                tokens.push(token);
+                return Some(token);
             }
         }
     }
 
-    /// The remaining text of this line, trimmed, with its place.
-    pub(crate) fn raw_rest_of_line(&mut self) -> (String, Span) {
+    /// The remaining tokens of this line.
+    pub(crate) fn rest_of_line(&mut self, sink: &mut Sink) -> Vec<Token> {
+        std::iter::from_fn(|| self.next_in_line(sink)).collect()
+    }
+
+    /// The remaining text of this line, trimmed and with continued lines joined, and its place.
+    /// It need not be made of tokens.
+    pub(crate) fn raw_rest_of_line(&mut self, sink: &mut Sink) -> (String, Span) {
+        self.skip_gap(true, sink);
+        let start = self.at;
+        let mut end = start;
+        let mut text = String::new();
+        while let Some(c) = self.peek()
+            && c != '\n'
+        {
+            let rest = self.rest();
+            if rest.starts_with("\\\n") {
+                self.at += 2;
+            } else if rest.starts_with("\\\r\n") {
+                self.at += 3;
+            } else if rest.starts_with("/*") {
+                self.block_comment(sink);
+                text.push(' ');
+            } else {
+                let start = self.at;
+                if rest.starts_with("//") {
+                    self.line_comment();
+                } else {
+                    self.at += c.len_utf8();
+                    if c == '"' {
+                        self.skip_quoted(c);
+                    }
+                }
+                text.push_str(&self.source.text[start..self.at]);
+                if !c.is_whitespace() {
+                    end = self.at;
+                }
+            }
+        }
+        self.doc = None;
+        (text.trim().to_owned(), self.span(start, end))
+    }
+
+    /// The name between `<` and `>`, if such a name is next in this line, with the place of both.
+    pub(crate) fn header_name(&mut self, sink: &mut Sink) -> Option<(String, Span)> {
+        self.skip_gap(true, sink);
+        let rest = self.rest().strip_prefix('<')?;
+        let line = rest.lines().next().unwrap_or_default();
+        let name = line[..line.find('>')?].to_owned();
+        let start = self.at;
+        self.at += name.len() + 2;
+        Some((name, self.span(start, self.at)))
+    }
+
+    /// The word that is next in this line, and its place. What is behind it need not be made of tokens.
+    pub(crate) fn word(&mut self, sink: &mut Sink) -> (String, Span) {
+        self.skip_gap(true, sink);
         let rest = self.rest();
-        let len = rest.find('\n').unwrap_or(rest.len());
-        let raw = &rest[..len];
-        let lead = raw.len() - raw.trim_start().len();
-        let text = raw.trim().to_owned();
-        let start = self.at + lead;
-        let span = self.span(start, start + text.len());
+        let len = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        let word = rest[..len].to_owned();
+        let start = self.at;
         self.at += len;
-        (text, span)
+        (word, self.span(start, self.at))
     }
 
     /// Goes on behind the next `#` that begins a directive; gives its place, or `None` at the end of the text.

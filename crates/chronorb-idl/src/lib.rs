@@ -30,6 +30,7 @@
 mod ast;
 mod check;
 pub mod codes;
+mod decimal;
 mod diagnostics;
 mod lexer;
 pub mod model;
@@ -78,18 +79,25 @@ impl fmt::Display for Failure {
     }
 }
 
+/// A file without macros, conditions and includes.
+#[derive(Clone, Debug)]
+pub struct Preprocessed {
+    /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) say where
+    /// each line comes from; it compiles to the same model without the options that made it.
+    pub text: String,
+    /// Every file that was read, the main file first.
+    pub files: Vec<PathBuf>,
+    /// Warnings; empty for most files.
+    pub warnings: Diagnostics,
+}
+
 /// Compiles an IDL file and everything that it includes.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, and every error in the files; see [`codes`].
 pub fn compile(main: &Path, options: &Options) -> Result<Compilation, Failure> {
-    let mut sources = Sources::default();
-    let mut sink = Sink::default();
-    if let Err(error) = sources.read(main) {
-        sink.push(error.into_diagnostic(main, None));
-    }
-    run(sources, sink, options)
+    Front::read(main).compile(options)
 }
 
 /// Compiles a text as if it stood in a file called `name`.
@@ -100,29 +108,77 @@ pub fn compile(main: &Path, options: &Options) -> Result<Compilation, Failure> {
 ///
 /// Every error in the text and in the files that it includes; see [`codes`].
 pub fn compile_text(name: &str, text: &str, options: &Options) -> Result<Compilation, Failure> {
-    let mut sources = Sources::default();
-    let mut sink = Sink::default();
-    if let Err(error) = sources.add_text(Path::new(name), text) {
-        sink.push(error.into_diagnostic(Path::new(name), None));
-    }
-    run(sources, sink, options)
+    Front::of_text(name, text).compile(options)
 }
 
-fn run(mut sources: Sources, mut sink: Sink, options: &Options) -> Result<Compilation, Failure> {
-    let mut model = Model::default();
-    if !sink.has_errors() {
-        let stream = preprocessor::run(&mut sources, &mut sink, options);
-        let tree = parser::parse(&stream, &mut sink);
-        model = check::check(&tree, &sources, &mut sink);
+/// Preprocesses an IDL file with everything that it includes, and does not look at what it says.
+///
+/// # Errors
+///
+/// A file that cannot be read, and every error that the preprocessor finds; see [`codes`].
+pub fn preprocess(main: &Path, options: &Options) -> Result<Preprocessed, Failure> {
+    Front::read(main).preprocess(options)
+}
+
+/// Preprocesses a text as if it stood in a file called `name`.
+///
+/// # Errors
+///
+/// Every error that the preprocessor finds; see [`codes`].
+pub fn preprocess_text(name: &str, text: &str, options: &Options) -> Result<Preprocessed, Failure> {
+    Front::of_text(name, text).preprocess(options)
+}
+
+/// What is read, and what was found.
+#[derive(Default)]
+struct Front {
+    sources: Sources,
+    sink: Sink,
+}
+
+impl Front {
+    fn read(main: &Path) -> Self {
+        let mut front = Self::default();
+        if let Err(error) = front.sources.read(main) {
+            front.sink.push(error.into_diagnostic(main, None));
+        }
+        front
     }
-    let failed = sink.has_errors();
-    let diagnostics = sink.finish(&sources);
-    if failed {
-        return Err(Failure { diagnostics });
+
+    fn of_text(name: &str, text: &str) -> Self {
+        let mut front = Self::default();
+        if let Err(error) = front.sources.add_text(Path::new(name), text) {
+            let diagnostic = error.into_diagnostic(Path::new(name), None);
+            front.sink.push(diagnostic);
+        }
+        front
     }
-    model.files = sources.paths();
-    Ok(Compilation {
-        model,
-        warnings: diagnostics,
-    })
+
+    fn compile(mut self, options: &Options) -> Result<Compilation, Failure> {
+        let mut model = Model::default();
+        if !self.sink.has_errors() {
+            let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
+            let tree = parser::parse(&stream, &mut self.sink);
+            model = check::check(&tree, &self.sources, &mut self.sink);
+        }
+        let warnings = self.sink.finish(&self.sources)?;
+        model.files = self.sources.paths();
+        model.line_files = self.sources.names().to_vec();
+        Ok(Compilation { model, warnings })
+    }
+
+    fn preprocess(mut self, options: &Options) -> Result<Preprocessed, Failure> {
+        let mut text = String::new();
+        if !self.sink.has_errors() {
+            let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
+            if !self.sink.has_errors() {
+                text = preprocessor::text(&stream, &self.sources);
+            }
+        }
+        Ok(Preprocessed {
+            text,
+            warnings: self.sink.finish(&self.sources)?,
+            files: self.sources.paths(),
+        })
+    }
 }

@@ -3,9 +3,9 @@
 //! Everything in it is resolved: names are [`DefId`]s, constants are values,
 //! repository identifiers are final. Definitions stand in one table in the
 //! order of their introduction, so that a definition comes after everything
-//! that it uses.
+//! that it uses; only what is recursive, or declared before it is defined, is used earlier.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A checked set of definitions, made by [`crate::compile`].
 #[derive(Clone, Debug, Default)]
@@ -16,12 +16,21 @@ pub struct Model {
     pub roots: Vec<DefId>,
     /// Every file that was read, the main file first; for `rerun-if-changed`.
     pub files: Vec<PathBuf>,
+    /// Names of files that were not read and that `#line` directives give; a [`Location`] counts
+    /// them behind `files`.
+    pub line_files: Vec<PathBuf>,
 }
 
 impl Model {
     /// The definition with this number.
     pub fn get(&self, id: DefId) -> &Definition {
         &self.definitions[id.0 as usize]
+    }
+
+    /// The file of a location.
+    pub fn path(&self, location: &Location) -> Option<&Path> {
+        let mut files = self.files.iter().chain(&self.line_files);
+        files.nth(location.file as usize).map(PathBuf::as_path)
     }
 
     /// All definitions with their numbers, in order of introduction.
@@ -60,10 +69,10 @@ pub struct Definition {
     pub kind: DefKind,
 }
 
-/// A place in a file.
+/// A place in a file, as `#line` directives say where there are any.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Location {
-    /// Index into [`Model::files`].
+    /// Index into [`Model::files`], or behind their end into [`Model::line_files`].
     pub file: u32,
     /// Line, from 1.
     pub line: u32,
@@ -93,7 +102,9 @@ pub enum DefKind {
     Interface(Interface),
     /// A struct.
     Struct {
-        /// Its members in order.
+        /// The struct that it extends (IDL 4.2); the base's members come first.
+        base: Option<DefId>,
+        /// Its own members in order.
         members: Vec<Member>,
         /// Types defined inside it.
         nested: Vec<DefId>,
@@ -105,10 +116,48 @@ pub enum DefKind {
         /// Types defined inside it.
         nested: Vec<DefId>,
     },
+    /// A union.
+    Union(Union),
     /// An enum.
     Enum {
-        /// The enumerators in order; the value on the wire is the index.
+        /// The enumerators in order.
         enumerators: Vec<Enumerator>,
+        /// The index of the enumerator marked by `@default_literal`, else 0.
+        default: u32,
+        /// The bits that it has on the wire, 1 to 32: 32 if `@bit_bound` says nothing else.
+        bit_bound: u8,
+    },
+    /// A bit mask (IDL 4.2).
+    Bitmask {
+        /// The flags in order.
+        flags: Vec<BitFlag>,
+        /// The number of bits, 1 to 64: 32 if `@bit_bound` says nothing else.
+        bit_bound: u8,
+    },
+    /// A bit set (IDL 4.2).
+    Bitset {
+        /// The bit set that it extends; the base's fields come first.
+        base: Option<DefId>,
+        /// Its own fields in order, unnamed ones too.
+        fields: Vec<BitField>,
+    },
+    /// A value type, or an event type.
+    Value(ValueType),
+    /// A boxed value type.
+    ValueBox {
+        /// The type inside.
+        ty: Type,
+        /// Types defined inside it.
+        nested: Vec<DefId>,
+    },
+    /// A native type: the mapping of each language says what it is.
+    Native,
+    /// The declaration of an annotation (`@annotation name { … };`).
+    Annotation {
+        /// Its parameters in order.
+        members: Vec<AnnotationMember>,
+        /// Types and constants defined inside it.
+        nested: Vec<DefId>,
     },
     /// A typedef (one for each declarator).
     Typedef {
@@ -124,9 +173,163 @@ pub enum DefKind {
     },
 }
 
+/// A union.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// The type of the discriminator, as written: an integer type, `octet`, `boolean`, `char`,
+    /// `wchar`, or the name of an enum or of a typedef of any of these.
+    pub discriminator: Type,
+    /// The annotations applied to the discriminator.
+    pub discriminator_annotations: Vec<Annotation>,
+    /// Its cases in order.
+    pub cases: Vec<Case>,
+    /// A value of the discriminator that no label names, the least such; `None` where the labels
+    /// name all. With a `default:` it is a value that selects that, without one it selects nothing.
+    pub unlabelled: Option<ConstValue>,
+    /// Types defined inside it.
+    pub nested: Vec<DefId>,
+}
+
+/// A case of a union: its labels, and the member that they select.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The values of its labels in order, of the discriminator's type; `default:` is none of them.
+    pub labels: Vec<ConstValue>,
+    /// Whether `default:` is among its labels.
+    pub is_default: bool,
+    /// The member.
+    pub member: Member,
+}
+
+/// A flag of a bit mask.
+#[derive(Clone, Debug)]
+pub struct BitFlag {
+    /// The identifier as written.
+    pub name: String,
+    /// Where its name stands.
+    pub location: Location,
+    /// The documentation comment before it.
+    pub doc: Option<String>,
+    /// The annotations applied to it.
+    pub annotations: Vec<Annotation>,
+    /// Its bit, from 0: `@position`, or the one after the flag before it.
+    pub position: u8,
+}
+
+/// A field of a bit set.
+#[derive(Clone, Debug)]
+pub struct BitField {
+    /// The identifier as written; `None` for padding.
+    pub name: Option<String>,
+    /// Where its name, or the field, stands.
+    pub location: Location,
+    /// The documentation comment before it.
+    pub doc: Option<String>,
+    /// The annotations applied to it.
+    pub annotations: Vec<Annotation>,
+    /// Its first bit, from 0, bits of the bases counted.
+    pub position: u8,
+    /// How many bits it has, 1 to 64.
+    pub bits: u8,
+    /// The type that its value is given as: the one written, or the smallest that holds the bits.
+    pub ty: Type,
+}
+
+/// A value type or event type.
+#[derive(Clone, Debug, Default)]
+pub struct ValueType {
+    /// Only declared (`valuetype X;`), never defined in these files.
+    pub forward_only: bool,
+    /// `abstract valuetype`.
+    pub is_abstract: bool,
+    /// `custom valuetype`: the program marshals it.
+    pub custom: bool,
+    /// It inherits `truncatable` from its concrete base.
+    pub truncatable: bool,
+    /// Declared as `eventtype`.
+    pub event: bool,
+    /// Direct bases, in the order of the inheritance list.
+    pub bases: Vec<DefId>,
+    /// The one base with state, always the first of `bases`.
+    pub concrete_base: Option<DefId>,
+    /// Every base, direct and inherited, once, bases before the derived.
+    pub all_bases: Vec<DefId>,
+    /// The interfaces of its own `supports` list, in order.
+    pub supports: Vec<DefId>,
+    /// Types, constants and exceptions defined inside it.
+    pub nested: Vec<DefId>,
+    /// Its own state in order, that of the bases not included.
+    pub state: Vec<StateMember>,
+    /// Its initialisers (`factory`) in order.
+    pub factories: Vec<Factory>,
+    /// Its own operations, in order.
+    pub operations: Vec<Operation>,
+    /// Its own attributes, in order.
+    pub attributes: Vec<Attribute>,
+}
+
+/// A member of a value type's state.
+#[derive(Clone, Debug)]
+pub struct StateMember {
+    /// Declared `public`, else `private`.
+    pub public: bool,
+    /// The member.
+    pub member: Member,
+}
+
+/// An initialiser of a value type, or a factory or finder of a home.
+#[derive(Clone, Debug)]
+pub struct Factory {
+    /// The identifier as written.
+    pub name: String,
+    /// Where its name stands.
+    pub location: Location,
+    /// The documentation comment before it.
+    pub doc: Option<String>,
+    /// The annotations applied to it.
+    pub annotations: Vec<Annotation>,
+    /// The parameters in order, all `in`.
+    pub params: Vec<Param>,
+    /// The exceptions of the `raises` clause, in order.
+    pub raises: Vec<DefId>,
+}
+
+/// A parameter of a declared annotation.
+#[derive(Clone, Debug)]
+pub struct AnnotationMember {
+    /// The identifier as written.
+    pub name: String,
+    /// Its type; `None` for `any`, which takes every constant.
+    pub ty: Option<Type>,
+    /// What it is where an application says nothing.
+    pub default: Option<ConstValue>,
+}
+
+/// What an interface was declared as.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum InterfaceOrigin {
+    /// `interface`.
+    #[default]
+    Interface,
+    /// `component`: this is its equivalent interface.
+    Component,
+    /// `home`: this is its equivalent interface.
+    Home,
+    /// The interface `NAMEExplicit` of a home, with what was written in it.
+    HomeExplicit,
+    /// The interface `NAMEImplicit` of a home, with what every home has.
+    HomeImplicit,
+    /// Another interface that the declaration of a component, of a port or of an event type
+    /// implies, as `EVENTConsumer`.
+    Implied,
+}
+
 /// An interface.
 #[derive(Clone, Debug, Default)]
 pub struct Interface {
+    /// What it was declared as.
+    pub origin: InterfaceOrigin,
     /// Only declared (`interface X;`), never defined in these files.
     pub forward_only: bool,
     /// `local interface`.
@@ -164,6 +367,8 @@ pub struct Operation {
     pub params: Vec<Param>,
     /// The exceptions of the `raises` clause, in order.
     pub raises: Vec<DefId>,
+    /// The names of the `context` clause, in order.
+    pub context: Vec<String>,
 }
 
 /// A parameter.
@@ -222,6 +427,8 @@ pub struct Member {
     pub doc: Option<String>,
     /// The annotations applied to it.
     pub annotations: Vec<Annotation>,
+    /// Marked `@optional`: a value may lack it.
+    pub optional: bool,
     /// Its type; arrays are part of it.
     pub ty: Type,
 }
@@ -233,6 +440,10 @@ pub struct Enumerator {
     pub name: String,
     /// The documentation comment before it.
     pub doc: Option<String>,
+    /// The annotations applied to it.
+    pub annotations: Vec<Annotation>,
+    /// The value on the wire: `@value`, or one more than that of the enumerator before it.
+    pub value: u32,
 }
 
 /// A type as used in a member, parameter, result or typedef.
@@ -250,9 +461,23 @@ pub enum Type {
     ULong,
     LongLong,
     ULongLong,
+    /// `int8`; the other types of IDL 4.2 with a width in their names are those without.
+    Int8,
+    /// `uint8`.
+    UInt8,
     Float,
     Double,
     LongDouble,
+    /// A decimal number.
+    Fixed {
+        /// All digits, 1 to 31.
+        digits: u8,
+        /// The digits behind the point, at most `digits`.
+        scale: u8,
+    },
+    Any,
+    /// `CORBA::TypeCode`.
+    TypeCode,
     String {
         /// The greatest length in characters.
         bound: Option<u32>,
@@ -271,9 +496,20 @@ pub enum Type {
         /// One length for each dimension, the outermost first; never empty, never 0.
         dimensions: Vec<u32>,
     },
+    /// A map (IDL 4.2).
+    Map {
+        key: Box<Self>,
+        value: Box<Self>,
+        /// The greatest number of entries.
+        bound: Option<u32>,
+    },
     /// `Object`: a reference to an object of any interface.
     Object,
-    /// A struct, enum, typedef or interface.
+    /// `ValueBase`: a value of any value type.
+    ValueBase,
+    /// `CORBA::AbstractBase`: a reference to any object or a value of any value type.
+    AbstractBase,
+    /// A definition that is a type.
     Named(DefId),
 }
 
@@ -285,6 +521,15 @@ pub enum ConstValue {
     Integer(i128),
     /// A floating point number.
     Float(f64),
+    /// A decimal number: `unscaled` divided by ten to the power of `scale`.
+    Fixed {
+        /// All digits, with the sign.
+        unscaled: i128,
+        /// How many digits there are, leading zeros not counted, 1 to 31.
+        digits: u8,
+        /// How many of them stand behind the point.
+        scale: u8,
+    },
     /// A boolean.
     Boolean(bool),
     /// A character, ISO 8859-1.

@@ -53,15 +53,29 @@ pub(crate) struct SourceFile {
     /// Whether there were such bytes.
     pub(crate) lossy: bool,
     lines: Vec<u32>,
+    /// How many characters stand before every multiple of [`STRIDE`]; empty where each byte is one.
+    characters: Vec<u32>,
 }
+
+/// The number of bytes whose characters are counted to find a column.
+const STRIDE: usize = 1024;
 
 impl SourceFile {
     /// Line and column of a byte offset, both from 1; the column counts characters.
     pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
         let line = self.lines.partition_point(|&start| start <= offset).max(1);
-        let start = self.lines[line - 1] as usize;
-        let before = self.text.get(start..offset as usize).unwrap_or("");
-        (line as u32, before.chars().count() as u32 + 1)
+        let start = self.lines[line - 1];
+        let column = self.characters_before(offset) - self.characters_before(start);
+        (line as u32, column + 1)
+    }
+
+    fn characters_before(&self, offset: u32) -> u32 {
+        if self.characters.is_empty() {
+            return offset;
+        }
+        let stride = offset as usize / STRIDE;
+        let rest = &self.text.as_bytes()[stride * STRIDE..offset as usize];
+        self.characters[stride] + characters(rest)
     }
 
     /// The text of a line from 1, without its end.
@@ -75,24 +89,50 @@ impl SourceFile {
     }
 }
 
+/// How many characters begin in these bytes of UTF-8.
+fn characters(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u32
+}
+
 /// Every text that was read; the main file is number 0.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     files: Vec<Arc<SourceFile>>,
     by_path: HashMap<PathBuf, u32>,
+    by_name: HashMap<PathBuf, Name>,
     renumbered: HashMap<u32, Vec<Renumbering>>,
+    /// Names that `#line` directives give, other than those of texts.
+    names: Vec<PathBuf>,
 }
 
 /// What a `#line` directive says about the lines behind it.
 #[derive(Debug)]
 struct Renumbering {
-    /// The offset of the directive.
-    offset: u32,
-    /// Its line.
+    /// The offset of the line behind the directive.
+    from: u32,
+    /// The line of the directive.
     line: u32,
     /// The number that the next line is given.
     number: u32,
-    name: Option<String>,
+    name: Name,
+}
+
+/// The file that a line is said to stand in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Name {
+    /// The text with this number.
+    Text(u32),
+    /// One of [`Sources::names`].
+    Given(u32),
+}
+
+/// The part of a text behind a `#line` directive, or all of a text without any.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub(crate) struct Region {
+    /// Its bytes.
+    pub(crate) span: Span,
+    /// The number of the line before its first one.
+    pub(crate) line_offset: u32,
 }
 
 impl Sources {
@@ -133,66 +173,149 @@ impl Sources {
     fn add(&mut self, path: &Path, text: String, lossy: bool) -> u32 {
         let mut lines = vec![0];
         lines.extend(text.match_indices('\n').map(|(i, _)| i as u32 + 1));
+        let mut before = vec![];
+        if !text.is_ascii() {
+            let mut count = 0;
+            for stride in text.as_bytes().chunks(STRIDE) {
+                before.push(count);
+                count += characters(stride);
+            }
+            before.push(count);
+        }
         self.files.push(Arc::new(SourceFile {
             path: path.to_owned(),
             text: text.into(),
             lossy,
             lines,
+            characters: before,
         }));
-        self.files.len() as u32 - 1
+        let number = self.files.len() as u32 - 1;
+        let name = self.by_name.entry(path.to_owned());
+        name.or_insert(Name::Text(number));
+        number
     }
 
     pub(crate) fn get(&self, file: u32) -> &Arc<SourceFile> {
         &self.files[file as usize]
     }
 
+    /// The place of the start of a span, as `#line` directives say if there are any before it.
+    /// Files that only they name are counted behind the others.
     pub(crate) fn location(&self, span: Span) -> Location {
         let (line, column) = self.get(span.file).line_column(span.start);
+        let Some(last) = self.renumbering(span) else {
+            return Location {
+                file: span.file,
+                line,
+                column,
+            };
+        };
+        let ahead = line - last.line;
         Location {
-            file: span.file,
-            line,
+            file: match last.name {
+                Name::Text(file) => file,
+                Name::Given(name) => self.files.len() as u32 + name,
+            },
+            line: last.number.saturating_add(ahead).saturating_sub(1),
             column,
         }
     }
 
-    /// Notes a `#line` directive.
-    pub(crate) fn renumber(&mut self, at: Span, number: u32, name: Option<String>) {
-        let line = self.location(at).line;
-        let list = self.renumbered.entry(at.file).or_default();
-        // A file that is included again brings the same directives.
-        if list.last().is_none_or(|last| last.offset < at.start) {
-            let name = name.or_else(|| list.last().and_then(|last| last.name.clone()));
-            list.push(Renumbering {
-                offset: at.start,
-                line,
-                number,
-                name,
-            });
+    /// The path of [`Self::location`].
+    pub(crate) fn path(&self, span: Span) -> &Path {
+        match self.renumbering(span).map(|last| last.name) {
+            Some(Name::Given(name)) => &self.names[name as usize],
+            Some(Name::Text(file)) => &self.get(file).path,
+            None => &self.get(span.file).path,
         }
     }
 
-    /// The file name and line that `#line` directives give to a place, if there are any before it.
-    pub(crate) fn renumbered(&self, span: Span) -> Option<(Option<&str>, u32)> {
+    /// Notes a `#line` directive; gives the start of the line behind it.
+    pub(crate) fn renumber(&mut self, at: Span, number: u32, name: Option<&str>) -> Span {
+        let file = self.get(at.file);
+        let (line, _) = file.line_column(at.start);
+        let Some(&from) = file.lines.get(line as usize) else {
+            return at;
+        };
+        let name = name.map(|name| self.name(Path::new(name)));
+        let list = self.renumbered.entry(at.file).or_default();
+        // A file that is included again brings the same directives.
+        if list.last().is_none_or(|last| last.from < from) {
+            let before = list.last().map_or(Name::Text(at.file), |last| last.name);
+            list.push(Renumbering {
+                from,
+                line,
+                number,
+                name: name.unwrap_or(before),
+            });
+        }
+        Span {
+            file: at.file,
+            start: from,
+            end: from,
+        }
+    }
+
+    fn name(&mut self, path: &Path) -> Name {
+        if let Some(&name) = self.by_name.get(path) {
+            return name;
+        }
+        let name = Name::Given(self.names.len() as u32);
+        self.names.push(path.to_owned());
+        self.by_name.insert(path.to_owned(), name);
+        name
+    }
+
+    /// The last `#line` directive before a place.
+    fn renumbering(&self, span: Span) -> Option<&Renumbering> {
         let list = self.renumbered.get(&span.file)?;
-        let index = list
-            .partition_point(|r| r.offset <= span.start)
-            .checked_sub(1)?;
-        let last = &list[index];
-        let ahead = self.location(span).line - last.line;
-        let line = last.number.saturating_add(ahead).saturating_sub(1);
-        Some((last.name.as_deref(), line))
+        let index = list.partition_point(|r| r.from <= span.start);
+        list.get(index.checked_sub(1)?)
+    }
+
+    /// The region of a place.
+    pub(crate) fn region(&self, span: Span) -> Region {
+        let file = self.get(span.file);
+        let list = self.renumbered.get(&span.file).map_or(&[][..], |list| list);
+        let index = list.partition_point(|r| r.from <= span.start);
+        let last = index.checked_sub(1).map(|before| &list[before]);
+        let next = list.get(index).map(|next| next.from);
+        Region {
+            span: Span {
+                file: span.file,
+                start: last.map_or(0, |last| last.from),
+                end: next.unwrap_or(file.text.len() as u32),
+            },
+            line_offset: last.map_or(0, |last| last.number.saturating_sub(1)),
+        }
     }
 
     /// Whether a place is in the main file, also by what line directives say.
     pub(crate) fn is_main(&self, span: Span) -> bool {
-        // The output of a preprocessor begins with the name of the file that it read.
-        let first = self.renumbered.get(&0).and_then(|list| list.first());
-        let main = first.and_then(|first| first.name.as_deref());
+        let main = self.main();
         span.file == 0
             && self
-                .renumbered(span)
-                .and_then(|(name, _)| name)
-                .is_none_or(|name| Some(name) == main)
+                .renumbering(span)
+                .is_none_or(|last| last.name == main || last.name == Name::Text(0))
+    }
+
+    /// The path of the main file, also by what line directives say.
+    pub(crate) fn main_path(&self) -> &Path {
+        match self.main() {
+            Name::Given(name) => &self.names[name as usize],
+            Name::Text(file) => &self.get(file).path,
+        }
+    }
+
+    fn main(&self) -> Name {
+        // The output of a preprocessor begins with the name of the file that it read.
+        let first = self.renumbered.get(&0).and_then(|list| list.first());
+        first.map_or(Name::Text(0), |first| first.name)
+    }
+
+    /// The names that only `#line` directives give.
+    pub(crate) fn names(&self) -> &[PathBuf] {
+        &self.names
     }
 
     pub(crate) fn paths(&self) -> Vec<PathBuf> {

@@ -30,8 +30,10 @@ looks! {
         "interface A { void run(); };\ninterface B { void run(); };\ninterface C : A, B { };\n";
     a_value_out_of_range_shows_the_range:
         "const unsigned short PORT = 65536;\n";
-    a_union_is_refused_and_the_rest_is_checked:
-        "union U switch (long) {\n  case 1: long a;\n};\nstruct S { U u1; Missing m; };\n";
+    a_label_given_twice_shows_the_first:
+        "union U switch (char) {\n  case 'a': long x;\n  case 'b': case 'a': long y;\n};\n";
+    a_default_for_nothing_says_so:
+        "enum E { A, B };\nunion U switch (E) {\n  case A: case B: long x;\n  default: long y;\n};\n";
     an_error_in_a_macro_is_shown_at_its_use:
         "#define FIELD(T) T value\nstruct S {\n  FIELD(Price);\n};\n";
     a_misspelled_keyword_gets_a_suggestion:

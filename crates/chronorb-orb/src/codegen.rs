@@ -6,8 +6,10 @@
 /// Runtime of generated code, version 1.
 pub mod v1 {
     pub use chronorb_cdr::{
-        Arena, Cdr, CdrError, Char, Decoder, Encoder, Flat, FlatReader, FlatWriter, Layout,
-        LongDouble, Reference,
+        Any, AnyBuf, Arena, Cdr, CdrError, Char, Decoder, Encoder, Fixed, Flat, FlatReader,
+        FlatWriter, Layout, LongDouble, Native, Reference, StructMember, TypeCode, TypeCodeBuf,
+        Typed, UnionMember, ValueMember, ValueModifier, WideStr, decode_context, display_flags,
+        encode_context, select_context,
     };
     pub use chronorb_giop::SystemException;
 

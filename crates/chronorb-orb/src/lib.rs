@@ -29,7 +29,10 @@ pub mod stages;
 mod upcall;
 
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
-pub use chronorb_cdr::{Arena, CdrError, Char, LongDouble};
+pub use chronorb_cdr::{
+    Any, AnyBuf, Arena, CdrError, Char, Fixed, FixedError, LongDouble, Native, StructMember,
+    TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember, ValueModifier, WideStr,
+};
 pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };

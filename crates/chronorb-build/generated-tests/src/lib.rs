@@ -10,6 +10,11 @@
     unused_lifetimes
 )]
 
+/// What another crate builds on.
+pub mod base {
+    chronorb::include_idl!("base");
+}
+
 /// All types and parameter modes.
 pub mod types {
     chronorb::include_idl!("types");

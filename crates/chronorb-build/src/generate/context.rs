@@ -1,11 +1,13 @@
 //! What all parts of the generator share.
 
-use chronorb_idl::model::{DefId, Model};
+use chronorb_idl::model::{DefId, DefKind, Model};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
 use super::GenerateOptions;
+use super::external::Externals;
 use crate::names::Names;
+use crate::recursion::Recursion;
 
 /// The model, its names, and the Rust module that code is generated for.
 #[derive(Clone, Copy)]
@@ -13,24 +15,13 @@ pub(super) struct Context<'g> {
     pub(super) model: &'g Model,
     pub(super) names: &'g Names<'g>,
     pub(super) options: &'g GenerateOptions,
-    module: &'g [String],
+    pub(super) externals: &'g Externals,
+    pub(super) recursion: &'g Recursion,
+    /// The Rust module that code is generated for.
+    pub(super) module: &'g [String],
 }
 
 impl<'g> Context<'g> {
-    pub(super) fn new(
-        model: &'g Model,
-        names: &'g Names<'g>,
-        options: &'g GenerateOptions,
-        module: &'g [String],
-    ) -> Self {
-        Self {
-            model,
-            names,
-            options,
-            module,
-        }
-    }
-
     /// The same, for code inside the Rust module of this path.
     pub(super) fn within<'h>(self, module: &'h [String]) -> Context<'h>
     where
@@ -48,12 +39,31 @@ impl<'g> Context<'g> {
     /// `super::market::Quote` + suffix.
     pub(super) fn path(self, id: DefId, suffix: &str) -> TokenStream {
         let name = format!("{}{suffix}", self.names.name(id));
-        self.path_to(self.names.module(id), &name)
+        self.path_beside(id, &name)
     }
 
     /// The path of an item in the same module as the definition's.
     pub(super) fn path_beside(self, id: DefId, name: &str) -> TokenStream {
-        self.path_to(self.names.module(id), name)
+        let module = self.names.module(id);
+        match self.externals.get(id) {
+            Some(external) => external.path(module, name),
+            None => self.path_to(module, name),
+        }
+    }
+
+    /// Whether another crate generated it.
+    pub(super) fn is_external(self, id: DefId) -> bool {
+        self.externals.get(id).is_some()
+    }
+
+    /// Whether something is generated for it: it is not external, or a module that holds what is not.
+    pub(super) fn is_generated(self, id: DefId) -> bool {
+        match &self.model.get(id).kind {
+            DefKind::Module { members } if !members.is_empty() => {
+                members.iter().any(|&member| self.is_generated(member))
+            }
+            _ => !self.is_external(id),
+        }
     }
 
     /// A name for a generic parameter that would hide no generated type.

@@ -54,6 +54,7 @@ pub(super) fn direct(
 /// An expression of what the servant gives back: a `Result` of owned values, and after those the
 /// new values of the inouts.
 fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ident) -> TokenStream {
+    let rt = rt();
     let interface = context.path(method.interface, "Servant");
     let name = method.ident();
     let arguments = method.inputs().map(|param| {
@@ -81,6 +82,12 @@ fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ide
     let views = method
         .inouts()
         .map(|param| view_of_inout(context, method, param, call));
+    let selected = method.inputs().filter_map(|param| {
+        let (clause, name) = (param.clause?, ident(&param.rust_name));
+        Some(quote! {
+            let #name = #rt::select_context(#name, &[#(#clause),*], #call.arena())?;
+        })
+    });
     let names = method.value_idents();
     let names: Vec<_> = names.iter().map(|name| quote! { #name }).collect();
     let pattern = context.output_expression(method, Form::View, &names);
@@ -105,6 +112,7 @@ fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ide
         {
             #check_inputs
             #(#views)*
+            #(#selected)*
             let #pattern = #result #map_error?;
             #check_outputs
             Ok::<_, #error>(#returned)

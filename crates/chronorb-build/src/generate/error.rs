@@ -34,6 +34,17 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// The text of an annotation cannot stand in Rust code where it says.
+    #[error("`{text}`, in the @{annotation} of {place}, is not Rust that can stand there")]
+    InvalidAnnotation {
+        /// The annotation.
+        annotation: &'static str,
+        /// What it holds.
+        text: String,
+        /// What it is applied to.
+        place: Place,
+    },
+
     /// This version does not generate code for it.
     #[error("{place}: {what} are not compiled by this version")]
     Unsupported {
@@ -48,6 +59,30 @@ pub enum GenerateError {
     TooLarge {
         /// The type.
         place: Place,
+    },
+
+    /// An operation or attribute that is not to be had without allocation.
+    #[error(
+        "{place} carries object references, which are allocated, and no_alloc is on\n  \
+         hint: move it to an interface in a file of its own, compiled without no_alloc"
+    )]
+    Allocates {
+        /// The operation or attribute.
+        place: Place,
+    },
+
+    /// An external path that cannot be.
+    #[error(
+        "the external path `{rust}` for `{idl}` is {what}\n  \
+         hint: extern_path(\"::CosNaming\", \"::naming_idl::cos_naming\")"
+    )]
+    ExternPath {
+        /// The module or file of the IDL.
+        idl: String,
+        /// The Rust module that was given for it.
+        rust: String,
+        /// What is wrong.
+        what: &'static str,
     },
 
     /// The generated text is not Rust: an error of the generator.

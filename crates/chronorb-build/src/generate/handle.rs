@@ -21,6 +21,7 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
     let methods = methods
         .iter()
         .map(|method| self::methods(context, id, method));
+    let type_code = context.typed(id);
     let bases = interface.all_bases.iter().map(|&base| {
         let base = context.path(base, "");
         quote! {
@@ -95,6 +96,8 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
             }
         }
 
+        #type_code
+
         #(#bases)*
     }
 }
@@ -104,29 +107,36 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
 /// The code for what a base declares stands in the base alone, in functions that take the object:
 /// the derived handles call those too.
 fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
-    let plain = Signature::plain(context, method);
-    let twin = (!method.oneway && method.has_twin(context.model))
+    let plain = context
+        .has_plain(method)
+        .then(|| Signature::plain(context, method));
+    let twin = context
+        .has_borrowing(method)
         .then(|| Signature::twin(context, method));
-    let home = if context.has_derived(method.interface) {
+    let home = if context.has_derived(method.interface) && !context.is_external(method.interface) {
         Home::Function
     } else {
         Home::Handle
     };
-    let plain_body = plain_body(context, method, home);
-    let twin_body = invocation(context, method, home, Form::View);
+    let plain_body = || plain_body(context, method, home);
+    let twin_body = || invocation(context, method, home, Form::View);
     if home == Home::Handle {
-        let plain = plain.method(&plain_body);
-        let twin = twin.map(|twin| twin.method(&twin_body));
+        let plain = plain.map(|plain| plain.method(&plain_body()));
+        let twin = twin.map(|twin| twin.method(&twin_body()));
         return quote! { #plain #twin };
     }
 
     let base = context.path(method.interface, "");
-    let methods = [Some(&plain), twin.as_ref()].into_iter().flatten();
+    let methods = [plain.as_ref(), twin.as_ref()].into_iter().flatten();
     let methods = methods.map(|signature| signature.method(&signature.call(&base)));
     let functions = (method.interface == id).then(|| {
         let object = method.fresh("object");
-        let plain = plain.function(&object, &plain_body);
-        let twin = twin.as_ref().map(|twin| twin.function(&object, &twin_body));
+        let plain = plain
+            .as_ref()
+            .map(|plain| plain.function(&object, &plain_body()));
+        let twin = twin
+            .as_ref()
+            .map(|twin| twin.function(&object, &twin_body()));
         quote! { #plain #twin }
     });
     quote! { #(#methods)* #functions }
@@ -329,6 +339,10 @@ pub(super) fn encode_input(
     e: &Ident,
 ) -> TokenStream {
     let name = ident(&param.rust_name);
+    if let Some(clause) = param.clause {
+        let rt = rt();
+        return quote! { #rt::encode_context(#name, &[#(#clause),*], #e)?; };
+    }
     if param.mode == ParamMode::InOut {
         let is_reference = shape::is_reference(context.model, param.ty);
         let form = if is_reference { Form::Owned } else { form };

@@ -106,6 +106,17 @@ impl Context<'_> {
         })
     }
 
+    /// Whether the handle has the method with results, or exceptions, that borrow from a scope.
+    pub(super) fn has_borrowing(self, method: &Method<'_>) -> bool {
+        let is_only = self.options.no_alloc && self.has_variable_error(method);
+        !method.oneway && (is_only || method.has_twin(self.model))
+    }
+
+    /// Whether the handle has the method with owned results.
+    pub(super) fn has_plain(self, method: &Method<'_>) -> bool {
+        !(self.options.no_alloc && self.has_borrowing(method))
+    }
+
     /// Whether result or outs borrow.
     fn has_variable_values(self, method: &Method<'_>) -> bool {
         let values = method.values();
@@ -191,7 +202,8 @@ fn outs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let views = types(Form::View);
     let variable = context.has_variable_values(method);
     let generics = variable.then(|| quote! { <'a> });
-    let twin = variable.then(|| {
+    let has_twin = variable && !context.options.no_alloc;
+    let twin = has_twin.then(|| {
         let twin = suffixed(&name, "Buf");
         let doc = format!(" The owned twin of [`{name}`].");
         let owned = types(Form::Owned);

@@ -61,6 +61,9 @@ pub(super) fn items(context: Context<'_>, method: &Method<'_>) -> TokenStream {
         if !variable {
             return quote! { #[doc = #doc] pub type #name = #target; };
         }
+        if context.options.no_alloc {
+            return quote! { #[doc = #doc] pub type #name<'a> = #target<'a>; };
+        }
         let target_twin = suffixed(&target, "Buf");
         let twin_doc = format!(" The owned twin of [`{name}`].");
         return quote! {
@@ -71,7 +74,7 @@ pub(super) fn items(context: Context<'_>, method: &Method<'_>) -> TokenStream {
 
     let arms = context.arms(method);
     let view = enumeration(context, &arms, &name, &doc, Form::View, variable);
-    if !variable {
+    if !variable || context.options.no_alloc {
         return view;
     }
     let doc = format!(" The owned twin of [`{name}`].");

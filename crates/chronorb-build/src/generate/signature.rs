@@ -38,16 +38,21 @@ impl Signature {
     pub(super) fn twin(context: Context<'_>, method: &Method<'_>) -> Self {
         let rt = rt();
         let plain = &method.rust_name;
-        let doc = format!(
-            " As [`{plain}`](Self::{plain}), with results that borrow from the scope: \
-             nothing is allocated."
-        );
+        let doc = if context.has_plain(method) {
+            let doc = format!(
+                " As [`{plain}`](Self::{plain}), with results that borrow from the scope: \
+                 nothing is allocated."
+            );
+            quote! { #[doc = #doc] }
+        } else {
+            context.doc(method.doc, &format!("IDL {}.", method.what))
+        };
         let scope = method.fresh("scope");
         let inputs = method.inputs().map(|p| ident(&p.rust_name));
         let output = context.output_type(method, Form::View, Lifetime::S);
         let error = context.error_type(method, Form::View, Lifetime::S);
         Self {
-            doc: quote! { #[doc = #doc] },
+            doc,
             name: suffixed(&method.ident(), "_in"),
             generics: quote! { <'s> },
             params: [quote! { #scope: &'s mut #rt::Scope }]

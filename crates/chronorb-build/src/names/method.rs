@@ -1,5 +1,7 @@
 //! Operations and attributes as methods.
 
+use std::sync::LazyLock;
+
 use chronorb_idl::model::{DefId, Location, Model, ParamMode, Type};
 
 use crate::shape;
@@ -68,7 +70,31 @@ pub(crate) struct MethodParam<'m> {
     pub(crate) rust_name: String,
     pub(crate) mode: ParamMode,
     pub(crate) ty: &'m Type,
+    /// Of the one for the properties that the `context` clause names: these names.
+    pub(crate) clause: Option<&'m [String]>,
 }
+
+impl<'m> MethodParam<'m> {
+    /// The parameter behind all others for the properties of the client.
+    pub(crate) fn of_context(rust_name: String, clause: &'m [String]) -> Self {
+        Self {
+            rust_name,
+            mode: ParamMode::In,
+            ty: &PROPERTIES,
+            clause: Some(clause),
+        }
+    }
+}
+
+/// Names and values.
+static PROPERTIES: LazyLock<Type> = LazyLock::new(|| {
+    let string = || Box::new(Type::String { bound: None });
+    Type::Map {
+        key: string(),
+        value: string(),
+        bound: None,
+    }
+});
 
 /// The exceptions of a method, and the Rust enum for them.
 #[derive(Clone, Debug)]

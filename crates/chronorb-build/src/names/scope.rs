@@ -26,7 +26,7 @@ impl Place {
 
     /// `file:line:column`.
     pub(crate) fn at(model: &Model, location: &Location) -> String {
-        let file = model.files.get(location.file as usize);
+        let file = model.path(location);
         let file = file.map_or_else(|| "<input>".to_owned(), |f| f.display().to_string());
         format!("{file}:{}:{}", location.line, location.column)
     }

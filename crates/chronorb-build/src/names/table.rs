@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use chronorb_idl::model::{
-    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode,
+    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode, Type,
 };
 
 use super::method::{Method, MethodError, MethodParam};
+use super::parts::{BITMASK_ITEMS, BITSET_ITEMS, Part};
 use super::{Claims, Place, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
@@ -18,6 +19,8 @@ pub(crate) struct Names<'m> {
     items: Vec<(Vec<String>, String)>,
     /// By interface: its own operations and attribute accessors, in order.
     methods: HashMap<DefId, Vec<Method<'m>>>,
+    /// By typedef: the constant for its type code.
+    type_codes: HashMap<DefId, String>,
 }
 
 impl<'m> Names<'m> {
@@ -29,14 +32,22 @@ impl<'m> Names<'m> {
             items: vec![(Vec::new(), String::new()); model.definitions.len()],
             claims: HashMap::new(),
             methods: HashMap::new(),
+            type_codes: HashMap::new(),
         };
         builder.name_definitions(&model.roots, &[])?;
+        builder.name_type_codes()?;
         builder.name_methods()?;
         builder.check_methods()?;
         Ok(Self {
             items: builder.items,
             methods: builder.methods,
+            type_codes: builder.type_codes,
         })
+    }
+
+    /// The constant for the type code of a typedef, beside it.
+    pub(crate) fn type_code(&self, typedef: DefId) -> &str {
+        self.type_codes.get(&typedef).map_or("", String::as_str)
     }
 
     /// The modules around the Rust item of the definition.
@@ -70,6 +81,7 @@ struct Builder<'m> {
     /// The names taken in each module; those of constants apart.
     claims: HashMap<(Vec<String>, Space), Claims>,
     methods: HashMap<DefId, Vec<Method<'m>>>,
+    type_codes: HashMap<DefId, String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -97,29 +109,35 @@ impl<'m> Builder<'m> {
                     }
                     self.name_nested(&interface.nested, module, &name, &place)?;
                 }
-                DefKind::Struct { members, nested } | DefKind::Exception { members, nested } => {
-                    self.claim(module, Space::Types, &name, &place)?;
-                    if shape::is_variable_struct(self.model, members) {
-                        self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
-                    }
-                    self.check_members(members)?;
+                DefKind::Struct { nested, .. } | DefKind::Exception { nested, .. } => {
+                    self.claim_with_twin(module, id, &name, &place)?;
+                    let members = shape::parts(self.model, id);
+                    self.check_parts(members.map(Part::of_struct), &[])?;
                     self.name_nested(nested, module, &name, &place)?;
                 }
-                DefKind::Enum { enumerators } => {
-                    self.claim(module, Space::Types, &name, &place)?;
-                    let mut claims = Claims::default();
-                    for enumerator in enumerators {
-                        let mut place = place.clone();
-                        place.what = format!("enumerator `{}`", enumerator.name);
-                        claims.claim(&pascal(&enumerator.name), place)?;
-                    }
+                DefKind::Union(union) => {
+                    self.claim_with_twin(module, id, &name, &place)?;
+                    let members = shape::parts(self.model, id);
+                    self.check_parts(members.map(Part::of_union), &[])?;
+                    self.name_nested(&union.nested, module, &name, &place)?;
                 }
-                DefKind::Typedef { ty } => {
+                DefKind::Enum { enumerators, .. } => {
                     self.claim(module, Space::Types, &name, &place)?;
-                    if shape::has_twin(self.model, ty) {
-                        self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
-                    }
+                    let enumerators = enumerators.iter();
+                    let parts = enumerators.map(|e| Part::of_enum(e, &definition.location));
+                    self.check_parts(parts, &[])?;
                 }
+                DefKind::Bitmask { flags, .. } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    self.check_parts(flags.iter().map(Part::of_bitmask), BITMASK_ITEMS)?;
+                }
+                DefKind::Bitset { .. } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    let fields = shape::bit_fields(self.model, id);
+                    let parts = fields.into_iter().flat_map(Part::of_bitset);
+                    self.check_parts(parts, BITSET_ITEMS)?;
+                }
+                DefKind::Typedef { .. } => self.claim_with_twin(module, id, &name, &place)?,
                 _ => {}
             }
         }
@@ -143,12 +161,59 @@ impl<'m> Builder<'m> {
         self.name_definitions(nested, &inner(module, name))
     }
 
-    fn check_members(&self, members: &[chronorb_idl::model::Member]) -> Result<(), GenerateError> {
+    /// The Rust names within a type are different from each other, and from those of what is
+    /// generated there.
+    fn check_parts<'p>(
+        &self,
+        parts: impl Iterator<Item = Part<'p>>,
+        generated: &[&str],
+    ) -> Result<(), GenerateError> {
         let mut claims = Claims::default();
-        for member in members {
-            let place = self.place("member", &member.name, &member.location);
-            let name = renamed(&member.annotations, &place)?.unwrap_or_else(|| snake(&member.name));
-            claims.claim(&name, place)?;
+        for part in parts {
+            let place = self.place(part.what, part.name, part.location);
+            renamed(part.annotations, &place)?;
+            if generated.contains(&part.rust_name.as_str()) {
+                let what = format!("what is generated as `{}`", part.rust_name);
+                let first = Place {
+                    what,
+                    at: place.at.clone(),
+                };
+                claims.claim(&part.rust_name, first)?;
+            }
+            claims.claim(&part.rust_name, place)?;
+        }
+        Ok(())
+    }
+
+    /// Claims the name of a type, and that of its twin if it has one.
+    fn claim_with_twin(
+        &mut self,
+        module: &[String],
+        id: DefId,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), GenerateError> {
+        self.claim(module, Space::Types, name, place)?;
+        if shape::has_twin(self.model, &Type::Named(id)) {
+            self.claim(module, Space::Types, &format!("{name}Buf"), place)?;
+        }
+        Ok(())
+    }
+
+    /// Names the constants beside typedefs, after all that the IDL names itself.
+    fn name_type_codes(&mut self) -> Result<(), GenerateError> {
+        for (id, definition) in self.model.iter() {
+            let DefKind::Typedef { .. } = definition.kind else {
+                continue;
+            };
+            let (module, name) = self.items[id.0 as usize].clone();
+            let mut name = screaming(&name) + "_TYPE_CODE";
+            let values = self.claims.get(&(module.clone(), Space::Values));
+            while values.is_some_and(|values| values.is_taken(&name)) {
+                name.push('_');
+            }
+            self.claim(&module, Space::Values, &name, &self.place_of(definition))?;
+            self.type_codes.insert(id, name);
         }
         Ok(())
     }
@@ -191,7 +256,15 @@ impl<'m> Builder<'m> {
                     rust_name,
                     mode: param.mode,
                     ty: &param.ty,
+                    clause: None,
                 });
+            }
+            if !operation.context.is_empty() {
+                let mut name = "context".to_owned();
+                while claims.is_taken(&name) {
+                    name.push('_');
+                }
+                params.push(MethodParam::of_context(name, &operation.context));
             }
             methods.push(Method {
                 interface: id,
@@ -243,6 +316,7 @@ impl<'m> Builder<'m> {
                     rust_name: "value".to_owned(),
                     mode: ParamMode::In,
                     ty: &attribute.ty,
+                    clause: None,
                 }],
                 error: unnamed_error(&attribute.set_raises),
                 ..getter.clone()

@@ -1,6 +1,7 @@
 //! Constant expressions (CORBA 3.3 part 1, 7.10).
 
 use super::Checker;
+use super::fixed::{ANY_FIXED, decimal_of, decimal_value};
 use super::scope::{EntityKind, ScopeId};
 use crate::ast::{BinaryOp, Expr, ExprKind, TypeKind, TypeSpec, UnaryOp};
 use crate::codes;
@@ -14,10 +15,17 @@ const MAX_STRINGS: usize = 16 * 1024 * 1024;
 impl Checker<'_> {
     /// The type of a constant, without aliases.
     pub(super) fn const_type(&mut self, scope: ScopeId, spec: &TypeSpec) -> Option<Type> {
+        if let TypeKind::Fixed(None) = spec.kind {
+            return Some(ANY_FIXED);
+        }
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
         let allowed = match &ty {
-            Type::Sequence { .. } | Type::Array { .. } | Type::Object => false,
+            Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Object
+            | Type::Any
+            | Type::TypeCode => false,
             Type::Named(def) => {
                 matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
             }
@@ -79,6 +87,7 @@ impl Checker<'_> {
         let value = match &expr.kind {
             ExprKind::Integer(value) => ConstValue::Integer(*value),
             ExprKind::Float(value) => ConstValue::Float(*value),
+            ExprKind::Fixed(value) => decimal_value(*value),
             ExprKind::Boolean(value) => ConstValue::Boolean(*value),
             ExprKind::Char(value) => ConstValue::Char(*value),
             ExprKind::WChar(value) => ConstValue::WChar(*value),
@@ -164,7 +173,13 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<ConstValue> {
         match (operator, value) {
-            (UnaryOp::Plus, value @ (ConstValue::Integer(_) | ConstValue::Float(_))) => Some(value),
+            (
+                UnaryOp::Plus,
+                value @ (ConstValue::Integer(_) | ConstValue::Float(_) | ConstValue::Fixed { .. }),
+            ) => Some(value),
+            (UnaryOp::Minus, value @ ConstValue::Fixed { .. }) => {
+                Some(decimal_value(decimal_of(&value)?.negated()))
+            }
             (UnaryOp::Minus, ConstValue::Float(value)) => Some(ConstValue::Float(-value)),
             (UnaryOp::Minus, ConstValue::Integer(value)) => {
                 self.in_reach(value.checked_neg(), span)
@@ -216,24 +231,26 @@ impl Checker<'_> {
                 };
                 Some(ConstValue::Float(value))
             }
+            (a @ ConstValue::Fixed { .. }, b @ ConstValue::Fixed { .. }) => {
+                self.decimals(operator, place, decimal_of(&a)?, decimal_of(&b)?, span)
+            }
             (
-                ConstValue::Integer(_) | ConstValue::Float(_),
-                other @ (ConstValue::Integer(_) | ConstValue::Float(_)),
+                ConstValue::Integer(_) | ConstValue::Float(_) | ConstValue::Fixed { .. },
+                other @ (ConstValue::Integer(_) | ConstValue::Float(_) | ConstValue::Fixed { .. }),
             ) => {
                 self.sink.push(
                     Diagnostic::error(
                         codes::WRONG_TYPE,
                         place,
-                        "integers and floating-point numbers cannot be mixed in this constant",
+                        "numbers of different kinds cannot be mixed in this constant",
                         format!("{} on the right", describe(&other)),
                     )
-                    .hint("give the constant a floating-point type"),
+                    .hint("write all as integers, with a point, or with the suffix `d`"),
                 );
                 None
             }
-            (ConstValue::Integer(_) | ConstValue::Float(_), other) | (other, _) => {
-                self.wrong_operand(symbol(operator), describe(&other), place)
-            }
+            (ConstValue::Integer(_) | ConstValue::Float(_) | ConstValue::Fixed { .. }, other)
+            | (other, _) => self.wrong_operand(symbol(operator), describe(&other), place),
         }
     }
 
@@ -289,7 +306,7 @@ impl Checker<'_> {
         value.map(ConstValue::Integer)
     }
 
-    fn division_by_zero(&mut self, place: Span) -> Option<ConstValue> {
+    pub(super) fn division_by_zero(&mut self, place: Span) -> Option<ConstValue> {
         self.sink.push(
             Diagnostic::error(
                 codes::DIVISION_BY_ZERO,
@@ -302,7 +319,12 @@ impl Checker<'_> {
         None
     }
 
-    fn wrong_operand(&mut self, operator: &str, what: &str, span: Span) -> Option<ConstValue> {
+    pub(super) fn wrong_operand(
+        &mut self,
+        operator: &str,
+        what: &str,
+        span: Span,
+    ) -> Option<ConstValue> {
         self.sink.push(
             Diagnostic::error(
                 codes::WRONG_TYPE,
@@ -310,7 +332,7 @@ impl Checker<'_> {
                 format!("`{operator}` cannot be applied to {what}"),
                 "wrong operand",
             )
-            .hint("integers have | ^ & << >> + - * / % ~, floating-point numbers + - * /"),
+            .hint("integers have | ^ & << >> + - * / % ~, other numbers + - * /"),
         );
         None
     }
@@ -334,6 +356,9 @@ impl Checker<'_> {
                     return Some(value);
                 }
                 return self.out_of_range("this number", "up to 1.7e308", span);
+            }
+            (ConstValue::Fixed { .. }, Type::Fixed { digits, scale }) => {
+                return self.fitted(decimal_of(&value)?, *digits, *scale, span);
             }
             (ConstValue::Boolean(_), Type::Boolean)
             | (ConstValue::Char(_), Type::Char)
@@ -373,13 +398,21 @@ impl Checker<'_> {
             (ConstValue::Float(_), ty) if integer_range(ty).is_some() => {
                 diagnostic.hint("write an integer, or make the constant a `double`")
             }
+            (ConstValue::Integer(_) | ConstValue::Float(_), Type::Fixed { .. }) => {
+                diagnostic.hint("write the number with the suffix `d`")
+            }
             _ => diagnostic.hint("change the type of the constant, or its value"),
         };
         self.sink.push(diagnostic);
         None
     }
 
-    fn out_of_range(&mut self, value: &str, range: &str, span: Span) -> Option<ConstValue> {
+    pub(super) fn out_of_range(
+        &mut self,
+        value: &str,
+        range: &str,
+        span: Span,
+    ) -> Option<ConstValue> {
         self.sink.push(
             Diagnostic::error(
                 codes::OUT_OF_RANGE,
@@ -403,6 +436,7 @@ impl Checker<'_> {
                 let name = &self.definitions[def.0 as usize].name;
                 format!("an enumerator of `{name}`")
             }
+            Type::Fixed { .. } => "a decimal number".to_owned(),
             ty if is_floating(ty) => "a floating-point number".to_owned(),
             _ => "an integer".to_owned(),
         }
@@ -413,6 +447,7 @@ fn describe(value: &ConstValue) -> &'static str {
     match value {
         ConstValue::Integer(_) => "an integer",
         ConstValue::Float(_) => "a floating-point number",
+        ConstValue::Fixed { .. } => "a decimal number",
         ConstValue::Boolean(_) => "a boolean",
         ConstValue::Char(_) => "a character",
         ConstValue::WChar(_) => "a wide character",
@@ -422,7 +457,7 @@ fn describe(value: &ConstValue) -> &'static str {
     }
 }
 
-fn symbol(operator: BinaryOp) -> &'static str {
+pub(super) fn symbol(operator: BinaryOp) -> &'static str {
     match operator {
         BinaryOp::Or => "|",
         BinaryOp::Xor => "^",
@@ -442,9 +477,10 @@ fn is_floating(ty: &Type) -> bool {
 }
 
 /// The least and the greatest value of an integer type.
-fn integer_range(ty: &Type) -> Option<(i128, i128)> {
+pub(super) fn integer_range(ty: &Type) -> Option<(i128, i128)> {
     Some(match ty {
-        Type::Octet => (0, u8::MAX.into()),
+        Type::Octet | Type::UInt8 => (0, u8::MAX.into()),
+        Type::Int8 => (i8::MIN.into(), i8::MAX.into()),
         Type::Short => (i16::MIN.into(), i16::MAX.into()),
         Type::UShort => (0, u16::MAX.into()),
         Type::Long => (i32::MIN.into(), i32::MAX.into()),

@@ -1,24 +1,29 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
+mod bases;
 mod consts;
+mod fixed;
 mod ids;
 mod interfaces;
+mod local;
 mod order;
 mod scope;
 mod structs;
 mod types;
+mod unions;
+mod values;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Event, Ident, Item, Meta};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
-use crate::model::{Annotation, DefId, DefKind, Definition, Model, Type};
+use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
 use ids::Prefix;
-use scope::{EntityKind, ScopeId, ScopeKind, Scopes};
+use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -36,6 +41,8 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         file_prefixes: Vec::new(),
         string_bytes: 0,
         alias_roots: HashMap::new(),
+        incomplete: HashMap::new(),
+        local: HashSet::new(),
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -71,6 +78,10 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
+    /// What is complete only when a struct or union is that was declared, by that.
+    incomplete: HashMap<DefId, EntityId>,
+    /// The definitions that are local types.
+    local: HashSet<DefId>,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -92,6 +103,10 @@ impl Checker<'_> {
                     self.structure(scope, definition);
                 }
                 Item::StructForward(meta, name) => self.struct_forward(scope, meta, name),
+                Item::UnionForward(meta, name) => self.union_forward(scope, meta, name),
+                Item::Union(definition) => {
+                    self.union(scope, definition);
+                }
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -100,6 +115,11 @@ impl Checker<'_> {
                 Item::Const(definition) => self.constant(scope, definition),
                 Item::Operation(operation) => self.operation(scope, operation),
                 Item::Attribute(attribute) => self.attribute(scope, attribute),
+                Item::Value(value) => self.value(scope, value),
+                Item::ValueForward(head) => self.value_forward(scope, head),
+                Item::ValueBox(definition) => self.value_box(scope, definition),
+                Item::State(state) => self.state(scope, state),
+                Item::Factory(factory) => self.factory(scope, factory),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
                     self.set_type_prefix(scope, name, prefix, *span);
@@ -174,10 +194,12 @@ impl Checker<'_> {
     }
 
     fn enumeration(&mut self, scope: ScopeId, definition: &ast::EnumDef) -> DefId {
-        let kind = DefKind::Enum {
-            enumerators: Vec::new(),
-        };
-        let def = self.introduce(scope, &definition.name, &definition.meta, kind);
+        let def = self.introduce(
+            scope,
+            &definition.name,
+            &definition.meta,
+            enum_of(Vec::new()),
+        );
         self.declare(
             scope,
             &definition.name,
@@ -199,9 +221,11 @@ impl Checker<'_> {
             enumerators.push(crate::model::Enumerator {
                 name: name.name.to_string(),
                 doc: self.doc(meta),
+                annotations: Vec::new(),
+                value: index as u32,
             });
         }
-        self.complete(def, DefKind::Enum { enumerators });
+        self.complete(def, enum_of(enumerators));
         def
     }
 
@@ -227,8 +251,10 @@ impl Checker<'_> {
                 Type::Named(def) => Some(*def),
                 _ => None,
             };
+            let part = self.incomplete_part(&ty);
             let kind = DefKind::Typedef { ty };
             let def = self.introduce(scope, &declarator.name, &definition.meta, kind);
+            self.incomplete.extend(part.map(|part| (def, part)));
             if let Some(aliased) = aliased {
                 let root = self.alias_roots.get(&aliased).copied().unwrap_or(aliased);
                 self.alias_roots.insert(def, root);
@@ -254,6 +280,12 @@ impl Checker<'_> {
                 codes::DUPLICATE,
             );
             return;
+        };
+        let ty = match value {
+            ConstValue::Fixed { digits, scale, .. } if ty == fixed::ANY_FIXED => {
+                Type::Fixed { digits, scale }
+            }
+            _ => ty,
         };
         let kind = DefKind::Const { ty, value };
         let def = self.introduce(scope, &definition.name, &definition.meta, kind);
@@ -293,14 +325,22 @@ impl Checker<'_> {
         self.spans.push(name.span);
         self.completed.push(self.clock);
         self.clock += 1;
-        DefId(self.definitions.len() as u32 - 1)
+        let def = DefId(self.definitions.len() as u32 - 1);
+        self.note_local(def);
+        def
     }
 
     /// Completes a definition: everything that it uses was introduced before this.
     fn complete(&mut self, def: DefId, kind: DefKind) {
         self.definitions[def.0 as usize].kind = kind;
+        self.close(def);
+    }
+
+    /// Ends a definition that was completed in its place.
+    fn close(&mut self, def: DefId) {
         self.completed[def.0 as usize] = self.clock;
         self.clock += 1;
+        self.note_local(def);
     }
 
     fn doc(&mut self, meta: &Meta) -> Option<String> {
@@ -354,12 +394,16 @@ impl Checker<'_> {
             match entity.kind {
                 EntityKind::Struct {
                     state: scope::StructState::Declared,
+                    union,
                     ..
                 } => self.sink.push(
                     Diagnostic::error(
                         codes::NEVER_DEFINED,
                         entity.span,
-                        format!("struct `{what}` is declared but never defined"),
+                        format!(
+                            "{} `{what}` is declared but never defined",
+                            if union { "union" } else { "struct" }
+                        ),
                         "declared here",
                     )
                     .hint("define it in the same scope"),
@@ -373,8 +417,25 @@ impl Checker<'_> {
                     )
                     .hint("include the file that defines it"),
                 ),
+                EntityKind::Value { scope: None, .. } => self.sink.push(
+                    Diagnostic::warning(
+                        codes::FORWARD_ONLY,
+                        entity.span,
+                        format!("value type `{what}` is declared but never defined"),
+                        "declared here",
+                    )
+                    .hint("include the file that defines it"),
+                ),
                 _ => {}
             }
         }
+    }
+}
+
+fn enum_of(enumerators: Vec<crate::model::Enumerator>) -> DefKind {
+    DefKind::Enum {
+        enumerators,
+        default: 0,
+        bit_bound: 32,
     }
 }

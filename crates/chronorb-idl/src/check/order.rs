@@ -1,7 +1,8 @@
 //! The final order of the definitions: each behind everything that it uses.
 
 use crate::model::{
-    Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Member, Model, Operation, Type,
+    Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Factory, Member, Model,
+    Operation, Param, Type, ValueType,
 };
 
 /// The model of definitions that are complete.
@@ -37,8 +38,18 @@ fn collect_children(model: &mut Model) {
             Some(parent) => match &mut model.definitions[parent.0 as usize].kind {
                 DefKind::Module { members } => members,
                 DefKind::Interface(interface) => &mut interface.nested,
-                DefKind::Struct { nested, .. } | DefKind::Exception { nested, .. } => nested,
-                DefKind::Enum { .. } | DefKind::Typedef { .. } | DefKind::Const { .. } => continue,
+                DefKind::Union(union) => &mut union.nested,
+                DefKind::Value(value) => &mut value.nested,
+                DefKind::Struct { nested, .. }
+                | DefKind::Exception { nested, .. }
+                | DefKind::ValueBox { nested, .. }
+                | DefKind::Annotation { nested, .. } => nested,
+                DefKind::Enum { .. }
+                | DefKind::Bitmask { .. }
+                | DefKind::Bitset { .. }
+                | DefKind::Native
+                | DefKind::Typedef { .. }
+                | DefKind::Const { .. } => continue,
             },
         };
         list.push(id);
@@ -66,23 +77,54 @@ impl Renumber {
         }
         self.annotations(&mut definition.annotations);
         match &mut definition.kind {
-            DefKind::Module { .. } | DefKind::Enum { .. } => {}
+            DefKind::Module { .. } | DefKind::Native => {}
             DefKind::Interface(interface) => {
                 self.ids(&mut interface.bases);
                 self.ids(&mut interface.all_bases);
-                interface
-                    .operations
-                    .iter_mut()
-                    .for_each(|o| self.operation(o));
-                interface
-                    .attributes
-                    .iter_mut()
-                    .for_each(|a| self.attribute(a));
+                self.operations(&mut interface.operations);
+                self.attributes(&mut interface.attributes);
             }
-            DefKind::Struct { members, .. } | DefKind::Exception { members, .. } => {
+            DefKind::Struct { base, members, .. } => {
+                base.iter_mut().for_each(|base| self.id(base));
                 members.iter_mut().for_each(|m| self.member(m));
             }
-            DefKind::Typedef { ty } => self.ty(ty),
+            DefKind::Exception { members, .. } => {
+                members.iter_mut().for_each(|m| self.member(m));
+            }
+            DefKind::Union(union) => {
+                self.ty(&mut union.discriminator);
+                self.annotations(&mut union.discriminator_annotations);
+                for case in &mut union.cases {
+                    case.labels.iter_mut().for_each(|label| self.value(label));
+                    self.member(&mut case.member);
+                }
+                union.unlabelled.iter_mut().for_each(|v| self.value(v));
+            }
+            DefKind::Enum { enumerators, .. } => {
+                for enumerator in enumerators {
+                    self.annotations(&mut enumerator.annotations);
+                }
+            }
+            DefKind::Bitmask { flags, .. } => {
+                for flag in flags {
+                    self.annotations(&mut flag.annotations);
+                }
+            }
+            DefKind::Bitset { base, fields } => {
+                base.iter_mut().for_each(|base| self.id(base));
+                for field in fields {
+                    self.annotations(&mut field.annotations);
+                    self.ty(&mut field.ty);
+                }
+            }
+            DefKind::Value(value) => self.value_type(value),
+            DefKind::ValueBox { ty, .. } | DefKind::Typedef { ty } => self.ty(ty),
+            DefKind::Annotation { members, .. } => {
+                for member in members {
+                    member.ty.iter_mut().for_each(|ty| self.ty(ty));
+                    member.default.iter_mut().for_each(|v| self.value(v));
+                }
+            }
             DefKind::Const { ty, value } => {
                 self.ty(ty);
                 self.value(value);
@@ -90,15 +132,48 @@ impl Renumber {
         }
     }
 
+    fn value_type(&self, value: &mut ValueType) {
+        self.ids(&mut value.bases);
+        value.concrete_base.iter_mut().for_each(|id| self.id(id));
+        self.ids(&mut value.all_bases);
+        self.ids(&mut value.supports);
+        for state in &mut value.state {
+            self.member(&mut state.member);
+        }
+        for factory in &mut value.factories {
+            self.factory(factory);
+        }
+        self.operations(&mut value.operations);
+        self.attributes(&mut value.attributes);
+    }
+
+    fn factory(&self, factory: &mut Factory) {
+        self.annotations(&mut factory.annotations);
+        self.params(&mut factory.params);
+        self.ids(&mut factory.raises);
+    }
+
+    fn params(&self, params: &mut [Param]) {
+        for param in params {
+            self.annotations(&mut param.annotations);
+            self.ty(&mut param.ty);
+        }
+    }
+
+    fn operations(&self, operations: &mut [Operation]) {
+        operations.iter_mut().for_each(|o| self.operation(o));
+    }
+
+    fn attributes(&self, attributes: &mut [Attribute]) {
+        attributes.iter_mut().for_each(|a| self.attribute(a));
+    }
+
     fn operation(&self, operation: &mut Operation) {
         self.annotations(&mut operation.annotations);
         if let Some(result) = &mut operation.result {
             self.ty(result);
         }
-        for param in &mut operation.params {
-            self.annotations(&mut param.annotations);
-            self.ty(&mut param.ty);
-        }
+        self.params(&mut operation.params);
         self.ids(&mut operation.raises);
     }
 
@@ -132,6 +207,10 @@ impl Renumber {
         match ty {
             Type::Named(def) => self.id(def),
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element),
+            Type::Map { key, value, .. } => {
+                self.ty(key);
+                self.ty(value);
+            }
             _ => {}
         }
     }

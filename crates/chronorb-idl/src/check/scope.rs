@@ -24,7 +24,8 @@ pub(super) enum ScopeKind {
     File,
     Module,
     Interface,
-    /// A struct or exception.
+    Value,
+    /// A struct, union or exception.
     Struct,
     Operation,
 }
@@ -42,9 +43,9 @@ pub(super) struct Scope {
     names: HashMap<Rc<str>, EntityId>,
     /// Names of other scopes that were used here, by name in lower case.
     used: HashMap<Rc<str>, Ident>,
-    /// The scopes of all bases of an interface.
+    /// The scopes of all bases of an interface or value type, and of what it supports.
     pub(super) bases: Vec<ScopeId>,
-    /// The operations and attributes of an interface.
+    /// The operations, attributes and state members.
     pub(super) members: Vec<EntityId>,
 }
 
@@ -68,10 +69,18 @@ pub(super) enum EntityKind {
         scope: Option<ScopeId>,
         def: DefId,
     },
+    /// Without a scope it is declared only.
+    Value {
+        scope: Option<ScopeId>,
+        def: DefId,
+    },
+    ValueBox(DefId),
+    /// A struct or union.
     Struct {
         scope: Option<ScopeId>,
         def: DefId,
         state: StructState,
+        union: bool,
     },
     Exception {
         scope: ScopeId,
@@ -83,6 +92,10 @@ pub(super) enum EntityKind {
     Const(DefId),
     Operation,
     Attribute,
+    /// A state member of a value type.
+    State,
+    /// An initialiser of a value type.
+    Factory,
     /// A member or parameter.
     Variable,
     /// Something that was reported already.
@@ -103,6 +116,9 @@ impl EntityKind {
         match self {
             Self::Module { .. } => "a module",
             Self::Interface { .. } => "an interface",
+            Self::Struct { union: true, .. } => "a union",
+            Self::Value { .. } => "a value type",
+            Self::ValueBox(_) => "a boxed value type",
             Self::Struct { .. } => "a struct",
             Self::Exception { .. } => "an exception",
             Self::Enum(_) => "an enum",
@@ -111,19 +127,23 @@ impl EntityKind {
             Self::Const(_) => "a constant",
             Self::Operation => "an operation",
             Self::Attribute => "an attribute",
+            Self::State => "a state member",
+            Self::Factory => "an initialiser",
             Self::Variable => "a member or parameter",
             Self::Refused => "a definition with errors",
         }
     }
 
     pub(super) fn is_member(self) -> bool {
-        matches!(self, Self::Operation | Self::Attribute)
+        matches!(self, Self::Operation | Self::Attribute | Self::State)
     }
 
     pub(super) fn def(self) -> Option<DefId> {
         match self {
             Self::Module { def, .. }
             | Self::Interface { def, .. }
+            | Self::Value { def, .. }
+            | Self::ValueBox(def)
             | Self::Struct { def, .. }
             | Self::Exception { def, .. }
             | Self::Enum(def)
@@ -210,6 +230,16 @@ impl Scopes {
 
     pub(super) fn entities(&self) -> &[Entity] {
         &self.entities
+    }
+
+    /// The name of the outermost module around a scope.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let this = self.get(scope);
+        match (this.path.first(), this.parent) {
+            (Some(name), _) => Some(name),
+            (None, Some(parent)) => self.outermost(parent),
+            (None, None) => None,
+        }
     }
 
     /// What a name means in exactly this scope, whatever its case.
@@ -313,6 +343,7 @@ impl Checker<'_> {
     ) -> EntityId {
         let key = lower(&name.name);
         self.check_clash(scope, &key, name, kind, clash);
+        self.check_inherited(scope, name);
         let id = EntityId(self.scopes.entities.len() as u32);
         self.scopes.entities.push(Entity {
             name: Rc::clone(&name.name),
@@ -490,18 +521,6 @@ impl Checker<'_> {
 
     fn undefined(&mut self, scope: ScopeId, whole: &ScopedName, part: &Ident) {
         let name = &part.name;
-        if **name == *"TypeCode" {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_TYPECODE,
-                    whole.span,
-                    "values of type `TypeCode` are not compiled by this version",
-                    "not supported",
-                )
-                .hint("send a repository identifier as a string"),
-            );
-            return;
-        }
         let is_first = std::ptr::eq(part, &raw const whole.parts[0]);
         let message = if is_first {
             format!("`{name}` is not defined")
@@ -522,6 +541,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
@@ -534,7 +554,9 @@ impl Checker<'_> {
     fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
         match self.scopes.entity(entity).kind {
             EntityKind::Module { scope, .. } | EntityKind::Exception { scope, .. } => Some(scope),
-            EntityKind::Interface { scope, .. } | EntityKind::Struct { scope, .. } => scope,
+            EntityKind::Interface { scope, .. }
+            | EntityKind::Value { scope, .. }
+            | EntityKind::Struct { scope, .. } => scope,
             _ => None,
         }
     }
@@ -547,12 +569,14 @@ impl Checker<'_> {
         let what = &entity.name;
         let diagnostic = match entity.kind {
             EntityKind::Refused => return None,
-            EntityKind::Interface { .. } | EntityKind::Struct { .. } => Diagnostic::error(
-                codes::INCOMPLETE_TYPE,
-                name.span,
-                format!("`{what}` is declared but not yet defined, so nothing in it is known"),
-                "used too early",
-            ),
+            EntityKind::Interface { .. } | EntityKind::Value { .. } | EntityKind::Struct { .. } => {
+                Diagnostic::error(
+                    codes::INCOMPLETE_TYPE,
+                    name.span,
+                    format!("`{what}` is declared but not yet defined, so nothing in it is known"),
+                    "used too early",
+                )
+            }
             EntityKind::Enum(_) => Diagnostic::error(
                 codes::NOT_A_SCOPE,
                 name.span,
@@ -566,7 +590,7 @@ impl Checker<'_> {
                 format!("`{what}` is {}, and has no names in it", kind.describe()),
                 "not a scope",
             )
-            .hint("only modules, interfaces, structs and exceptions have names in them"),
+            .hint("only modules, interfaces, value types, structs, unions and exceptions have names in them"),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");
         self.sink.push(diagnostic);

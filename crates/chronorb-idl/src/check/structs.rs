@@ -1,16 +1,47 @@
-//! Structs and exceptions.
+//! Structs and exceptions, and what unions share with them.
 
 use super::Checker;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, StructState};
-use crate::ast::{Ident, Meta, StructDef};
+use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{DefId, DefKind, Member};
+use crate::model::{DefId, DefKind, Member, Type};
+use crate::source::Span;
+
+/// A struct or union whose members are being read.
+pub(super) struct OpenAggregate {
+    entity: EntityId,
+    def: DefId,
+    /// The scope of its members.
+    pub(super) inner: ScopeId,
+}
 
 impl Checker<'_> {
     /// `struct X;`
     pub(super) fn struct_forward(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
-        if self.declared_struct(scope, name).is_some() {
+        self.declare_aggregate(scope, meta, name, false);
+    }
+
+    /// `union X;`
+    pub(super) fn union_forward(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
+        self.declare_aggregate(scope, meta, name, true);
+    }
+
+    pub(super) fn structure(&mut self, scope: ScopeId, definition: &StructDef) -> DefId {
+        let name = &definition.name;
+        let open = self.open_aggregate(scope, &definition.meta, name, false);
+        let members = self.members(open.inner, definition);
+        let kind = DefKind::Struct {
+            base: None,
+            members,
+            nested: Vec::new(),
+        };
+        self.close_aggregate(open, kind)
+    }
+
+    fn declare_aggregate(&mut self, scope: ScopeId, meta: &Meta, name: &Ident, union: bool) {
+        if let Some((id, _, _)) = self.declared_aggregate(scope, name) {
+            self.check_same_aggregate(id, name, union);
             return;
         }
         let def = self.introduce(scope, name, meta, empty_struct());
@@ -18,26 +49,36 @@ impl Checker<'_> {
             scope: None,
             def,
             state: StructState::Declared,
+            union,
         };
-        self.declare(scope, name, kind, codes::DUPLICATE);
+        let id = self.declare(scope, name, kind, codes::DUPLICATE);
+        self.incomplete.insert(def, id);
     }
 
-    pub(super) fn structure(&mut self, scope: ScopeId, definition: &StructDef) -> DefId {
-        let name = &definition.name;
+    /// Begins the definition of a struct or union, which may have been declared.
+    pub(super) fn open_aggregate(
+        &mut self,
+        scope: ScopeId,
+        meta: &Meta,
+        name: &Ident,
+        union: bool,
+    ) -> OpenAggregate {
         let forward = self
-            .declared_struct(scope, name)
+            .declared_aggregate(scope, name)
             .filter(|(_, _, state)| *state == StructState::Declared);
         let (entity, def) = match forward {
             Some((entity, def, _)) => {
-                self.complete_declaration(scope, def, name, &definition.meta);
+                self.check_same_aggregate(entity, name, union);
+                self.complete_declaration(scope, def, name, meta);
                 (entity, def)
             }
             None => {
-                let def = self.introduce(scope, name, &definition.meta, empty_struct());
+                let def = self.introduce(scope, name, meta, empty_struct());
                 let kind = EntityKind::Struct {
                     scope: None,
                     def,
                     state: StructState::Open,
+                    union,
                 };
                 (self.declare(scope, name, kind, codes::DUPLICATE), def)
             }
@@ -48,19 +89,40 @@ impl Checker<'_> {
             scope: Some(inner),
             def,
             state: StructState::Open,
+            union,
         };
-        let members = self.members(inner, definition);
-        self.scopes.entity_mut(entity).kind = EntityKind::Struct {
-            scope: Some(inner),
-            def,
-            state: StructState::Complete,
+        OpenAggregate { entity, def, inner }
+    }
+
+    /// Ends the definition of a struct or union.
+    pub(super) fn close_aggregate(&mut self, open: OpenAggregate, kind: DefKind) -> DefId {
+        if let EntityKind::Struct { state, .. } = &mut self.scopes.entity_mut(open.entity).kind {
+            *state = StructState::Complete;
+        }
+        self.complete(open.def, kind);
+        open.def
+    }
+
+    fn check_same_aggregate(&mut self, id: EntityId, name: &Ident, is_union: bool) {
+        let entity = self.scopes.entity(id);
+        if matches!(entity.kind, EntityKind::Struct { union, .. } if union == is_union) {
+            return;
+        }
+        let (before, hint) = if is_union {
+            ("a struct", "declare it with `union`")
+        } else {
+            ("a union", "declare it with `struct`")
         };
-        let kind = DefKind::Struct {
-            members,
-            nested: Vec::new(),
-        };
-        self.complete(def, kind);
-        def
+        self.sink.push(
+            Diagnostic::error(
+                codes::DECLARATION_MISMATCH,
+                name.span,
+                format!("`{}` was declared as {before} before", name.name),
+                "another kind here",
+            )
+            .label(entity.span, "first declared here")
+            .hint(hint),
+        );
     }
 
     pub(super) fn exception(&mut self, scope: ScopeId, definition: &StructDef) {
@@ -102,8 +164,8 @@ impl Checker<'_> {
         self.spans[def.0 as usize] = name.span;
     }
 
-    /// The struct of exactly this name in exactly this scope.
-    fn declared_struct(
+    /// The struct or union of exactly this name in exactly this scope.
+    fn declared_aggregate(
         &self,
         scope: ScopeId,
         name: &Ident,
@@ -126,63 +188,71 @@ impl Checker<'_> {
                 if self.is_exhausted() {
                     return members;
                 }
-                let name = &declarator.name;
-                let ty = ty
-                    .clone()
-                    .and_then(|ty| self.with_dimensions(scope, ty, declarator));
-                self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
-                let Some(ty) = ty else {
-                    continue;
-                };
-                let annotations = self.annotations(scope, &member.meta.annotations);
-                let doc = self.doc(&member.meta);
-                members.push(Member {
-                    name: name.name.to_string(),
-                    location: self.sources.location(name.span),
-                    doc,
-                    annotations,
-                    ty,
-                });
+                members.extend(self.member(scope, member, ty.clone(), declarator));
             }
         }
         members
     }
 
-    /// Reports the use of a struct that is not complete.
-    pub(super) fn incomplete_struct(
+    /// A member of a struct, exception or union, whose type is `None` after an error.
+    pub(super) fn member(
         &mut self,
-        id: EntityId,
-        at: crate::source::Span,
-        in_sequence: bool,
-    ) {
+        scope: ScopeId,
+        written: &MemberDef,
+        ty: Option<Type>,
+        declarator: &Declarator,
+    ) -> Option<Member> {
+        let name = &declarator.name;
+        let ty = ty.and_then(|ty| self.with_dimensions(scope, ty, declarator));
+        self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
+        let ty = ty?;
+        if let Some(part) = self.incomplete_part(&ty) {
+            if !self.is_sequence(&ty) {
+                self.incomplete_struct(part, written.ty.span);
+                return None;
+            }
+            self.incomplete
+                .extend(self.scopes.get(scope).def.map(|def| (def, part)));
+        }
+        let annotations = self.annotations(scope, &written.meta.annotations);
+        let doc = self.doc(&written.meta);
+        Some(Member {
+            name: name.name.to_string(),
+            location: self.sources.location(name.span),
+            doc,
+            annotations,
+            optional: false,
+            ty,
+        })
+    }
+
+    /// Reports the use of a struct or union that is not complete.
+    pub(super) fn incomplete_struct(&mut self, id: EntityId, at: Span) {
         let entity = self.scopes.entity(id);
-        let EntityKind::Struct { state, .. } = entity.kind else {
+        let EntityKind::Struct { state, union, .. } = entity.kind else {
             return;
         };
         let name = &entity.name;
+        let what = if union { "union" } else { "struct" };
         let open = state == StructState::Open;
-        let diagnostic = match (in_sequence, open) {
-            (true, _) => Diagnostic::error(
-                codes::NO_RECURSION,
-                at,
-                format!("sequences of `{name}` before its end are not compiled by this version"),
-                "not supported",
-            )
-            .hint("keep all elements in one sequence, and refer to them by index"),
-            (false, true) => Diagnostic::error(
+        let diagnostic = if open {
+            Diagnostic::error(
                 codes::RECURSIVE_STRUCT,
                 at,
-                format!("struct `{name}` contains itself"),
+                format!("{what} `{name}` contains itself"),
                 "its size would be infinite",
             )
-            .hint("refer to other values by index or by name"),
-            (false, false) => Diagnostic::error(
+            .hint(format!(
+                "hold others of its kind in a sequence: `sequence<{name}>`"
+            ))
+        } else {
+            Diagnostic::error(
                 codes::INCOMPLETE_TYPE,
                 at,
-                format!("struct `{name}` is declared but not yet defined"),
+                format!("{what} `{name}` is declared but not yet defined"),
                 "used too early",
             )
-            .hint("define it before this use"),
+            .hint("define it before this use")
         };
         let label = if open {
             "its definition begins here"
@@ -196,6 +266,7 @@ impl Checker<'_> {
 
 fn empty_struct() -> DefKind {
     DefKind::Struct {
+        base: None,
         members: Vec::new(),
         nested: Vec::new(),
     }

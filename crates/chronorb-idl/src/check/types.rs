@@ -1,15 +1,57 @@
 //! Types as they are used.
 
 use super::Checker;
-use super::scope::{EntityKind, ScopeId, StructState};
+use super::scope::{EntityId, EntityKind, ScopeId, StructState};
 use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefKind, Type};
-use crate::source::Span;
 
 impl Checker<'_> {
-    /// The meaning of a type. Where `may_define`, a struct or enum may be defined in it.
+    /// The meaning of the type of a parameter, result or attribute, which must be complete.
+    pub(super) fn complete_type(&mut self, scope: ScopeId, spec: &TypeSpec) -> Option<Type> {
+        let ty = self.resolve_type(scope, spec, false)?;
+        match self.incomplete_part(&ty) {
+            None => Some(ty),
+            Some(part) => {
+                self.incomplete_struct(part, spec.span);
+                None
+            }
+        }
+    }
+
+    /// The struct or union in a type that is declared but not yet defined.
+    pub(super) fn incomplete_part(&self, ty: &Type) -> Option<EntityId> {
+        match ty {
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                self.incomplete_part(element)
+            }
+            Type::Map { key, value, .. } => self
+                .incomplete_part(key)
+                .or_else(|| self.incomplete_part(value)),
+            Type::Named(def) => self.incomplete.get(def).copied().filter(|part| {
+                matches!(
+                    self.scopes.entity(*part).kind,
+                    EntityKind::Struct {
+                        state: StructState::Declared,
+                        ..
+                    }
+                )
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether a type is a sequence, or an array of such, which may be empty.
+    pub(super) fn is_sequence(&self, ty: &Type) -> bool {
+        match self.without_aliases(ty) {
+            Type::Sequence { .. } | Type::Map { .. } => true,
+            Type::Array { element, .. } => self.is_sequence(&element),
+            _ => false,
+        }
+    }
+
+    /// The meaning of a type. Where `may_define`, a struct, union or enum may be defined in it.
     pub(super) fn resolve_type(
         &mut self,
         scope: ScopeId,
@@ -42,8 +84,9 @@ impl Checker<'_> {
                 let element = Box::new(element?);
                 Some(Type::Sequence { element, bound })
             }
+            TypeKind::Fixed(size) => self.fixed_type(scope, size.as_deref(), spec.span),
             TypeKind::Named(name) => self.named_type(scope, name, in_sequence),
-            TypeKind::Struct(_) | TypeKind::Enum(_) if !may_define => {
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) if !may_define => {
                 self.sink.push(
                     Diagnostic::error(
                         codes::SYNTAX,
@@ -56,6 +99,7 @@ impl Checker<'_> {
                 None
             }
             TypeKind::Struct(definition) => Some(Type::Named(self.structure(scope, definition))),
+            TypeKind::Union(definition) => Some(Type::Named(self.union(scope, definition))),
             TypeKind::Enum(definition) => Some(Type::Named(self.enumeration(scope, definition))),
             TypeKind::Void => {
                 self.sink.push(
@@ -79,10 +123,8 @@ impl Checker<'_> {
     }
 
     fn named_type(&mut self, scope: ScopeId, name: &ScopedName, in_sequence: bool) -> Option<Type> {
-        if let Some(single) = name.single()
-            && let Some(alias) = self.sized_integer(scope, name, &single.name, single.span)
-        {
-            return alias;
+        if let Some(built_in) = self.built_in(scope, name) {
+            return Some(built_in);
         }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
@@ -93,10 +135,13 @@ impl Checker<'_> {
                 ..
             }
             | EntityKind::Interface { def, .. }
+            | EntityKind::Value { def, .. }
+            | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
             | EntityKind::Typedef(def) => Some(Type::Named(def)),
+            EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),
             EntityKind::Struct { .. } => {
-                self.incomplete_struct(id, name.span, in_sequence);
+                self.incomplete_struct(id, name.span);
                 None
             }
             EntityKind::Refused => None,
@@ -127,40 +172,30 @@ impl Checker<'_> {
         }
     }
 
-    /// The integer types of IDL 4 by their new names, unless a file defines these names itself.
-    #[expect(clippy::option_option, reason = "no such name; a refused one; a type")]
-    fn sized_integer(
-        &mut self,
-        scope: ScopeId,
-        whole: &ScopedName,
-        name: &str,
-        span: Span,
-    ) -> Option<Option<Type>> {
-        let ty = match name {
-            "int8" | "uint8" => None,
-            "int16" => Some(Type::Short),
-            "uint16" => Some(Type::UShort),
-            "int32" => Some(Type::Long),
-            "uint32" => Some(Type::ULong),
-            "int64" => Some(Type::LongLong),
-            "uint64" => Some(Type::ULongLong),
+    /// Types whose names are no keywords, unless a file defines these names itself:
+    /// the integers of IDL 4, and `TypeCode` in the module `CORBA`.
+    fn built_in(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
+        let last = &name.parts.last()?.name;
+        let ty = match &**last {
+            "int8" => Type::Int8,
+            "uint8" => Type::UInt8,
+            "int16" => Type::Short,
+            "uint16" => Type::UShort,
+            "int32" => Type::Long,
+            "uint32" => Type::ULong,
+            "int64" => Type::LongLong,
+            "uint64" => Type::ULongLong,
+            "TypeCode" => Type::TypeCode,
             _ => return None,
         };
-        if self.resolve_quietly(scope, whole).is_some() {
-            return None;
-        }
-        if ty.is_none() {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_INT8,
-                    span,
-                    format!("`{name}` is not compiled by this version"),
-                    "not supported",
-                )
-                .hint("use `octet`, or `short`"),
-            );
-        }
-        Some(ty)
+        let stands_there = match (&ty, name.parts.as_slice()) {
+            (Type::TypeCode, [module, _]) => *module.name == *"CORBA",
+            (Type::TypeCode, [_]) => {
+                !name.absolute && self.scopes.outermost(scope) == Some("CORBA")
+            }
+            _ => name.single().is_some(),
+        };
+        (stands_there && self.resolve_quietly(scope, name).is_none()).then_some(ty)
     }
 
     /// An array of the type when there are dimensions, the type otherwise.

@@ -19,21 +19,43 @@ impl Parser<'_> {
         if self.refused_definition(items)? {
             return Some(());
         }
+        // Modules nest: this way takes little of the stack.
+        if self.is_word("module") && matches!(body, Body::File | Body::Module) {
+            items.push(Item::Module(self.module(meta)?));
+            return self.semicolon();
+        }
+        self.definition_without_modules(body, meta, items)
+    }
+
+    #[inline(never)]
+    fn definition_without_modules(
+        &mut self,
+        body: Body,
+        mut meta: Meta,
+        items: &mut Vec<Item>,
+    ) -> Option<()> {
+        if body == Body::Value && self.value_element(&mut meta, items)? {
+            return self.semicolon();
+        }
         let word = self.peek().ident().map_or("", |word| word);
-        let in_interface = body == Body::Interface;
+        let in_interface = matches!(body, Body::Interface | Body::Value);
         match word {
-            "module" | "interface" | "local" | "abstract" if in_interface => {
+            "module" | "interface" | "local" | "abstract" | "valuetype" | "eventtype"
+            | "custom"
+                if in_interface =>
+            {
                 let diagnostic = self
                     .unexpected_here(
                         "an operation, an attribute, a type, a constant or an exception",
                     )
-                    .hint("modules and interfaces stand outside of interfaces");
+                    .hint("modules, interfaces and value types stand outside of interfaces and value types");
                 self.sink.push(diagnostic);
                 return None;
             }
-            "module" => items.push(Item::Module(self.module(meta)?)),
+            _ if self.is_value() => items.push(self.value(meta)?),
             "interface" | "local" | "abstract" => items.push(self.interface(meta)?),
             "struct" => self.struct_definition(meta, items)?,
+            "union" => self.union_definition(meta, items)?,
             "exception" => {
                 self.at += 1;
                 let name = self.name("the name of the exception")?;
@@ -73,7 +95,7 @@ impl Parser<'_> {
                 let hint = if matches!(word, "oneway" | "attribute" | "readonly" | "void") {
                     "operations and attributes stand inside of an interface"
                 } else {
-                    "a definition begins with module, interface, struct, enum, exception, typedef or const"
+                    "a definition begins with module, interface, struct, union, enum, exception, typedef or const"
                 };
                 let diagnostic = self.unexpected_here("a definition").hint(hint);
                 self.sink.push(diagnostic);
@@ -106,8 +128,7 @@ impl Parser<'_> {
     }
 
     fn struct_definition(&mut self, meta: Meta, items: &mut Vec<Item>) -> Option<()> {
-        let ends = self.peek_at(2);
-        if ends.is(';') || (!ends.is('{') && !ends.is(':') && ends.first) {
+        if self.is_forward() {
             self.at += 1;
             let name = self.name("the name of the struct")?;
             items.push(Item::StructForward(meta, name));
@@ -116,6 +137,14 @@ impl Parser<'_> {
         let definition = self.structure(meta)?;
         items.push(Item::Struct(definition));
         Some(())
+    }
+
+    /// Whether only a name follows the keyword, and no body.
+    pub(super) fn is_forward(&self) -> bool {
+        let ends = self.peek_at(2);
+        let goes_on =
+            ends.is('{') || ends.is(':') || ends.ident().is_some_and(|w| &**w == "switch");
+        ends.is(';') || (!goes_on && ends.first)
     }
 
     /// `struct Name { … }`
@@ -190,24 +219,29 @@ impl Parser<'_> {
         })
     }
 
-    fn declarators(&mut self, what: &str) -> Option<Vec<Declarator>> {
+    pub(super) fn declarators(&mut self, what: &str) -> Option<Vec<Declarator>> {
         let mut declarators = Vec::new();
         loop {
-            let name = self.name(what)?;
-            let mut dimensions = Vec::new();
-            while self.eat('[') {
-                dimensions.push(self.expression()?);
-                self.expect(']')?;
-                if dimensions.len() > usize::from(super::MAX_DEPTH) {
-                    self.too_deep(name.span);
-                    return None;
-                }
-            }
-            declarators.push(Declarator { name, dimensions });
+            declarators.push(self.declarator(what)?);
             if !self.eat(',') {
                 return Some(declarators);
             }
         }
+    }
+
+    /// `name` or `name[3][4]`
+    pub(super) fn declarator(&mut self, what: &str) -> Option<Declarator> {
+        let name = self.name(what)?;
+        let mut dimensions = Vec::new();
+        while self.eat('[') {
+            dimensions.push(self.expression()?);
+            self.expect(']')?;
+            if dimensions.len() > usize::from(super::MAX_DEPTH) {
+                self.too_deep(name.span);
+                return None;
+            }
+        }
+        Some(Declarator { name, dimensions })
     }
 
     /// `enum Name { A, B }`
@@ -257,7 +291,7 @@ impl Parser<'_> {
     fn constant(&mut self, meta: Meta) -> Option<ConstDef> {
         self.at += 1;
         let ty = self.type_spec()?;
-        if let TypeKind::Struct(_) | TypeKind::Enum(_) = ty.kind {
+        if let TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) = ty.kind {
             self.sink.push(Diagnostic::error(
                 codes::BAD_CONST_TYPE,
                 ty.span,

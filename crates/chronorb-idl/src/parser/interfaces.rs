@@ -26,12 +26,7 @@ impl Parser<'_> {
         };
         let mut bases = Vec::new();
         if self.eat(':') {
-            loop {
-                bases.push(self.scoped_name("the name of a base interface")?);
-                if !self.eat(',') {
-                    break;
-                }
-            }
+            bases = self.names("the name of a base interface")?;
         } else if !self.peek().is('{') && (self.peek().is(';') || self.peek().first) {
             return Some(Item::InterfaceForward(head));
         }
@@ -125,11 +120,7 @@ impl Parser<'_> {
             return None;
         }
         let params = self.params()?;
-        let raises = if self.eat_word("raises") {
-            self.exception_list()?
-        } else {
-            Vec::new()
-        };
+        let raises = self.raises()?;
         if self.is_word("context") {
             self.refuse_context()?;
         }
@@ -143,7 +134,16 @@ impl Parser<'_> {
         })
     }
 
-    fn params(&mut self) -> Option<Vec<ParamDef>> {
+    /// `raises (…)`, if it stands here.
+    pub(super) fn raises(&mut self) -> Option<Vec<ScopedName>> {
+        if self.eat_word("raises") {
+            self.exception_list()
+        } else {
+            Some(Vec::new())
+        }
+    }
+
+    pub(super) fn params(&mut self) -> Option<Vec<ParamDef>> {
         self.expect('(')?;
         let mut params = Vec::new();
         if self.eat(')') {
@@ -204,13 +204,7 @@ impl Parser<'_> {
 
     fn exception_list(&mut self) -> Option<Vec<ScopedName>> {
         self.expect('(')?;
-        let mut names = Vec::new();
-        loop {
-            names.push(self.scoped_name("the name of an exception")?);
-            if !self.eat(',') {
-                break;
-            }
-        }
+        let names = self.names("the name of an exception")?;
         self.expect(')')?;
         Some(names)
     }

@@ -7,6 +7,7 @@ use std::str::Chars;
 use super::Parser;
 use crate::ast::ExprKind;
 use crate::codes;
+use crate::decimal::Decimal;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::TokenKind;
 use crate::source::Span;
@@ -38,16 +39,14 @@ impl Parser<'_> {
     fn number(&mut self, text: &str, span: Span) -> ExprKind {
         let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         if hex.is_none() && text.ends_with(['d', 'D']) {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::NO_FIXED,
+            return match Decimal::parse(&text[..text.len() - 1]) {
+                Some(number) => ExprKind::Fixed(number),
+                None => self.bad(
                     span,
-                    "fixed-point numbers are not compiled by this version",
-                    "a fixed-point literal",
-                )
-                .hint("use a `double`, or an integer in a smaller unit"),
-            );
-            return ExprKind::Bad;
+                    "this is no decimal number of up to 31 digits",
+                    "write for example `12.50d`",
+                ),
+            };
         }
         if hex.is_none() && text.contains(['.', 'e', 'E']) {
             return match text.parse::<f64>() {
@@ -180,7 +179,7 @@ impl Parser<'_> {
 }
 
 /// The text of a literal with its escapes replaced.
-fn decoded(text: &str, wide: bool) -> Result<String, String> {
+pub(crate) fn decoded(text: &str, wide: bool) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -10,6 +10,8 @@ mod keywords;
 mod literals;
 mod refused;
 mod types;
+mod unions;
+mod values;
 
 use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
 use crate::codes;
@@ -20,6 +22,7 @@ use crate::source::Span;
 use crate::suggest::closest;
 
 pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};
+pub(crate) use literals::decoded;
 
 use keywords::is_keyword;
 
@@ -48,6 +51,7 @@ enum Body {
     File,
     Module,
     Interface,
+    Value,
 }
 
 struct Parser<'a> {

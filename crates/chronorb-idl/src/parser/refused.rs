@@ -65,20 +65,7 @@ impl Parser<'_> {
                 .is_some_and(|word| !is_keyword(word))
         };
         let opens = |ahead: usize| self.peek_at(ahead).is('{') || self.peek_at(ahead).is(':');
-        let next = self.peek_at(1).ident().map_or("", |word| word);
         let (code, what, hint, words) = match &**word {
-            "union" => {
-                let ty = self.type_spec()?;
-                if let TypeKind::Refused(Some(name)) = ty.kind {
-                    items.push(Item::Refused(name));
-                }
-                self.semicolon()?;
-                return Some(true);
-            }
-            "abstract" if next == "valuetype" => VALUETYPE_2,
-            "abstract" if next == "eventtype" => VALUETYPE_2,
-            "custom" => VALUETYPE_2,
-            "valuetype" | "eventtype" => VALUETYPE,
             "native" => (
                 codes::NO_NATIVE,
                 "native types",
@@ -117,29 +104,6 @@ impl Parser<'_> {
         };
         let followed_by_angle = self.peek_at(1).is('<');
         match &**word {
-            "any" => {
-                self.refuse(
-                    codes::NO_ANY,
-                    token.span,
-                    "values of type `any`",
-                    "use a struct, or a `sequence<octet>`",
-                );
-                self.at += 1;
-            }
-            "ValueBase" => {
-                self.refuse(codes::NO_VALUETYPE, token.span, VALUETYPE.1, VALUETYPE.2);
-                self.at += 1;
-            }
-            "fixed" => {
-                self.refuse(
-                    codes::NO_FIXED,
-                    token.span,
-                    "fixed-point numbers",
-                    "use a `double`, or an integer in a smaller unit",
-                );
-                self.at += 1;
-                self.skip_angles();
-            }
             "map" if followed_by_angle => {
                 self.refuse(
                     codes::NO_MAP,
@@ -149,18 +113,6 @@ impl Parser<'_> {
                 );
                 self.at += 1;
                 self.skip_angles();
-            }
-            "union" => {
-                self.refuse(
-                    codes::NO_UNION,
-                    token.span,
-                    "unions",
-                    "use a struct with an enum that says which member counts",
-                );
-                self.at += 1;
-                let name = self.name("the name of the union")?;
-                self.skip_body();
-                return Some(Some(TypeKind::Refused(Some(name))));
             }
             _ => return Some(None),
         }
@@ -221,30 +173,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips behind the next balanced braces, or up to a `;` without any.
-    fn skip_body(&mut self) {
-        let mut braces = 0usize;
-        loop {
-            match self.peek().kind {
-                TokenKind::Eof => return,
-                TokenKind::Punct('{') => braces += 1,
-                TokenKind::Punct('}') => {
-                    if braces == 0 {
-                        return;
-                    }
-                    braces -= 1;
-                    if braces == 0 {
-                        self.at += 1;
-                        return;
-                    }
-                }
-                TokenKind::Punct(';') if braces == 0 => return,
-                _ => {}
-            }
-            self.at += 1;
-        }
-    }
-
     /// Skips `<…>` if it stands here.
     fn skip_angles(&mut self) {
         let mut open = 0usize;
@@ -268,11 +196,4 @@ impl Parser<'_> {
 
 type Refusal = (&'static str, &'static str, &'static str, usize);
 
-const VALUETYPE: Refusal = (
-    codes::NO_VALUETYPE,
-    "value types",
-    "use a struct for data, and an interface for behaviour",
-    1,
-);
-const VALUETYPE_2: Refusal = (VALUETYPE.0, VALUETYPE.1, VALUETYPE.2, 2);
 const COMPONENT: Refusal = (codes::NO_COMPONENT, "components", "use interfaces", 1);

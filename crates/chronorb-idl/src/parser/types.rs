@@ -39,7 +39,9 @@ impl Parser<'_> {
             "short" => Type::Short,
             "float" => Type::Float,
             "double" => Type::Double,
+            "any" => Type::Any,
             "Object" => Type::Object,
+            "ValueBase" => Type::ValueBase,
             "long" => {
                 self.at += 1;
                 return Some(TypeKind::Basic(if self.eat_word("long") {
@@ -81,11 +83,16 @@ impl Parser<'_> {
                 let wide = word == "wstring";
                 return Some(TypeKind::String { wide, bound });
             }
+            "fixed" => {
+                self.at += 1;
+                return self.fixed();
+            }
             "sequence" => {
                 self.at += 1;
                 return self.sequence();
             }
             "struct" => return Some(TypeKind::Struct(Box::new(self.structure(Meta::default())?))),
+            "union" => return Some(TypeKind::Union(Box::new(self.union(Meta::default())?))),
             "enum" => return Some(TypeKind::Enum(Box::new(self.enumeration(Meta::default())?))),
             word if !word.is_empty() && super::is_keyword(word) => {
                 self.unexpected("a type");
@@ -95,6 +102,17 @@ impl Parser<'_> {
         };
         self.at += 1;
         Some(TypeKind::Basic(basic))
+    }
+
+    fn fixed(&mut self) -> Option<TypeKind> {
+        if !self.eat('<') {
+            return Some(TypeKind::Fixed(None));
+        }
+        let digits = self.bound()?;
+        self.expect(',')?;
+        let scale = self.bound()?;
+        self.expect('>')?;
+        Some(TypeKind::Fixed(Some(Box::new((digits, scale)))))
     }
 
     fn sequence(&mut self) -> Option<TypeKind> {

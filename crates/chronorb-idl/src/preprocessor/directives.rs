@@ -22,53 +22,64 @@ impl Preprocessor<'_> {
             self.directive_in_skipped_text(hash);
             return;
         }
-        let before = file.lexer.clone();
-        let mut line = file.lexer.rest_of_line(self.sink).into_iter();
-        let Some(name) = line.next() else {
+        let Some(name) = file.lexer.next_in_line(self.sink) else {
             return;
         };
         let at = hash.to(name.span);
-        let arguments: Vec<Token> = line.collect();
         let keyword = match &name.kind {
             TokenKind::Ident(keyword) => Rc::clone(keyword),
             // The line markers of C preprocessors: `# 12 "file.idl" 1`.
             TokenKind::Number(_) => {
-                let mut tokens = vec![name];
-                tokens.extend(arguments.into_iter().take(1));
-                self.line(at, tokens);
+                let arguments = self.rest_of_line();
+                self.line_marker(at, name, arguments);
                 return;
             }
             _ => {
+                self.rest_of_line();
                 self.unknown_directive(at);
                 return;
             }
         };
         match &*keyword {
-            "include" => self.include_directive(at, arguments),
-            "define" => self.define(at, &arguments),
+            "include" => self.include_directive(at),
+            "define" => {
+                let arguments = self.rest_of_line();
+                self.define(at, &arguments);
+            }
             "undef" => {
+                let arguments = self.rest_of_line();
                 if let Some(name) = self.macro_name(at, &arguments) {
                     self.macros.remove(&name);
                 }
             }
             "ifdef" | "ifndef" => {
-                let name = self.macro_name(at, &arguments);
-                let defined = name.is_some_and(|name| self.macros.contains_key(&name));
+                let arguments = self.rest_of_line();
+                let defined = self.macro_name(at, &arguments);
+                let defined = defined.is_some_and(|name| self.is_defined(&name));
                 self.open_condition(at, defined == (&*keyword == "ifdef"));
             }
             "if" => {
+                let arguments = self.rest_of_line();
                 let holds = self.condition(at, arguments);
                 self.open_condition(at, holds);
             }
-            "elif" | "else" | "endif" => self.next_branch(&keyword, at, arguments),
+            "elif" | "elifdef" | "elifndef" | "else" | "endif" => self.next_branch(&keyword, at),
             "error" | "warning" => {
-                let text = self.raw_text(before);
+                let (text, _) = self.raw_rest_of_line(at);
                 self.message(&keyword, at, &text);
             }
-            "line" => self.line(at, arguments),
-            "pragma" => self.pragma(at, &arguments),
-            "ident" => {}
-            _ => self.unknown_directive(at),
+            "line" => {
+                let arguments = self.rest_of_line();
+                self.line(at, arguments);
+            }
+            "pragma" => self.pragma(at),
+            "ident" | "sccs" => {
+                self.raw_rest_of_line(at);
+            }
+            _ => {
+                self.raw_rest_of_line(at);
+                self.unknown_directive(at);
+            }
         }
     }
 
@@ -77,16 +88,9 @@ impl Preprocessor<'_> {
         let Some(file) = self.files.last_mut() else {
             return;
         };
-        let mut ahead = file.lexer.clone();
-        let (raw, span) = ahead.raw_rest_of_line();
-        let len = raw
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .unwrap_or(raw.len());
-        let at = Span {
-            end: span.start + len as u32,
-            ..hash
-        };
-        match &raw[..len] {
+        let (keyword, span) = file.lexer.word(self.sink);
+        let at = hash.to(span);
+        match &*keyword {
             "if" | "ifdef" | "ifndef" => {
                 file.conditions.push(Condition {
                     opened: at,
@@ -96,14 +100,31 @@ impl Preprocessor<'_> {
                     seen_else: false,
                 });
             }
-            keyword @ ("elif" | "else" | "endif") => {
-                let mut line = file.lexer.rest_of_line(self.sink).into_iter();
-                line.next();
-                let arguments = line.collect();
-                self.next_branch(keyword, at, arguments);
-            }
+            "elif" | "elifdef" | "elifndef" | "else" | "endif" => self.next_branch(&keyword, at),
             _ => {}
         }
+    }
+
+    fn rest_of_line(&mut self) -> Vec<Token> {
+        match self.files.last_mut() {
+            Some(file) => file.lexer.rest_of_line(self.sink),
+            None => Vec::new(),
+        }
+    }
+
+    /// The rest of the line as it was written, and the place of the whole directive.
+    fn raw_rest_of_line(&mut self, at: Span) -> (String, Span) {
+        match self.files.last_mut() {
+            Some(file) => {
+                let (text, span) = file.lexer.raw_rest_of_line(self.sink);
+                (text, at.to(span))
+            }
+            None => (String::new(), at),
+        }
+    }
+
+    fn is_defined(&self, name: &str) -> bool {
+        self.macros.contains_key(name) || super::macros::is_built_in(name)
     }
 
     fn unknown_directive(&mut self, at: Span) {
@@ -114,7 +135,7 @@ impl Preprocessor<'_> {
                 "there is no such directive",
                 "not a directive",
             )
-            .hint("the directives are include, define, undef, if, ifdef, ifndef, elif, else, endif, error, warning, line and pragma"),
+            .hint("the directives are include, define, undef, if, ifdef, ifndef, elif, elifdef, elifndef, else, endif, error, warning, line and pragma"),
         );
     }
 
@@ -124,16 +145,11 @@ impl Preprocessor<'_> {
         );
     }
 
-    fn raw_text(&self, mut lexer: crate::lexer::Lexer) -> String {
-        let (text, _) = lexer.raw_rest_of_line();
-        let word = text
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(text.len());
-        text[word..].trim().chars().take(500).collect()
-    }
-
     fn message(&mut self, keyword: &str, at: Span, text: &str) {
-        let text = if text.is_empty() { "(no text)" } else { text };
+        let text: String = match text {
+            "" => "(no text)".to_owned(),
+            text => text.chars().take(500).collect(),
+        };
         self.sink.push(if keyword == "error" {
             Diagnostic::error(codes::ERROR_DIRECTIVE, at, text, "demanded here")
         } else {
@@ -141,11 +157,17 @@ impl Preprocessor<'_> {
         });
     }
 
-    fn include_directive(&mut self, at: Span, mut tokens: Vec<Token>) {
-        if !tokens
-            .first()
-            .is_some_and(|t| t.is('<') || matches!(t.kind, TokenKind::Str { .. }))
+    fn include_directive(&mut self, at: Span) {
+        if let Some(file) = self.files.last_mut()
+            && let Some((name, place)) = file.lexer.header_name(self.sink)
+            && !name.is_empty()
         {
+            file.lexer.raw_rest_of_line(self.sink);
+            self.include(&name, false, place);
+            return;
+        }
+        let mut tokens = self.rest_of_line();
+        if !matches!(tokens.first(), Some(t) if matches!(t.kind, TokenKind::Str { .. })) {
             tokens = self.expand_all(tokens);
         }
         let place = tokens
@@ -165,13 +187,7 @@ impl Preprocessor<'_> {
                 self.include(&name, true, place);
             }
             [open, middle @ .., close] if open.is('<') && close.is('>') && !middle.is_empty() => {
-                // The tokens' places give back the name as it was written, blanks included.
-                let (start, end) = (open.span.end as usize, close.span.start as usize);
-                let text = &self.sources.get(open.span.file).text;
-                let name = match text.get(start..end) {
-                    Some(name) if start < end => name.to_owned(),
-                    _ => middle.iter().map(super::macros::spelling).collect(),
-                };
+                let name: String = middle.iter().map(super::macros::spelling).collect();
                 self.include(&name, false, place);
             }
             _ => self.bad_directive(
@@ -197,6 +213,7 @@ impl Preprocessor<'_> {
         };
         let mut rest = &arguments[1..];
         let mut params = None;
+        let mut variadic = false;
         if let Some(open) = rest.first()
             && open.is('(')
             && !open.space
@@ -205,7 +222,7 @@ impl Preprocessor<'_> {
                 self.bad_directive(at, "the parameters of the macro have no end", "write `)`");
                 return;
             };
-            let Some(list) = parameters(&rest[1..end]) else {
+            let Some((list, rest_of_arguments)) = parameters(&rest[1..end]) else {
                 self.bad_directive(
                     at,
                     "these are no parameters of a macro",
@@ -214,6 +231,7 @@ impl Preprocessor<'_> {
                 return;
             };
             params = Some(list);
+            variadic = rest_of_arguments;
             rest = &rest[end + 1..];
         }
         let mut body = rest.to_vec();
@@ -222,7 +240,7 @@ impl Preprocessor<'_> {
         }
         let defined = arguments[0].span;
         if let Some(old) = self.macros.get(&name)
-            && !same(old, params.as_deref(), &body)
+            && !same(old, params.as_deref(), variadic, &body)
         {
             let mut diagnostic = Diagnostic::error(
                 codes::MACRO_REDEFINED,
@@ -238,6 +256,7 @@ impl Preprocessor<'_> {
         }
         let definition = Macro {
             params,
+            variadic,
             body: body.into(),
             defined: Some(defined),
             active: false,
@@ -257,10 +276,12 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn next_branch(&mut self, keyword: &str, at: Span, arguments: Vec<Token>) {
+    fn next_branch(&mut self, keyword: &str, at: Span) {
         let Some(file) = self.files.last_mut() else {
             return;
         };
+        let mut line = file.lexer.clone();
+        file.lexer.raw_rest_of_line(self.sink);
         let Some(condition) = file.conditions.last_mut() else {
             self.sink.push(
                 Diagnostic::error(
@@ -295,7 +316,19 @@ impl Preprocessor<'_> {
         if !open {
             return;
         }
-        let holds = keyword == "else" || self.condition(at, arguments);
+        let holds = match keyword {
+            "else" => true,
+            "elif" => {
+                let arguments = line.rest_of_line(self.sink);
+                self.condition(at, arguments)
+            }
+            _ => {
+                let arguments = line.rest_of_line(self.sink);
+                let name = self.macro_name(at, &arguments);
+                let defined = name.is_some_and(|name| self.is_defined(&name));
+                defined == (keyword == "elifdef")
+            }
+        };
         if let Some(condition) = self
             .files
             .last_mut()
@@ -322,11 +355,7 @@ impl Preprocessor<'_> {
                 self.bad_condition(token.span, "`defined` needs the name of a macro");
                 return false;
             };
-            let value = if self.macros.contains_key(&name) {
-                "1"
-            } else {
-                "0"
-            };
+            let value = if self.is_defined(&name) { "1" } else { "0" };
             plain.push(Token {
                 kind: TokenKind::Number(value.into()),
                 ..token
@@ -349,35 +378,38 @@ impl Preprocessor<'_> {
         );
     }
 
+    /// `#line 12 "file.idl"`
     fn line(&mut self, at: Span, tokens: Vec<Token>) {
         let tokens = self.expand_all(tokens);
-        let (number, name) = match tokens.as_slice() {
-            [number] => (number, None),
-            [
-                number,
-                Token {
-                    kind: TokenKind::Str { wide: false, text },
-                    ..
-                },
-            ] => (number, Some(text.to_string())),
-            _ => (
-                match tokens.first() {
-                    Some(first) => first,
-                    None => {
-                        self.bad_line(at);
-                        return;
-                    }
-                },
-                None,
-            ),
-        };
-        let TokenKind::Number(digits) = &number.kind else {
+        match line_and_name(&tokens) {
+            Some((line, name, [])) => {
+                self.sources.renumber(at, line, name.as_deref());
+            }
+            _ => self.bad_line(at),
+        }
+    }
+
+    /// `# 12 "file.idl" 1`: with 1 an included file begins, with 2 this file goes on after one.
+    fn line_marker(&mut self, at: Span, number: Token, mut tokens: Vec<Token>) {
+        tokens.insert(0, number);
+        let Some((line, name, flags)) = line_and_name(&tokens) else {
             self.bad_line(at);
             return;
         };
-        match digits.parse() {
-            Ok(line) if tokens.len() <= 2 => self.sources.renumber(at, line, name),
-            _ => self.bad_line(at),
+        let next = self.sources.renumber(at, line, name.as_deref());
+        let has = |flag: &str| {
+            let flag = TokenKind::Number(flag.into());
+            flags.iter().any(|token| token.kind == flag)
+        };
+        let Some(file) = self.files.last_mut() else {
+            return;
+        };
+        if has("1") {
+            file.marked += 1;
+            self.enter(next);
+        } else if has("2") && file.marked > 0 {
+            file.marked -= 1;
+            self.event(Event::FileLeave);
         }
     }
 
@@ -389,16 +421,25 @@ impl Preprocessor<'_> {
         );
     }
 
-    fn pragma(&mut self, at: Span, arguments: &[Token]) {
-        let whole = arguments.last().map_or(at, |last| at.to(last.span));
-        let name = arguments.first().and_then(Token::ident);
-        match name.map(|name| &**name) {
-            Some("once") => {
+    fn pragma(&mut self, at: Span) {
+        let Some(file) = self.files.last_mut() else {
+            return;
+        };
+        let mut line = file.lexer.clone();
+        let (name, _) = file.lexer.word(self.sink);
+        // What is behind the name of an unknown pragma need not be made of tokens.
+        let (_, whole) = self.raw_rest_of_line(at);
+        let arguments = match &*name {
+            "prefix" | "ID" | "version" => line.rest_of_line(self.sink),
+            _ => Vec::new(),
+        };
+        match &*name {
+            "once" => {
                 if let Some(file) = self.files.last() {
                     self.once.insert(file.number);
                 }
             }
-            Some("prefix") => match &arguments[1..] {
+            "prefix" => match &arguments[1..] {
                 [
                     Token {
                         kind: TokenKind::Str { wide: false, text },
@@ -417,7 +458,7 @@ impl Preprocessor<'_> {
                     "write `#pragma prefix \"example.org\"`",
                 ),
             },
-            Some("ID") => match (scoped_name(&arguments[1..]), arguments.last()) {
+            "ID" => match (scoped_name(&arguments[1..]), arguments.last()) {
                 (
                     Some((name, 1)),
                     Some(Token {
@@ -438,7 +479,7 @@ impl Preprocessor<'_> {
                     "write `#pragma ID Name \"IDL:Name:1.0\"`",
                 ),
             },
-            Some("version") => match (scoped_name(&arguments[1..]), arguments.last()) {
+            "version" => match (scoped_name(&arguments[1..]), arguments.last()) {
                 (
                     Some((name, 1)),
                     Some(Token {
@@ -462,7 +503,7 @@ impl Preprocessor<'_> {
             // Included files are often those of others.
             _ if self.files.len() > 1 => {}
             _ => {
-                let shown = name.map_or("…", |name| name);
+                let shown = if name.is_empty() { "…" } else { &name };
                 self.sink.push(Diagnostic::warning(
                     codes::UNKNOWN_PRAGMA,
                     whole,
@@ -474,14 +515,62 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The parameter names between the parentheses of `#define`.
-fn parameters(tokens: &[Token]) -> Option<Vec<Rc<str>>> {
+/// The line and the file name of a line marker, and what is behind them.
+fn line_and_name(tokens: &[Token]) -> Option<(u32, Option<String>, &[Token])> {
+    let (number, rest) = tokens.split_first()?;
+    let TokenKind::Number(digits) = &number.kind else {
+        return None;
+    };
+    let line = digits.parse().ok()?;
+    match rest {
+        [] => Some((line, None, rest)),
+        [
+            Token {
+                kind: TokenKind::Str { wide: false, text },
+                ..
+            },
+            rest @ ..,
+        ] => Some((line, Some(unquoted(text)), rest)),
+        _ => None,
+    }
+}
+
+/// The file name that stands between the quotes of a line marker.
+fn unquoted(text: &str) -> String {
+    let mut name = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.as_str().chars().next() {
+                Some(escaped @ ('\\' | '"')) => {
+                    chars.next();
+                    name.push(escaped);
+                }
+                _ => name.push(c),
+            },
+            c => name.push(c),
+        }
+    }
+    name
+}
+
+/// The parameter names between the parentheses of `#define`, and whether the last of them, then
+/// `__VA_ARGS__`, takes all arguments that are left.
+fn parameters(tokens: &[Token]) -> Option<(Vec<Rc<str>>, bool)> {
+    let (tokens, variadic) = match tokens {
+        [rest @ .., a, b, c] if a.is('.') && b.is('.') && c.is('.') => match rest {
+            [] => (rest, true),
+            [rest @ .., comma] if comma.is(',') && !rest.is_empty() => (rest, true),
+            _ => return None,
+        },
+        _ => (tokens, false),
+    };
     let mut names: Vec<Rc<str>> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for (i, token) in tokens.iter().enumerate() {
         if i % 2 == 0 {
             let name = token.ident()?;
-            if !seen.insert(name) {
+            if !seen.insert(name) || &**name == VARIABLE_ARGUMENTS {
                 return None;
             }
             names.push(Rc::clone(name));
@@ -489,11 +578,18 @@ fn parameters(tokens: &[Token]) -> Option<Vec<Rc<str>>> {
             return None;
         }
     }
-    Some(names)
+    if variadic {
+        names.push(VARIABLE_ARGUMENTS.into());
+    }
+    Some((names, variadic))
 }
 
-fn same(old: &Macro, params: Option<&[Rc<str>]>, body: &[Token]) -> bool {
+/// What the body of a macro with `...` calls the arguments that this takes.
+const VARIABLE_ARGUMENTS: &str = "__VA_ARGS__";
+
+fn same(old: &Macro, params: Option<&[Rc<str>]>, variadic: bool, body: &[Token]) -> bool {
     old.params.as_deref() == params
+        && old.variadic == variadic
         && old.body.len() == body.len()
         && old
             .body

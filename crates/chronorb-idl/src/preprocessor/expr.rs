@@ -1,6 +1,7 @@
 //! The integer expressions of `#if` and `#elif`.
 
 use crate::lexer::{Token, TokenKind};
+use crate::parser::decoded;
 use crate::source::Span;
 
 /// Why an expression has no value.
@@ -109,9 +110,10 @@ impl Evaluator<'_> {
                 at: Some(token.span),
                 message: "this is no integer",
             }),
-            TokenKind::Char { text, .. } => {
-                Ok(text.chars().next().map_or(0, |c| i64::from(u32::from(c))))
-            }
+            TokenKind::Char { text, wide } => character(text, *wide).ok_or(ExprError {
+                at: Some(token.span),
+                message: "this is no character",
+            }),
             TokenKind::Ident(_) => Ok(0),
             TokenKind::Punct('(') => {
                 let value = self.conditional(live)?;
@@ -228,6 +230,15 @@ fn apply(operator: Operator, a: i64, b: i64, live: bool) -> Result<i64, &'static
         Operator::Divide => a.wrapping_div(b),
         Operator::Remainder => a.wrapping_rem(b),
     })
+}
+
+fn character(text: &str, wide: bool) -> Option<i64> {
+    let decoded = decoded(text, wide).ok()?;
+    let mut chars = decoded.chars();
+    match (chars.next(), chars.next()) {
+        (Some(c), None) => Some(i64::from(u32::from(c))),
+        _ => None,
+    }
 }
 
 fn number(text: &str) -> Option<i64> {

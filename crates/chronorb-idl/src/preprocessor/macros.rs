@@ -17,6 +17,8 @@ use crate::source::Span;
 pub(super) struct Macro {
     /// The parameters of a function-like macro.
     pub(super) params: Option<Vec<Rc<str>>>,
+    /// The last parameter takes all arguments that are left, none too.
+    pub(super) variadic: bool,
     pub(super) body: Rc<[Token]>,
     /// Where it was defined; `None` for options.
     pub(super) defined: Option<Span>,
@@ -32,6 +34,8 @@ pub(super) struct Expansion {
     name: Option<Rc<str>>,
     /// The place that its tokens are given.
     used: Option<Span>,
+    /// Blanks stand before the first of them, because they stood before the macro.
+    space: bool,
 }
 
 /// The number of tokens that macros may produce.
@@ -60,6 +64,7 @@ impl Preprocessor<'_> {
         }
         let definition = Macro {
             params: None,
+            variadic: false,
             body: body.into(),
             defined: None,
             active: false,
@@ -75,6 +80,9 @@ impl Preprocessor<'_> {
                 let mut token = token.clone();
                 if let Some(used) = top.used {
                     token.span = used;
+                    if top.at == 1 {
+                        token.space = top.space;
+                    }
                 }
                 self.work += 1;
                 return Some(token);
@@ -114,17 +122,18 @@ impl Preprocessor<'_> {
             return None;
         }
         let body = Rc::clone(&definition.body);
+        let variadic = definition.variadic;
         let Some(params) = definition.params.clone() else {
-            self.push_expansion(body, Some(name), Some(token.span));
+            self.push_expansion(body, Some(name), Some(&token));
             return None;
         };
         if !self.call_follows() {
             return Some(token);
         }
-        let arguments = self.arguments(&name, params.len(), token.span)?;
-        let tokens = self.substitute(&body, &params, &arguments, token.span)?;
+        let arguments = self.arguments(&name, params.len(), variadic, token.span)?;
+        let tokens = self.substitute(&body, &params, variadic, &arguments, token.span)?;
         self.work += tokens.len();
-        self.push_expansion(tokens.into(), Some(name), Some(token.span));
+        self.push_expansion(tokens.into(), Some(name), Some(&token));
         None
     }
 
@@ -166,7 +175,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn push_expansion(&mut self, tokens: Rc<[Token]>, name: Option<Rc<str>>, used: Option<Span>) {
+    fn push_expansion(&mut self, tokens: Rc<[Token]>, name: Option<Rc<str>>, used: Option<&Token>) {
         if let Some(definition) = name.as_ref().and_then(|name| self.macros.get_mut(name)) {
             definition.active = true;
         }
@@ -175,25 +184,23 @@ impl Preprocessor<'_> {
             tokens,
             at: 0,
             name,
-            used,
+            used: used.map(|token| token.span),
+            space: used.is_some_and(|token| token.space),
         });
     }
 
-    fn built_in(&mut self, mut token: Token, name: &str) -> Token {
+    fn built_in(&self, mut token: Token, name: &str) -> Token {
         match name {
             "__LINE__" => {
                 let line = self.sources.location(token.span).line;
                 token.kind = TokenKind::Number(line.to_string().into());
             }
             "__FILE__" => {
-                let file = token.span.file;
-                let text = self.file_names.entry(file).or_insert_with(|| {
-                    let path = self.sources.get(file).path.display().to_string();
-                    path.replace('\\', "\\\\").replace('"', "\\\"").into()
-                });
+                let path = self.sources.path(token.span);
+                let text = path.display().to_string();
                 token.kind = TokenKind::Str {
                     wide: false,
-                    text: Rc::clone(text),
+                    text: text.replace('\\', "\\\\").replace('"', "\\\"").into(),
                 };
             }
             "__CHRONORB_IDL__" => token.kind = TokenKind::Number("1".into()),
@@ -217,7 +224,13 @@ impl Preprocessor<'_> {
     }
 
     /// Reads the parenthesised arguments of a macro call.
-    fn arguments(&mut self, name: &str, params: usize, at: Span) -> Option<Vec<Vec<Token>>> {
+    fn arguments(
+        &mut self,
+        name: &str,
+        params: usize,
+        variadic: bool,
+        at: Span,
+    ) -> Option<Vec<Vec<Token>>> {
         self.argument_token();
         let mut arguments = vec![Vec::new()];
         let mut nesting = 0usize;
@@ -236,7 +249,9 @@ impl Preprocessor<'_> {
             };
             match token.kind {
                 TokenKind::Punct(')') if nesting == 0 => break,
-                TokenKind::Punct(',') if nesting == 0 => {
+                TokenKind::Punct(',')
+                    if nesting == 0 && !(variadic && arguments.len() == params) =>
+                {
                     arguments.push(Vec::new());
                     continue;
                 }
@@ -251,12 +266,17 @@ impl Preprocessor<'_> {
         if params == 0 && arguments.len() == 1 && arguments[0].is_empty() {
             arguments.clear();
         }
+        if variadic && arguments.len() + 1 == params {
+            arguments.push(Vec::new());
+        }
         if arguments.len() != params {
             self.sink.push(Diagnostic::error(
                 codes::BAD_MACRO_CALL,
                 at,
                 format!(
-                    "macro `{name}` takes {params} arguments, not {}",
+                    "macro `{name}` takes {}{} arguments, not {}",
+                    if variadic { "at least " } else { "" },
+                    params - usize::from(variadic),
                     arguments.len()
                 ),
                 "called here",
@@ -292,6 +312,7 @@ impl Preprocessor<'_> {
         &mut self,
         body: &[Token],
         params: &[Rc<str>],
+        variadic: bool,
         arguments: &[Vec<Token>],
         at: Span,
     ) -> Option<Vec<Token>> {
@@ -305,6 +326,20 @@ impl Preprocessor<'_> {
         let mut paste_at = None;
         let mut i = 0;
         while let Some(token) = body.get(i) {
+            if is_paste(i)
+                && variadic
+                && body.get(i + 2).and_then(param) == Some(params.len() - 1)
+                && out.last().is_some_and(|token| token.is(','))
+            {
+                // As everywhere else, `, ## __VA_ARGS__` is nothing where there are no arguments.
+                if arguments[params.len() - 1].is_empty() {
+                    out.pop();
+                    i += 3;
+                } else {
+                    i += 2;
+                }
+                continue;
+            }
             if is_paste(i) {
                 paste_at = Some(out.len());
                 i += 2;
@@ -316,7 +351,8 @@ impl Preprocessor<'_> {
                 out.push(self.stringized(&arguments[number], token, at)?);
                 i += 2;
             } else if let Some(number) = param(token) {
-                let raw = paste_at == Some(out.len()) || is_paste(i + 1);
+                let first = out.len();
+                let raw = paste_at == Some(first) || is_paste(i + 1);
                 if raw {
                     out.extend_from_slice(&arguments[number]);
                 } else {
@@ -325,6 +361,9 @@ impl Preprocessor<'_> {
                     }
                     let tokens = expanded[number].as_deref().unwrap_or_default();
                     out.extend_from_slice(tokens);
+                }
+                if let Some(first) = out.get_mut(first) {
+                    first.space = token.space;
                 }
                 i += 1;
             } else {
@@ -409,6 +448,11 @@ impl Preprocessor<'_> {
         ));
         None
     }
+}
+
+/// Whether a macro of this name is there without a definition.
+pub(super) fn is_built_in(name: &str) -> bool {
+    matches!(name, "__CHRONORB_IDL__" | "__FILE__" | "__LINE__")
 }
 
 /// The token as it was written.

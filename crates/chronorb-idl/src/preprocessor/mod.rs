@@ -6,6 +6,7 @@
 mod directives;
 mod expr;
 mod macros;
+mod output;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -20,6 +21,8 @@ use crate::source::{Sources, Span};
 
 use macros::{Expansion, Macro};
 
+pub(crate) use output::text;
+
 /// What the parser reads.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -29,6 +32,8 @@ pub(crate) struct Stream {
     pub(crate) docs: HashMap<usize, Rc<str>>,
     /// Events, each with the number of the token behind it, in order.
     pub(crate) events: Vec<(usize, Event)>,
+    /// Where the included files begin, one for each [`Event::FileEnter`].
+    pub(crate) entries: Vec<Span>,
 }
 
 /// Preprocesses the main file, number 0 of the sources.
@@ -45,7 +50,6 @@ pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> 
         work: 0,
         bytes: 0,
         opened: 0,
-        file_names: HashMap::new(),
         depth: 0,
         stopped: false,
     };
@@ -96,8 +100,6 @@ struct Preprocessor<'a> {
     work: usize,
     bytes: usize,
     opened: usize,
-    /// What `__FILE__` stands for in each file.
-    file_names: HashMap<u32, Rc<str>>,
     /// Nesting of macro arguments.
     depth: usize,
     /// A limit was passed: nothing more is read.
@@ -109,6 +111,8 @@ struct OpenFile {
     number: u32,
     lexer: Lexer,
     conditions: Vec<Condition>,
+    /// How many included files line markers have begun and not ended.
+    marked: usize,
 }
 
 /// A `#if` that waits for its `#endif`.
@@ -156,6 +160,11 @@ impl Preprocessor<'_> {
             return;
         }
         self.out.tokens.push(token);
+    }
+
+    fn enter(&mut self, at: Span) {
+        self.event(Event::FileEnter);
+        self.out.entries.push(at);
     }
 
     fn event(&mut self, event: Event) {
@@ -216,12 +225,16 @@ impl Preprocessor<'_> {
         }
         let lexer = Lexer::new(source, number);
         if !self.files.is_empty() {
-            self.event(Event::FileEnter);
+            self.enter(Span {
+                file: number,
+                ..Span::default()
+            });
         }
         self.files.push(OpenFile {
             number,
             lexer,
             conditions: Vec::new(),
+            marked: 0,
         });
     }
 
@@ -258,6 +271,9 @@ impl Preprocessor<'_> {
         let Some(file) = self.files.pop() else {
             return false;
         };
+        for _ in 0..file.marked {
+            self.event(Event::FileLeave);
+        }
         for condition in file.conditions {
             self.sink.push(
                 Diagnostic::error(

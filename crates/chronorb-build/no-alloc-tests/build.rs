@@ -1,0 +1,7 @@
+//! Compiles the IDL for programs that do not allocate.
+
+use chronorb_build::{BuildError, configure};
+
+fn main() -> Result<(), BuildError> {
+    configure().no_alloc(true).compile(&["idl/gauge.idl"])
+}

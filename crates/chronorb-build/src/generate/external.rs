@@ -1,0 +1,135 @@
+//! What other crates have generated.
+
+use chronorb_idl::model::{DefId, DefKind, Definition, Model};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+
+use super::GenerateError;
+use super::context::ident;
+
+/// The external ones of a model's definitions.
+#[derive(Debug, Default)]
+pub(super) struct Externals {
+    /// By definition; empty where nothing is external.
+    of: Vec<Option<usize>>,
+    externals: Vec<External>,
+}
+
+/// A module of Rust that stands for a module of the IDL, or for an IDL file.
+#[derive(Debug)]
+pub(super) struct External {
+    source: Source,
+    module: TokenStream,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// The scoped name of a module.
+    Scope(Vec<String>),
+    /// A file; its path ends so.
+    File(String),
+}
+
+impl Externals {
+    /// Settles for each definition whether it is external. What stands in the main file is not:
+    /// it may reopen a module of another crate.
+    pub(super) fn new(model: &Model, paths: &[(String, String)]) -> Result<Self, GenerateError> {
+        if paths.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut externals = Vec::new();
+        for (idl, rust) in paths {
+            externals.push(External::parse(idl, rust)?);
+        }
+        // The innermost scope that is named decides, then the file.
+        externals.sort_by_key(|external| match &external.source {
+            Source::Scope(scope) => usize::MAX - scope.len(),
+            Source::File(_) => usize::MAX,
+        });
+        let external = |definition: &Definition| {
+            let found = |external: &External| external.source.holds(model, definition);
+            let is_module = matches!(definition.kind, DefKind::Module { .. });
+            let is_own = definition.in_main_file && !is_module;
+            externals.iter().position(found).filter(|_| !is_own)
+        };
+        let of = model.definitions.iter().map(external).collect();
+        Ok(Self { of, externals })
+    }
+
+    /// Where the definition stands, if it is external.
+    pub(super) fn get(&self, id: DefId) -> Option<&External> {
+        let external = *self.of.get(id.0 as usize)?;
+        external.map(|external| &self.externals[external])
+    }
+}
+
+impl External {
+    fn parse(idl: &str, rust: &str) -> Result<Self, GenerateError> {
+        let invalid = |what| GenerateError::ExternPath {
+            idl: idl.to_owned(),
+            rust: rust.to_owned(),
+            what,
+        };
+        let module: syn::Path = syn::parse_str(rust).map_err(|_| invalid("no path of Rust"))?;
+        let first = module.segments.first().map(|first| first.ident.to_string());
+        let is_absolute = module.leading_colon.is_some() || first.is_some_and(|f| f == "crate");
+        if !is_absolute || module.segments.iter().any(|s| !s.arguments.is_none()) {
+            return Err(invalid(
+                "no absolute path of a module: it begins with `::` or `crate::`",
+            ));
+        }
+        let source = Source::parse(idl).ok_or_else(|| {
+            invalid("for something that is neither a module as `::CosNaming` nor a file as `TimeBase.idl`")
+        })?;
+        Ok(Self {
+            source,
+            module: module.to_token_stream(),
+        })
+    }
+
+    /// The path of an item that this crate would have in this module.
+    pub(super) fn path(&self, module: &[String], name: &str) -> TokenStream {
+        let inside = match &self.source {
+            Source::Scope(scope) => module.get(scope.len()..).unwrap_or_default(),
+            Source::File(_) => module,
+        };
+        let root = &self.module;
+        let inside = inside.iter().map(|name| ident(name));
+        let name = ident(name);
+        quote! { #root #(::#inside)* ::#name }
+    }
+}
+
+impl Source {
+    fn parse(idl: &str) -> Option<Self> {
+        match idl.strip_prefix("::") {
+            Some(scope) if !scope.is_empty() => {
+                Some(Self::Scope(scope.split("::").map(str::to_owned).collect()))
+            }
+            None if idl.ends_with(".idl") => Some(Self::File(idl.to_owned())),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, model: &Model, definition: &Definition) -> bool {
+        match self {
+            Self::Scope(scope) => {
+                definition.scoped_name.starts_with(scope)
+                    && definition.scoped_name.len() > scope.len()
+            }
+            Self::File(name) => model
+                .files
+                .get(definition.location.file as usize)
+                .is_some_and(|file| file.ends_with(name)),
+        }
+    }
+}
+
+/// Whether the model has the module, or the file, that an external path is for.
+pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
+    match Source::parse(idl) {
+        Some(Source::Scope(scope)) => model.definitions.iter().any(|d| d.scoped_name == scope),
+        Some(Source::File(name)) => model.files.iter().any(|file| file.ends_with(&name)),
+        None => false,
+    }
+}

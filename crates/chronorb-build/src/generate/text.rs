@@ -1,0 +1,74 @@
+//! The text of the generated code.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::GenerateError;
+
+/// Rust text that grows by items inside modules.
+///
+/// Items are formatted one by one: a syntax tree of all that a large IDL file becomes would take
+/// gigabytes.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    text: String,
+    /// How many modules are open.
+    depth: usize,
+}
+
+impl Text {
+    /// Adds items to the module that was opened last.
+    pub(super) fn items(&mut self, items: TokenStream) -> Result<(), GenerateError> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        // The formatter has to know how far the lines are indented.
+        let nested = (0..self.depth).fold(items, |items, _| quote! { mod m { #items } });
+        let file =
+            syn::parse2(nested).map_err(|error| GenerateError::Internal(error.to_string()))?;
+        let formatted = prettyplease::unparse(&file);
+        let lines = formatted.lines().count();
+        for line in formatted.lines().take(lines - self.depth).skip(self.depth) {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        Ok(())
+    }
+
+    /// Opens a module: attributes, visibility and name are `head`.
+    pub(super) fn open(&mut self, head: TokenStream) -> Result<(), GenerateError> {
+        self.items(quote! { #head {} })?;
+        self.text.truncate(self.text.trim_end().len() - 1);
+        self.text.push('\n');
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Closes the module that was opened last.
+    pub(super) fn close(&mut self) {
+        self.depth -= 1;
+        for _ in 0..self.depth {
+            self.text.push_str("    ");
+        }
+        self.text.push_str("}\n");
+    }
+
+    /// All of it, with empty lines between the items.
+    pub(super) fn finish(self) -> String {
+        let mut spaced = String::with_capacity(self.text.len() + self.text.len() / 32);
+        let mut lines = self.text.lines().peekable();
+        while let Some(line) = lines.next() {
+            spaced.push_str(line);
+            spaced.push('\n');
+            let next = lines.peek().map_or("", |next| next.trim_start());
+            let ends_item = line.trim_start() == "}" || line.ends_with("{}") || line.ends_with(';');
+            let begins_item = ["#[", "///", "fn ", "impl", "pub ", "pub("]
+                .iter()
+                .any(|start| next.starts_with(start));
+            if ends_item && begins_item {
+                spaced.push('\n');
+            }
+        }
+        spaced
+    }
+}

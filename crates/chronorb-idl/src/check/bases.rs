@@ -1,0 +1,235 @@
+//! Inheritance: the lists of bases, and what is inherited from them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Checker;
+use super::scope::{EntityId, EntityKind, ScopeId, lower};
+use crate::ast::{Ident, ScopedName};
+use crate::codes;
+use crate::diagnostics::Diagnostic;
+use crate::model::{DefId, DefKind};
+use crate::source::Span;
+
+/// The number of bases, inherited ones included.
+const MAX_BASES: usize = 250;
+/// What looking at an inherited member counts, in bytes of the model.
+const MEMBER_COST: usize = 64;
+
+/// A base that was found and is defined.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    pub(super) def: DefId,
+    pub(super) scope: ScopeId,
+    /// As it stands in the list.
+    pub(super) name: ScopedName,
+    /// Where it is defined.
+    pub(super) defined: Span,
+}
+
+/// What stands in a list of bases.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum BaseKind {
+    /// The bases of an interface, or the interfaces that something supports.
+    Interface,
+    /// The bases of a value type.
+    Value,
+}
+
+impl BaseKind {
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Interface => ("interface", "an interface", codes::BASE_NOT_INTERFACE),
+            Self::Value => ("value type", "a value type", codes::BASE_NOT_VALUE),
+        }
+    }
+
+    /// The definition and the scope of a thing of this kind.
+    fn of(self, kind: EntityKind) -> Option<(DefId, Option<ScopeId>)> {
+        match (self, kind) {
+            (Self::Interface, EntityKind::Interface { def, scope })
+            | (Self::Value, EntityKind::Value { def, scope }) => Some((def, scope)),
+            _ => None,
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// The bases in a list that are known, defined, of the right kind, and not listed before.
+    pub(super) fn bases(
+        &mut self,
+        scope: ScopeId,
+        own: DefId,
+        names: &[ScopedName],
+        wanted: BaseKind,
+    ) -> Vec<Base> {
+        let mut bases: Vec<Base> = Vec::new();
+        let mut seen: HashMap<DefId, Span> = HashMap::new();
+        for name in names {
+            let Some(base) = self.base(scope, own, name, wanted) else {
+                continue;
+            };
+            if let Some(&earlier) = seen.get(&base.def) {
+                self.sink.push(
+                    Diagnostic::error(
+                        codes::BASE_DUPLICATE,
+                        name.span,
+                        format!("`{name}` is listed twice"),
+                        "again here",
+                    )
+                    .label(earlier, "first here")
+                    .hint("remove one of them"),
+                );
+                continue;
+            }
+            seen.insert(base.def, name.span);
+            bases.push(base);
+        }
+        bases
+    }
+
+    fn base(
+        &mut self,
+        scope: ScopeId,
+        own: DefId,
+        name: &ScopedName,
+        wanted: BaseKind,
+    ) -> Option<Base> {
+        let (noun, with_article, wrong_kind) = wanted.names();
+        let id = self.resolve(scope, name)?;
+        let entity = self.scopes.entity(id).clone();
+        let diagnostic = match wanted.of(entity.kind) {
+            Some((def, _)) if def == own => Diagnostic::error(
+                codes::BASE_ITSELF,
+                name.span,
+                format!("{noun} `{name}` inherits from itself"),
+                format!("this is the {noun} that is being defined"),
+            )
+            .hint("remove it from the list"),
+            Some((def, Some(scope))) => {
+                return Some(Base {
+                    def,
+                    scope,
+                    name: name.clone(),
+                    defined: entity.span,
+                });
+            }
+            Some((_, None)) => Diagnostic::error(
+                codes::BASE_INCOMPLETE,
+                name.span,
+                format!("{noun} `{name}` is declared but not yet defined"),
+                "must be defined before",
+            )
+            .label(entity.span, "declared here")
+            .hint("define it first"),
+            None if entity.kind == EntityKind::Refused => return None,
+            None => Diagnostic::error(
+                wrong_kind,
+                name.span,
+                format!("`{name}` is {}, not {with_article}", entity.kind.describe()),
+                "not possible here",
+            )
+            .label(entity.span, "defined here")
+            .hint(format!("only the name of {with_article} can stand here")),
+        };
+        self.sink.push(diagnostic);
+        None
+    }
+
+    /// Every base once, bases before what is derived from them.
+    pub(super) fn all_bases(&mut self, bases: &[Base], name: &Ident) -> Vec<(DefId, ScopeId)> {
+        let mut all: Vec<(DefId, ScopeId)> = Vec::new();
+        let mut seen = HashSet::new();
+        for base in bases {
+            let inherited = match &self.definitions[base.def.0 as usize].kind {
+                DefKind::Interface(interface) => &interface.all_bases,
+                DefKind::Value(value) => &value.all_bases,
+                _ => continue,
+            };
+            let scopes = self.scopes.get(base.scope).bases.iter().copied();
+            let line = inherited.iter().copied().zip(scopes);
+            let line = line.chain([(base.def, base.scope)]);
+            all.extend(line.filter(|(def, _)| seen.insert(*def)));
+            if all.len() > MAX_BASES {
+                self.sink.push(Diagnostic::error(
+                    codes::TOO_MANY_BASES,
+                    name.span,
+                    format!("`{}` has more than {MAX_BASES} bases", name.name),
+                    "inherited bases count",
+                ));
+                return Vec::new();
+            }
+        }
+        all
+    }
+
+    /// Gives a scope the names of its bases, and reports operations, attributes and state
+    /// members that several of them define.
+    pub(super) fn inherit(
+        &mut self,
+        scope: ScopeId,
+        bases: &[(DefId, ScopeId)],
+        listed: &[ScopedName],
+        name: &Ident,
+    ) {
+        self.charge(16 * bases.len(), name.span);
+        let scopes: Vec<ScopeId> = bases.iter().map(|(_, scope)| *scope).collect();
+        if let Some(second) = listed.get(1) {
+            self.check_inherited_members(&scopes, second.span);
+        }
+        self.scopes.get_mut(scope).bases = scopes;
+    }
+
+    fn check_inherited_members(&mut self, bases: &[ScopeId], at: Span) {
+        let mut seen: HashMap<String, EntityId> = HashMap::new();
+        for scope in bases {
+            let members = self.scopes.get(*scope).members.len();
+            self.charge(MEMBER_COST * members, at);
+            if self.is_exhausted() {
+                return;
+            }
+            for &id in &self.scopes.get(*scope).members {
+                let entity = self.scopes.entity(id);
+                let Some(earlier) = seen.insert(entity.name.to_ascii_lowercase(), id) else {
+                    continue;
+                };
+                let earlier = self.scopes.entity(earlier);
+                self.sink.push(
+                    Diagnostic::error(
+                        codes::BASE_AMBIGUOUS,
+                        at,
+                        format!("`{}` is inherited from two bases", entity.name),
+                        "these bases cannot be combined",
+                    )
+                    .label(earlier.span, "defined by one base here")
+                    .label(entity.span, "and by another here")
+                    .hint("rename it in one base, or move it into a base that both share"),
+                );
+            }
+        }
+    }
+
+    /// Reports a definition with the name of an inherited operation, attribute or state member.
+    pub(super) fn check_inherited(&mut self, scope: ScopeId, name: &Ident) {
+        if self.scopes.get(scope).bases.is_empty() {
+            return;
+        }
+        let key = lower(&name.name);
+        let inherited = self.scopes.get(scope).bases.iter().find_map(|base| {
+            let id = self.scopes.own_key(*base, &key)?;
+            let entity = self.scopes.entity(id);
+            entity.kind.is_member().then_some(entity.span)
+        });
+        if let Some(at) = inherited {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::REDEFINED_MEMBER,
+                    name.span,
+                    format!("`{}` is inherited, and cannot be defined again", name.name),
+                    "defined again here",
+                )
+                .label(at, "inherited from here")
+                .hint("remove it: what is derived has it already"),
+            );
+        }
+    }
+}

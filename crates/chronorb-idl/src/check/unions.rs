@@ -1,0 +1,224 @@
+//! Unions: discriminators, labels, defaults (CORBA 3.3 part 1, 7.11.2.2).
+
+use std::collections::BTreeMap;
+
+use super::Checker;
+use super::consts::integer_range;
+use super::scope::ScopeId;
+use crate::ast::{Label, TypeKind, TypeSpec, UnionDef};
+use crate::codes;
+use crate::diagnostics::Diagnostic;
+use crate::model::{Case, ConstValue, DefId, DefKind, Type, Union};
+use crate::source::Span;
+
+impl Checker<'_> {
+    pub(super) fn union(&mut self, scope: ScopeId, definition: &UnionDef) -> DefId {
+        let open = self.open_aggregate(scope, &definition.meta, &definition.name, true);
+        let inner = open.inner;
+        let discriminator = self.resolve_type(inner, &definition.discriminator, true);
+        let switch = discriminator
+            .as_ref()
+            .and_then(|ty| self.discriminator(ty, &definition.discriminator));
+        let mut labels = Labels::default();
+        let mut cases = Vec::new();
+        for case in &definition.cases {
+            if self.is_exhausted() {
+                break;
+            }
+            let values = self.labels(inner, &case.labels, switch.as_ref(), &mut labels);
+            let ty = self.resolve_type(inner, &case.member.ty, true);
+            for declarator in &case.member.declarators {
+                let member = self.member(inner, &case.member, ty.clone(), declarator);
+                cases.extend(member.map(|member| Case {
+                    labels: values.clone(),
+                    is_default: case.labels.iter().any(|l| matches!(l, Label::Default(_))),
+                    member,
+                }));
+            }
+        }
+        let unlabelled = switch.as_ref().and_then(|ty| self.unlabelled(ty, &labels));
+        if let (Some(_), None, Some(default)) = (&switch, &unlabelled, labels.default) {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::USELESS_DEFAULT,
+                    default,
+                    "`default` where the labels name every value",
+                    "nothing is left for it",
+                )
+                .hint("remove it, or one of the labels"),
+            );
+        }
+        let discriminator_annotations =
+            self.annotations(scope, &definition.discriminator_annotations);
+        let kind = DefKind::Union(Union {
+            // What had an error never becomes part of a model.
+            discriminator: discriminator.unwrap_or(Type::Long),
+            discriminator_annotations,
+            cases,
+            unlabelled,
+            nested: Vec::new(),
+        });
+        self.close_aggregate(open, kind)
+    }
+
+    /// The type of a discriminator without aliases, if it can be one.
+    fn discriminator(&mut self, ty: &Type, spec: &TypeSpec) -> Option<Type> {
+        let ty = self.without_aliases(ty);
+        let allowed = match &ty {
+            Type::Boolean | Type::Char | Type::WChar => true,
+            Type::Named(def) => {
+                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
+            }
+            ty => integer_range(ty).is_some(),
+        };
+        if allowed {
+            return Some(ty);
+        }
+        let name = match &spec.kind {
+            TypeKind::Named(name) => format!("`{name}`"),
+            _ => "a value of this type".to_owned(),
+        };
+        self.sink.push(
+            Diagnostic::error(
+                codes::BAD_DISCRIMINATOR,
+                spec.span,
+                format!("{name} cannot select the member of a union"),
+                "not the type of a discriminator",
+            )
+            .hint("switch over an integer, a character, a boolean or an enum"),
+        );
+        None
+    }
+
+    /// The values of the labels of one case.
+    fn labels(
+        &mut self,
+        scope: ScopeId,
+        written: &[Label],
+        switch: Option<&Type>,
+        labels: &mut Labels,
+    ) -> Vec<ConstValue> {
+        let mut values = Vec::new();
+        for label in written {
+            match label {
+                Label::Default(span) => match labels.default {
+                    None => labels.default = Some(*span),
+                    Some(earlier) => self.duplicate_label("`default`", *span, earlier),
+                },
+                Label::Value(expr) => {
+                    // Without a type there is nothing that a label could be checked against.
+                    let Some(value) = switch.and_then(|ty| self.evaluate_as(scope, expr, ty))
+                    else {
+                        labels.incomplete = true;
+                        continue;
+                    };
+                    match labels.seen.insert(key(&value), expr.span) {
+                        None => values.push(value),
+                        Some(earlier) => {
+                            let shown = self.shown(&value);
+                            self.duplicate_label(&format!("the label {shown}"), expr.span, earlier);
+                        }
+                    }
+                }
+            }
+        }
+        self.charge(size_of::<ConstValue>() * values.len(), label_span(written));
+        values
+    }
+
+    fn duplicate_label(&mut self, what: &str, span: Span, earlier: Span) {
+        self.sink.push(
+            Diagnostic::error(
+                codes::DUPLICATE_LABEL,
+                span,
+                format!("{what} is given twice"),
+                "again here",
+            )
+            .label(earlier, "first here")
+            .hint("each value selects one member: remove one of the labels"),
+        );
+    }
+
+    fn shown(&self, value: &ConstValue) -> String {
+        match value {
+            ConstValue::Enumerator(def, index) => match &self.definitions[def.0 as usize].kind {
+                DefKind::Enum { enumerators, .. } => enumerators
+                    .get(*index as usize)
+                    .map_or_else(String::new, |e| format!("`{}`", e.name)),
+                _ => String::new(),
+            },
+            ConstValue::Boolean(value) => if *value { "`TRUE`" } else { "`FALSE`" }.to_owned(),
+            ConstValue::Char(c) => format!("{:?}", char::from(*c)),
+            ConstValue::WChar(c) => format!("{c:?}"),
+            value => format!("`{}`", key(value)),
+        }
+    }
+
+    /// The least value of the type that is no label.
+    fn unlabelled(&self, ty: &Type, labels: &Labels) -> Option<ConstValue> {
+        let (least, greatest) = match ty {
+            Type::Boolean => (0, 1),
+            Type::Char => (0, u8::MAX.into()),
+            Type::WChar => (0, u32::from(char::MAX).into()),
+            Type::Named(def) => match &self.definitions[def.0 as usize].kind {
+                DefKind::Enum { enumerators, .. } => (0, enumerators.len() as i128 - 1),
+                _ => return None,
+            },
+            ty => integer_range(ty)?,
+        };
+        let mut free = least;
+        for &taken in labels.seen.keys() {
+            if taken != free {
+                break;
+            }
+            free += 1;
+            if *ty == Type::WChar && free == 0xd800 {
+                // Surrogates are no characters.
+                free = 0xe000;
+            }
+        }
+        if free > greatest {
+            return labels.incomplete.then(|| value(ty, least));
+        }
+        Some(value(ty, free))
+    }
+}
+
+/// The labels of a union so far.
+#[derive(Default)]
+struct Labels {
+    seen: BTreeMap<i128, Span>,
+    default: Option<Span>,
+    /// There were labels with errors.
+    incomplete: bool,
+}
+
+fn label_span(labels: &[Label]) -> Span {
+    match &labels[0] {
+        Label::Value(expr) => expr.span,
+        Label::Default(span) => *span,
+    }
+}
+
+/// The place of a label among the values of its type.
+fn key(value: &ConstValue) -> i128 {
+    match value {
+        ConstValue::Integer(value) => *value,
+        ConstValue::Boolean(value) => i128::from(*value),
+        ConstValue::Char(value) => i128::from(*value),
+        ConstValue::WChar(value) => i128::from(u32::from(*value)),
+        ConstValue::Enumerator(_, index) => i128::from(*index),
+        _ => 0,
+    }
+}
+
+/// The value of the type at this place.
+fn value(ty: &Type, key: i128) -> ConstValue {
+    match ty {
+        Type::Boolean => ConstValue::Boolean(key != 0),
+        Type::Char => ConstValue::Char(key as u8),
+        Type::WChar => ConstValue::WChar(char::from_u32(key as u32).unwrap_or('\0')),
+        Type::Named(def) => ConstValue::Enumerator(*def, key as u32),
+        _ => ConstValue::Integer(key),
+    }
+}
