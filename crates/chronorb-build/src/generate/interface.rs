@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use super::codec::Form;
 use super::context::{Context, ident, rt, suffixed};
 use super::types::Lifetime;
-use super::{handle, raises, servant, skeleton};
+use super::{ami, handle, raises, servant, skeleton};
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
@@ -23,7 +23,8 @@ pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> T
     let outs = own.iter().map(|method| outs(context, method));
     let servant = servant::servant(context, id, interface);
     let skeleton = skeleton::skeleton(context, id, interface);
-    quote! { #handle #servant #(#errors)* #(#outs)* #skeleton }
+    let asynchronous = ami::items(context, id, interface);
+    quote! { #handle #servant #(#errors)* #(#outs)* #skeleton #asynchronous }
 }
 
 impl Context<'_> {
