@@ -15,6 +15,7 @@ pub(crate) enum Item {
     StructForward(Meta, Ident),
     Union(UnionDef),
     UnionForward(Meta, Ident),
+    Native(Meta, Ident),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
@@ -26,6 +27,7 @@ pub(crate) enum Item {
     ValueBox(ValueBox),
     State(StateDef),
     Factory(FactoryDef),
+    Import(Import),
     TypeId {
         name: ScopedName,
         id: Rc<str>,
@@ -156,6 +158,13 @@ pub(crate) struct InterfaceDef {
     pub(crate) items: Vec<Item>,
 }
 
+#[derive(Debug)]
+pub(crate) struct Import {
+    /// A name, or a repository identifier.
+    pub(crate) what: Result<ScopedName, Rc<str>>,
+    pub(crate) span: Span,
+}
+
 /// The beginning of a value type or event type.
 #[derive(Debug)]
 pub(crate) struct ValueHead {
@@ -210,6 +219,7 @@ pub(crate) struct FactoryDef {
 pub(crate) struct StructDef {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
     pub(crate) members: Vec<MemberDef>,
 }
 
@@ -279,6 +289,7 @@ pub(crate) struct OperationDef {
     pub(crate) name: Ident,
     pub(crate) params: Vec<ParamDef>,
     pub(crate) raises: Vec<ScopedName>,
+    pub(crate) context: Vec<(Rc<str>, Span)>,
 }
 
 #[derive(Debug)]
@@ -318,6 +329,11 @@ pub(crate) enum TypeKind {
         element: Box<TypeSpec>,
         bound: Option<Expr>,
     },
+    Map {
+        key: Box<TypeSpec>,
+        value: Box<TypeSpec>,
+        bound: Option<Expr>,
+    },
     /// Digits and scale; only constants may leave them out.
     Fixed(Option<Box<(Expr, Expr)>>),
     Named(ScopedName),
@@ -326,8 +342,6 @@ pub(crate) enum TypeKind {
     Enum(Box<EnumDef>),
     /// `void` where it is not allowed.
     Void,
-    /// A type that was refused already; its definition's name, if it has one.
-    Refused(Option<Ident>),
 }
 
 #[derive(Clone, Debug)]

@@ -76,6 +76,8 @@ codes! {
     DECLARATION_MISMATCH = "E0208";
     /// A struct that is declared but never defined.
     NEVER_DEFINED = "E0209";
+    /// An import of what no file defines, or of what cannot be imported.
+    BAD_IMPORT = "E0230";
 
     /// A base that is not an interface.
     BASE_NOT_INTERFACE = "E0300";
@@ -101,6 +103,8 @@ codes! {
     SUPPORTS_CLASH = "E0323";
     /// State members or initialisers in an abstract value type.
     ABSTRACT_STATE = "E0324";
+    /// A base of a struct that is not a struct, or of a bit set that is not a bit set.
+    BASE_NOT_STRUCT = "E0340";
 
     /// A name that is not a type where a type is expected.
     NOT_A_TYPE = "E0400";
@@ -116,8 +120,6 @@ codes! {
     BAD_ARRAY_LENGTH = "E0405";
     /// A bound of a sequence or string that is 0, negative or too large.
     BAD_BOUND = "E0406";
-    /// A struct without members.
-    EMPTY_STRUCT = "E0407";
     /// `void` where a type is expected.
     VOID_AS_TYPE = "E0408";
     /// Two enumerators of one enum with the same name.
@@ -164,6 +166,8 @@ codes! {
     FACTORY_PARAM = "E0630";
     /// A local type where a value leaves the process.
     LOCAL_TYPE = "E0631";
+    /// A malformed name in a `context` clause.
+    BAD_CONTEXT = "E0640";
 
     /// Two definitions with the same repository identifier.
     ID_CONFLICT = "E0700";
@@ -193,24 +197,14 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// `native`.
-    NO_NATIVE = "E0905";
     /// Components, homes, ports and connectors.
     NO_COMPONENT = "E0906";
-    /// `map`.
-    NO_MAP = "E0907";
     /// Bit sets and bit masks.
     NO_BITS = "E0908";
     /// Template modules.
     NO_TEMPLATE = "E0909";
-    /// `import`.
-    NO_IMPORT = "E0910";
     /// Declarations of annotations.
     NO_ANNOTATION_DECLARATION = "E0911";
-    /// `context` clauses.
-    NO_CONTEXT = "E0912";
-    /// Struct inheritance.
-    NO_STRUCT_INHERITANCE = "E0915";
 
     /// A `#warning` directive.
     WARNING_DIRECTIVE = "W0001";

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Checker;
-use super::scope::{EntityId, EntityKind, ScopeId, lower};
+use super::scope::{EntityId, EntityKind, ScopeId, StructState, lower};
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -33,6 +33,8 @@ pub(super) enum BaseKind {
     Interface,
     /// The bases of a value type.
     Value,
+    /// The base of a struct.
+    Struct,
 }
 
 impl BaseKind {
@@ -40,6 +42,7 @@ impl BaseKind {
         match self {
             Self::Interface => ("interface", "an interface", codes::BASE_NOT_INTERFACE),
             Self::Value => ("value type", "a value type", codes::BASE_NOT_VALUE),
+            Self::Struct => ("struct", "a struct", codes::BASE_NOT_STRUCT),
         }
     }
 
@@ -48,6 +51,15 @@ impl BaseKind {
         match (self, kind) {
             (Self::Interface, EntityKind::Interface { def, scope })
             | (Self::Value, EntityKind::Value { def, scope }) => Some((def, scope)),
+            (
+                Self::Struct,
+                EntityKind::Struct {
+                    def,
+                    scope,
+                    state,
+                    union: false,
+                },
+            ) => Some((def, scope.filter(|_| state == StructState::Complete))),
             _ => None,
         }
     }
@@ -87,7 +99,7 @@ impl Checker<'_> {
         bases
     }
 
-    fn base(
+    pub(super) fn base(
         &mut self,
         scope: ScopeId,
         own: DefId,
@@ -160,6 +172,47 @@ impl Checker<'_> {
             }
         }
         all
+    }
+
+    /// Gives the scope of a struct or bit set the names of its base.
+    pub(super) fn inherit_members(&mut self, scope: ScopeId, base: &Base) {
+        let mut bases = self.scopes.get(base.scope).bases.clone();
+        bases.push(base.scope);
+        if bases.len() > MAX_BASES {
+            self.sink.push(Diagnostic::error(
+                codes::TOO_MANY_BASES,
+                base.name.span,
+                format!("there are more than {MAX_BASES} bases"),
+                "inherited bases count",
+            ));
+            bases.clear();
+        }
+        self.charge(16 * bases.len(), base.name.span);
+        self.scopes.get_mut(scope).bases = bases;
+    }
+
+    /// Reports a member with the name of one of a base.
+    pub(super) fn check_inherited_variable(&mut self, scope: ScopeId, name: &Ident) {
+        if self.scopes.get(scope).bases.is_empty() {
+            return;
+        }
+        let key = lower(&name.name);
+        let inherited = self.scopes.get(scope).bases.iter().find_map(|base| {
+            let entity = self.scopes.entity(self.scopes.own_key(*base, &key)?);
+            (entity.kind == EntityKind::Variable).then_some(entity.span)
+        });
+        if let Some(at) = inherited {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_MEMBER,
+                    name.span,
+                    format!("`{}` is a member of a base already", name.name),
+                    "defined again here",
+                )
+                .label(at, "inherited from here")
+                .hint("rename it: the derived one has the members of its bases too"),
+            );
+        }
     }
 
     /// Gives a scope the names of its bases, and reports operations, attributes and state

@@ -21,7 +21,8 @@ impl Checker<'_> {
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
         let allowed = match &ty {
-            Type::Sequence { .. }
+            Type::Map { .. }
+            | Type::Sequence { .. }
             | Type::Array { .. }
             | Type::Object
             | Type::Any

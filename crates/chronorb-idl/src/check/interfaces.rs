@@ -163,6 +163,7 @@ impl Checker<'_> {
         let params = self.params(scope, inner, &operation.params);
         let raises = self.exceptions(scope, &operation.raises);
         self.check_oneway(operation);
+        let context = self.context(operation);
         let annotations = self.annotations(scope, &operation.meta.annotations);
         let Some(result) = result else {
             return;
@@ -179,7 +180,7 @@ impl Checker<'_> {
                 result,
                 params,
                 raises,
-                context: Vec::new(),
+                context,
             });
         }
     }
@@ -214,6 +215,30 @@ impl Checker<'_> {
             });
         }
         params
+    }
+
+    /// The names of a `context` clause (CORBA 3.3 part 1, 7.13.6).
+    fn context(&mut self, operation: &OperationDef) -> Vec<String> {
+        let is_name = |text: &str| {
+            let name = text.strip_suffix('*').unwrap_or(text);
+            let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(legal)
+        };
+        for (name, span) in &operation.context {
+            if !is_name(name) {
+                self.sink.push(
+                    Diagnostic::error(
+                        codes::BAD_CONTEXT,
+                        *span,
+                        format!("`{}` is no name of a property", name.escape_debug()),
+                        "malformed",
+                    )
+                    .hint("begin with a letter, go on with letters, digits, `_` and `.`; only the last character may be `*`"),
+                );
+            }
+        }
+        let names = operation.context.iter();
+        names.map(|(name, _)| name.to_string()).collect()
     }
 
     fn check_oneway(&mut self, operation: &OperationDef) {

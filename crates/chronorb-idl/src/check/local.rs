@@ -11,6 +11,7 @@ impl Checker<'_> {
     /// Notes whether a definition is local; everything that it uses was noted before.
     pub(super) fn note_local(&mut self, def: DefId) {
         let is_local = match &self.definitions[def.0 as usize].kind {
+            DefKind::Native => true,
             DefKind::Interface(interface) => interface.local,
             DefKind::Struct { base, members, .. } => {
                 base.is_some_and(|base| self.local.contains(&base))

@@ -2,6 +2,7 @@
 
 mod bases;
 mod consts;
+mod corba;
 mod fixed;
 mod ids;
 mod interfaces;
@@ -17,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{self, Event, Ident, Item, Meta};
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
@@ -70,8 +72,8 @@ struct Checker<'a> {
     explicit_ids: HashMap<DefId, Span>,
     /// The prefix of repository identifiers here.
     prefix: Prefix,
-    /// What `typeprefix` gave to modules and interfaces.
-    type_prefixes: HashMap<DefId, Rc<str>>,
+    /// What `typeprefix` gave to modules, interfaces and value types, and where.
+    type_prefixes: HashMap<DefId, (Rc<str>, Span)>,
     /// The prefixes of the files around the one that is being read.
     file_prefixes: Vec<Prefix>,
     /// Bytes of all string constants.
@@ -107,6 +109,7 @@ impl Checker<'_> {
                 Item::Union(definition) => {
                     self.union(scope, definition);
                 }
+                Item::Native(meta, name) => self.native(scope, meta, name),
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -120,6 +123,7 @@ impl Checker<'_> {
                 Item::ValueBox(definition) => self.value_box(scope, definition),
                 Item::State(state) => self.state(scope, state),
                 Item::Factory(factory) => self.factory(scope, factory),
+                Item::Import(import) => self.import(import),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
                     self.set_type_prefix(scope, name, prefix, *span);
@@ -227,6 +231,11 @@ impl Checker<'_> {
         }
         self.complete(def, enum_of(enumerators));
         def
+    }
+
+    fn native(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
+        let def = self.introduce(scope, name, meta, DefKind::Native);
+        self.declare(scope, name, EntityKind::Native(def), codes::DUPLICATE);
     }
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {
@@ -390,6 +399,10 @@ impl Checker<'_> {
             return;
         }
         for entity in self.scopes.entities() {
+            // The compiler's own files declare what others of them define.
+            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+                continue;
+            }
             let what = entity.name.clone();
             match entity.kind {
                 EntityKind::Struct {

@@ -7,7 +7,7 @@ use super::Checker;
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::DefId;
+use crate::model::{DefId, DefKind};
 use crate::source::Span;
 use crate::suggest;
 
@@ -89,6 +89,7 @@ pub(super) enum EntityKind {
     Enum(DefId),
     Enumerator(DefId, u32),
     Typedef(DefId),
+    Native(DefId),
     Const(DefId),
     Operation,
     Attribute,
@@ -124,6 +125,7 @@ impl EntityKind {
             Self::Enum(_) => "an enum",
             Self::Enumerator(..) => "an enumerator",
             Self::Typedef(_) => "a type",
+            Self::Native(_) => "a native type",
             Self::Const(_) => "a constant",
             Self::Operation => "an operation",
             Self::Attribute => "an attribute",
@@ -148,6 +150,7 @@ impl EntityKind {
             | Self::Exception { def, .. }
             | Self::Enum(def)
             | Self::Typedef(def)
+            | Self::Native(def)
             | Self::Const(def) => Some(def),
             _ => None,
         }
@@ -274,6 +277,17 @@ impl Scopes {
                 .any(|other| self.get(self.entity(*other).scope).bases.contains(&hidden))
         };
         found.iter().filter(|e| !is_hidden(e)).copied().collect()
+    }
+
+    /// The enumerator of an enum with a name in lower case.
+    fn enumerator(&self, entity: EntityId, key: &str) -> Option<EntityId> {
+        let entity = self.entity(entity);
+        let EntityKind::Enum(def) = entity.kind else {
+            return None;
+        };
+        let found = self.own_key(entity.scope, key)?;
+        matches!(self.entity(found).kind, EntityKind::Enumerator(of, _) if of == def)
+            .then_some(found)
     }
 
     /// What the first part of a name means, seen from a scope.
@@ -441,8 +455,14 @@ impl Checker<'_> {
             self.scopes.mark_used(scope, &key, first);
         }
         for part in &name.parts[1..] {
+            let key = lower(&part.name);
+            if let EntityKind::Enum(def) = self.scopes.entity(entity).kind {
+                let found = self.enumerator(entity, def, part, &key)?;
+                entity = self.one(scope, name, part, &[found])?;
+                continue;
+            }
             let inner = self.inner_scope(name, entity)?;
-            let found = self.scopes.inherited(inner, &lower(&part.name));
+            let found = self.scopes.inherited(inner, &key);
             entity = self.one(inner, name, part, &found)?;
         }
         Some(entity)
@@ -456,10 +476,10 @@ impl Checker<'_> {
             let candidates = match found {
                 None if i == 0 && !name.absolute => self.scopes.visible(scope, &key),
                 None => self.scopes.inherited(Scopes::FILE, &key),
-                Some(entity) => {
-                    let inner = self.scope_of(entity)?;
-                    self.scopes.inherited(inner, &key)
-                }
+                Some(entity) => match self.scopes.enumerator(entity, &key) {
+                    Some(enumerator) => vec![enumerator],
+                    None => self.scopes.inherited(self.scope_of(entity)?, &key),
+                },
             };
             let [entity] = candidates[..] else {
                 return None;
@@ -467,6 +487,37 @@ impl Checker<'_> {
             found = Some(entity);
         }
         found
+    }
+
+    fn enumerator(
+        &mut self,
+        of: EntityId,
+        def: DefId,
+        name: &Ident,
+        key: &str,
+    ) -> Option<EntityId> {
+        if let Some(found) = self.scopes.enumerator(of, key) {
+            return Some(found);
+        }
+        let of = self.scopes.entity(of);
+        let DefKind::Enum { enumerators, .. } = &self.definitions[def.0 as usize].kind else {
+            return None;
+        };
+        let names = enumerators.iter().map(|enumerator| &*enumerator.name);
+        let hint = match suggest::closest(&name.name, names) {
+            Some(closest) => format!("did you mean `{closest}`?"),
+            None => "look at the definition of the enum".to_owned(),
+        };
+        let diagnostic = Diagnostic::error(
+            codes::UNDEFINED,
+            name.span,
+            format!("enum `{}` has no enumerator `{}`", of.name, name.name),
+            "not defined",
+        )
+        .label(of.span, "the enum")
+        .hint(hint);
+        self.sink.push(diagnostic);
+        None
     }
 
     /// The one thing that was found, spelled as it was defined.
@@ -541,7 +592,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
-            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
+            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
@@ -577,13 +628,6 @@ impl Checker<'_> {
                     "used too early",
                 )
             }
-            EntityKind::Enum(_) => Diagnostic::error(
-                codes::NOT_A_SCOPE,
-                name.span,
-                format!("`{what}` is an enum, and has no names in it"),
-                "not a scope",
-            )
-            .hint("enumerators stand in the scope around their enum: leave the enum's name out"),
             kind => Diagnostic::error(
                 codes::NOT_A_SCOPE,
                 name.span,

@@ -1,6 +1,7 @@
 //! Structs and exceptions, and what unions share with them.
 
 use super::Checker;
+use super::bases::BaseKind;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, StructState};
 use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
@@ -30,9 +31,18 @@ impl Checker<'_> {
     pub(super) fn structure(&mut self, scope: ScopeId, definition: &StructDef) -> DefId {
         let name = &definition.name;
         let open = self.open_aggregate(scope, &definition.meta, name, false);
+        let base = definition
+            .base
+            .as_ref()
+            .and_then(|base| self.base(scope, open.def, base, BaseKind::Struct));
+        if let Some(base) = &base {
+            self.inherit_members(open.inner, base);
+            let part = self.incomplete_part(&Type::Named(base.def));
+            self.incomplete.extend(part.map(|part| (open.def, part)));
+        }
         let members = self.members(open.inner, definition);
         let kind = DefKind::Struct {
-            base: None,
+            base: base.map(|base| base.def),
             members,
             nested: Vec::new(),
         };
@@ -204,6 +214,7 @@ impl Checker<'_> {
     ) -> Option<Member> {
         let name = &declarator.name;
         let ty = ty.and_then(|ty| self.with_dimensions(scope, ty, declarator));
+        self.check_inherited_variable(scope, name);
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
         let ty = ty?;
         if let Some(part) = self.incomplete_part(&ty) {

@@ -84,6 +84,16 @@ impl Checker<'_> {
                 let element = Box::new(element?);
                 Some(Type::Sequence { element, bound })
             }
+            TypeKind::Map { key, value, bound } => {
+                let key = self.type_of(scope, key, false, true);
+                let value = self.type_of(scope, value, false, true);
+                let bound = self.optional_bound(scope, bound.as_ref())?;
+                Some(Type::Map {
+                    key: Box::new(key?),
+                    value: Box::new(value?),
+                    bound,
+                })
+            }
             TypeKind::Fixed(size) => self.fixed_type(scope, size.as_deref(), spec.span),
             TypeKind::Named(name) => self.named_type(scope, name, in_sequence),
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) if !may_define => {
@@ -113,18 +123,13 @@ impl Checker<'_> {
                 );
                 None
             }
-            TypeKind::Refused(name) => {
-                if let Some(name) = name {
-                    self.declare(scope, name, EntityKind::Refused, codes::DUPLICATE);
-                }
-                None
-            }
         }
     }
 
     fn named_type(&mut self, scope: ScopeId, name: &ScopedName, in_sequence: bool) -> Option<Type> {
-        if let Some(built_in) = self.built_in(scope, name) {
-            return Some(built_in);
+        let unwritten = self.sized_integer(scope, name);
+        if let Some(ty) = unwritten.or_else(|| self.pseudo_type(scope, name)) {
+            return Some(ty);
         }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
@@ -138,7 +143,8 @@ impl Checker<'_> {
             | EntityKind::Value { def, .. }
             | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
-            | EntityKind::Typedef(def) => Some(Type::Named(def)),
+            | EntityKind::Typedef(def)
+            | EntityKind::Native(def) => Some(Type::Named(def)),
             EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),
             EntityKind::Struct { .. } => {
                 self.incomplete_struct(id, name.span);
@@ -172,11 +178,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Types whose names are no keywords, unless a file defines these names itself:
-    /// the integers of IDL 4, and `TypeCode` in the module `CORBA`.
-    fn built_in(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
-        let last = &name.parts.last()?.name;
-        let ty = match &**last {
+    /// The integers of IDL 4 whose names are no keywords, unless a file defines these names itself.
+    fn sized_integer(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
+        let ty = match &*name.single()?.name {
             "int8" => Type::Int8,
             "uint8" => Type::UInt8,
             "int16" => Type::Short,
@@ -185,17 +189,9 @@ impl Checker<'_> {
             "uint32" => Type::ULong,
             "int64" => Type::LongLong,
             "uint64" => Type::ULongLong,
-            "TypeCode" => Type::TypeCode,
             _ => return None,
         };
-        let stands_there = match (&ty, name.parts.as_slice()) {
-            (Type::TypeCode, [module, _]) => *module.name == *"CORBA",
-            (Type::TypeCode, [_]) => {
-                !name.absolute && self.scopes.outermost(scope) == Some("CORBA")
-            }
-            _ => name.single().is_some(),
-        };
-        (stands_there && self.resolve_quietly(scope, name).is_none()).then_some(ty)
+        self.resolve_quietly(scope, name).is_none().then_some(ty)
     }
 
     /// An array of the type when there are dimensions, the type otherwise.
@@ -280,6 +276,7 @@ pub(super) fn type_size(ty: &Type) -> usize {
     let own = size_of::<Type>() + 16;
     match ty {
         Type::Sequence { element, .. } => own + type_size(element),
+        Type::Map { key, value, .. } => own + type_size(key) + type_size(value),
         Type::Array {
             element,
             dimensions,

@@ -2,8 +2,8 @@
 
 use super::{Body, Parser};
 use crate::ast::{
-    ConstDef, Declarator, EnumDef, Ident, Item, MemberDef, Meta, Module, StructDef, TypeKind,
-    Typedef,
+    ConstDef, Declarator, EnumDef, Ident, Import, Item, MemberDef, Meta, Module, StructDef,
+    TypeKind, Typedef,
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -63,10 +63,16 @@ impl Parser<'_> {
                 items.push(Item::Exception(StructDef {
                     meta,
                     name,
+                    base: None,
                     members,
                 }));
             }
             "enum" => items.push(Item::Enum(self.enumeration(meta)?)),
+            "native" => {
+                self.at += 1;
+                let name = self.name("the name of the native type")?;
+                items.push(Item::Native(meta, name));
+            }
             "typedef" => {
                 self.at += 1;
                 let ty = self.type_spec()?;
@@ -77,6 +83,7 @@ impl Parser<'_> {
                     declarators,
                 }));
             }
+            "import" if body == Body::File => items.push(Item::Import(self.import()?)),
             "const" => items.push(Item::Const(self.constant(meta)?)),
             "typeid" => {
                 self.at += 1;
@@ -103,6 +110,20 @@ impl Parser<'_> {
             }
         }
         self.semicolon()
+    }
+
+    /// `import ::M` or `import "IDL:M:1.0"`
+    fn import(&mut self) -> Option<Import> {
+        let start = self.next().span;
+        let what = if matches!(self.peek().kind, TokenKind::Str { .. }) {
+            Err(self.plain_string("a repository identifier in quotes")?.0)
+        } else {
+            Ok(self.scoped_name("the name of what is imported")?)
+        };
+        Some(Import {
+            what,
+            span: start.to(self.previous_span()),
+        })
     }
 
     fn module(&mut self, meta: Meta) -> Option<Module> {
@@ -151,24 +172,16 @@ impl Parser<'_> {
     pub(super) fn structure(&mut self, meta: Meta) -> Option<StructDef> {
         self.at += 1;
         let name = self.name("the name of the struct")?;
-        if self.peek().is(':') {
-            self.refuse_struct_inheritance()?;
-        }
+        let base = if self.eat(':') {
+            Some(self.scoped_name("the name of a struct")?)
+        } else {
+            None
+        };
         let members = self.members()?;
-        if members.is_empty() && !self.sink.has_errors() {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::EMPTY_STRUCT,
-                    name.span,
-                    format!("struct `{}` has no members", name.name),
-                    "needs at least one member",
-                )
-                .hint("only exceptions may be without members"),
-            );
-        }
         Some(StructDef {
             meta,
             name,
+            base,
             members,
         })
     }

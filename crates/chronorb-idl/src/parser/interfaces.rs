@@ -1,5 +1,7 @@
 //! Interfaces, operations, attributes.
 
+use std::rc::Rc;
+
 use super::{Body, Parser};
 use crate::ast::{
     AttributeDef, InterfaceDef, InterfaceHead, Item, Meta, OperationDef, ParamDef, ScopedName,
@@ -7,6 +9,7 @@ use crate::ast::{
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::ParamMode;
+use crate::source::Span;
 
 impl Parser<'_> {
     /// `[local | abstract] interface Name …`
@@ -121,9 +124,7 @@ impl Parser<'_> {
         }
         let params = self.params()?;
         let raises = self.raises()?;
-        if self.is_word("context") {
-            self.refuse_context()?;
-        }
+        let context = self.context()?;
         Some(OperationDef {
             meta,
             oneway,
@@ -131,7 +132,32 @@ impl Parser<'_> {
             name,
             params,
             raises,
+            context,
         })
+    }
+
+    /// `context ("name", …)`, if it stands here.
+    fn context(&mut self) -> Option<Vec<(Rc<str>, Span)>> {
+        let mut names = Vec::new();
+        if !self.eat_word("context") {
+            return Some(names);
+        }
+        self.expect('(')?;
+        loop {
+            names.push(self.plain_string("the name of a property in quotes")?);
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(')')?;
+        if self.is_word("raises") {
+            let diagnostic = self
+                .unexpected_here("`;`")
+                .hint("the exceptions stand before the context: `raises (…) context (…)`");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        Some(names)
     }
 
     /// `raises (…)`, if it stands here.

@@ -369,7 +369,11 @@ impl<'a> Parser<'a> {
         loop {
             let token = self.peek();
             match token.ident() {
-                Some(word) if !is_keyword(word) => {
+                // `CORBA::Object`
+                Some(word)
+                    if !is_keyword(word)
+                        || (matches!(&**word, "Object" | "ValueBase") && !parts.is_empty()) =>
+                {
                     parts.push(Ident::new(word, token.span));
                     self.at += 1;
                 }

@@ -19,9 +19,6 @@ impl Parser<'_> {
     }
 
     fn type_kind(&mut self) -> Option<TypeKind> {
-        if let Some(refused) = self.refused_type()? {
-            return Some(refused);
-        }
         let token = self.peek();
         let word = match &token.kind {
             TokenKind::Ident(word) => &**word,
@@ -91,6 +88,10 @@ impl Parser<'_> {
                 self.at += 1;
                 return self.sequence();
             }
+            "map" if self.peek_at(1).is('<') => {
+                self.at += 1;
+                return self.map();
+            }
             "struct" => return Some(TypeKind::Struct(Box::new(self.structure(Meta::default())?))),
             "union" => return Some(TypeKind::Union(Box::new(self.union(Meta::default())?))),
             "enum" => return Some(TypeKind::Enum(Box::new(self.enumeration(Meta::default())?))),
@@ -113,6 +114,20 @@ impl Parser<'_> {
         let scale = self.bound()?;
         self.expect('>')?;
         Some(TypeKind::Fixed(Some(Box::new((digits, scale)))))
+    }
+
+    fn map(&mut self) -> Option<TypeKind> {
+        self.expect('<')?;
+        let key = Box::new(self.type_spec()?);
+        self.expect(',')?;
+        let value = Box::new(self.type_spec()?);
+        let bound = if self.eat(',') {
+            Some(self.bound()?)
+        } else {
+            None
+        };
+        self.expect('>')?;
+        Some(TypeKind::Map { key, value, bound })
     }
 
     fn sequence(&mut self) -> Option<TypeKind> {
