@@ -216,9 +216,7 @@ fn handler(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStrea
     let bounds = if bases.is_empty() {
         quote! { ::core::marker::Send + ::core::marker::Sync + 'static }
     } else {
-        let bases = bases
-            .iter()
-            .map(|&base| context.path(base, "ReplyHandler"));
+        let bases = bases.iter().map(|&base| context.path(base, "ReplyHandler"));
         quote! { #(#bases)+* }
     };
     let own = context.names.own_methods(id).iter();

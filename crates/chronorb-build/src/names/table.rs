@@ -374,11 +374,7 @@ impl<'m> Builder<'m> {
     }
 
     /// Names what asynchronous calls give, and who is told of it.
-    fn name_replies(
-        &mut self,
-        id: DefId,
-        methods: &mut [Method<'m>],
-    ) -> Result<(), GenerateError> {
+    fn name_replies(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
         let (definition, ami) = (self.model.get(id), self.ami);
         let mut has_handler = false;
         for method in methods.iter_mut().filter(|m| m.is_asynchronous(ami)) {
