@@ -12,6 +12,10 @@ fn main() -> Result<(), BuildError> {
         "idl/names.idl",
         "idl/shapes.idl",
         "idl/queue.idl",
+        "idl/unions.idl",
+        "idl/recursive.idl",
+        "idl/dynamic.idl",
+        "idl/extended.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -114,6 +114,25 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
     within(model, ty, &mut Vec::new())
 }
 
+/// Whether there is an `any` in its values.
+pub(crate) fn holds_any(model: &Model, ty: &Type) -> bool {
+    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
+        match resolve(model, ty) {
+            Type::Any => true,
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                within(model, element, seen)
+            }
+            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
+            Type::Named(id) if !seen.contains(id) => {
+                seen.push(*id);
+                parts(model, *id).any(|part| within(model, &part.ty, seen))
+            }
+            _ => false,
+        }
+    }
+    within(model, ty, &mut Vec::new())
+}
+
 /// Whether its values may have slices of octets or numbers that are great enough to be sent from
 /// where they are.
 pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {

@@ -70,3 +70,23 @@ pub mod shapes_by {
         chronorb::include_idl!("linear_search/shapes");
     }
 }
+
+/// Unions of every discriminator.
+pub mod unions {
+    chronorb::include_idl!("unions");
+}
+
+/// Types that hold themselves.
+pub mod recursive {
+    chronorb::include_idl!("recursive");
+}
+
+/// `any`, `TypeCode` and `fixed`.
+pub mod dynamic {
+    chronorb::include_idl!("dynamic");
+}
+
+/// What IDL 4 adds to the language.
+pub mod extended {
+    chronorb::include_idl!("extended");
+}
