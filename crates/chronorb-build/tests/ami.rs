@@ -50,8 +50,13 @@ fn an_annotation_holds_for_what_is_within_unless_that_has_its_own() {
 }
 
 #[test]
-fn what_has_no_reply_is_not_asynchronous() {
-    let idl = "interface I { oneway void f(); @ami oneway void g(); };";
+fn what_has_no_reply_or_is_called_within_the_process_is_not_asynchronous() {
+    let idl = "
+        interface I { oneway void f(); @ami oneway void g(); };
+        @ami local interface L { void h(); };
+        @ami abstract interface A { void i(); };
+        @ami valuetype V { void j(); };
+    ";
     assert!(begun(idl, &all()).is_empty());
 }
 

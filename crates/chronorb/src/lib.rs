@@ -91,10 +91,12 @@
 
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::MonitorSocket;
+pub use chronorb_orb::impl_value;
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
+pub use chronorb_orb::values;
 pub use chronorb_orb::{
     Activity, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char, Collocation,
     CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing, Endpoint, EndpointError,

@@ -20,6 +20,11 @@ pub mod types {
     chronorb::include_idl!("types");
 }
 
+/// Value types, value boxes, abstract and local interfaces.
+pub mod values {
+    chronorb::include_idl!("values");
+}
+
 /// Names that are keywords of Rust, or those of its library.
 pub mod names {
     chronorb::include_idl!("names");

@@ -1,5 +1,6 @@
 //! From the checked model to Rust.
 
+mod abstract_interface;
 mod allocating;
 mod ami;
 mod applied;
@@ -18,6 +19,7 @@ mod flat;
 mod handle;
 mod interface;
 mod limits;
+mod local;
 mod members;
 mod raises;
 mod servant;
@@ -28,10 +30,12 @@ mod text;
 mod type_codes;
 mod types;
 mod unions;
+mod value_boxes;
+mod values;
 
 use std::path::PathBuf;
 
-use chronorb_idl::model::{DefId, DefKind, Model};
+use chronorb_idl::model::{DefId, DefKind, Model, Type};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -41,6 +45,7 @@ pub(crate) use external::is_defined;
 use crate::names::{self, Names};
 use crate::operation_demux::OperationDemux;
 use crate::recursion::Recursion;
+use crate::shape;
 use context::Context;
 use external::Externals;
 use text::Text;
@@ -278,7 +283,10 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             quote! { #own #nested }
         }
         DefKind::Struct { nested, .. } => {
-            let own = structs::structure(context, id);
+            let own = match shape::is_local(context.model, &Type::Named(id)) {
+                true => local::structure(context, id),
+                false => structs::structure(context, id),
+            };
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
@@ -299,6 +307,17 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
         } => enums::enumeration(context, id, enumerators, *default, *bit_bound),
         DefKind::Bitmask { flags, bit_bound } => bits::mask(context, id, flags, *bit_bound),
         DefKind::Bitset { .. } => bits::set(context, id),
+        DefKind::Value(value) => {
+            let own = values::value_type(context, id, value);
+            let nested = nested(context, id, &value.nested);
+            quote! { #own #nested }
+        }
+        DefKind::ValueBox { ty, nested } => {
+            let own = value_boxes::value_box(context, id, ty);
+            let nested = self::nested(context, id, nested);
+            quote! { #own #nested }
+        }
+        DefKind::Native => local::native(context, id),
         DefKind::Typedef { ty } => types::alias(context, id, ty),
         DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
         _ => TokenStream::new(),

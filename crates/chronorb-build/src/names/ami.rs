@@ -5,12 +5,10 @@ use chronorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Model};
 /// What `@ami` says about an operation or attribute of an interface with these annotations: its own, else that of
 /// the interface, else that of the innermost module around it that has one; `None` where there is none.
 pub(super) fn annotated(model: &Model, interface: DefId, own: &[Annotation]) -> Option<bool> {
-    let definition = model.get(interface);
-    if let DefKind::Interface(interface) = &definition.kind
-        && (interface.local || interface.is_abstract)
-    {
-        // Nothing of them goes over a wire.
-        return Some(false);
+    match &model.get(interface).kind {
+        DefKind::Interface(interface) if !interface.local && !interface.is_abstract => {}
+        // What is local is called at once, and values are.
+        _ => return Some(false),
     }
     let mut found = value(own);
     let mut scope = Some(interface);
