@@ -23,6 +23,7 @@ pub mod v1 {
         Call, Operation, Reply, ReplyWriter, Skeleton, UserException, bad_operation, reply_error,
         unknown_user_exception,
     };
+    pub use crate::client::Pending;
     pub use crate::object::{Interface, Object, narrow};
     pub use crate::operation_table::{
         BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable,

@@ -40,6 +40,7 @@ pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
+pub use client::Pending;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
 pub use config::{
