@@ -1,6 +1,8 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod text;
 
+pub(crate) use text::utf16_units;
+
 use std::any::Any;
 use std::fmt;
 use std::mem;
@@ -603,7 +605,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The same octets as from `place` on, in another memory.
-    pub(crate) fn from_place(mut self, place: Place<'a>) -> Self {
+    pub(crate) fn at_place(mut self, place: Place<'a>) -> Self {
         self.position = place.position;
         self.phase = place.phase;
         self.joint = place.joint;

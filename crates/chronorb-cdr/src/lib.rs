@@ -77,8 +77,9 @@ pub use type_code::{StructMember, TypeCode, TypeCodeBuf, UnionMember, ValueMembe
 pub use typed::Typed;
 pub use value::Cdr;
 pub use values::{
-    Abstract, AbstractType, AlreadyRegistered, ByArc, MAX_VALUE_DEPTH, MAX_VALUES, Narrow,
-    ReadState, Value, ValueInfo, ValueType, narrow_value, register_value_factory,
+    Abstract, AbstractType, AlreadyRegistered, ByArc, DataInput, DataOutput, MAX_VALUE_DEPTH,
+    MAX_VALUES, Narrow, ReadState, Value, ValueInfo, ValueType, narrow_abstract, narrow_value,
+    register_value_factory,
 };
 
 /// A value of an IDL `native` type. It does not leave the process.

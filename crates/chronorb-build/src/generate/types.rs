@@ -77,6 +77,14 @@ impl Context<'_> {
             return quote! { ::core::option::Option<&#of_reference #interface> };
         }
         match ty {
+            // What is local has no view: a sequence of it is a slice of what owns.
+            Type::Sequence { element, .. } if shape::is_local(self.model, ty) => {
+                let element = self.owned(element);
+                quote! { &#of_reference [#element] }
+            }
+            Type::Map { .. } | Type::Array { .. } if shape::is_local(self.model, ty) => {
+                self.owned(ty)
+            }
             Type::String { .. } | Type::WString { .. } => quote! { &#of_reference str },
             Type::Sequence { element, .. } => {
                 let element = self.view(element, lifetime);
@@ -188,9 +196,20 @@ impl Context<'_> {
     /// The handle's type behind a reference.
     fn interface_type(self, ty: &Type) -> TokenStream {
         let rt = rt();
-        match ty {
-            Type::Named(id) => self.path(*id, ""),
-            _ => quote! { #rt::Object },
+        let id = match ty {
+            Type::Named(id) => *id,
+            Type::ValueBase => return quote! { ::std::sync::Arc<dyn #rt::Value> },
+            Type::AbstractBase => return quote! { ::std::sync::Arc<dyn #rt::AbstractBase> },
+            _ => return quote! { #rt::Object },
+        };
+        let path = self.path(id, "");
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) if interface.local || interface.is_abstract => {
+                quote! { ::std::sync::Arc<dyn #path> }
+            }
+            DefKind::Value(_) => quote! { ::std::sync::Arc<dyn #path> },
+            DefKind::ValueBox { .. } => quote! { ::std::sync::Arc<#path> },
+            _ => path,
         }
     }
 }
