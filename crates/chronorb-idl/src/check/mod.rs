@@ -396,7 +396,7 @@ impl Checker<'_> {
         }
         for entity in self.scopes.declared() {
             // The compiler's own files declare what others of them define.
-            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+            if builtin::is_built_in(self.sources.path(entity.span)) {
                 continue;
             }
             let what = entity.name.clone();
