@@ -209,7 +209,7 @@ impl Builder {
         for line in warnings.lines() {
             println!("cargo::warning={line}");
         }
-        for file in &compilation.model.files {
+        for file in compilation.model.files_on_disk() {
             println!("cargo::rerun-if-changed={}", file.display());
         }
     }

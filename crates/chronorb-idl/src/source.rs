@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::Location;
@@ -168,6 +169,17 @@ impl Sources {
             return Err(ReadError::TooLarge);
         }
         Ok(self.add(path, text.to_owned(), false))
+    }
+
+    /// The number of a text that is part of the compiler.
+    pub(crate) fn built_in(&mut self, name: &str, text: &str) -> u32 {
+        let path = builtin::path(name);
+        if let Some(&known) = self.by_path.get(&path) {
+            return known;
+        }
+        let number = self.add(&path, text.to_owned(), false);
+        self.by_path.insert(path, number);
+        number
     }
 
     fn add(&mut self, path: &Path, text: String, lossy: bool) -> u32 {
