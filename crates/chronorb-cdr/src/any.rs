@@ -99,10 +99,7 @@ impl<'a> Any<'a> {
     ///
     /// # Errors
     /// [`CdrError::ArenaFull`]
-    pub fn new<T: Cdr<'a> + Typed>(value: &T, arena: &'a Arena) -> Result<Self, CdrError>
-    where
-        T: 'a,
-    {
+    pub fn new<T: Cdr<'a> + Typed + 'a>(value: &T, arena: &'a Arena) -> Result<Self, CdrError> {
         Ok(Self {
             type_code: TypeOf::<T>::REF,
             content: Content::Value(arena.alloc(*value)?, Some(arena)),

@@ -1,10 +1,13 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod text;
 
+pub(crate) use text::utf16_units;
+
 use std::any::Any;
 use std::fmt;
 use std::mem;
 
+use crate::values::ReadNotes;
 use crate::{Arena, Cdr, CdrError, Endian, LongDouble, TextForm};
 
 /// How deep sequences, encapsulations and whatever else calls
@@ -21,7 +24,7 @@ pub const MAX_DEPTH: u8 = 64;
 /// the message or the start of the encapsulation. After an error the decoder
 /// stands somewhere within the value.
 pub struct Decoder<'a> {
-    rest: &'a mut [u8],
+    pub(crate) rest: &'a mut [u8],
     position: usize,
     endian: Endian,
     text: TextForm,
@@ -31,8 +34,12 @@ pub struct Decoder<'a> {
     /// What to add to the position to get what alignment is relative to.
     phase: usize,
     /// The position of the next joint; `usize::MAX` if there is none.
-    joint: usize,
+    pub(crate) joint: usize,
     later_joints: &'a [u32],
+    /// The joint is the end of a chunk of a value.
+    pub(crate) in_chunks: bool,
+    /// What is known of the values in the message, if there are any.
+    pub(crate) values: Option<Box<dyn ReadNotes>>,
 }
 
 impl<'a> Decoder<'a> {
@@ -52,6 +59,8 @@ impl<'a> Decoder<'a> {
             phase: 0,
             joint: usize::MAX,
             later_joints: &[],
+            in_chunks: false,
+            values: None,
         }
     }
 
@@ -310,7 +319,7 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn get<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
-        let padding = self.padding_or_joint(W)?;
+        let padding = self.padding_or_joint(W, W)?;
         if self.rest.len() < padding + W {
             return Err(CdrError::EndOfData);
         }
@@ -330,7 +339,7 @@ impl<'a> Decoder<'a> {
         align: usize,
         n: usize,
     ) -> Result<&'a mut [u8], CdrError> {
-        let padding = self.padding_or_joint(align)?;
+        let padding = self.padding_or_joint(align, n)?;
         self.take(padding, n)
     }
 
@@ -345,12 +354,12 @@ impl<'a> Decoder<'a> {
         self.rest.get(..n)
     }
 
-    /// The padding before a value, which may have to cross a joint.
+    /// The padding before `n` octets, which may have to cross a joint.
     #[inline]
-    fn padding_or_joint(&mut self, align: usize) -> Result<usize, CdrError> {
+    fn padding_or_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
         let padding = self.padding(align);
         if self.position + padding >= self.joint {
-            return self.cross_joint(align);
+            return self.cross_joint(align, n);
         }
         Ok(padding)
     }
@@ -366,8 +375,10 @@ impl<'a> Decoder<'a> {
         n: usize,
     ) -> Result<&'a mut [u8], CdrError> {
         let mut padding = self.padding(align);
-        if self.position + padding > self.joint {
-            padding = self.cross_joint(align)?;
+        if self.position + padding >= self.joint
+            && (self.in_chunks || self.position + padding > self.joint)
+        {
+            padding = self.cross_joint(align, n)?;
         }
         self.take(padding, n)
     }
@@ -388,14 +399,17 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn padding(&self, align: usize) -> usize {
+    pub(crate) fn padding(&self, align: usize) -> usize {
         self.position.wrapping_add(self.phase).wrapping_neg() & (align - 1)
     }
 
-    /// Goes on in the next fragment, if the next value starts there, and
+    /// Goes on in the next fragment or chunk, if the next value, of `n` octets, starts there, and
     /// returns the padding before the value.
     #[cold]
-    fn cross_joint(&mut self, align: usize) -> Result<usize, CdrError> {
+    fn cross_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
+        if self.in_chunks {
+            return self.cross_chunk(align, n);
+        }
         loop {
             let padding = self.padding(align);
             if self.position + padding < self.joint {
@@ -581,13 +595,17 @@ impl<'a> Decoder<'a> {
         Place {
             position: self.position,
             phase: self.phase,
-            joint: self.joint,
+            joint: if self.in_chunks {
+                usize::MAX
+            } else {
+                self.joint
+            },
             later_joints: self.later_joints,
         }
     }
 
     /// The same octets as from `place` on, in another memory.
-    pub(crate) fn from_place(mut self, place: Place<'a>) -> Self {
+    pub(crate) fn at_place(mut self, place: Place<'a>) -> Self {
         self.position = place.position;
         self.phase = place.phase;
         self.joint = place.joint;
@@ -605,11 +623,16 @@ impl<'a> Decoder<'a> {
         let start = self.position;
         let mut ahead = Decoder {
             rest: self.rest,
+            values: None,
             ..*self
         };
         let found = look(&mut ahead)?;
-        let end = ahead.position;
-        Ok((found, end - start, end >= self.joint))
+        let (end, joint) = (ahead.position, ahead.joint);
+        if self.in_chunks && joint != self.joint {
+            // What lies in several chunks cannot be kept as it is.
+            return Err(CdrError::OpaqueValue);
+        }
+        Ok((found, end - start, !self.in_chunks && end >= self.joint))
     }
 }
 

@@ -54,6 +54,22 @@ pub enum CdrError {
     /// for them.
     #[error("wide characters cannot be read in GIOP 1.0")]
     WideNotAllowedRead,
+    /// No factory is registered for the type of a value, nor for a base that it may be taken for.
+    #[error("there is no factory for the type of a value")]
+    NoValueFactory,
+    /// A value is of a type that its place in the message does not allow.
+    #[error("a value is of another type than is expected")]
+    WrongValueType,
+    /// The header of a value, its chunks, or a reference to an earlier part of the message are
+    /// not what they can be.
+    #[error("a value is malformed")]
+    InvalidValue,
+    /// A value holds itself.
+    #[error("a value is within itself")]
+    CyclicValue,
+    /// There are more than [`MAX_VALUES`](crate::MAX_VALUES) values in a message.
+    #[error("there are too many values in a message")]
+    TooManyValues,
     /// The layer above could not make an object reference of what it read,
     /// or could not write the one it was given.
     #[error("an object reference cannot be read or written")]

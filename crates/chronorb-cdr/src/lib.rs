@@ -10,6 +10,7 @@
 //!   as decoded structs and converted strings.
 //! * [`Flat`]: a type whose values all have the same layout, so that sequences
 //!   of them are read and written in one go.
+//! * [`Value`]: a value of a value type, behind an `Arc`, with the name of its type.
 //! * [`TypeCode`], [`Any`], [`Fixed`]: the values of CORBA that Rust has no type for. [`TypeCodeBuf`]
 //!   and [`AnyBuf`] own what they are made of.
 //! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
@@ -55,6 +56,7 @@ mod text;
 mod type_code;
 mod typed;
 mod value;
+mod values;
 
 pub use any::{Any, AnyBuf, WideStr};
 pub use context::{decode_context, encode_context, select_context};
@@ -74,6 +76,10 @@ pub use text::{Char, CharSet, NotLatin1, TextForm, WideForm};
 pub use type_code::{StructMember, TypeCode, TypeCodeBuf, UnionMember, ValueMember, ValueModifier};
 pub use typed::Typed;
 pub use value::Cdr;
+pub use values::{
+    Abstract, AbstractType, AlreadyRegistered, ByArc, MAX_VALUE_DEPTH, MAX_VALUES, Narrow,
+    ReadState, Value, ValueInfo, ValueType, narrow_value, register_value_factory,
+};
 
 /// A value of an IDL `native` type. It does not leave the process.
 pub type Native = std::sync::Arc<dyn std::any::Any + Send + Sync>;

@@ -108,6 +108,10 @@ minors! {
     Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
     NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
     Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
+    Marshal: WRONG_VALUE_TYPE = CHRONORB | 20, "a value is of another type than is expected";
+    Marshal: INVALID_VALUE = CHRONORB | 21, "a value of a value type is malformed";
+    Marshal: CYCLIC_VALUE = CHRONORB | 22, "a value is within itself";
+    Marshal: TOO_MANY_VALUES = CHRONORB | 23, "there are too many values in a message";
     ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together, or too many";
     ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";

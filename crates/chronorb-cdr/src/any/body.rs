@@ -83,7 +83,7 @@ impl<'a> Body<'a> {
     pub(super) fn decoder(&self) -> Result<Decoder<'a>, CdrError> {
         let copy = self.arena.copy_octets(self.octets, self.place.offset())?;
         Ok(Decoder::new(copy, 0, Endian::NATIVE, self.arena)
-            .from_place(self.place)
+            .at_place(self.place)
             .with_text(self.text)
             .with_host(self.host))
     }

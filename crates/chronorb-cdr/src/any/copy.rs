@@ -1,7 +1,6 @@
 //! Copies a value whose type is known by its type code alone, between any two byte orders,
 //! alignments and forms of text.
 
-use super::Any;
 use super::walk::{Scope, arm, is_empty};
 use crate::{Cdr, CdrError, Char, Decoder, Encoder, LongDouble, TypeCode};
 
@@ -53,9 +52,9 @@ fn value(
             }
         }
         TypeCode::Sequence { element, .. } => {
-            let n = d.read_len(0)?;
-            e.write_len(n)?;
-            elements(element, n, d, e, here)
+            let n = d.read_u32()?;
+            e.write_u32(n)?;
+            elements(element, n as usize, d, e, here)
         }
         TypeCode::Array { element, length } => elements(element, *length as usize, d, e, here),
         TypeCode::Alias { target, .. } => value(target, d, e, Some(here)),
@@ -79,7 +78,11 @@ fn value(
             e.write_u32(d.read_u32()?)
         }
         TypeCode::TypeCode => TypeCode::decode(d)?.encode(e),
-        TypeCode::Any => Any::decode(d)?.encode(e),
+        TypeCode::Any => {
+            let inner = TypeCode::decode(d)?;
+            inner.encode(e)?;
+            value(&inner, d, e, None)
+        }
         TypeCode::Principal | TypeCode::Native { .. } | TypeCode::LocalInterface { .. } => {
             Err(CdrError::OpaqueValue)
         }

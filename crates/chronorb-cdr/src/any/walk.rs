@@ -1,6 +1,7 @@
 //! Looks at each part of a value whose type is known by its type code alone, and brings it into
 //! the byte order of this machine where it lies.
 
+use crate::decoder::utf16_units;
 use crate::fixed::bcd;
 use crate::value::decode_words;
 use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory};
@@ -138,7 +139,7 @@ impl Walk {
                 if *bound != 0 && n > *bound {
                     return Err(CdrError::BoundExceeded);
                 }
-                if n as usize > d.remaining() {
+                if n as usize > d.remaining() && !is_empty(element) {
                     return Err(CdrError::LengthOverflow);
                 }
                 self.elements(element, n, d, here)
@@ -274,11 +275,21 @@ impl Walk {
         self.traits.has_wide = true;
         match d.text().wide {
             WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
-            WideForm::Ucs2 => self.words::<2>(1, d),
+            WideForm::Ucs2 => self.unit(d).map(drop),
             WideForm::Utf16 => {
                 self.align(1);
                 d.read_wchar().map(drop)
             }
+        }
+    }
+
+    /// A character of one unit.
+    fn unit(&mut self, d: &mut Decoder<'_>) -> Result<u16, CdrError> {
+        self.align(2);
+        let unit = u16::from_ne_bytes(d.native_word()?);
+        match char::from_u32(unit.into()) {
+            Some(_) => Ok(unit),
+            None => Err(CdrError::InvalidWideChar),
         }
     }
 
@@ -310,30 +321,32 @@ impl Walk {
 
     fn wstring(&mut self, bound: u32, d: &mut Decoder<'_>) -> Result<(), CdrError> {
         self.traits.has_wide = true;
-        let form = d.text().wide;
-        if form == WideForm::Illegal {
-            return Err(CdrError::WideNotAllowedRead);
+        match d.text().wide {
+            WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
+            WideForm::Ucs2 => {
+                let n = self.word(d)? as usize;
+                if n > d.remaining() / 2 {
+                    return Err(CdrError::LengthOverflow);
+                }
+                if n == 0 {
+                    return Ok(());
+                }
+                let octets = decode_words::<2>(d, n, d.endian().is_native())?;
+                let units = octets.as_chunks().0.iter();
+                let mut units = units.map(|unit| u16::from_ne_bytes(*unit));
+                match units.next_back() {
+                    Some(0) => check_units(units, bound),
+                    _ => Err(CdrError::UnterminatedString),
+                }
+            }
+            WideForm::Utf16 => {
+                let n = self.word(d)? as usize;
+                if n > d.remaining() {
+                    return Err(CdrError::LengthOverflow);
+                }
+                check_units(utf16_units(d.read_octets(n)?)?, bound)
+            }
         }
-        let n = self.word(d)? as usize;
-        let size = match form {
-            WideForm::Ucs2 => n.checked_mul(2).ok_or(CdrError::LengthOverflow)?,
-            _ => n,
-        };
-        if size > d.remaining() {
-            return Err(CdrError::LengthOverflow);
-        }
-        if form == WideForm::Ucs2 {
-            self.words::<2>(n, d)?;
-        } else if n % 2 != 0 {
-            return Err(CdrError::InvalidWideChar);
-        } else {
-            d.read_octets(n)?;
-        }
-        // Neither a NUL nor a mark counts; whoever extracts the string counts again.
-        if bound != 0 && size / 2 > bound as usize + 2 {
-            return Err(CdrError::BoundExceeded);
-        }
-        Ok(())
     }
 
     fn discriminator(
@@ -341,7 +354,6 @@ impl Walk {
         type_code: &TypeCode<'_>,
         d: &mut Decoder<'_>,
     ) -> Result<i64, CdrError> {
-        let start = d.position();
         Ok(match type_code {
             TypeCode::Boolean => {
                 self.align(1);
@@ -376,13 +388,9 @@ impl Walk {
                 i64::from_ne_bytes(d.native_word()?)
             }
             TypeCode::WChar => {
-                debug_assert_eq!(start, d.position());
                 self.traits.has_wide = true;
                 match d.text().wide {
-                    WideForm::Ucs2 => {
-                        self.align(2);
-                        u16::from_ne_bytes(d.native_word()?).into()
-                    }
+                    WideForm::Ucs2 => self.unit(d)?.into(),
                     _ => {
                         self.align(1);
                         u32::from(d.read_wchar()?).into()
@@ -426,8 +434,22 @@ impl Walk {
     /// A type code, whose outermost words are brought into this byte order too.
     fn type_code<'d>(&mut self, d: &mut Decoder<'d>) -> Result<TypeCode<'d>, CdrError> {
         self.align(4);
+        // Labels within it may be wide characters.
+        self.traits.has_wide = true;
         TypeCode::decode_in_place(d)
     }
+}
+
+/// Checks the characters of a wide string.
+fn check_units(units: impl ExactSizeIterator<Item = u16>, bound: u32) -> Result<(), CdrError> {
+    if bound != 0 && units.len() > bound as usize {
+        return Err(CdrError::BoundExceeded);
+    }
+    char::decode_utf16(units).try_for_each(|c| match c {
+        Ok('\0') => Err(CdrError::EmbeddedNul),
+        Ok(_) => Ok(()),
+        Err(_) => Err(CdrError::InvalidWideChar),
+    })
 }
 
 /// The type of the arm of a union for that discriminator; `None` if there is none.

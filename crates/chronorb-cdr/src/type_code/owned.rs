@@ -1,3 +1,7 @@
+#![allow(
+    clippy::disallowed_methods,
+    reason = "who wants to own a value has it allocated"
+)]
 use std::fmt;
 use std::sync::Arc;
 
