@@ -21,10 +21,15 @@ pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
 /// Whether it is an object reference, typed or not.
 pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::Object => true,
+        Type::Object | Type::NonNil(_) => true,
         Type::Named(id) => matches!(model.get(*id).kind, DefKind::Interface(_)),
         _ => false,
     }
+}
+
+/// Whether it is an object reference that is never nil.
+pub(crate) fn is_nonnil(model: &Model, ty: &Type) -> bool {
+    matches!(resolve(model, ty), Type::NonNil(_))
 }
 
 /// Whether its Rust type borrows: strings, sequences, references and all that
@@ -37,7 +42,8 @@ pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
         | Type::Map { .. }
         | Type::Any
         | Type::TypeCode
-        | Type::Object => true,
+        | Type::Object
+        | Type::NonNil(_) => true,
         Type::Array { element, .. } => is_variable(model, element),
         Type::Named(id) => {
             is_reference(model, ty) || parts(model, *id).any(|part| is_variable(model, &part.ty))
@@ -69,7 +75,7 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
 /// runtime's `Flat`.
 pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::WChar | Type::Fixed { .. } => false,
+        Type::WChar | Type::Fixed { .. } | Type::InlineString { .. } => false,
         Type::Array { element, .. } => is_flat(model, element),
         Type::Named(id) => match &model.get(*id).kind {
             DefKind::Struct { .. } => parts(model, *id).all(|member| {
@@ -93,6 +99,7 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
             Type::Char
             | Type::WChar
             | Type::String { .. }
+            | Type::InlineString { .. }
             | Type::WString { .. }
             | Type::Any
             | Type::TypeCode => true,
@@ -182,6 +189,7 @@ pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
                 .is_some_and(|case| member_has_default(model, &case.member)),
             _ => parts(model, *id).all(|member| member_has_default(model, member)),
         },
+        Type::NonNil(_) => false,
         _ => true,
     }
 }
@@ -207,6 +215,7 @@ pub(crate) fn has_order(model: &Model, ty: &Type) -> bool {
         | Type::LongLong
         | Type::ULongLong
         | Type::String { .. }
+        | Type::InlineString { .. }
         | Type::WString { .. } => true,
         Type::Named(id) => matches!(
             model.get(*id).kind,
@@ -221,7 +230,7 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
     match resolve(model, ty) {
         Type::Boolean | Type::Octet | Type::Int8 | Type::UInt8 | Type::Char | Type::WChar => 1,
         Type::Short | Type::UShort => 2,
-        Type::LongLong | Type::ULongLong | Type::Double | Type::Object => 8,
+        Type::LongLong | Type::ULongLong | Type::Double | Type::Object | Type::NonNil(_) => 8,
         Type::LongDouble => 16,
         Type::Fixed { digits, .. } => u64::from(digits / 2 + 1),
         Type::Array {

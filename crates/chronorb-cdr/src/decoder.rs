@@ -407,12 +407,17 @@ impl<'a> Decoder<'a> {
                 .ok_or(CdrError::EndOfData)?
                 .1;
             self.position += rest_of_fragment;
-            self.phase = FRAGMENT_HEADER_LEN.wrapping_sub(self.joint);
-            self.joint = usize::MAX;
-            if let [next, later @ ..] = self.later_joints {
-                self.joint = *next as usize;
-                self.later_joints = later;
-            }
+            self.next_joint();
+        }
+    }
+
+    /// What follows is aligned as the fragment behind the joint is.
+    fn next_joint(&mut self) {
+        self.phase = FRAGMENT_HEADER_LEN.wrapping_sub(self.joint);
+        self.joint = usize::MAX;
+        if let [next, later @ ..] = self.later_joints {
+            self.joint = *next as usize;
+            self.later_joints = later;
         }
     }
 }
@@ -593,6 +598,29 @@ impl<'a> Decoder<'a> {
         self.joint = place.joint;
         self.later_joints = place.later_joints;
         self
+    }
+
+    /// Takes the octets that `look` reads and leaves in the byte order of this machine, for a
+    /// decoder of their own.
+    pub(crate) fn split_native(
+        &mut self,
+        look: impl FnOnce(&mut Decoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<Self, CdrError> {
+        let ((), size, _) = self.look_ahead(look)?;
+        let (octets, rest) = mem::take(&mut self.rest)
+            .split_at_mut_checked(size)
+            .ok_or(CdrError::EndOfData)?;
+        let own = Self {
+            rest: octets,
+            endian: Endian::NATIVE,
+            ..*self
+        };
+        self.rest = rest;
+        self.position += size;
+        while self.joint < self.position {
+            self.next_joint();
+        }
+        Ok(own)
     }
 
     /// Calls `look` with a decoder of what is left, and returns what it returns, the number of

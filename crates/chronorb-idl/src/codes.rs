@@ -132,6 +132,8 @@ codes! {
     BAD_FIXED = "E0423";
     /// A boxed value type with a value type in it.
     BOXED_VALUE = "E0430";
+    /// An annotation before a type that it is not for.
+    BAD_MARK = "E0449";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
