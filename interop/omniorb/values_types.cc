@@ -2,8 +2,6 @@
 
 #include "values_types.h"
 
-#include <cstring>
-
 namespace {
 
 class SquareFactory : public CORBA::ValueFactoryBase {
