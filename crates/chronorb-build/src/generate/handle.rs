@@ -286,7 +286,7 @@ fn invocation(context: Context<'_>, method: &Method<'_>, home: Home, form: Form)
 }
 
 /// The arm for user exceptions.
-fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
+pub(super) fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
     let rt = rt();
     if method.error.is_none() {
         return quote! {

@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use super::codec::Form;
 use super::context::{Context, ident, rt, suffixed};
 use super::types::Lifetime;
-use super::{abstract_interface, handle, local, raises, servant, skeleton};
+use super::{abstract_interface, ami, handle, local, raises, servant, skeleton};
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
@@ -25,7 +25,8 @@ pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> T
     let types = types_of_methods(context, context.names.own_methods(id));
     let servant = servant::servant(context, id, interface);
     let skeleton = skeleton::skeleton(context, id, interface);
-    quote! { #handle #abstracts #servant #types #skeleton }
+    let asynchronous = ami::items(context, id, interface);
+    quote! { #handle #abstracts #servant #types #skeleton #asynchronous }
 }
 
 /// The types that are named in the signatures of methods only.

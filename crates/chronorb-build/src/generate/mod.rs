@@ -2,6 +2,7 @@
 
 mod abstract_interface;
 mod allocating;
+mod ami;
 mod applied;
 mod bits;
 mod codec;
@@ -60,9 +61,20 @@ pub struct GenerateOptions {
     /// Generates only what never allocates: no owned twins, and of operations whose results or
     /// exceptions borrow only the methods that take a scope.
     pub no_alloc: bool,
+    /// Generates methods for asynchronous calls of all operations and attributes, but for those that
+    /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
+    /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
+    pub ami: bool,
     /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
     /// with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
+}
+
+impl GenerateOptions {
+    /// Whether operations can be called asynchronously about which no annotation says it.
+    fn has_ami(&self) -> bool {
+        self.ami && !self.no_alloc
+    }
 }
 
 /// The Rust text for all definitions of a model, those of included files too.
@@ -180,7 +192,7 @@ impl<'m> Checked<'m> {
             allocating::refuse(model, &externals)?;
         }
         Ok(Self {
-            names: Names::new(model)?,
+            names: Names::new(model, options.has_ami())?,
             externals,
             recursion: Recursion::new(model),
         })

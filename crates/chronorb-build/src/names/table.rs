@@ -9,7 +9,7 @@ use chronorb_idl::model::{
 
 use super::method::{Method, MethodError, MethodParam};
 use super::parts::{BITMASK_ITEMS, BITSET_ITEMS, Part};
-use super::{Claims, Place, pascal, screaming, snake};
+use super::{Claims, Place, ami, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
 
@@ -29,9 +29,12 @@ pub(crate) struct Names<'m> {
 impl<'m> Names<'m> {
     /// Names everything in the model; an error where two definitions get the
     /// same name in the same scope.
-    pub(crate) fn new(model: &'m Model) -> Result<Self, GenerateError> {
+    ///
+    /// With `ami`, operations can be called asynchronously if their annotations say nothing about that.
+    pub(crate) fn new(model: &'m Model, ami: bool) -> Result<Self, GenerateError> {
         let mut builder = Builder {
             model,
+            ami,
             items: vec![(Vec::new(), String::new()); model.definitions.len()],
             claims: HashMap::new(),
             methods: HashMap::new(),
@@ -87,6 +90,7 @@ impl<'m> Names<'m> {
 
 struct Builder<'m> {
     model: &'m Model,
+    ami: bool,
     items: Vec<(Vec<String>, String)>,
     /// The names taken in each module; those of constants apart.
     claims: HashMap<(Vec<String>, Space), Claims>,
@@ -261,6 +265,7 @@ impl<'m> Builder<'m> {
             self.attributes(id, attributes, &mut methods)?;
             self.name_errors(id, &mut methods)?;
             self.name_outs(id, &mut methods)?;
+            self.name_replies(id, &mut methods)?;
             self.methods.insert(id, methods);
             if let DefKind::Value(value) = &definition.kind {
                 let mut factories = self.initialisers(id, &value.factories)?;
@@ -297,10 +302,12 @@ impl<'m> Builder<'m> {
                 doc: operation.doc.as_deref(),
                 location: &operation.location,
                 oneway: operation.oneway,
+                ami: ami::annotated(self.model, id, &operation.annotations),
                 result: operation.result.as_ref(),
                 params,
                 error: unnamed_error(&operation.raises),
                 outs: None,
+                reply: None,
             });
         }
         Ok(methods)
@@ -322,6 +329,7 @@ impl<'m> Builder<'m> {
                 rust_name,
                 mode: param.mode,
                 ty: &param.ty,
+                lazy: param.annotations.iter().any(|mark| mark.name == "rt::lazy"),
                 clause: None,
             });
         }
@@ -353,10 +361,12 @@ impl<'m> Builder<'m> {
                 doc: factory.doc.as_deref(),
                 location: &factory.location,
                 oneway: false,
+                ami: Some(false),
                 result: None,
                 params: self.params(&factory.params, &factory.location)?.0,
                 error: unnamed_error(&factory.raises),
                 outs: None,
+                reply: None,
             });
         }
         Ok(methods)
@@ -381,10 +391,12 @@ impl<'m> Builder<'m> {
                 doc: attribute.doc.as_deref(),
                 location: &attribute.location,
                 oneway: false,
+                ami: ami::annotated(self.model, id, &attribute.annotations),
                 result: Some(&attribute.ty),
                 params: Vec::new(),
                 error: unnamed_error(&attribute.get_raises),
                 outs: None,
+                reply: None,
             };
             let setter = Method {
                 what: format!("setting of attribute `{}`", attribute.name),
@@ -395,6 +407,7 @@ impl<'m> Builder<'m> {
                     rust_name: "value".to_owned(),
                     mode: ParamMode::In,
                     ty: &attribute.ty,
+                    lazy: false,
                     clause: None,
                 }],
                 error: unnamed_error(&attribute.set_raises),
@@ -439,6 +452,27 @@ impl<'m> Builder<'m> {
             let names = [rust_name.clone(), rust_name.clone() + "Buf"];
             self.claim_beside(id, &names, &self.place_of_method(method))?;
             method.outs = Some(rust_name);
+        }
+        Ok(())
+    }
+
+    /// Names what asynchronous calls give, and who is told of it.
+    fn name_replies(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
+        let (definition, ami) = (self.model.get(id), self.ami);
+        let mut has_handler = false;
+        for method in methods.iter_mut().filter(|m| m.is_asynchronous(ami)) {
+            has_handler = true;
+            if method.inouts().next().is_none() || method.outputs().len() <= 3 {
+                continue;
+            }
+            let rust_name = self.free_name(id, method, "Reply");
+            let names = std::slice::from_ref(&rust_name);
+            self.claim_beside(id, names, &self.place_of_method(method))?;
+            method.reply = Some(rust_name);
+        }
+        if has_handler {
+            let name = self.items[id.0 as usize].1.clone() + "ReplyHandler";
+            self.claim_beside(id, &[name], &self.place_of(definition))?;
         }
         Ok(())
     }
@@ -491,7 +525,11 @@ impl<'m> Builder<'m> {
                 let place = self.place_of_method(method);
                 claims.claim(&method.rust_name, place.clone())?;
                 if method.has_twin(self.model) {
-                    claims.claim(&format!("{}_in", method.rust_name), place)?;
+                    claims.claim(&format!("{}_in", method.rust_name), place.clone())?;
+                }
+                if method.is_asynchronous(self.ami) {
+                    claims.claim(&format!("begin_{}", method.rust_name), place.clone())?;
+                    claims.claim(&format!("send_{}", method.rust_name), place)?;
                 }
             }
         }
