@@ -17,6 +17,9 @@ pub(crate) enum Item {
     Union(UnionDef),
     UnionForward(Meta, Ident),
     Native(Meta, Ident),
+    Bitmask(BitmaskDef),
+    Bitset(BitsetDef),
+    Annotation(AnnotationDef),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
@@ -49,8 +52,6 @@ pub(crate) enum Item {
         prefix: Rc<str>,
         span: Span,
     },
-    /// A definition that was refused or could not be parsed: its name is known, nothing else.
-    Refused(Ident),
     Event(Event),
 }
 
@@ -142,9 +143,33 @@ pub(crate) struct Meta {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Annotation {
-    pub(crate) name: String,
-    pub(crate) params: Vec<(Rc<str>, Expr)>,
+    pub(crate) name: ScopedName,
+    pub(crate) params: Vec<AnnotationParam>,
     pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationParam {
+    /// `None` for the only parameter, written without its name.
+    pub(crate) name: Option<Ident>,
+    pub(crate) value: Expr,
+}
+
+/// `@annotation name { … }`
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    /// Types and constants inside it.
+    pub(crate) items: Vec<Item>,
+    pub(crate) members: Vec<AnnotationMember>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationMember {
+    pub(crate) ty: TypeSpec,
+    pub(crate) name: Ident,
+    pub(crate) default: Option<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -286,7 +311,7 @@ pub(crate) struct PortTypeDef {
     pub(crate) items: Vec<Item>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TemplateModule {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
@@ -294,13 +319,13 @@ pub(crate) struct TemplateModule {
     pub(crate) items: Vec<Item>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TemplateParam {
     pub(crate) kind: TemplateParamKind,
     pub(crate) name: Ident,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TemplateParamKind {
     Typename,
     Interface,
@@ -386,6 +411,32 @@ pub(crate) struct EnumDef {
 }
 
 #[derive(Clone, Debug)]
+pub(crate) struct BitmaskDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) flags: Vec<(Meta, Ident)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct BitsetDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) fields: Vec<BitFieldDef>,
+}
+
+/// `bitfield<bits, type> name;`
+#[derive(Clone, Debug)]
+pub(crate) struct BitFieldDef {
+    pub(crate) meta: Meta,
+    pub(crate) span: Span,
+    pub(crate) bits: Expr,
+    pub(crate) ty: Option<TypeSpec>,
+    /// None for padding.
+    pub(crate) names: Vec<Ident>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct Typedef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
@@ -433,8 +484,20 @@ pub(crate) struct AttributeDef {
 
 #[derive(Clone, Debug)]
 pub(crate) struct TypeSpec {
+    pub(crate) annotations: Vec<Annotation>,
     pub(crate) kind: TypeKind,
     pub(crate) span: Span,
+}
+
+impl TypeSpec {
+    /// A type without annotations.
+    pub(crate) fn new(kind: TypeKind, span: Span) -> Self {
+        Self {
+            annotations: Vec::new(),
+            kind,
+            span,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

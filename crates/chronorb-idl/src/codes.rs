@@ -2,8 +2,7 @@
 //!
 //! `E00xx` files and preprocessor, `E01xx` syntax, `E02xx` names, `E03xx` inheritance,
 //! `E04xx` types, `E05xx` constants, `E06xx` operations and attributes, `E07xx`
-//! repository identifiers, `E08xx` limits, `E09xx` parts of the language that this
-//! version does not compile, `W0xxx` warnings.
+//! repository identifiers, `E08xx` limits, `W0xxx` warnings.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
@@ -140,6 +139,18 @@ codes! {
     BAD_FIXED = "E0423";
     /// A boxed value type with a value type in it.
     BOXED_VALUE = "E0430";
+    /// A value of an enumerator that does not fit, or that another one has.
+    BAD_ENUM_VALUE = "E0424";
+    /// A number of bits that is 0 or too large.
+    BAD_BIT_BOUND = "E0425";
+    /// The position of a flag that does not exist in its bit mask, or that another one has.
+    BAD_POSITION = "E0426";
+    /// A bit set of more than 64 bits, or a field whose type does not hold its bits.
+    BAD_BITS = "E0427";
+    /// A parameter of an annotation that is unknown, missing, or given twice.
+    ANNOTATION_PARAM = "E0440";
+    /// Annotations that contradict each other.
+    BAD_ANNOTATION = "E0441";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -211,10 +222,6 @@ codes! {
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Bit sets and bit masks.
-    NO_BITS = "E0908";
-    /// Declarations of annotations.
-    NO_ANNOTATION_DECLARATION = "E0911";
 
     /// A `#warning` directive.
     WARNING_DIRECTIVE = "W0001";
@@ -226,4 +233,6 @@ codes! {
     ANNOTATION_IGNORED = "W0004";
     /// A decimal constant with more digits behind the point than its type.
     DIGITS_LOST = "W0010";
+    /// An annotation that is neither standard nor declared.
+    UNKNOWN_ANNOTATION = "W0011";
 }

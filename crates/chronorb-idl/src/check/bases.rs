@@ -33,6 +33,10 @@ pub(super) enum BaseKind {
     Interface,
     /// The bases of a value type.
     Value,
+    /// The base of a struct.
+    Struct,
+    /// The base of a bit set.
+    Bitset,
     /// The base of a component.
     Component,
     /// The base of a connector.
@@ -41,8 +45,6 @@ pub(super) enum BaseKind {
     Home,
     /// The bases of the equivalent interface of any of these: interfaces that were looked at before.
     Equivalent,
-    /// The base of a struct.
-    Struct,
 }
 
 impl BaseKind {
@@ -55,6 +57,7 @@ impl BaseKind {
             Self::Connector => ("connector", "a connector", codes::BASE_NOT_COMPONENT),
             Self::Home => ("home", "a home", codes::BASE_NOT_COMPONENT),
             Self::Value => ("value type", "a value type", codes::BASE_NOT_VALUE),
+            Self::Bitset => ("bit set", "a bit set", codes::BASE_NOT_STRUCT),
             Self::Struct => ("struct", "a struct", codes::BASE_NOT_STRUCT),
         }
     }
@@ -101,14 +104,17 @@ impl Checker<'_> {
             EntityKind::Value { def, scope } => {
                 return (wanted == BaseKind::Value).then_some((def, scope));
             }
+            EntityKind::Bitset { def, scope } => {
+                return (wanted == BaseKind::Bitset).then_some((def, Some(scope)));
+            }
             EntityKind::Struct {
                 def,
                 scope,
                 state,
                 union: false,
             } => {
-                let scope = scope.filter(|_| state == StructState::Complete);
-                return (wanted == BaseKind::Struct).then_some((def, scope));
+                let complete = scope.filter(|_| state == StructState::Complete);
+                return (wanted == BaseKind::Struct).then_some((def, complete));
             }
             _ => return None,
         };

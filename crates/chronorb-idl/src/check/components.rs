@@ -403,8 +403,7 @@ pub(super) fn ident(name: &str, span: Span) -> Ident {
 
 /// A type that was found already.
 pub(super) fn resolved(ty: Type, span: Span) -> TypeSpec {
-    let kind = TypeKind::Basic(ty);
-    TypeSpec { kind, span }
+    TypeSpec::new(TypeKind::Basic(ty), span)
 }
 
 fn implied_head(name: &Ident, suffix: &str, origin: InterfaceOrigin) -> InterfaceHead {

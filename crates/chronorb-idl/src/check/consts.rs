@@ -1,5 +1,7 @@
 //! Constant expressions (CORBA 3.3 part 1, 7.10).
 
+use std::ops::RangeInclusive;
+
 use super::Checker;
 use super::fixed::{ANY_FIXED, decimal_of, decimal_value};
 use super::scope::{EntityKind, ScopeId};
@@ -12,6 +14,8 @@ use crate::source::Span;
 
 /// The bytes of all string constants together.
 const MAX_STRINGS: usize = 16 * 1024 * 1024;
+/// What integers can be on the way to the value of a constant.
+const REACH: RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
 
 impl Checker<'_> {
     /// The type of a constant, without aliases.
@@ -21,21 +25,7 @@ impl Checker<'_> {
         }
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
-        let allowed = match &ty {
-            Type::Map { .. }
-            | Type::Sequence { .. }
-            | Type::Array { .. }
-            | Type::Object
-            | Type::ValueBase
-            | Type::AbstractBase
-            | Type::Any
-            | Type::TypeCode => false,
-            Type::Named(def) => {
-                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
-            }
-            _ => true,
-        };
-        if allowed {
+        if self.is_const_type(&ty) {
             return Some(ty);
         }
         let name = match &spec.kind {
@@ -52,6 +42,24 @@ impl Checker<'_> {
             .hint("constants are numbers, booleans, characters, strings and enumerators"),
         );
         None
+    }
+
+    /// Whether a type without aliases has constants.
+    pub(super) fn is_const_type(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Map { .. }
+            | Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Object
+            | Type::ValueBase
+            | Type::AbstractBase
+            | Type::Any
+            | Type::TypeCode => false,
+            Type::Named(def) => {
+                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
+            }
+            _ => true,
+        }
     }
 
     /// The value of an expression, converted to a type without aliases.
@@ -71,7 +79,10 @@ impl Checker<'_> {
             let known = self.resolve_quietly(scope, name).is_some_and(|entity| {
                 matches!(
                     self.scopes.entity(entity).kind,
-                    EntityKind::Const(_) | EntityKind::Enumerator(..) | EntityKind::Bound(_)
+                    EntityKind::Const(_)
+                        | EntityKind::Enumerator(..)
+                        | EntityKind::Flag(_)
+                        | EntityKind::Bound(_)
                 )
             });
             if !known {
@@ -89,7 +100,8 @@ impl Checker<'_> {
         ty: Option<&Type>,
     ) -> Option<ConstValue> {
         let value = match &expr.kind {
-            ExprKind::Integer(value) => ConstValue::Integer(*value),
+            ExprKind::Integer(value) if ty.is_some_and(is_floating) => ConstValue::Integer(*value),
+            ExprKind::Integer(value) => self.in_reach(Some(*value), expr.span)?,
             ExprKind::Float(value) => ConstValue::Float(*value),
             ExprKind::Fixed(value) => decimal_value(*value),
             ExprKind::Boolean(value) => ConstValue::Boolean(*value),
@@ -112,6 +124,7 @@ impl Checker<'_> {
                     }
                     EntityKind::Const(def) => self.const_value(def, expr.span)?,
                     EntityKind::Enumerator(def, index) => ConstValue::Enumerator(def, index),
+                    EntityKind::Flag(bit) => ConstValue::Integer(1 << bit),
                     EntityKind::Refused => return None,
                     kind => {
                         self.sink.push(
@@ -314,13 +327,17 @@ impl Checker<'_> {
     }
 
     fn in_reach(&mut self, value: Option<i128>, span: Span) -> Option<ConstValue> {
+        let value = value.filter(|value| REACH.contains(value));
         if value.is_none() {
-            self.sink.push(Diagnostic::error(
-                codes::OUT_OF_RANGE,
-                span,
-                "the value of this expression is too large for every type",
-                "too large",
-            ));
+            self.sink.push(
+                Diagnostic::error(
+                    codes::OUT_OF_RANGE,
+                    span,
+                    "the value of this expression is too large for every type",
+                    "too large",
+                )
+                .hint("each part of an expression must fit into 64 bits"),
+            );
         }
         value.map(ConstValue::Integer)
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Checker;
+use super::annotations::Target;
 use super::bases::{Base, BaseKind};
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind};
 use super::types::type_size;
@@ -184,7 +185,12 @@ impl Checker<'_> {
         let raises = self.exceptions(scope, &operation.raises);
         self.check_oneway(operation);
         let context = self.context(operation);
-        let annotations = self.annotations(scope, &operation.meta.annotations);
+        let annotations = self.annotations_of(
+            scope,
+            &operation.meta.annotations,
+            Target::Operation,
+            result.as_ref().and_then(Option::as_ref),
+        );
         let Some(result) = result else {
             return;
         };
@@ -221,7 +227,8 @@ impl Checker<'_> {
                 EntityKind::Variable,
                 codes::DUPLICATE_PARAM,
             );
-            let annotations = self.annotations(scope, &param.meta.annotations);
+            let annotations =
+                self.annotations_of(scope, &param.meta.annotations, Target::Param_, ty.as_ref());
             let Some(ty) = ty else {
                 continue;
             };
@@ -338,7 +345,12 @@ impl Checker<'_> {
             }
             let lists = 4 * (get_raises.len() + set_raises.len());
             self.charge(type_size(&ty) + lists, name.span);
-            let annotations = self.annotations(scope, &attribute.meta.annotations);
+            let annotations = self.annotations_of(
+                scope,
+                &attribute.meta.annotations,
+                Target::Attribute,
+                Some(&ty),
+            );
             let doc = self.doc(&attribute.meta);
             if let Some((_, attributes)) = self.exports_of(scope) {
                 attributes.push(Attribute {

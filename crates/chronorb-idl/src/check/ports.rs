@@ -228,10 +228,7 @@ impl Checker<'_> {
         };
         let typedef = Typedef {
             meta: Meta::default(),
-            ty: TypeSpec {
-                kind: sequence,
-                span: at,
-            },
+            ty: TypeSpec::new(sequence, at),
             declarators: vec![declarator(&list.name, at)],
         };
         self.typedef(scope, &typedef);
@@ -248,10 +245,7 @@ impl Checker<'_> {
             parts: vec![list],
             span: at,
         };
-        let spec = TypeSpec {
-            kind: TypeKind::Named(list),
-            span: at,
-        };
+        let spec = TypeSpec::new(TypeKind::Named(list), at);
         if let Some(list) = self.resolve_type(scope, &spec, false) {
             let get = format!("get_connections_{name}");
             self.imply(port, &get, Some(list), &[], &[]);
@@ -260,10 +254,7 @@ impl Checker<'_> {
 
     fn cookie(&mut self, port: &Implied<'_>) -> Option<Type> {
         let at = port.port.span;
-        let spec = TypeSpec {
-            kind: TypeKind::Named(in_components("Cookie", at)),
-            span: at,
-        };
+        let spec = TypeSpec::new(TypeKind::Named(in_components("Cookie", at)), at);
         self.resolve_type(port.scope, &spec, false)
     }
 

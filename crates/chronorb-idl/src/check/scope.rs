@@ -88,6 +88,16 @@ pub(super) enum EntityKind {
     },
     Enum(DefId),
     Enumerator(DefId, u32),
+    Bitmask {
+        scope: ScopeId,
+        def: DefId,
+    },
+    Bitset {
+        scope: ScopeId,
+        def: DefId,
+    },
+    /// A flag of a bit mask, by its bit.
+    Flag(u8),
     Typedef(DefId),
     Native(DefId),
     Const(DefId),
@@ -131,6 +141,9 @@ impl EntityKind {
             Self::Enum(_) => "an enum",
             Self::Enumerator(..) => "an enumerator",
             Self::Typedef(_) => "a type",
+            Self::Bitmask { .. } => "a bit mask",
+            Self::Bitset { .. } => "a bit set",
+            Self::Flag(_) => "a flag of a bit mask",
             Self::Native(_) => "a native type",
             Self::Const(_) => "a constant",
             Self::Operation => "an operation",
@@ -158,6 +171,8 @@ impl EntityKind {
             | Self::Struct { def, .. }
             | Self::Exception { def, .. }
             | Self::Enum(def)
+            | Self::Bitmask { def, .. }
+            | Self::Bitset { def, .. }
             | Self::Typedef(def)
             | Self::Native(def)
             | Self::Const(def) => Some(def),
@@ -272,14 +287,9 @@ impl Scopes {
         self.get_mut(scope).parent = Some(outer);
     }
 
-    /// The name of the outermost module around a scope.
-    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
-        let this = self.get(scope);
-        match (this.path.first(), this.parent) {
-            (Some(name), _) => Some(name),
-            (None, Some(parent)) => self.outermost(parent),
-            (None, None) => None,
-        }
+    /// The scope around a scope.
+    pub(super) fn around(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.get(scope).parent
     }
 
     /// What a name means in exactly this scope, whatever its case.
@@ -360,6 +370,15 @@ impl Scopes {
                 _ => return,
             }
         }
+    }
+
+    /// The name of the outermost scope around this one.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let mut scope = self.get(scope);
+        while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
+            scope = self.get(parent);
+        }
+        scope.own_name.as_ref().map(|name| &*name.name)
     }
 
     /// Some of the names that are visible from a scope, for suggestions.
@@ -629,7 +648,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
-            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
@@ -639,9 +658,12 @@ impl Checker<'_> {
         self.sink.push(diagnostic);
     }
 
-    fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
+    pub(super) fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
         match self.scopes.entity(entity).kind {
-            EntityKind::Module { scope, .. } | EntityKind::Exception { scope, .. } => Some(scope),
+            EntityKind::Module { scope, .. }
+            | EntityKind::Exception { scope, .. }
+            | EntityKind::Bitmask { scope, .. }
+            | EntityKind::Bitset { scope, .. } => Some(scope),
             EntityKind::Interface { scope, .. }
             | EntityKind::Value { scope, .. }
             | EntityKind::Struct { scope, .. } => scope,

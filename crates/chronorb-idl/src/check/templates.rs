@@ -246,10 +246,7 @@ impl Checker<'_> {
         {
             return Some(kind);
         }
-        let spec = TypeSpec {
-            kind: TypeKind::Named(name.clone()),
-            span: name.span,
-        };
+        let spec = TypeSpec::new(TypeKind::Named(name.clone()), name.span);
         let ty = self.complete_type(scope, &spec)?;
         let fits = match (wanted, kind) {
             // What inherits from the parameter needs the thing itself, not another name of it.
@@ -276,10 +273,7 @@ impl Checker<'_> {
     fn fits(&mut self, params: ScopeId, ty: &Type, wanted: &Kind) -> bool {
         let ty = self.without_aliases(ty);
         if let Kind::SequenceOf(element) = wanted {
-            let spec = TypeSpec {
-                kind: TypeKind::Named(element.clone()),
-                span: element.span,
-            };
+            let spec = TypeSpec::new(TypeKind::Named(element.clone()), element.span);
             let Some(wanted) = self.resolve_type(params, &spec, false) else {
                 return false;
             };

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use super::Checker;
+use super::annotations::Target;
 use super::bases::{Base, BaseKind};
 use super::components::in_components;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind};
 use crate::ast::{FactoryDef, Ident, ScopedName, StateDef, ValueBox, ValueDef, ValueHead};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{DefId, DefKind, Factory, Interface, Member, StateMember, Type, ValueType};
+use crate::model::{DefId, DefKind, Factory, Interface, StateMember, Type, ValueType};
 use crate::source::Span;
 
 impl Checker<'_> {
@@ -170,14 +171,7 @@ impl Checker<'_> {
             let Some(ty) = ty else {
                 continue;
             };
-            let member = Member {
-                name: name.name.to_string(),
-                location: self.sources.location(name.span),
-                doc: self.doc(&member.meta),
-                annotations: self.annotations(scope, &member.meta.annotations),
-                optional: false,
-                ty,
-            };
+            let member = self.built_member(scope, &member.meta, Target::Member, ty, name);
             let public = state.public;
             if let Some(value) = self.value_of(scope) {
                 value.state.push(StateMember { public, member });
@@ -205,7 +199,12 @@ impl Checker<'_> {
             name: name.name.to_string(),
             location: self.sources.location(name.span),
             doc: self.doc(&factory.meta),
-            annotations: self.annotations(scope, &factory.meta.annotations),
+            annotations: self.annotations_of(
+                scope,
+                &factory.meta.annotations,
+                Target::Operation,
+                None,
+            ),
             params,
             raises,
         };

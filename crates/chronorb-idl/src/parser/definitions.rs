@@ -12,13 +12,10 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     /// One definition with its `;`.
     pub(super) fn definition(&mut self, body: Body, items: &mut Vec<Item>) -> Option<()> {
-        if self.refused_declaration()? {
+        if self.declared_annotation(items)? {
             return Some(());
         }
         let meta = self.meta()?;
-        if self.refused_definition(items)? {
-            return Some(());
-        }
         // Modules nest: this way takes little of the stack.
         let outside = matches!(body, Body::File | Body::Module);
         if outside && self.is_word("module") && !self.is_template() {
@@ -73,6 +70,8 @@ impl Parser<'_> {
                 }));
             }
             "enum" => items.push(Item::Enum(self.enumeration(meta)?)),
+            "bitmask" if self.begins_bits() => items.push(Item::Bitmask(self.bitmask(meta)?)),
+            "bitset" if self.begins_bits() => items.push(Item::Bitset(self.bitset(meta)?)),
             "native" => {
                 self.at += 1;
                 let name = self.name("the name of the native type")?;
@@ -294,7 +293,7 @@ impl Parser<'_> {
     }
 
     /// The enumerators up to the closing brace.
-    fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
+    pub(super) fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
         let mut enumerators: Vec<(Meta, Ident)> = Vec::new();
         loop {
             let meta = self.meta()?;
@@ -313,7 +312,7 @@ impl Parser<'_> {
         if !self.peek().is('}') {
             let diagnostic = self
                 .unexpected_here("`,` or `}`")
-                .hint("enumerators are names with commas between them; they have no values");
+                .hint("enumerators are names with commas between them; a value stands before its name, `@value(3)`");
             self.sink.push(diagnostic);
             return None;
         }
