@@ -11,6 +11,12 @@ fn main() -> Result<(), BuildError> {
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
+        "idl/queue.idl",
+        "idl/values.idl",
+        "idl/unions.idl",
+        "idl/recursive.idl",
+        "idl/dynamic.idl",
+        "idl/extended.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
@@ -27,5 +33,12 @@ fn main() -> Result<(), BuildError> {
             .operation_demux(strategy)
             .compile(&["idl/shapes.idl"])?;
     }
-    Ok(())
+
+    let dir = Path::new(&out_dir).join("asynchronous");
+    let _ = fs::create_dir_all(&dir);
+    configure().include("idl").out_dir(dir).ami(true).compile(&[
+        "idl/types.idl",
+        "idl/names.idl",
+        "idl/shapes.idl",
+    ])
 }

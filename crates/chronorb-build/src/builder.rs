@@ -100,6 +100,13 @@ impl Builder {
         self
     }
 
+    /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does for single ones; see
+    /// [`GenerateOptions::ami`].
+    pub fn ami(mut self, on: bool) -> Self {
+        self.options.ami = on;
+        self
+    }
+
     /// How skeletons find operations: by a perfect hash, if nothing else is said. The default is
     /// right for every program that does not compare them.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {

@@ -32,7 +32,9 @@ mod generate;
 mod names;
 mod operation_demux;
 mod perfect_hash;
+mod ranges;
 mod realtime;
+mod recursion;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};

@@ -1,6 +1,11 @@
 //! What the types of a model are like, whatever their names.
+//!
+//! A type can hold itself only through a sequence or a map. Most questions stop there; those that
+//! look through them keep a list of what they have seen.
 
-use chronorb_idl::model::{DefId, DefKind, Member, Model, Type};
+use chronorb_idl::model::{BitField, ConstValue, DefId, DefKind, Member, Model, Type, Union};
+
+use crate::ranges;
 
 /// The type behind its typedefs.
 pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
@@ -13,32 +18,63 @@ pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
     ty
 }
 
-/// Whether it is an object reference, typed or not.
+/// Whether it is passed as a reference that may be nil: an object, typed or not, or a value.
 pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::Object => true,
-        Type::Named(id) => matches!(model.get(*id).kind, DefKind::Interface(_)),
+        Type::Object | Type::ValueBase | Type::AbstractBase => true,
+        Type::Named(id) => matches!(
+            model.get(*id).kind,
+            DefKind::Interface(_) | DefKind::Value(_) | DefKind::ValueBox { .. }
+        ),
         _ => false,
     }
+}
+
+/// Whether it is or holds something that cannot leave the process: a local interface, or a native
+/// type. It has one Rust type then, which owns.
+pub(crate) fn is_local(model: &Model, ty: &Type) -> bool {
+    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
+        match resolve(model, ty) {
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                within(model, element, seen)
+            }
+            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
+            Type::Named(id) => match &model.get(*id).kind {
+                DefKind::Interface(interface) => interface.local,
+                DefKind::Native => true,
+                _ if seen.contains(id) => false,
+                _ => {
+                    seen.push(*id);
+                    parts(model, *id).any(|part| within(model, &part.ty, seen))
+                }
+            },
+            _ => false,
+        }
+    }
+    within(model, ty, &mut Vec::new())
 }
 
 /// Whether its Rust type borrows: strings, sequences, references and all that
 /// holds one.
 pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::String { .. } | Type::WString { .. } | Type::Sequence { .. } | Type::Object => true,
+        Type::String { .. }
+        | Type::WString { .. }
+        | Type::Sequence { .. }
+        | Type::Map { .. }
+        | Type::Any
+        | Type::TypeCode
+        | Type::Object
+        | Type::ValueBase
+        | Type::AbstractBase => true,
         Type::Array { element, .. } => is_variable(model, element),
-        Type::Named(id) => match members(model, *id) {
-            Some(members) => is_variable_struct(model, members),
-            None => is_reference(model, ty),
-        },
+        Type::Named(id) => {
+            is_reference(model, ty)
+                || (!is_local(model, ty)
+                    && parts(model, *id).any(|part| is_variable(model, &part.ty)))
+        }
         _ => false,
     }
-}
-
-/// [`is_variable`] for a struct or exception with these members.
-pub(crate) fn is_variable_struct(model: &Model, members: &[Member]) -> bool {
-    members.iter().any(|member| is_variable(model, &member.ty))
 }
 
 /// Whether it has two Rust types as a result, one borrowed and one owned; an
@@ -52,7 +88,7 @@ pub(crate) fn has_twin(model: &Model, ty: &Type) -> bool {
 /// types are those of narrow and of unbounded ones.
 pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::WString { .. } => false,
+        Type::WString { .. } | Type::Map { .. } => false,
         Type::String { bound } => bound.is_none(),
         Type::Sequence { element, bound } => bound.is_none() && is_plain(model, element),
         Type::Array { element, .. } => is_plain(model, element),
@@ -64,36 +100,63 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
 /// runtime's `Flat`.
 pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::WChar => false,
+        Type::WChar | Type::Fixed { .. } => false,
         Type::Array { element, .. } => is_flat(model, element),
         Type::Named(id) => match &model.get(*id).kind {
-            DefKind::Struct { members, .. } => is_flat_struct(model, members),
-            DefKind::Enum { .. } => true,
+            DefKind::Struct { .. } => parts(model, *id).all(|member| {
+                !member.optional
+                    && ranges::of_member(model, member).is_none()
+                    && is_flat(model, &member.ty)
+            }),
+            DefKind::Enum { .. } | DefKind::Bitmask { .. } | DefKind::Bitset { .. } => true,
             _ => false,
         },
         _ => !is_variable(model, ty),
     }
 }
 
-/// [`is_flat`] for a struct with these members.
-pub(crate) fn is_flat_struct(model: &Model, members: &[Member]) -> bool {
-    members.iter().all(|member| is_flat(model, &member.ty))
-}
-
 /// Whether there are values of its Rust type that cannot be marshalled: text with characters that
-/// CORBA or the wire has not, and what is longer than its bound.
+/// CORBA or the wire has not, what is longer than its bound or out of its range, and unions whose
+/// discriminator is not one of their arm.
 pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
-    fn within<'m>(model: &'m Model, ty: &'m Type, seen: &mut Vec<DefId>) -> bool {
+    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
         match resolve(model, ty) {
-            Type::Char | Type::WChar | Type::String { .. } | Type::WString { .. } => true,
-            Type::Sequence { bound: Some(_), .. } => true,
+            Type::Char
+            | Type::WChar
+            | Type::String { .. }
+            | Type::WString { .. }
+            | Type::Any
+            | Type::TypeCode => true,
+            Type::Sequence { bound: Some(_), .. } | Type::Map { bound: Some(_), .. } => true,
             Type::Sequence { element, .. } | Type::Array { element, .. } => {
                 within(model, element, seen)
             }
+            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
             Type::Named(id) if !seen.contains(id) => {
                 seen.push(*id);
-                let mut members = members(model, *id).unwrap_or_default().iter();
-                members.any(|member| within(model, &member.ty, seen))
+                matches!(model.get(*id).kind, DefKind::Union(_))
+                    || parts(model, *id).any(|part| {
+                        ranges::of_member(model, part).is_some() || within(model, &part.ty, seen)
+                    })
+            }
+            _ => false,
+        }
+    }
+    within(model, ty, &mut Vec::new())
+}
+
+/// Whether there is an `any` in its values.
+pub(crate) fn holds_any(model: &Model, ty: &Type) -> bool {
+    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
+        match resolve(model, ty) {
+            Type::Any => true,
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                within(model, element, seen)
+            }
+            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
+            Type::Named(id) if !seen.contains(id) => {
+                seen.push(*id);
+                parts(model, *id).any(|part| within(model, &part.ty, seen))
             }
             _ => false,
         }
@@ -105,17 +168,19 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
 /// where they are.
 pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
     const GREAT: u64 = 64 << 10;
-    fn within<'m>(model: &'m Model, ty: &'m Type, seen: &mut Vec<DefId>) -> bool {
+    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
         let (element, len) = match resolve(model, ty) {
             Type::Sequence { element, bound } => (element, *bound),
             Type::Array {
                 element,
                 dimensions,
             } => (element, dimensions.last().copied()),
+            Type::Map { key, value, .. } => {
+                return within(model, key, seen) || within(model, value, seen);
+            }
             Type::Named(id) if !seen.contains(id) => {
                 seen.push(*id);
-                let mut members = members(model, *id).unwrap_or_default().iter();
-                return members.any(|member| within(model, &member.ty, seen));
+                return parts(model, *id).any(|part| within(model, &part.ty, seen));
             }
             _ => return false,
         };
@@ -123,6 +188,8 @@ pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
             resolve(model, element),
             Type::Boolean
                 | Type::Octet
+                | Type::Int8
+                | Type::UInt8
                 | Type::Char
                 | Type::Short
                 | Type::UShort
@@ -140,13 +207,13 @@ pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
 }
 
 /// Whether a view of the owned twin needs room in an arena, for a sequence
-/// whose elements are themselves views.
+/// whose elements are themselves views, and for what owns in a form of its own.
 pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
+        Type::Map { .. } | Type::Any | Type::TypeCode => true,
         Type::Sequence { element, .. } => is_variable(model, element),
         Type::Array { element, .. } => needs_arena(model, element),
-        Type::Named(id) => members(model, *id)
-            .is_some_and(|members| members.iter().any(|m| needs_arena(model, &m.ty))),
+        Type::Named(id) => parts(model, *id).any(|part| needs_arena(model, &part.ty)),
         _ => false,
     }
 }
@@ -158,19 +225,57 @@ pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
             element,
             dimensions,
         } => dimensions.iter().all(|&n| n <= 32) && has_default(model, element),
-        Type::Named(id) => members(model, *id)
-            .is_none_or(|members| members.iter().all(|m| has_default(model, &m.ty))),
+        Type::Named(id) => match &model.get(*id).kind {
+            DefKind::Union(union) => union
+                .cases
+                .first()
+                .is_some_and(|case| member_has_default(model, &case.member)),
+            DefKind::Native => false,
+            _ => parts(model, *id).all(|member| member_has_default(model, member)),
+        },
         _ => true,
+    }
+}
+
+/// [`has_default`] of a member, which `@default` and `@optional` give one.
+pub(crate) fn member_has_default(model: &Model, member: &Member) -> bool {
+    member.optional || ranges::default_of(model, member).is_some() || has_default(model, &member.ty)
+}
+
+/// Whether its owned Rust type has a total order, as the keys of maps need.
+pub(crate) fn has_order(model: &Model, ty: &Type) -> bool {
+    match resolve(model, ty) {
+        Type::Boolean
+        | Type::Octet
+        | Type::Int8
+        | Type::UInt8
+        | Type::Char
+        | Type::WChar
+        | Type::Short
+        | Type::UShort
+        | Type::Long
+        | Type::ULong
+        | Type::LongLong
+        | Type::ULongLong
+        | Type::String { .. }
+        | Type::WString { .. } => true,
+        Type::Named(id) => matches!(
+            model.get(*id).kind,
+            DefKind::Enum { .. } | DefKind::Bitmask { .. } | DefKind::Bitset { .. }
+        ),
+        _ => false,
     }
 }
 
 /// The fewest octets that a value takes on the wire, padding not counted.
 pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
     match resolve(model, ty) {
-        Type::Boolean | Type::Octet | Type::Char | Type::WChar => 1,
+        Type::Boolean | Type::Octet | Type::Int8 | Type::UInt8 | Type::Char | Type::WChar => 1,
         Type::Short | Type::UShort => 2,
         Type::LongLong | Type::ULongLong | Type::Double | Type::Object => 8,
         Type::LongDouble => 16,
+        Type::AbstractBase => 5,
+        Type::Fixed { digits, .. } => u64::from(digits / 2 + 1),
         Type::Array {
             element,
             dimensions,
@@ -180,25 +285,111 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
                 size.saturating_mul(u64::from(n))
             }),
         Type::Named(id) => match &model.get(*id).kind {
+            DefKind::Interface(interface) if interface.is_abstract => 5,
             DefKind::Interface(_) => 8,
-            DefKind::Enum { .. } => 4,
-            _ => members(model, *id).map_or(0, |members| min_size_of_struct(model, members)),
+            DefKind::Value(_) | DefKind::ValueBox { .. } => 4,
+            DefKind::Enum { bit_bound, .. } => u64::from(enum_bits(*bit_bound) / 8),
+            DefKind::Bitmask { bit_bound, .. } => u64::from(carrier_bits(*bit_bound) / 8),
+            DefKind::Bitset { .. } => u64::from(carrier_bits(bitset_bits(model, *id)) / 8),
+            DefKind::Union(union) => min_size(model, &union.discriminator),
+            _ => parts(model, *id).fold(0, |size, member| {
+                let least = match member.optional {
+                    true => 1,
+                    false => min_size(model, &member.ty),
+                };
+                size.saturating_add(least)
+            }),
         },
         _ => 4,
     }
 }
 
-/// [`min_size`] of a struct or exception with these members.
-pub(crate) fn min_size_of_struct(model: &Model, members: &[Member]) -> u64 {
-    members.iter().fold(0, |size, member| {
-        size.saturating_add(min_size(model, &member.ty))
+/// The bits that an enum of this bit bound has on the wire: 8, 16 or 32.
+pub(crate) fn enum_bits(bit_bound: u8) -> u8 {
+    carrier_bits(bit_bound).min(32)
+}
+
+/// The bits of the unsigned integer that carries as many: 8, 16, 32 or 64.
+pub(crate) fn carrier_bits(bits: u8) -> u8 {
+    match bits {
+        0..=8 => 8,
+        9..=16 => 16,
+        17..=32 => 32,
+        _ => 64,
+    }
+}
+
+/// The bits of a bit set, those of its bases counted.
+pub(crate) fn bitset_bits(model: &Model, id: DefId) -> u8 {
+    let fields = bit_fields(model, id);
+    let ends = fields
+        .iter()
+        .map(|field| field.position.saturating_add(field.bits));
+    ends.max().unwrap_or(0)
+}
+
+/// The fields of a bit set, those of its bases first.
+pub(crate) fn bit_fields(model: &Model, id: DefId) -> Vec<&BitField> {
+    let DefKind::Bitset { base, fields } = &model.get(id).kind else {
+        return Vec::new();
+    };
+    let inherited = base.map_or_else(Vec::new, |base| bit_fields(model, base));
+    inherited.into_iter().chain(fields).collect()
+}
+
+/// Whether there are values of the discriminator that select no member of the union.
+pub(crate) fn has_implicit_default(model: &Model, union: &Union) -> bool {
+    if union.cases.iter().any(|case| case.is_default) {
+        return false;
+    }
+    // The numbers that an appendable enum does not know are in no label.
+    let is_open = match resolve(model, &union.discriminator) {
+        Type::Named(id) => is_appendable(model, *id),
+        _ => false,
+    };
+    union.unlabelled.is_some() || is_open
+}
+
+/// Whether an enum has an arm for numbers that it does not know.
+pub(crate) fn is_appendable(model: &Model, id: DefId) -> bool {
+    model.get(id).annotations.iter().any(|annotation| {
+        let word = annotation.params.first().map(|(_, value)| value);
+        match (annotation.name.as_str(), word) {
+            ("appendable" | "mutable", _) => true,
+            ("extensibility", Some(ConstValue::String(kind))) => kind != "FINAL",
+            // The enumerators of the standard annotation: FINAL, APPENDABLE, MUTABLE.
+            ("extensibility", Some(ConstValue::Enumerator(_, index))) => *index != 0,
+            _ => false,
+        }
     })
 }
 
-/// The members of a struct or exception.
-pub(crate) fn members(model: &Model, id: DefId) -> Option<&[Member]> {
+/// The types that a value of the definition is made of, one for each member: those of the bases of
+/// a struct first, those of a union by its cases. Other definitions have none.
+pub(crate) fn parts(model: &Model, id: DefId) -> impl Iterator<Item = &Member> {
+    let (members, cases) = match &model.get(id).kind {
+        DefKind::Union(union) => (Vec::new(), union.cases.as_slice()),
+        _ => (members(model, id).unwrap_or_default(), &[][..]),
+    };
+    let cases = cases.iter().map(|case| &case.member);
+    members.into_iter().chain(cases)
+}
+
+/// The members of a struct or exception, those of its bases first.
+pub(crate) fn members(model: &Model, id: DefId) -> Option<Vec<&Member>> {
     match &model.get(id).kind {
-        DefKind::Struct { members, .. } | DefKind::Exception { members, .. } => Some(members),
+        DefKind::Exception { members, .. } => Some(members.iter().collect()),
+        DefKind::Struct { base, members, .. } => {
+            let own = members.iter();
+            let inherited = base.and_then(|base| self::members(model, base));
+            Some(
+                inherited
+                    .unwrap_or_default()
+                    .into_iter()
+                    .chain(own)
+                    .collect(),
+            )
+        }
         _ => None,
     }
 }
@@ -210,7 +401,15 @@ pub(crate) fn kind_name(kind: &DefKind) -> &'static str {
         DefKind::Interface(_) => "interface",
         DefKind::Struct { .. } => "struct",
         DefKind::Exception { .. } => "exception",
+        DefKind::Union(_) => "union",
         DefKind::Enum { .. } => "enum",
+        DefKind::Bitmask { .. } => "bitmask",
+        DefKind::Bitset { .. } => "bitset",
+        DefKind::Value(value) if value.event => "eventtype",
+        DefKind::Value(_) => "valuetype",
+        DefKind::ValueBox { .. } => "value box",
+        DefKind::Native => "native type",
+        DefKind::Annotation { .. } => "annotation",
         DefKind::Typedef { .. } => "typedef",
         DefKind::Const { .. } => "constant",
         _ => "definition",

@@ -1,10 +1,13 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod text;
 
+pub(crate) use text::utf16_units;
+
 use std::any::Any;
 use std::fmt;
 use std::mem;
 
+use crate::values::ReadNotes;
 use crate::{Arena, Cdr, CdrError, Endian, LongDouble, TextForm};
 
 /// How deep sequences, encapsulations and whatever else calls
@@ -21,7 +24,7 @@ pub const MAX_DEPTH: u8 = 64;
 /// the message or the start of the encapsulation. After an error the decoder
 /// stands somewhere within the value.
 pub struct Decoder<'a> {
-    rest: &'a mut [u8],
+    pub(crate) rest: &'a mut [u8],
     position: usize,
     endian: Endian,
     text: TextForm,
@@ -31,8 +34,12 @@ pub struct Decoder<'a> {
     /// What to add to the position to get what alignment is relative to.
     phase: usize,
     /// The position of the next joint; `usize::MAX` if there is none.
-    joint: usize,
+    pub(crate) joint: usize,
     later_joints: &'a [u32],
+    /// The joint is the end of a chunk of a value.
+    pub(crate) in_chunks: bool,
+    /// What is known of the values in the message, if there are any.
+    pub(crate) values: Option<Box<dyn ReadNotes>>,
 }
 
 impl<'a> Decoder<'a> {
@@ -52,6 +59,8 @@ impl<'a> Decoder<'a> {
             phase: 0,
             joint: usize::MAX,
             later_joints: &[],
+            in_chunks: false,
+            values: None,
         }
     }
 
@@ -296,9 +305,21 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Reads a number of `W` octets, and leaves it in this machine's byte order where it lies.
+    pub(crate) fn native_word<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
+        let native = self.endian.is_native();
+        let octets = self.take_aligned(W.min(8), W)?;
+        if !native {
+            octets.reverse();
+        }
+        let mut word = [0; W];
+        word.copy_from_slice(octets);
+        Ok(word)
+    }
+
     #[inline]
     fn get<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
-        let padding = self.padding_or_joint(W)?;
+        let padding = self.padding_or_joint(W, W)?;
         if self.rest.len() < padding + W {
             return Err(CdrError::EndOfData);
         }
@@ -318,7 +339,7 @@ impl<'a> Decoder<'a> {
         align: usize,
         n: usize,
     ) -> Result<&'a mut [u8], CdrError> {
-        let padding = self.padding_or_joint(align)?;
+        let padding = self.padding_or_joint(align, n)?;
         self.take(padding, n)
     }
 
@@ -333,12 +354,12 @@ impl<'a> Decoder<'a> {
         self.rest.get(..n)
     }
 
-    /// The padding before a value, which may have to cross a joint.
+    /// The padding before `n` octets, which may have to cross a joint.
     #[inline]
-    fn padding_or_joint(&mut self, align: usize) -> Result<usize, CdrError> {
+    fn padding_or_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
         let padding = self.padding(align);
         if self.position + padding >= self.joint {
-            return self.cross_joint(align);
+            return self.cross_joint(align, n);
         }
         Ok(padding)
     }
@@ -354,8 +375,10 @@ impl<'a> Decoder<'a> {
         n: usize,
     ) -> Result<&'a mut [u8], CdrError> {
         let mut padding = self.padding(align);
-        if self.position + padding > self.joint {
-            padding = self.cross_joint(align)?;
+        if self.position + padding >= self.joint
+            && (self.in_chunks || self.position + padding > self.joint)
+        {
+            padding = self.cross_joint(align, n)?;
         }
         self.take(padding, n)
     }
@@ -376,14 +399,17 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn padding(&self, align: usize) -> usize {
+    pub(crate) fn padding(&self, align: usize) -> usize {
         self.position.wrapping_add(self.phase).wrapping_neg() & (align - 1)
     }
 
-    /// Goes on in the next fragment, if the next value starts there, and
+    /// Goes on in the next fragment or chunk, if the next value, of `n` octets, starts there, and
     /// returns the padding before the value.
     #[cold]
-    fn cross_joint(&mut self, align: usize) -> Result<usize, CdrError> {
+    fn cross_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
+        if self.in_chunks {
+            return self.cross_chunk(align, n);
+        }
         loop {
             let padding = self.padding(align);
             if self.position + padding < self.joint {
@@ -535,6 +561,78 @@ impl fmt::Debug for Decoder<'_> {
             .field("endian", &self.endian)
             .field("text", &self.text)
             .finish_non_exhaustive()
+    }
+}
+
+/// Where a value stands in a message, which its layout depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// Number of octets from the origin.
+    pub(crate) position: usize,
+    phase: usize,
+    joint: usize,
+    later_joints: &'a [u32],
+}
+
+impl Place<'_> {
+    /// The origin of a message in one piece.
+    pub(crate) const ORIGIN: Self = Self {
+        position: 0,
+        phase: 0,
+        joint: usize::MAX,
+        later_joints: &[],
+    };
+
+    /// What alignment is relative to 0 of.
+    pub(crate) fn offset(&self) -> usize {
+        self.position.wrapping_add(self.phase)
+    }
+}
+
+impl<'a> Decoder<'a> {
+    /// Where the next octet stands.
+    pub(crate) fn place(&self) -> Place<'a> {
+        Place {
+            position: self.position,
+            phase: self.phase,
+            joint: if self.in_chunks {
+                usize::MAX
+            } else {
+                self.joint
+            },
+            later_joints: self.later_joints,
+        }
+    }
+
+    /// The same octets as from `place` on, in another memory.
+    pub(crate) fn at_place(mut self, place: Place<'a>) -> Self {
+        self.position = place.position;
+        self.phase = place.phase;
+        self.joint = place.joint;
+        self.later_joints = place.later_joints;
+        self
+    }
+
+    /// Calls `look` with a decoder of what is left, and returns what it returns, the number of
+    /// octets that it read, and whether a joint is in them or at their end. Nothing was read then
+    /// from this decoder; but what was swapped where it lies stays swapped.
+    pub(crate) fn look_ahead<T>(
+        &mut self,
+        look: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError>,
+    ) -> Result<(T, usize, bool), CdrError> {
+        let start = self.position;
+        let mut ahead = Decoder {
+            rest: self.rest,
+            values: None,
+            ..*self
+        };
+        let found = look(&mut ahead)?;
+        let (end, joint) = (ahead.position, ahead.joint);
+        if self.in_chunks && joint != self.joint {
+            // What lies in several chunks cannot be kept as it is.
+            return Err(CdrError::OpaqueValue);
+        }
+        Ok((found, end - start, !self.in_chunks && end >= self.joint))
     }
 }
 

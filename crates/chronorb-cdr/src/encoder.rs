@@ -2,7 +2,9 @@
 mod text;
 
 use std::fmt;
+use std::mem;
 
+use crate::values::WriteNotes;
 use crate::{Cdr, CdrError, Endian, Frame, LongDouble, TextForm};
 
 /// Appends values to a [`Frame`] in CDR.
@@ -24,6 +26,8 @@ pub struct Encoder<'f> {
     /// What has so many octets may be left out.
     great: usize,
     gather: Option<&'f mut dyn Gather>,
+    /// What is known of the values in the message, if there are any.
+    pub(crate) values: Option<Box<dyn WriteNotes>>,
 }
 
 /// Takes great slices from an encoder, which are then left out of its frame, see
@@ -50,6 +54,7 @@ impl<'f> Encoder<'f> {
             text: TextForm::default(),
             great: usize::MAX,
             gather: None,
+            values: None,
         }
     }
 
@@ -66,6 +71,7 @@ impl<'f> Encoder<'f> {
             text: self.text,
             great: great.max(1),
             gather: Some(gather),
+            values: None,
         }
     }
 
@@ -95,6 +101,17 @@ impl<'f> Encoder<'f> {
     /// has what stands before it: that only stops counting.
     #[inline]
     pub fn truncate(&mut self, position: usize) {
+        if let Some(values) = &mut self.values
+            && let Some(great) = values.cut(position)
+        {
+            self.great = great;
+        }
+        self.cut(position);
+    }
+
+    /// [`truncate`](Self::truncate), but for what is known of values.
+    #[inline]
+    pub(crate) fn cut(&mut self, position: usize) {
         let Some(back) = self.position().checked_sub(position) else {
             return;
         };
@@ -272,6 +289,11 @@ impl Encoder<'_> {
     #[inline]
     pub fn write_len(&mut self, len: usize) -> Result<(), CdrError> {
         self.write_u32(u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?)
+    }
+
+    /// Sets from how many octets on a slice may be left to a [`Gather`], and returns what that was.
+    pub(crate) fn set_great(&mut self, great: usize) -> usize {
+        mem::replace(&mut self.great, great)
     }
 
     /// Whether [`write_octets`](Self::write_octets) may leave it to a [`Gather`].

@@ -54,8 +54,42 @@ pub enum CdrError {
     /// for them.
     #[error("wide characters cannot be read in GIOP 1.0")]
     WideNotAllowedRead,
+    /// No factory is registered for the type of a value, nor for a base that it may be taken for.
+    #[error("there is no factory for the type of a value")]
+    NoValueFactory,
+    /// A value is of a type that its place in the message does not allow.
+    #[error("a value is of another type than is expected")]
+    WrongValueType,
+    /// The header of a value, its chunks, or a reference to an earlier part of the message are
+    /// not what they can be.
+    #[error("a value is malformed")]
+    InvalidValue,
+    /// A value holds itself.
+    #[error("a value is within itself")]
+    CyclicValue,
+    /// There are more than [`MAX_VALUES`](crate::MAX_VALUES) values in a message.
+    #[error("there are too many values in a message")]
+    TooManyValues,
     /// The layer above could not make an object reference of what it read,
     /// or could not write the one it was given.
     #[error("an object reference cannot be read or written")]
     BadReference,
+    /// A value is outside of the range that its IDL type allows.
+    #[error("a value is outside of the range of its type")]
+    OutOfRange,
+    /// A type code on the wire is none: its kind is not known, an indirection leads nowhere, or
+    /// its parameters contradict each other. Or one was to be written that cannot be.
+    #[error("a type code is not valid")]
+    InvalidTypeCode,
+    /// A `fixed` on the wire has digits that are none, or no sign; or it has more digits than its
+    /// type allows.
+    #[error("a fixed-point value is not valid")]
+    InvalidFixed,
+    /// An any holds a value of another type than was asked for.
+    #[error("an any holds a value of another type")]
+    WrongType,
+    /// An any holds a value that only code that knows its type can take apart: a valuetype, or
+    /// something local.
+    #[error("an any holds a value that cannot be read without its type's code")]
+    OpaqueValue,
 }

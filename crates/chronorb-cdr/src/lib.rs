@@ -10,6 +10,9 @@
 //!   as decoded structs and converted strings.
 //! * [`Flat`]: a type whose values all have the same layout, so that sequences
 //!   of them are read and written in one go.
+//! * [`Value`]: a value of a value type, behind an `Arc`, with the name of its type.
+//! * [`TypeCode`], [`Any`], [`Fixed`]: the values of CORBA that Rust has no type for. [`TypeCodeBuf`]
+//!   and [`AnyBuf`] own what they are made of.
 //! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
 //!   IDL compiler writes the implementations for all others.
 //!
@@ -35,28 +38,49 @@
 //! memory than its arena has. The source of the rules is CORBA 3.3 part 2,
 //! clause 9.3 (CDR transfer syntax).
 
+mod any;
+mod context;
 mod copied;
 mod decoder;
 mod encoder;
 mod endian;
 mod error;
+mod fixed;
+mod flags;
 mod flat;
 mod frame;
 mod long_double;
 mod memory;
 mod reference;
 mod text;
+mod type_code;
+mod typed;
 mod value;
+mod values;
 
+pub use any::{Any, AnyBuf, WideStr};
+pub use context::{decode_context, encode_context, select_context};
 pub use copied::octets_copied;
 pub use decoder::{Decoder, MAX_DEPTH};
 pub use encoder::{Encoder, Gather};
 pub use endian::Endian;
 pub use error::CdrError;
+pub use fixed::{Fixed, FixedError};
+pub use flags::display_flags;
 pub use flat::{Flat, FlatReader, FlatWriter, Layout};
 pub use frame::Frame;
 pub use long_double::LongDouble;
 pub use memory::Arena;
 pub use reference::Reference;
 pub use text::{Char, CharSet, NotLatin1, TextForm, WideForm};
+pub use type_code::{StructMember, TypeCode, TypeCodeBuf, UnionMember, ValueMember, ValueModifier};
+pub use typed::Typed;
 pub use value::Cdr;
+pub use values::{
+    Abstract, AbstractType, AlreadyRegistered, ByArc, DataInput, DataOutput, MAX_VALUE_DEPTH,
+    MAX_VALUES, Narrow, ReadState, Value, ValueInfo, ValueType, narrow_abstract, narrow_value,
+    register_value_factory,
+};
+
+/// A value of an IDL `native` type. It does not leave the process.
+pub type Native = std::sync::Arc<dyn std::any::Any + Send + Sync>;

@@ -4,10 +4,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::mem;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::{CdrError, Char, LongDouble, copied};
+use crate::{CdrError, Char, LongDouble, TypeCode, copied};
 
 /// A bounded piece of memory that values are put into one after the other and
 /// that is emptied as a whole.
@@ -85,6 +86,25 @@ impl Arena {
         unsafe {
             ptr::copy_nonoverlapping(items.as_ptr(), place.as_ptr(), items.len());
             Ok(slice::from_raw_parts(place.as_ptr(), items.len()))
+        }
+    }
+
+    /// Puts a copy of `octets` into the arena, at an address that is `offset` modulo 8.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn copy_octets(&self, octets: &[u8], offset: usize) -> Result<&mut [u8], CdrError> {
+        let gap = offset % 8;
+        let n = octets.len().checked_add(gap).ok_or(CdrError::ArenaFull)?;
+        let place = self.place::<u64>(n.div_ceil(8))?.cast::<u8>();
+        copied::count(octets.len());
+        // SAFETY: `place` is valid for `n` octets, and nobody else has it, so the regions do not
+        // overlap and the slice is the only reference. The octets stay until `reset`.
+        unsafe {
+            let place = place.add(gap);
+            ptr::copy_nonoverlapping(octets.as_ptr(), place.as_ptr(), octets.len());
+            Ok(slice::from_raw_parts_mut(place.as_ptr(), octets.len()))
         }
     }
 
@@ -203,6 +223,44 @@ impl fmt::Debug for Arena {
             .field("capacity", &self.capacity)
             .field("used", &self.used.get())
             .finish_non_exhaustive()
+    }
+}
+
+/// A type code together with the arena that it lives in.
+pub(crate) struct OwnTypeCode {
+    /// It borrows from `arena`, and is lent out for no longer than `self` is.
+    type_code: TypeCode<'static>,
+    /// Nobody sees it again.
+    _arena: Arena,
+}
+
+// SAFETY: The type code is shared data without interior mutability, and nothing can be done with
+// the arena but to drop it.
+unsafe impl Sync for OwnTypeCode {}
+
+impl OwnTypeCode {
+    /// A copy of `type_code`.
+    pub(crate) fn copy(type_code: &TypeCode<'_>) -> Self {
+        let mut capacity = 512;
+        loop {
+            let arena = Arena::new(capacity);
+            if let Ok(copy) = type_code.copy_in(&arena) {
+                // SAFETY: By its type all of it is in the arena or is static. The arena's memory
+                // does not move with it, is not reset, and is freed after the last use of the copy.
+                let type_code = unsafe { mem::transmute::<TypeCode<'_>, TypeCode<'static>>(copy) };
+                return Self {
+                    type_code,
+                    _arena: arena,
+                };
+            }
+            // There was no room, which is all that can be wrong.
+            capacity *= 2;
+        }
+    }
+
+    /// The type code, for as long as this lives.
+    pub(crate) fn get<'s>(&'s self) -> &'s TypeCode<'s> {
+        &self.type_code
     }
 }
 

@@ -8,6 +8,10 @@ use crate::{Cdr, CdrError, Decoder, Encoder};
 /// value lives in the arena of its decoder, so it must be allowed to be
 /// dropped wherever the arena goes.
 pub trait Reference: Send + Sized + 'static {
+    /// The fewest octets that one takes on the wire: by default those of an empty repository id
+    /// (some ORBs send it without its NUL) and no profiles.
+    const MIN_SIZE: usize = 8;
+
     /// Writes `this` as an interoperable object reference; `None` is nil.
     ///
     /// # Errors
@@ -24,8 +28,7 @@ pub trait Reference: Send + Sized + 'static {
 }
 
 impl<'a, R: Reference> Cdr<'a> for Option<&'a R> {
-    /// An empty repository id (some ORBs send it without its NUL) and no profiles.
-    const MIN_SIZE: usize = 8;
+    const MIN_SIZE: usize = R::MIN_SIZE;
 
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         R::encode_reference(*self, e)

@@ -183,6 +183,19 @@ impl<'a> Cdr<'a> for Char {
     }
 }
 
+/// Nothing, as what an operation without results gives.
+impl<'a> Cdr<'a> for () {
+    const MIN_SIZE: usize = 0;
+
+    fn encode(&self, _: &mut Encoder<'_>) -> Result<(), CdrError> {
+        Ok(())
+    }
+
+    fn decode(_: &mut Decoder<'a>) -> Result<Self, CdrError> {
+        Ok(())
+    }
+}
+
 /// A `wchar`.
 impl<'a> Cdr<'a> for char {
     const MIN_SIZE: usize = 2;
@@ -268,7 +281,7 @@ fn encode_words<const W: usize>(
 
 /// Takes `n` words of `W` octets, reversing each where it lies unless `as_is`.
 #[inline]
-fn decode_words<'a, const W: usize>(
+pub(crate) fn decode_words<'a, const W: usize>(
     d: &mut Decoder<'a>,
     n: usize,
     as_is: bool,

@@ -104,6 +104,22 @@ fn each_file_becomes_a_rust_file() {
 }
 
 #[test]
+fn methods_for_asynchronous_calls_are_generated_on_demand() {
+    let folder = folder(&[("clock.idl", RIGHT)]);
+    for (option, has_them) in [("--disable-comments", false), ("--ami", true)] {
+        let command = ["idl", "rust", "clock.idl", option, "--out", "made"];
+        let output = chronorb(folder.path(), &command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let clock = fs::read_to_string(folder.path().join("made/clock.rs")).expect("written");
+        assert_eq!(
+            clock.contains("pub trait ClockReplyHandler"),
+            has_them,
+            "{option}"
+        );
+    }
+}
+
+#[test]
 fn when_one_file_is_wrong_nothing_is_written() {
     let files = [
         ("right.idl", RIGHT),

@@ -136,7 +136,9 @@ impl fmt::Display for CompletionStatus {
 /// completion status is NO.
 impl From<CdrError> for SystemException {
     fn from(error: CdrError) -> Self {
-        use SystemExceptionKind::{DataConversion, ImpLimit, Marshal, NoMemory};
+        use SystemExceptionKind::{
+            BadParam, BadTypecode, DataConversion, ImpLimit, Marshal, NoImplement, NoMemory,
+        };
         let (kind, minor) = match error {
             CdrError::EndOfData => (Marshal, minor::END_OF_DATA),
             CdrError::LengthOverflow => (Marshal, minor::LENGTH_OVERFLOW),
@@ -154,6 +156,16 @@ impl From<CdrError> for SystemException {
             CdrError::WideNotAllowedWrite => (Marshal, minor::WIDE_CHAR_SENT_OVER_1_0),
             CdrError::WideNotAllowedRead => (Marshal, minor::WIDE_CHAR_RECEIVED_OVER_1_0),
             CdrError::BadReference => (Marshal, minor::BAD_REFERENCE),
+            CdrError::NoValueFactory => (Marshal, minor::NO_VALUE_FACTORY),
+            CdrError::WrongValueType => (Marshal, minor::WRONG_VALUE_TYPE),
+            CdrError::InvalidValue => (Marshal, minor::INVALID_VALUE),
+            CdrError::CyclicValue => (Marshal, minor::CYCLIC_VALUE),
+            CdrError::TooManyValues => (Marshal, minor::TOO_MANY_VALUES),
+            CdrError::OutOfRange => (BadParam, minor::VALUE_OUT_OF_RANGE),
+            CdrError::InvalidTypeCode => (BadTypecode, minor::INVALID_TYPE_CODE),
+            CdrError::WrongType => (BadTypecode, minor::WRONG_TYPE_IN_ANY),
+            CdrError::InvalidFixed => (Marshal, minor::INVALID_FIXED),
+            CdrError::OpaqueValue => (NoImplement, minor::OPAQUE_VALUE_IN_ANY),
             _ => (Marshal, minor::OTHER_MARSHAL_FAILURE),
         };
         Self::no(kind, minor)

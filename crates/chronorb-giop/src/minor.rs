@@ -53,6 +53,7 @@ minors! {
     ObjectNotExist: VALUE_NOT_ACTIVATED = OMG | 1, "a value was passed as a reference without being activated";
     ObjectNotExist: NO_SUCH_ADAPTER = OMG | 2, "the object adapter cannot be found or made";
     ObjectNotExist: ADAPTER_INACTIVE = OMG | 4, "the object adapter is inactive";
+    ObjectNotExist: ALREADY_REPLIED = OMG | 5, "the reply to the asynchronous call was taken already";
     Marshal: NO_VALUE_FACTORY = OMG | 1, "no factory for a value type";
     Marshal: LOCAL_OBJECT_SENT = OMG | 4, "a local object cannot be sent";
     Marshal: WIDE_CHAR_SENT_OVER_1_0 = OMG | 5, "wide characters cannot be sent in GIOP 1.0";
@@ -108,11 +109,16 @@ minors! {
     Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
     NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
     Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
+    Marshal: WRONG_VALUE_TYPE = CHRONORB | 20, "a value is of another type than is expected";
+    Marshal: INVALID_VALUE = CHRONORB | 21, "a value of a value type is malformed";
+    Marshal: CYCLIC_VALUE = CHRONORB | 22, "a value is within itself";
+    Marshal: TOO_MANY_VALUES = CHRONORB | 23, "there are too many values in a message";
     ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together, or too many";
     ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
+    Transient: TOO_MANY_PENDING = CHRONORB | 2, "as many asynchronous calls are under way as may be";
     ObjectNotExist: NO_SUCH_OBJECT = CHRONORB | 1, "the object adapter has no such object";
     ObjectNotExist: MUTEX_DESTROYED = CHRONORB | 2, "the mutex was destroyed";
     BadInvOrder: MUTEX_NOT_OWNED = CHRONORB | 1, "the mutex is not locked by this thread";
@@ -127,5 +133,10 @@ minors! {
     NoResources: TOO_MANY_CONNECTIONS = CHRONORB | 1, "there are as many connections as there may be, and none is idle";
     Rebind: FORWARD_FORBIDDEN = CHRONORB | 1, "the rebind policy forbids to follow the location forward";
     Rebind: RECONNECT_FORBIDDEN = CHRONORB | 2, "the connection has ended, and the rebind policy forbids to make another";
+    Marshal: INVALID_FIXED = CHRONORB | 14, "a fixed-point value is not valid";
+    BadParam: VALUE_OUT_OF_RANGE = CHRONORB | 1, "a value is outside of the range of its type";
+    BadTypecode: INVALID_TYPE_CODE = CHRONORB | 1, "a type code is not valid";
+    BadTypecode: WRONG_TYPE_IN_ANY = CHRONORB | 2, "an any holds a value of another type";
+    NoImplement: OPAQUE_VALUE_IN_ANY = CHRONORB | 1, "an any holds a value that cannot be read without its type's code";
     ImpLimit: MESSAGE_TOO_LARGE = CHRONORB | 1, "the message is greater than its limit";
 }

@@ -201,7 +201,14 @@ impl Front {
         let mut model = Model::default();
         if !self.sink.has_errors() {
             let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
-            let tree = parser::parse(&stream, &mut self.sink);
+            let mut tree = parser::parse(&stream, &mut self.sink);
+            if let Some(name) = builtin::implied(&tree) {
+                // Once more from the beginning, behind the file that the definitions imply.
+                self.sink = Sink::default();
+                let (sources, sink) = (&mut self.sources, &mut self.sink);
+                let stream = preprocessor::run_after(Some(name), sources, sink, options);
+                tree = parser::parse(&stream, sink);
+            }
             model = check::check(&tree, &self.sources, &mut self.sink);
         }
         let warnings = self.sink.finish(&self.sources)?;

@@ -91,18 +91,21 @@
 
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::MonitorSocket;
+pub use chronorb_orb::impl_value;
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
+pub use chronorb_orb::values;
 pub use chronorb_orb::{
-    Activity, Architecture, Arena, BindError, Call, CdrError, Char, Collocation, CompletionStatus,
-    ConfigError, ConnectionStrategy, Demultiplexing, Endpoint, EndpointError, Filtered,
-    FilteredRequest, InitError, Interface, Ior, LaneSnapshot, LongDouble, Object, Operation, Orb,
-    OrbConfig, PoolSnapshot, RealTimeMode, Reply, ReplyWriter, RequestFilter, RequestFilters,
-    ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, SystemException,
-    SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, UserException, Version, Waiting,
-    minor, narrow, parse_endpoints,
+    Activity, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char, Collocation,
+    CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing, Endpoint, EndpointError,
+    Filtered, FilteredRequest, Fixed, FixedError, InitError, Interface, Ior, LaneSnapshot,
+    LongDouble, Native, Object, Operation, Orb, OrbConfig, Pending, PoolSnapshot, RealTimeMode,
+    Reply, ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton,
+    Snapshot, Stage, StageProbe, StructMember, SystemException, SystemExceptionKind,
+    ThreadSnapshot, ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException,
+    ValueMember, ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

@@ -20,6 +20,11 @@ pub mod types {
     chronorb::include_idl!("types");
 }
 
+/// Value types, value boxes, abstract and local interfaces.
+pub mod values {
+    chronorb::include_idl!("values");
+}
+
 /// Names that are keywords of Rust, or those of its library.
 pub mod names {
     chronorb::include_idl!("names");
@@ -28,6 +33,29 @@ pub mod names {
 /// Inheritance by two ways, types inside types, and interfaces without anything.
 pub mod shapes {
     chronorb::include_idl!("shapes");
+}
+
+/// What can be called asynchronously.
+pub mod queue {
+    chronorb::include_idl!("queue");
+}
+
+/// All of the above, where everything can be called asynchronously.
+pub mod asynchronous {
+    /// All types and parameter modes.
+    pub mod types {
+        chronorb::include_idl!("asynchronous/types");
+    }
+
+    /// Names that are keywords of Rust, or those of its library.
+    pub mod names {
+        chronorb::include_idl!("asynchronous/names");
+    }
+
+    /// Inheritance by two ways.
+    pub mod shapes {
+        chronorb::include_idl!("asynchronous/shapes");
+    }
 }
 
 /// The same shapes, whose skeletons find operations in other ways.
@@ -46,4 +74,24 @@ pub mod shapes_by {
     pub mod linear_search {
         chronorb::include_idl!("linear_search/shapes");
     }
+}
+
+/// Unions of every discriminator.
+pub mod unions {
+    chronorb::include_idl!("unions");
+}
+
+/// Types that hold themselves.
+pub mod recursive {
+    chronorb::include_idl!("recursive");
+}
+
+/// `any`, `TypeCode` and `fixed`.
+pub mod dynamic {
+    chronorb::include_idl!("dynamic");
+}
+
+/// What IDL 4 adds to the language.
+pub mod extended {
+    chronorb::include_idl!("extended");
 }

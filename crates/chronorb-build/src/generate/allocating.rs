@@ -47,9 +47,10 @@ fn allocates(model: &Model, ty: &Type) -> bool {
             Type::Sequence { element, .. } | Type::Array { element, .. } => {
                 within(model, element, seen)
             }
-            Type::Named(id) if shape::members(model, *id).is_some() => {
-                let members = shape::members(model, *id).unwrap_or_default();
-                seen.insert(*id) && members.iter().any(|m| within(model, &m.ty, seen))
+            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
+            Type::Named(id) if seen.insert(*id) => {
+                shape::is_reference(model, ty)
+                    || shape::parts(model, *id).any(|part| within(model, &part.ty, seen))
             }
             ty => shape::is_reference(model, ty),
         }

@@ -88,6 +88,11 @@ impl Context<'_> {
             Type::Sequence { element, bound } => {
                 self.encode_sequence(element, *bound, value, form, e)
             }
+            Type::Map {
+                key,
+                value: item,
+                bound,
+            } => self.encode_map([key, item], *bound, value, form, e),
             Type::Array {
                 element,
                 dimensions,
@@ -148,14 +153,13 @@ impl Context<'_> {
         form: Form,
         e: &Ident,
     ) -> TokenStream {
-        let rt = rt();
         let items = match form {
             Form::View => value.by_value(),
             Form::Owned => value.by_reference(),
         };
         let in_one = shape::is_plain(self.model, element)
             && (form == Form::View || !shape::is_variable(self.model, element));
-        let is_octets = *shape::resolve(self.model, element) == Type::Octet;
+        let is_octets = is_octet(shape::resolve(self.model, element));
         let bound = bound.map(Literal::u32_unsuffixed);
         match bound {
             None if in_one && is_octets => return quote! { #e.write_octet_seq(#items)?; },
@@ -163,13 +167,7 @@ impl Context<'_> {
             Some(bound) if in_one => return quote! { #e.write_seq_bounded(#items, #bound)?; },
             _ => {}
         }
-        let check = bound.map(|bound| {
-            quote! {
-                if items.len() > #bound {
-                    return Err(#rt::CdrError::BoundExceeded);
-                }
-            }
-        });
+        let check = check_bound(bound.as_ref());
         let item = self.encode(element, &Place::reference(quote! { item }), form, e);
         quote! {
             {
@@ -177,6 +175,32 @@ impl Context<'_> {
                 #check
                 #e.write_len(items.len())?;
                 for item in items { #item }
+            }
+        }
+    }
+
+    /// A map travels as a sequence of its entries.
+    fn encode_map(
+        self,
+        [key, value]: [&Type; 2],
+        bound: Option<u32>,
+        map: &Place,
+        form: Form,
+        e: &Ident,
+    ) -> TokenStream {
+        let items = match form {
+            Form::View => map.by_value(),
+            Form::Owned => map.by_reference(),
+        };
+        let check = check_bound(bound.map(Literal::u32_unsuffixed).as_ref());
+        let key = self.encode(key, &Place::reference(quote! { key }), form, e);
+        let value = self.encode(value, &Place::reference(quote! { value }), form, e);
+        quote! {
+            {
+                let items = #items;
+                #check
+                #e.write_len(items.len())?;
+                for (key, value) in items { #key #value }
             }
         }
     }
@@ -220,6 +244,14 @@ impl Context<'_> {
                 quote! { #d.read_wstr_bounded(#bound) }
             }
             Type::Sequence { element, bound } => self.decode_sequence(element, *bound, d),
+            Type::Map { key, value, bound } => {
+                let bound = optional(*bound);
+                let size = shape::min_size(self.model, key)
+                    .saturating_add(shape::min_size(self.model, value));
+                let size = Literal::u64_unsuffixed(size);
+                let (key, value) = (self.decode(key, d), self.decode(value, d));
+                quote! { #d.read_seq_with(#bound, #size, |#d| Ok((#key?, #value?))) }
+            }
             Type::Array {
                 element,
                 dimensions,
@@ -239,19 +271,16 @@ impl Context<'_> {
     }
 
     fn decode_sequence(self, element: &Type, bound: Option<u32>, d: &Ident) -> TokenStream {
-        let bound = bound.map(Literal::u32_unsuffixed);
         if shape::is_plain(self.model, element) {
-            let is_octets = *shape::resolve(self.model, element) == Type::Octet;
+            let bound = bound.map(Literal::u32_unsuffixed);
+            let is_octets = is_octet(shape::resolve(self.model, element));
             return match bound {
                 None if is_octets => quote! { #d.read_octet_seq() },
                 None => quote! { #d.read_seq() },
                 Some(bound) => quote! { #d.read_seq_bounded(#bound) },
             };
         }
-        let bound = match bound {
-            None => quote! { None },
-            Some(bound) => quote! { Some(#bound) },
-        };
+        let bound = optional(bound);
         let size = Literal::u64_unsuffixed(shape::min_size(self.model, element));
         let item = self.decode(element, d);
         quote! { #d.read_seq_with(#bound, #size, |#d| #item) }
@@ -266,11 +295,36 @@ impl Context<'_> {
     }
 }
 
+/// A statement that leaves where `items` are more than the bound.
+fn check_bound(bound: Option<&Literal>) -> Option<TokenStream> {
+    let rt = rt();
+    bound.map(|bound| {
+        quote! {
+            if items.len() > #bound {
+                return Err(#rt::CdrError::BoundExceeded);
+            }
+        }
+    })
+}
+
+/// An expression of an `Option` with the bound.
+fn optional(bound: Option<u32>) -> TokenStream {
+    match bound.map(Literal::u32_unsuffixed) {
+        None => quote! { None },
+        Some(bound) => quote! { Some(#bound) },
+    }
+}
+
+fn is_octet(ty: &Type) -> bool {
+    matches!(ty, Type::Octet | Type::UInt8)
+}
+
 /// What the runtime's `read_` and `write_` methods call the basic types.
 fn basic_name(ty: &Type) -> Option<&'static str> {
     Some(match ty {
         Type::Boolean => "bool",
-        Type::Octet => "u8",
+        Type::Octet | Type::UInt8 => "u8",
+        Type::Int8 => "i8",
         Type::Char => "char",
         Type::WChar => "wchar",
         Type::Short => "i16",

@@ -6,8 +6,7 @@ use quote::quote;
 
 use super::context::{Context, ident, rt};
 use super::types::Lifetime;
-use crate::names::pascal;
-use crate::shape;
+use crate::{names, shape};
 
 pub(super) fn constant(
     context: Context<'_>,
@@ -19,52 +18,96 @@ pub(super) fn constant(
     let name = context.ident(id);
     let ty = shape::resolve(context.model, ty);
     let rust_type = context.view(ty, Lifetime::Static);
-    let value = literal(context, ty, value);
+    let value = context.literal(ty, value);
     quote! { #doc pub const #name: #rust_type = #value; }
 }
 
-fn literal(context: Context<'_>, ty: &Type, value: &ConstValue) -> TokenStream {
-    let rt = rt();
-    match value {
-        ConstValue::Integer(value) if *ty == Type::LongDouble => long_double(*value as f64),
-        ConstValue::Float(value) if *ty == Type::LongDouble => long_double(*value),
-        ConstValue::Integer(value) => {
-            let value = number(Literal::i128_unsuffixed(value.wrapping_abs()), *value < 0);
-            match ty {
-                // A constant floating point number may be written as an integer.
-                Type::Float => quote! { #value as f32 },
-                Type::Double => quote! { #value as f64 },
-                _ => value,
+impl Context<'_> {
+    /// A value of the type, which is resolved, as an expression; it is a pattern too where the type
+    /// is an integer, an enum or such.
+    pub(super) fn literal(self, ty: &Type, value: &ConstValue) -> TokenStream {
+        let rt = rt();
+        match value {
+            ConstValue::Integer(value) => self.integer(ty, *value),
+            ConstValue::Float(value) if *ty == Type::LongDouble => long_double(*value),
+            ConstValue::Float(value) => {
+                let magnitude = value.abs();
+                if *ty == Type::Float {
+                    let infinite = (magnitude as f32).is_infinite();
+                    let magnitude = if infinite { f32::MAX } else { magnitude as f32 };
+                    return number(Literal::f32_unsuffixed(magnitude), value.is_sign_negative());
+                }
+                let magnitude = magnitude.min(f64::MAX);
+                number(Literal::f64_unsuffixed(magnitude), value.is_sign_negative())
             }
-        }
-        ConstValue::Float(value) => {
-            let magnitude = value.abs();
-            if *ty == Type::Float {
-                let infinite = (magnitude as f32).is_infinite();
-                let magnitude = if infinite { f32::MAX } else { magnitude as f32 };
-                return number(Literal::f32_unsuffixed(magnitude), value.is_sign_negative());
+            ConstValue::Fixed {
+                unscaled, scale, ..
+            } => fixed(ty, *unscaled, *scale),
+            ConstValue::Boolean(value) => quote! { #value },
+            ConstValue::Char(value) => {
+                let value = Literal::byte_character(*value);
+                quote! { #rt::Char(#value) }
             }
-            let magnitude = magnitude.min(f64::MAX);
-            number(Literal::f64_unsuffixed(magnitude), value.is_sign_negative())
+            ConstValue::WChar(value) => quote! { #value },
+            ConstValue::String(value) | ConstValue::WString(value) => quote! { #value },
+            ConstValue::Enumerator(id, index) => {
+                let path = self.path(*id, "");
+                let enumerator = match &self.model.get(*id).kind {
+                    DefKind::Enum { enumerators, .. } => enumerators.get(*index as usize),
+                    _ => None,
+                };
+                let name = enumerator.map(|enumerator| {
+                    ident(&names::variant(&enumerator.name, &enumerator.annotations))
+                });
+                quote! { #path::#name }
+            }
+            _ => TokenStream::new(),
         }
-        ConstValue::Boolean(value) => quote! { #value },
-        ConstValue::Char(value) => {
-            let value = Literal::byte_character(*value);
-            quote! { #rt::Char(#value) }
-        }
-        ConstValue::WChar(value) => quote! { #value },
-        ConstValue::String(value) | ConstValue::WString(value) => quote! { #value },
-        ConstValue::Enumerator(id, index) => {
-            let path = context.path(*id, "");
-            let name = match &context.model.get(*id).kind {
-                DefKind::Enum { enumerators, .. } => enumerators.get(*index as usize),
-                _ => None,
-            };
-            let name = name.map(|enumerator| ident(&pascal(&enumerator.name)));
-            quote! { #path::#name }
-        }
-        _ => TokenStream::new(),
     }
+
+    /// An integer, as which a number of any type may be written.
+    fn integer(self, ty: &Type, value: i128) -> TokenStream {
+        let literal = number(Literal::i128_unsuffixed(value.wrapping_abs()), value < 0);
+        match ty {
+            Type::LongDouble => long_double(value as f64),
+            Type::Float => quote! { #literal as f32 },
+            Type::Double => quote! { #literal as f64 },
+            Type::Fixed { .. } => fixed(ty, value, 0),
+            Type::Named(id) => {
+                let path = self.path(*id, "");
+                quote! { #path::from_bits(#literal) }
+            }
+            _ => literal,
+        }
+    }
+}
+
+/// A decimal number, with the digits behind the point that the type has.
+fn fixed(ty: &Type, unscaled: i128, scale: u8) -> TokenStream {
+    let rt = rt();
+    let Type::Fixed {
+        digits,
+        scale: wanted,
+    } = *ty
+    else {
+        return TokenStream::new();
+    };
+    let ten = |power: u8| 10_i128.saturating_pow(power.into());
+    let unscaled = if wanted >= scale {
+        unscaled.saturating_mul(ten(wanted - scale))
+    } else {
+        unscaled / ten(scale - wanted)
+    };
+    let unscaled = number(
+        Literal::i128_unsuffixed(unscaled.wrapping_abs()),
+        unscaled < 0,
+    );
+    let (digits, scale) = (
+        Literal::u8_unsuffixed(digits),
+        Literal::u8_unsuffixed(wanted),
+    );
+    // The checked model holds none that has more digits than its type.
+    quote! { const { #rt::Fixed::<#digits, #scale>::from_unscaled(#unscaled).unwrap() } }
 }
 
 fn number(magnitude: Literal, negative: bool) -> TokenStream {

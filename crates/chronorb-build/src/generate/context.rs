@@ -7,6 +7,7 @@ use quote::{format_ident, quote};
 use super::GenerateOptions;
 use super::external::Externals;
 use crate::names::Names;
+use crate::recursion::Recursion;
 
 /// The model, its names, and the Rust module that code is generated for.
 #[derive(Clone, Copy)]
@@ -14,27 +15,13 @@ pub(super) struct Context<'g> {
     pub(super) model: &'g Model,
     pub(super) names: &'g Names<'g>,
     pub(super) options: &'g GenerateOptions,
-    externals: &'g Externals,
-    module: &'g [String],
+    pub(super) externals: &'g Externals,
+    pub(super) recursion: &'g Recursion,
+    /// The Rust module that code is generated for.
+    pub(super) module: &'g [String],
 }
 
 impl<'g> Context<'g> {
-    pub(super) fn new(
-        model: &'g Model,
-        names: &'g Names<'g>,
-        options: &'g GenerateOptions,
-        externals: &'g Externals,
-        module: &'g [String],
-    ) -> Self {
-        Self {
-            model,
-            names,
-            options,
-            externals,
-            module,
-        }
-    }
-
     /// The same, for code inside the Rust module of this path.
     pub(super) fn within<'h>(self, module: &'h [String]) -> Context<'h>
     where
@@ -53,6 +40,23 @@ impl<'g> Context<'g> {
     pub(super) fn path(self, id: DefId, suffix: &str) -> TokenStream {
         let name = format!("{}{suffix}", self.names.name(id));
         self.path_beside(id, &name)
+    }
+
+    /// The name of an interface's typed reference: that of an abstract one is a trait.
+    pub(super) fn handle_ident(self, id: DefId) -> Ident {
+        format_ident!("{}{}", self.ident(id), self.handle_suffix(id))
+    }
+
+    /// The path of an interface's typed reference.
+    pub(super) fn handle_path(self, id: DefId) -> TokenStream {
+        self.path(id, self.handle_suffix(id))
+    }
+
+    fn handle_suffix(self, id: DefId) -> &'static str {
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) if interface.is_abstract => "Ref",
+            _ => "",
+        }
     }
 
     /// The path of an item in the same module as the definition's.

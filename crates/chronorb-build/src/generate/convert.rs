@@ -6,7 +6,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::codec::Place;
-use super::context::Context;
+use super::context::{Context, rt};
 use crate::shape;
 
 impl Context<'_> {
@@ -32,6 +32,11 @@ impl Context<'_> {
                 element,
                 dimensions,
             } => self.array_to_owned(element, dimensions, view),
+            Type::Map { key, value, .. } => {
+                let key = self.to_owned(key, &Place::reference(quote! { key }));
+                let value = self.to_owned(value, &Place::reference(quote! { value }));
+                quote! { #receiver.iter().map(|(key, value)| (#key, #value)).collect() }
+            }
             _ if shape::is_reference(self.model, ty) => quote! { #receiver.cloned() },
             _ => quote! { #receiver.to_owned() },
         }
@@ -77,9 +82,27 @@ impl Context<'_> {
                 element,
                 dimensions,
             } => self.array_as_view(element, dimensions, owned),
+            Type::Map { key, value, .. } => self.map_as_view([key, value], owned),
             _ if shape::is_reference(self.model, ty) => quote! { #receiver.as_ref() },
             _ if shape::needs_arena(self.model, ty) => quote! { #receiver.as_view_in(arena)? },
             _ => quote! { #receiver.as_view() },
+        }
+    }
+
+    fn map_as_view(self, [key, value]: [&Type; 2], owned: &Place) -> TokenStream {
+        let rt = rt();
+        let items = owned.by_reference();
+        let key = self.as_view(key, &Place::reference(quote! { key }));
+        let value = self.as_view(value, &Place::reference(quote! { value }));
+        quote! {
+            {
+                let items = #items;
+                let mut entries = items.iter();
+                arena.fill(items.len(), |_| {
+                    let (key, value) = entries.next().ok_or(#rt::CdrError::ArenaFull)?;
+                    Ok((#key, #value))
+                })?
+            }
         }
     }
 

@@ -19,6 +19,11 @@ pub(super) fn direct(
     method: &Method<'_>,
     object: &TokenStream,
 ) -> TokenStream {
+    // What a client puts into an any can be taken out again only when it was marshalled.
+    let mut inputs = method.inputs();
+    if inputs.any(|param| shape::holds_any(context.model, param.ty)) {
+        return TokenStream::new();
+    }
     let rt = rt();
     let scope = method.fresh("scope");
     let servant = method.fresh("servant");
@@ -54,6 +59,7 @@ pub(super) fn direct(
 /// An expression of what the servant gives back: a `Result` of owned values, and after those the
 /// new values of the inouts.
 fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ident) -> TokenStream {
+    let rt = rt();
     let interface = context.path(method.interface, "Servant");
     let name = method.ident();
     let arguments = method.inputs().map(|param| {
@@ -81,6 +87,12 @@ fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ide
     let views = method
         .inouts()
         .map(|param| view_of_inout(context, method, param, call));
+    let selected = method.inputs().filter_map(|param| {
+        let (clause, name) = (param.clause?, ident(&param.rust_name));
+        Some(quote! {
+            let #name = #rt::select_context(#name, &[#(#clause),*], #call.arena())?;
+        })
+    });
     let names = method.value_idents();
     let names: Vec<_> = names.iter().map(|name| quote! { #name }).collect();
     let pattern = context.output_expression(method, Form::View, &names);
@@ -105,6 +117,7 @@ fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ide
         {
             #check_inputs
             #(#views)*
+            #(#selected)*
             let #pattern = #result #map_error?;
             #check_outputs
             Ok::<_, #error>(#returned)

@@ -1,6 +1,6 @@
 //! Documentation comments of the IDL as those of Rust.
 
-use chronorb_idl::model::DefId;
+use chronorb_idl::model::{ConstValue, DefId, Member};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -14,6 +14,21 @@ impl Context<'_> {
         let what = shape::kind_name(&definition.kind);
         let fallback = format!("IDL {what} `{}`.", definition.name);
         self.doc(definition.doc.as_deref(), &fallback)
+    }
+
+    /// The comment of a member, or a line that says what it is, and its unit.
+    pub(super) fn doc_of_member(self, member: &Member) -> TokenStream {
+        let fallback = format!("IDL member `{}`.", member.name);
+        let doc = self.doc(member.doc.as_deref(), &fallback);
+        let unit = member.annotations.iter().find(|a| a.name == "unit");
+        let unit = unit.and_then(|unit| unit.params.first());
+        match unit {
+            Some((_, ConstValue::String(unit))) => {
+                let unit = lines(&format!("In {}.", unit.trim().trim_end_matches('.')));
+                quote! { #doc #[doc = ""] #unit }
+            }
+            _ => doc,
+        }
     }
 
     /// A comment of the IDL, or the fallback.

@@ -1,69 +1,185 @@
 //! Enums.
 
 use chronorb_idl::model::{DefId, Enumerator};
-use proc_macro2::{Literal, TokenStream};
-use quote::quote;
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{format_ident, quote};
 
+use super::applied::Applied;
 use super::context::{Context, ident, rt};
 use super::flat;
-use crate::names::pascal;
+use crate::{names, shape};
+
+/// What an enum is generated from.
+pub(super) struct Enumeration {
+    pub(super) name: Ident,
+    /// Its enumerators.
+    pub(super) idents: Vec<Ident>,
+    /// Their numbers.
+    pub(super) numbers: Vec<u32>,
+    /// The unsigned integer that it travels as.
+    pub(super) carrier: Ident,
+    /// The variant for numbers that are none of these, of an appendable one.
+    pub(super) unknown: Option<Ident>,
+    /// The index of that which is the default.
+    default: usize,
+}
 
 pub(super) fn enumeration(
     context: Context<'_>,
     id: DefId,
     enumerators: &[Enumerator],
+    default: u32,
+    bit_bound: u8,
 ) -> TokenStream {
-    let rt = rt();
-    let doc = context.doc_of(id);
-    let name = context.ident(id);
-    let repository_id = &context.model.get(id).repository_id;
-    let idents: Vec<_> = enumerators
-        .iter()
-        .map(|enumerator| ident(&pascal(&enumerator.name)))
-        .collect();
-    let variants = enumerators.iter().enumerate().map(|(index, enumerator)| {
-        let fallback = format!("IDL enumerator `{}`.", enumerator.name);
-        let doc = context.doc(enumerator.doc.as_deref(), &fallback);
-        let default = (index == 0).then(|| quote! { #[default] });
-        let ident = &idents[index];
-        quote! { #doc #default #ident }
-    });
-    let slices = flat::slices();
-    let flat = flat::enumeration(&name, &idents);
-    let numbers = (0..enumerators.len()).map(Literal::usize_unsuffixed);
-    quote! {
-        #doc
-        #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-        #[repr(u32)]
-        pub enum #name { #(#variants),* }
+    let unknown = shape::is_appendable(context.model, id).then(|| names::unknown(enumerators));
+    let numbers = enumerators.iter().map(|enumerator| enumerator.value);
+    let idents = enumerators.iter();
+    let idents =
+        idents.map(|enumerator| ident(&names::variant(&enumerator.name, &enumerator.annotations)));
+    let enumeration = Enumeration {
+        name: context.ident(id),
+        idents: idents.collect(),
+        numbers: numbers.collect(),
+        carrier: format_ident!("u{}", shape::enum_bits(bit_bound)),
+        unknown: unknown.map(|name| ident(&name)),
+        default: default as usize,
+    };
+    enumeration.items(context, id, enumerators)
+}
 
-        impl #name {
-            #[doc = " The repository identifier."]
-            pub const REPOSITORY_ID: &'static str = #repository_id;
-        }
+impl Enumeration {
+    fn items(&self, context: Context<'_>, id: DefId, enumerators: &[Enumerator]) -> TokenStream {
+        let Applied {
+            before,
+            after,
+            derives,
+        } = context.applied(id);
+        let doc = context.doc_of(id);
+        let name = &self.name;
+        let repository_id = &context.model.get(id).repository_id;
+        let repr = self.unknown.is_none().then(|| quote! { #[repr(u32)] });
+        let variants = self.variants(context, enumerators);
+        let number = self.number_method();
+        let codec = self.codec();
+        let flat = flat::enumeration(self);
+        let type_code = context.typed(id);
+        quote! {
+            #before
+            #doc
+            #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd #(, #derives)*)]
+            #repr
+            pub enum #name { #variants }
+            #after
 
-        impl<'a> #rt::Cdr<'a> for #name {
-            const MIN_SIZE: usize = 4;
+            impl #name {
+                #[doc = " The repository identifier."]
+                pub const REPOSITORY_ID: &'static str = #repository_id;
 
-            fn encode(
-                &self,
-                e: &mut #rt::Encoder<'_>,
-            ) -> ::core::result::Result<(), #rt::CdrError> {
-                e.write_u32(*self as u32)
+                #number
             }
 
-            fn decode(
-                d: &mut #rt::Decoder<'a>,
-            ) -> ::core::result::Result<Self, #rt::CdrError> {
-                match d.read_u32()? {
-                    #(#numbers => Ok(Self::#idents),)*
-                    _ => Err(#rt::CdrError::InvalidEnum),
+            #codec
+            #flat
+            #type_code
+        }
+    }
+
+    fn variants(&self, context: Context<'_>, enumerators: &[Enumerator]) -> TokenStream {
+        let counts = self
+            .numbers
+            .iter()
+            .copied()
+            .eq(0..self.numbers.len() as u32);
+        let variants = enumerators.iter().enumerate().map(|(index, enumerator)| {
+            let fallback = format!("IDL enumerator `{}`.", enumerator.name);
+            let doc = context.doc(enumerator.doc.as_deref(), &fallback);
+            let default = (index == self.default).then(|| quote! { #[default] });
+            let ident = &self.idents[index];
+            let number = (!counts && self.unknown.is_none()).then(|| {
+                let number = Literal::u32_unsuffixed(self.numbers[index]);
+                quote! { = #number }
+            });
+            quote! { #doc #default #ident #number, }
+        });
+        let carrier = &self.carrier;
+        let unknown = self.unknown.iter().map(|unknown| {
+            quote! {
+                #[doc = " A number that this version of the IDL does not know."]
+                #unknown(#carrier),
+            }
+        });
+        quote! { #(#variants)* #(#unknown)* }
+    }
+
+    /// Of an appendable one: the number of the value.
+    fn number_method(&self) -> Option<TokenStream> {
+        let unknown = self.unknown.as_ref()?;
+        let (idents, carrier) = (&self.idents, &self.carrier);
+        let numbers = self.numbers.iter().copied().map(Literal::u32_unsuffixed);
+        Some(quote! {
+            #[doc = " The number on the wire."]
+            pub const fn number(self) -> #carrier {
+                match self {
+                    #(Self::#idents => #numbers,)*
+                    Self::#unknown(number) => number,
                 }
             }
+        })
+    }
 
-            #slices
+    /// An expression for the number of `self`, a reference.
+    pub(super) fn number(&self) -> TokenStream {
+        let carrier = &self.carrier;
+        match self.unknown {
+            Some(_) => quote! { self.number() },
+            None => quote! { *self as #carrier },
         }
+    }
 
-        #flat
+    fn codec(&self) -> TokenStream {
+        let rt = rt();
+        let name = &self.name;
+        let size = Literal::usize_unsuffixed(self.octets());
+        let write = format_ident!("write_{}", self.carrier);
+        let read = format_ident!("read_{}", self.carrier);
+        let number = self.number();
+        let numbers = self.numbers.iter().copied().map(Literal::u32_unsuffixed);
+        let idents = &self.idents;
+        let rest = match &self.unknown {
+            Some(unknown) => quote! { number => Ok(Self::#unknown(number)), },
+            None => quote! { _ => Err(#rt::CdrError::InvalidEnum), },
+        };
+        let slices = flat::slices();
+        quote! {
+            impl<'a> #rt::Cdr<'a> for #name {
+                const MIN_SIZE: usize = #size;
+
+                fn encode(
+                    &self,
+                    e: &mut #rt::Encoder<'_>,
+                ) -> ::core::result::Result<(), #rt::CdrError> {
+                    e.#write(#number)
+                }
+
+                fn decode(
+                    d: &mut #rt::Decoder<'a>,
+                ) -> ::core::result::Result<Self, #rt::CdrError> {
+                    match d.#read()? {
+                        #(#numbers => Ok(Self::#idents),)*
+                        #rest
+                    }
+                }
+
+                #slices
+            }
+        }
+    }
+
+    fn octets(&self) -> usize {
+        match self.carrier.to_string().as_str() {
+            "u8" => 1,
+            "u16" => 2,
+            _ => 4,
+        }
     }
 }

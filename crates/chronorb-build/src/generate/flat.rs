@@ -1,12 +1,13 @@
 //! What lets many values of one layout be read and written in one go: the
 //! runtime's `Flat`, and the use of it in `Cdr`.
 
-use chronorb_idl::model::{DefId, Member};
+use chronorb_idl::model::Member;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::context::{Context, rt};
-use super::structs::name_of;
+use super::enums::Enumeration;
+use super::members::name_of;
 use super::types::Lifetime;
 
 /// The methods of `Cdr` for many values.
@@ -30,13 +31,12 @@ pub(super) fn slices() -> TokenStream {
 }
 
 /// `Flat` for a struct: member by member.
-pub(super) fn structure(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
+pub(super) fn structure(context: Context<'_>, name: &Ident, members: &[&Member]) -> TokenStream {
     let rt = rt();
-    let name = context.ident(id);
     let types = members
         .iter()
         .map(|member| context.view(&member.ty, Lifetime::A));
-    let names: Vec<_> = members.iter().map(name_of).collect();
+    let names: Vec<_> = members.iter().map(|member| name_of(member)).collect();
     quote! {
         impl #rt::Flat for #name {
             const LAYOUT: #rt::Layout =
@@ -55,29 +55,93 @@ pub(super) fn structure(context: Context<'_>, id: DefId, members: &[Member]) -> 
     }
 }
 
-/// `Flat` for an enum with these enumerators: a number that is looked up.
-pub(super) fn enumeration(name: &Ident, enumerators: &[Ident]) -> TokenStream {
+/// `Flat` for an enum: a number that is looked up.
+pub(super) fn enumeration(enumeration: &Enumeration) -> TokenStream {
     let rt = rt();
-    let numbers = (0..enumerators.len()).map(Literal::usize_unsuffixed);
-    let count = Literal::usize_unsuffixed(enumerators.len());
-    let first = enumerators.first();
+    let Enumeration {
+        name,
+        idents,
+        numbers,
+        carrier,
+        unknown,
+        ..
+    } = enumeration;
+    let literals = numbers.iter().copied().map(Literal::u32_unsuffixed);
+    let literals: Vec<_> = literals.collect();
+    let first = idents.first();
+    let number = enumeration.number();
+    let (check, rest) = match unknown {
+        Some(unknown) => (None, quote! { number => Self::#unknown(number), }),
+        None => {
+            let is_known = if numbers.iter().copied().eq(0..numbers.len() as u32) {
+                let count = Literal::usize_unsuffixed(numbers.len());
+                quote! { number < #count }
+            } else {
+                quote! { ::core::matches!(number, #(#literals)|*) }
+            };
+            (
+                Some(quote! { r.check(#is_known); }),
+                quote! { _ => Self::#first, },
+            )
+        }
+    };
     quote! {
         impl #rt::Flat for #name {
-            const LAYOUT: #rt::Layout = <u32 as #rt::Flat>::LAYOUT;
+            const LAYOUT: #rt::Layout = <#carrier as #rt::Flat>::LAYOUT;
 
             #[inline(always)]
             fn get<const SWAP: bool>(r: &mut #rt::FlatReader<'_, SWAP>) -> Self {
-                let number: u32 = #rt::Flat::get(r);
-                r.check(number < #count);
+                let number: #carrier = #rt::Flat::get(r);
+                #check
                 match number {
-                    #(#numbers => Self::#enumerators,)*
-                    _ => Self::#first,
+                    #(#literals => Self::#idents,)*
+                    #rest
                 }
             }
 
             #[inline(always)]
             fn put<const SWAP: bool>(&self, w: &mut #rt::FlatWriter<'_, SWAP>) {
-                #rt::Flat::put(&(*self as u32), w);
+                #rt::Flat::put(&(#number), w);
+            }
+        }
+    }
+}
+
+/// `Flat` and `Cdr` for what holds nothing but an integer, of which all values are allowed.
+pub(super) fn integer(name: &Ident, carrier: &Ident) -> TokenStream {
+    let rt = rt();
+    let slices = slices();
+    quote! {
+        impl<'a> #rt::Cdr<'a> for #name {
+            const MIN_SIZE: usize = <#carrier as #rt::Cdr<'static>>::MIN_SIZE;
+
+            fn encode(
+                &self,
+                e: &mut #rt::Encoder<'_>,
+            ) -> ::core::result::Result<(), #rt::CdrError> {
+                #rt::Cdr::encode(&self.0, e)
+            }
+
+            fn decode(
+                d: &mut #rt::Decoder<'a>,
+            ) -> ::core::result::Result<Self, #rt::CdrError> {
+                Ok(Self(#rt::Cdr::decode(d)?))
+            }
+
+            #slices
+        }
+
+        impl #rt::Flat for #name {
+            const LAYOUT: #rt::Layout = <#carrier as #rt::Flat>::LAYOUT;
+
+            #[inline(always)]
+            fn get<const SWAP: bool>(r: &mut #rt::FlatReader<'_, SWAP>) -> Self {
+                Self(#rt::Flat::get(r))
+            }
+
+            #[inline(always)]
+            fn put<const SWAP: bool>(&self, w: &mut #rt::FlatWriter<'_, SWAP>) {
+                #rt::Flat::put(&self.0, w);
             }
         }
     }

@@ -18,8 +18,9 @@ pub(super) fn refuse_too_large(model: &Model) -> Result<(), GenerateError> {
     for (id, definition) in model.iter() {
         let (what, extent) = match &definition.kind {
             DefKind::Typedef { ty } => ("typedef", measure.of_type(ty, 0)),
-            DefKind::Struct { .. } => ("struct", measure.of_struct(id, 0)),
-            DefKind::Exception { .. } => ("exception", measure.of_struct(id, 0)),
+            kind @ (DefKind::Struct { .. } | DefKind::Exception { .. } | DefKind::Union(_)) => {
+                (shape::kind_name(kind), measure.of_definition(id, 0))
+            }
             _ => continue,
         };
         if extent.is_none() {
@@ -54,7 +55,8 @@ impl Measure<'_> {
         match shape::resolve(self.model, ty) {
             Type::Array { element, .. } => self.of_type(element, level + 1)?.around(),
             Type::Sequence { element, .. } => self.of_element(element, level + 1)?.around(),
-            Type::Named(id) => self.of_struct(*id, level),
+            Type::Map { key, value, .. } => self.of_entry(key, value, level + 1)?.around(),
+            Type::Named(id) => self.of_definition(*id, level),
             _ => Some(Extent::ONE),
         }
     }
@@ -69,19 +71,25 @@ impl Measure<'_> {
             Type::Array { element, .. } | Type::Sequence { element, .. } => {
                 self.of_element(element, level + 1)?.around()
             }
+            Type::Map { key, value, .. } => self.of_entry(key, value, level + 1)?.around(),
             _ => Some(Extent::ONE),
         }
     }
 
-    fn of_struct(&mut self, id: DefId, level: u32) -> Option<Extent> {
+    fn of_entry(&self, key: &Type, value: &Type, level: u32) -> Option<Extent> {
+        Some(
+            self.of_element(key, level)?
+                .beside(self.of_element(value, level)?),
+        )
+    }
+
+    fn of_definition(&mut self, id: DefId, level: u32) -> Option<Extent> {
         if let Some(known) = self.known.get(&id) {
             return Some(*known);
         }
         let mut inner = Extent::ONE;
-        for member in shape::members(self.model, id).unwrap_or_default() {
-            let extent = self.of_type(&member.ty, level + 1)?;
-            inner.depth = inner.depth.max(extent.depth);
-            inner.types = inner.types.saturating_add(extent.types);
+        for part in shape::parts(self.model, id) {
+            inner = inner.beside(self.of_type(&part.ty, level + 1)?);
         }
         let extent = inner.around()?;
         self.known.insert(id, extent);
@@ -91,6 +99,14 @@ impl Measure<'_> {
 
 impl Extent {
     const ONE: Self = Self { depth: 1, types: 1 };
+
+    /// The extent of both within one type.
+    fn beside(self, other: Self) -> Self {
+        Self {
+            depth: self.depth.max(other.depth),
+            types: self.types.saturating_add(other.types),
+        }
+    }
 
     /// The extent of a type that holds this one.
     fn around(self) -> Option<Self> {

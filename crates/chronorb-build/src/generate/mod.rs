@@ -1,6 +1,10 @@
 //! From the checked model to Rust.
 
+mod abstract_interface;
 mod allocating;
+mod ami;
+mod applied;
+mod bits;
 mod codec;
 mod consts;
 mod context;
@@ -15,17 +19,23 @@ mod flat;
 mod handle;
 mod interface;
 mod limits;
+mod local;
+mod members;
 mod raises;
 mod servant;
 mod signature;
 mod skeleton;
 mod structs;
 mod text;
+mod type_codes;
 mod types;
+mod unions;
+mod value_boxes;
+mod values;
 
 use std::path::PathBuf;
 
-use chronorb_idl::model::{DefId, DefKind, Model};
+use chronorb_idl::model::{DefId, DefKind, Model, Type};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -34,6 +44,8 @@ pub(crate) use external::is_defined;
 
 use crate::names::{self, Names};
 use crate::operation_demux::OperationDemux;
+use crate::recursion::Recursion;
+use crate::shape;
 use context::Context;
 use external::Externals;
 use text::Text;
@@ -49,9 +61,20 @@ pub struct GenerateOptions {
     /// Generates only what never allocates: no owned twins, and of operations whose results or
     /// exceptions borrow only the methods that take a scope.
     pub no_alloc: bool,
+    /// Generates methods for asynchronous calls of all operations and attributes, but for those that
+    /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
+    /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
+    pub ami: bool,
     /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
     /// with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
+}
+
+impl GenerateOptions {
+    /// Whether operations can be called asynchronously about which no annotation says it.
+    fn has_ami(&self) -> bool {
+        self.ami && !self.no_alloc
+    }
 }
 
 /// The Rust text for all definitions of a model, those of included files too.
@@ -66,7 +89,7 @@ pub struct GenerateOptions {
 /// them another. Types of more than 200 levels or 65536 parts are refused.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let context = Context::new(model, &checked.names, options, &checked.externals, &[]);
+    let context = checked.context(model, options);
     let wrapper = format_ident!("__{}", names::snake(&identifier(&stem(model))));
     let rt = context::rt();
     let allow = allow();
@@ -110,7 +133,7 @@ pub fn generate_files(
     options: &GenerateOptions,
 ) -> Result<Vec<GeneratedFile>, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let context = Context::new(model, &checked.names, options, &checked.externals, &[]);
+    let context = checked.context(model, options);
     let stem = PathBuf::from(stem(model));
     let (rt, heading, allow) = (context::rt(), heading(model), allow());
     let mut root = Text::default();
@@ -156,20 +179,35 @@ pub fn generate_files(
 struct Checked<'m> {
     names: Names<'m>,
     externals: Externals,
+    recursion: Recursion,
 }
 
 impl<'m> Checked<'m> {
     fn new(model: &'m Model, options: &GenerateOptions) -> Result<Self, GenerateError> {
         error::refuse_unsupported(model)?;
         limits::refuse_too_large(model)?;
+        applied::refuse_invalid(model)?;
         let externals = Externals::new(model, &options.extern_paths)?;
         if options.no_alloc {
             allocating::refuse(model, &externals)?;
         }
         Ok(Self {
-            names: Names::new(model)?,
+            names: Names::new(model, options.has_ami())?,
             externals,
+            recursion: Recursion::new(model),
         })
+    }
+
+    /// What all parts of the generator share, for code at file level.
+    fn context(&self, model: &'m Model, options: &'m GenerateOptions) -> Context<'_> {
+        Context {
+            model,
+            names: &self.names,
+            options,
+            externals: &self.externals,
+            recursion: &self.recursion,
+            module: &[],
+        }
     }
 }
 
@@ -244,19 +282,42 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             let nested = nested(context, id, &interface.nested);
             quote! { #own #nested }
         }
-        DefKind::Struct {
-            members, nested, ..
-        } => {
-            let own = structs::structure(context, id, members);
+        DefKind::Struct { nested, .. } => {
+            let own = match shape::is_local(context.model, &Type::Named(id)) {
+                true => local::structure(context, id),
+                false => structs::structure(context, id),
+            };
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Exception { members, nested } => {
-            let own = structs::exception(context, id, members);
+        DefKind::Exception { nested, .. } => {
+            let own = structs::exception(context, id);
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
-        DefKind::Enum { enumerators, .. } => enums::enumeration(context, id, enumerators),
+        DefKind::Union(union) => {
+            let own = unions::union(context, id, union);
+            let nested = nested(context, id, &union.nested);
+            quote! { #own #nested }
+        }
+        DefKind::Enum {
+            enumerators,
+            default,
+            bit_bound,
+        } => enums::enumeration(context, id, enumerators, *default, *bit_bound),
+        DefKind::Bitmask { flags, bit_bound } => bits::mask(context, id, flags, *bit_bound),
+        DefKind::Bitset { .. } => bits::set(context, id),
+        DefKind::Value(value) => {
+            let own = values::value_type(context, id, value);
+            let nested = nested(context, id, &value.nested);
+            quote! { #own #nested }
+        }
+        DefKind::ValueBox { ty, nested } => {
+            let own = value_boxes::value_box(context, id, ty);
+            let nested = self::nested(context, id, nested);
+            quote! { #own #nested }
+        }
+        DefKind::Native => local::native(context, id),
         DefKind::Typedef { ty } => types::alias(context, id, ty),
         DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
         _ => TokenStream::new(),

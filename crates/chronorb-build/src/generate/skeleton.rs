@@ -129,7 +129,10 @@ fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream
     let decoded = method.inputs().map(|param| {
         let name = ident(&param.rust_name);
         let mutable = (param.mode == ParamMode::InOut).then(|| quote! { mut });
-        let decode = context.decode_value(param.ty, &d);
+        let decode = match param.clause {
+            Some(_) => quote! { #rt::decode_context(#d) },
+            None => context.decode_value(param.ty, &d),
+        };
         let ty = context.value(param.ty, Lifetime::A);
         quote! { let #mutable #name: #ty = #decode?; }
     });

@@ -1,64 +1,55 @@
 //! Structs and exceptions: the view, and for one that borrows the owned twin.
 
-use chronorb_idl::model::{DefId, Member};
+use chronorb_idl::model::{DefId, DefKind, Member, Type};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
+use super::applied::Applied;
 use super::codec::{Form, Place};
-use super::context::{Context, ident, rt, suffixed};
+use super::context::{Context, rt, suffixed};
 use super::flat;
+use super::members::name_of;
 use super::types::Lifetime;
-use crate::names::{sentence, snake};
-use crate::shape;
+use crate::names::sentence;
+use crate::{ranges, shape};
 
-pub(super) fn structure(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
-    let is_flat = shape::is_flat_struct(context.model, members);
-    let slices = is_flat.then(flat::slices);
-    let view = view(context, id, members, slices);
-    if is_flat {
-        let flat = flat::structure(context, id, members);
-        return quote! { #view #flat };
-    }
-    with_twin(context, id, members, view)
-}
-
-/// Whether there is an owned twin.
-fn has_twin(context: Context<'_>, members: &[Member]) -> bool {
-    shape::is_variable_struct(context.model, members) && !context.options.no_alloc
-}
-
-/// The view, and the owned twin if there is one.
-fn with_twin(
-    context: Context<'_>,
+/// What a struct or exception is generated from.
+struct Structure<'m> {
     id: DefId,
-    members: &[Member],
-    view: TokenStream,
-) -> TokenStream {
-    if !has_twin(context, members) {
-        return view;
-    }
-    let twin = twin(context, id, members);
-    quote! { #view #twin }
+    name: Ident,
+    /// Its members, those of its bases first.
+    members: Vec<&'m Member>,
+    /// Whether it borrows.
+    variable: bool,
+    /// Whether there is an owned twin.
+    has_twin: bool,
+}
+
+pub(super) fn structure(context: Context<'_>, id: DefId) -> TokenStream {
+    let structure = Structure::new(context, id);
+    let is_flat = shape::is_flat(context.model, &Type::Named(id));
+    let slices = is_flat.then(flat::slices);
+    let items = structure.items(context, slices);
+    let flat = is_flat.then(|| flat::structure(context, &structure.name, &structure.members));
+    let bases = structure.conversions_to_bases(context);
+    quote! { #items #flat #bases }
 }
 
 /// A struct that is also an error.
-pub(super) fn exception(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
+pub(super) fn exception(context: Context<'_>, id: DefId) -> TokenStream {
     let rt = rt();
-    let structure = with_twin(context, id, members, view(context, id, members, None));
-    let name = context.ident(id);
-    let view = if shape::is_variable_struct(context.model, members) {
-        quote! { #name<'_> }
-    } else {
-        quote! { #name }
-    };
-    let twin = has_twin(context, members).then(|| suffixed(&name, "Buf"));
+    let structure = Structure::new(context, id);
+    let items = structure.items(context, None);
+    let name = &structure.name;
+    let view = context.type_named(id, Form::View, Lifetime::Elided);
+    let twin = structure.has_twin.then(|| suffixed(name, "Buf"));
     let errors = [Some(view.clone()), twin.map(|twin| quote! { #twin })]
         .into_iter()
         .flatten()
-        .map(|ty| error(context, id, members, &ty));
+        .map(|ty| structure.error(context, &ty));
     let repository_id = &context.model.get(id).repository_id;
     quote! {
-        #structure
+        #items
         #(#errors)*
         impl #rt::UserException for #view {
             const REPOSITORY_ID: &'static str = #repository_id;
@@ -66,118 +57,281 @@ pub(super) fn exception(context: Context<'_>, id: DefId, members: &[Member]) -> 
     }
 }
 
-/// `Display`, as words with the members behind them, and `Error`.
-fn error(context: Context<'_>, id: DefId, members: &[Member], ty: &TokenStream) -> TokenStream {
-    let mut format = sentence(&context.model.get(id).name);
-    let fields: Vec<_> = members.iter().map(name_of).collect();
-    if !fields.is_empty() {
-        let parts: Vec<_> = members
-            .iter()
-            .map(|member| format!("{}: {{:?}}", member.name))
-            .collect();
-        format = format!("{format} ({})", parts.join(", "));
-    }
-    quote! {
-        impl ::core::fmt::Display for #ty {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                ::core::write!(f, #format #(, self.#fields)*)
-            }
-        }
-
-        impl ::std::error::Error for #ty {}
-    }
-}
-
-/// The struct that both sides use, with its encoding; `slices` is what that of many adds to it.
-fn view(
-    context: Context<'_>,
-    id: DefId,
-    members: &[Member],
-    slices: Option<TokenStream>,
-) -> TokenStream {
-    let rt = rt();
-    let doc = context.doc_of(id);
-    let name = context.ident(id);
-    let repository_id = &context.model.get(id).repository_id;
-    let variable = shape::is_variable_struct(context.model, members);
-    let generics = variable.then(|| quote! { <'a> });
-    let default = default_of(context, members);
-    let types = members
-        .iter()
-        .map(|member| context.view(&member.ty, Lifetime::A));
-    let body = fields(context, members, types);
-    let to_owned = has_twin(context, members).then(|| to_owned(context, &name, members));
-    let codec = codec(context, members, slices);
-    let inherent_generics = variable.then(|| quote! { <'_> });
-    quote! {
-        #doc
-        #[derive(Clone, Copy, Debug, #default PartialEq)]
-        pub struct #name #generics #body
-
-        impl #name #inherent_generics {
-            #[doc = " The repository identifier."]
-            pub const REPOSITORY_ID: &'static str = #repository_id;
-
-            #to_owned
-        }
-
-        impl<'a> #rt::Cdr<'a> for #name #generics #codec
-    }
-}
-
-/// The body of the implementation of `Cdr`.
-fn codec(context: Context<'_>, members: &[Member], slices: Option<TokenStream>) -> TokenStream {
-    let rt = rt();
-    let e = format_ident!("e");
-    let d = format_ident!("d");
-    let size = Literal::u64_unsuffixed(shape::min_size_of_struct(context.model, members));
-    let encode = encode_members(context, members, Form::View);
-    let names = members.iter().map(name_of);
-    let decode = members.iter().map(|member| context.decode(&member.ty, &d));
-    quote! {
-        {
-            const MIN_SIZE: usize = #size;
-
-            fn encode(
-                &self,
-                #e: &mut #rt::Encoder<'_>,
-            ) -> ::core::result::Result<(), #rt::CdrError> {
-                #encode
-                Ok(())
-            }
-
-            fn decode(
-                #d: &mut #rt::Decoder<'a>,
-            ) -> ::core::result::Result<Self, #rt::CdrError> {
-                Ok(Self { #(#names: #decode?),* })
-            }
-
-            #slices
+impl<'m> Structure<'m> {
+    fn new(context: Context<'m>, id: DefId) -> Self {
+        Self {
+            id,
+            name: context.ident(id),
+            members: shape::members(context.model, id).unwrap_or_default(),
+            variable: shape::is_variable(context.model, &Type::Named(id)),
+            has_twin: context.generates_twin(id),
         }
     }
-}
 
-/// The owned twin of a struct that borrows.
-fn twin(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
-    let rt = rt();
-    let view = context.ident(id);
-    let name = suffixed(&view, "Buf");
-    let doc = format!(" The owned twin of [`{view}`].");
-    let repository_id = &context.model.get(id).repository_id;
-    let default = default_of(context, members);
-    let types = members.iter().map(|member| context.owned(&member.ty));
-    let body = fields(context, members, types);
-    let names: Vec<_> = members.iter().map(name_of).collect();
-    let views: Vec<_> = members
-        .iter()
-        .zip(&names)
-        .map(|(member, name)| context.as_view(&member.ty, &Place::value(quote! { self.#name })))
-        .collect();
-    let needs_arena = members
-        .iter()
-        .any(|member| shape::needs_arena(context.model, &member.ty));
-    let as_view = if needs_arena {
+    /// The view, and the owned twin if there is one.
+    fn items(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
+        let view = self.view(context, slices);
+        let twin = self.has_twin.then(|| self.twin(context));
+        let type_code = context.typed(self.id);
+        quote! { #view #twin #type_code }
+    }
+
+    /// `Display`, as words with the members behind them, and `Error`.
+    fn error(&self, context: Context<'_>, ty: &TokenStream) -> TokenStream {
+        let mut format = sentence(&context.model.get(self.id).name);
+        let fields: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
+        if !fields.is_empty() {
+            let parts: Vec<_> = self
+                .members
+                .iter()
+                .map(|member| format!("{}: {{:?}}", member.name))
+                .collect();
+            format = format!("{format} ({})", parts.join(", "));
+        }
         quote! {
+            impl ::core::fmt::Display for #ty {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    ::core::write!(f, #format #(, self.#fields)*)
+                }
+            }
+
+            impl ::std::error::Error for #ty {}
+        }
+    }
+
+    /// The struct that both sides use, with its encoding; `slices` is what that of many adds to it.
+    fn view(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
+        let rt = rt();
+        let Applied {
+            before,
+            after,
+            derives,
+        } = context.applied(self.id);
+        let doc = context.doc_of(self.id);
+        let name = &self.name;
+        let repository_id = &context.model.get(self.id).repository_id;
+        let generics = self.variable.then(|| quote! { <'a> });
+        let (derived, default) = self.default(context, Form::View);
+        let body = self.fields(context, Form::View);
+        let to_owned = self.has_twin.then(|| self.to_owned(context));
+        let codec = self.codec(context, slices);
+        let inherent_generics = self.variable.then(|| quote! { <'_> });
+        quote! {
+            #before
+            #doc
+            #[derive(Clone, Copy, Debug, #derived PartialEq #(, #derives)*)]
+            pub struct #name #generics #body
+            #after
+
+            impl #name #inherent_generics {
+                #[doc = " The repository identifier."]
+                pub const REPOSITORY_ID: &'static str = #repository_id;
+
+                #to_owned
+            }
+
+            #default
+
+            impl<'a> #rt::Cdr<'a> for #name #generics #codec
+        }
+    }
+
+    /// The body of the implementation of `Cdr`.
+    fn codec(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
+        let rt = rt();
+        let e = format_ident!("e");
+        let d = format_ident!("d");
+        let size = shape::min_size(context.model, &Type::Named(self.id));
+        let size = Literal::u64_unsuffixed(size);
+        let encode = self.encode(context, Form::View);
+        let names = self.members.iter().map(|member| name_of(member));
+        let decode = self.members.iter();
+        let decode = decode.map(|member| context.decode_member(member, &d));
+        quote! {
+            {
+                const MIN_SIZE: usize = #size;
+
+                fn encode(
+                    &self,
+                    #e: &mut #rt::Encoder<'_>,
+                ) -> ::core::result::Result<(), #rt::CdrError> {
+                    #encode
+                    Ok(())
+                }
+
+                fn decode(
+                    #d: &mut #rt::Decoder<'a>,
+                ) -> ::core::result::Result<Self, #rt::CdrError> {
+                    Ok(Self { #(#names: #decode),* })
+                }
+
+                #slices
+            }
+        }
+    }
+
+    /// The owned twin.
+    fn twin(&self, context: Context<'_>) -> TokenStream {
+        let rt = rt();
+        let view = &self.name;
+        let name = suffixed(view, "Buf");
+        let doc = format!(" The owned twin of [`{view}`].");
+        let repository_id = &context.model.get(self.id).repository_id;
+        let Applied { derives, .. } = context.applied(self.id);
+        let (derived, default) = self.default(context, Form::Owned);
+        let body = self.fields(context, Form::Owned);
+        let names: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
+        let views = self.members.iter().zip(&names).map(|(member, name)| {
+            context.member_as_view(member, &Place::value(quote! { self.#name }))
+        });
+        let as_view = as_view(
+            view,
+            shape::needs_arena(context.model, &Type::Named(self.id)),
+            &quote! { #view { #(#names: #views),* } },
+        );
+        let encode = self.encode(context, Form::Owned);
+        quote! {
+            #[doc = #doc]
+            #[derive(Clone, Debug, #derived PartialEq #(, #derives)*)]
+            pub struct #name #body
+
+            impl #name {
+                #[doc = " The repository identifier."]
+                pub const REPOSITORY_ID: &'static str = #repository_id;
+
+                #as_view
+
+                #[doc = " Encodes it as its view is encoded."]
+                #[doc = ""]
+                #[doc = " # Errors"]
+                #[doc = ""]
+                #[doc = " What the encoder refuses: a bound that is exceeded, a full frame."]
+                pub fn encode(
+                    &self,
+                    e: &mut #rt::Encoder<'_>,
+                ) -> ::core::result::Result<(), #rt::CdrError> {
+                    #encode
+                    Ok(())
+                }
+            }
+
+            #default
+        }
+    }
+
+    fn to_owned(&self, context: Context<'_>) -> TokenStream {
+        let twin = suffixed(&self.name, "Buf");
+        let doc = format!(" A copy that owns what it holds, see [`{twin}`].");
+        let names: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
+        let values = self.members.iter().zip(&names).map(|(member, name)| {
+            context.member_to_owned(member, &Place::value(quote! { self.#name }))
+        });
+        quote! {
+            #[doc = #doc]
+            pub fn to_owned(&self) -> #twin {
+                #twin { #(#names: #values),* }
+            }
+        }
+    }
+
+    fn encode(&self, context: Context<'_>, form: Form) -> TokenStream {
+        let e = format_ident!("e");
+        let members = self.members.iter();
+        members
+            .map(|member| {
+                let name = name_of(member);
+                let place = Place::value(quote! { self.#name });
+                context.encode_member(member, &place, form, &e)
+            })
+            .collect()
+    }
+
+    /// The fields in braces; for no members the semicolon of a unit struct.
+    fn fields(&self, context: Context<'_>, form: Form) -> TokenStream {
+        if self.members.is_empty() {
+            return quote! { ; };
+        }
+        let fields = self.members.iter().map(|member| {
+            let doc = context.doc_of_member(member);
+            let name = name_of(member);
+            let ty = context.member_type(member, form, Lifetime::A);
+            quote! { #doc pub #name: #ty }
+        });
+        quote! { { #(#fields),* } }
+    }
+
+    /// `Default`, if all members have one: as something to derive, or as an item.
+    fn default(
+        &self,
+        context: Context<'_>,
+        form: Form,
+    ) -> (Option<TokenStream>, Option<TokenStream>) {
+        let mut members = self.members.iter();
+        if !members.all(|member| shape::member_has_default(context.model, member)) {
+            return (None, None);
+        }
+        let mut members = self.members.iter();
+        if !members.any(|member| ranges::default_of(context.model, member).is_some()) {
+            return (Some(quote! { Default, }), None);
+        }
+        let ty = context.type_named(self.id, form, Lifetime::Elided);
+        let names = self.members.iter().map(|member| name_of(member));
+        let values = self.members.iter();
+        let values = values.map(|member| context.member_default(member, form));
+        let item = quote! {
+            impl ::core::default::Default for #ty {
+                fn default() -> Self {
+                    Self { #(#names: #values),* }
+                }
+            }
+        };
+        (None, Some(item))
+    }
+
+    /// The part of it that each of its bases is.
+    fn conversions_to_bases(&self, context: Context<'_>) -> TokenStream {
+        let mut items = TokenStream::new();
+        let mut next = self.id;
+        while let DefKind::Struct {
+            base: Some(base), ..
+        } = context.model.get(next).kind
+        {
+            next = base;
+            let members = shape::members(context.model, base).unwrap_or_default();
+            let names: Vec<_> = members.iter().map(|member| name_of(member)).collect();
+            let path = context.path(base, "");
+            let from = context.type_named(self.id, Form::View, Lifetime::A);
+            let to = context.type_named(base, Form::View, Lifetime::A);
+            items.extend(quote! {
+                impl<'a> ::core::convert::From<&#from> for #to {
+                    fn from(derived: &#from) -> Self {
+                        #path { #(#names: derived.#names),* }
+                    }
+                }
+            });
+            if !self.has_twin {
+                continue;
+            }
+            let from = context.type_named(self.id, Form::Owned, Lifetime::A);
+            let to = context.type_named(base, Form::Owned, Lifetime::A);
+            // A base that does not borrow is the same in both forms.
+            items.extend(quote! {
+                impl ::core::convert::From<#from> for #to {
+                    fn from(derived: #from) -> Self {
+                        Self { #(#names: derived.#names),* }
+                    }
+                }
+            });
+        }
+        items
+    }
+}
+
+/// The methods of a twin that give the view of it, for which `view` is an expression.
+pub(super) fn as_view(name: &Ident, needs_arena: bool, view: &TokenStream) -> TokenStream {
+    let rt = rt();
+    if needs_arena {
+        return quote! {
             #[doc = " The view of it. Sequences whose elements borrow are put into the arena."]
             #[doc = ""]
             #[doc = " # Errors"]
@@ -186,109 +340,23 @@ fn twin(context: Context<'_>, id: DefId, members: &[Member]) -> TokenStream {
             pub fn as_view_in<'a>(
                 &'a self,
                 arena: &'a #rt::Arena,
-            ) -> ::core::result::Result<#view<'a>, #rt::CdrError> {
-                Ok(#view { #(#names: #views),* })
+            ) -> ::core::result::Result<#name<'a>, #rt::CdrError> {
+                Ok(#view)
             }
-        }
-    } else {
-        quote! {
-            #[doc = " The view of it."]
-            pub fn as_view(&self) -> #view<'_> {
-                #view { #(#names: #views),* }
-            }
-
-            #[doc = " The view of it; the arena is not needed, and there is no error."]
-            pub fn as_view_in<'a>(
-                &'a self,
-                _arena: &'a #rt::Arena,
-            ) -> ::core::result::Result<#view<'a>, #rt::CdrError> {
-                Ok(self.as_view())
-            }
-        }
-    };
-    let encode = encode_members(context, members, Form::Owned);
+        };
+    }
     quote! {
-        #[doc = #doc]
-        #[derive(Clone, Debug, #default PartialEq)]
-        pub struct #name #body
+        #[doc = " The view of it."]
+        pub fn as_view(&self) -> #name<'_> {
+            #view
+        }
 
-        impl #name {
-            #[doc = " The repository identifier."]
-            pub const REPOSITORY_ID: &'static str = #repository_id;
-
-            #as_view
-
-            #[doc = " Encodes it as its view is encoded."]
-            #[doc = ""]
-            #[doc = " # Errors"]
-            #[doc = ""]
-            #[doc = " What the encoder refuses: a bound that is exceeded, a full frame."]
-            pub fn encode(
-                &self,
-                e: &mut #rt::Encoder<'_>,
-            ) -> ::core::result::Result<(), #rt::CdrError> {
-                #encode
-                Ok(())
-            }
+        #[doc = " The view of it; the arena is not needed, and there is no error."]
+        pub fn as_view_in<'a>(
+            &'a self,
+            _arena: &'a #rt::Arena,
+        ) -> ::core::result::Result<#name<'a>, #rt::CdrError> {
+            Ok(self.as_view())
         }
     }
-}
-
-fn to_owned(context: Context<'_>, name: &Ident, members: &[Member]) -> TokenStream {
-    let twin = suffixed(name, "Buf");
-    let doc = format!(" A copy that owns what it holds, see [`{twin}`].");
-    let names: Vec<_> = members.iter().map(name_of).collect();
-    let values = members
-        .iter()
-        .zip(&names)
-        .map(|(member, name)| context.to_owned(&member.ty, &Place::value(quote! { self.#name })));
-    quote! {
-        #[doc = #doc]
-        pub fn to_owned(&self) -> #twin {
-            #twin { #(#names: #values),* }
-        }
-    }
-}
-
-fn encode_members(context: Context<'_>, members: &[Member], form: Form) -> TokenStream {
-    let e = format_ident!("e");
-    members
-        .iter()
-        .map(|member| {
-            let name = name_of(member);
-            let place = Place::value(quote! { self.#name });
-            context.encode(&member.ty, &place, form, &e)
-        })
-        .collect()
-}
-
-/// The fields in braces; for no members the semicolon of a unit struct.
-fn fields(
-    context: Context<'_>,
-    members: &[Member],
-    types: impl Iterator<Item = TokenStream>,
-) -> TokenStream {
-    if members.is_empty() {
-        return quote! { ; };
-    }
-    let fields = members.iter().zip(types).map(|(member, ty)| {
-        let fallback = format!("IDL member `{}`.", member.name);
-        let doc = context.doc(member.doc.as_deref(), &fallback);
-        let name = name_of(member);
-        quote! { #doc pub #name: #ty }
-    });
-    quote! { { #(#fields),* } }
-}
-
-/// `Default,` where all members have one.
-fn default_of(context: Context<'_>, members: &[Member]) -> Option<TokenStream> {
-    members
-        .iter()
-        .all(|member| shape::has_default(context.model, &member.ty))
-        .then(|| quote! { Default, })
-}
-
-pub(super) fn name_of(member: &Member) -> Ident {
-    let renamed = crate::names::rename(&member.annotations);
-    ident(&renamed.unwrap_or_else(|| snake(&member.name)))
 }

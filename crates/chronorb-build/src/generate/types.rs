@@ -1,10 +1,11 @@
 //! The Rust types for the types of IDL.
 
-use chronorb_idl::model::{DefId, Type};
+use chronorb_idl::model::{DefId, DefKind, Type};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::context::{Context, rt, suffixed};
+use super::codec::Form;
+use super::context::{Context, ident, rt, suffixed};
 use crate::shape;
 
 /// A lifetime in generated code.
@@ -44,16 +45,17 @@ impl Lifetime {
 pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
     let doc = context.doc_of(id);
     let name = context.ident(id);
+    let type_code = context.alias_type_code(id, ty);
     if shape::is_reference(context.model, ty) {
         let target = context.interface_type(ty);
-        return quote! { #doc pub type #name = #target; };
+        return quote! { #doc pub type #name = #target; #type_code };
     }
     let view = context.view(ty, Lifetime::A);
     if !shape::is_variable(context.model, ty) {
-        return quote! { #doc pub type #name = #view; };
+        return quote! { #doc pub type #name = #view; #type_code };
     }
     if context.options.no_alloc {
-        return quote! { #doc pub type #name<'a> = #view; };
+        return quote! { #doc pub type #name<'a> = #view; #type_code };
     }
     let twin = suffixed(&name, "Buf");
     let twin_doc = format!(" The owned twin of [`{name}`].");
@@ -61,42 +63,54 @@ pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
     quote! {
         #doc pub type #name<'a> = #view;
         #[doc = #twin_doc] pub type #twin = #owned;
+        #type_code
     }
 }
 
 impl Context<'_> {
     /// The type of a member: a view that borrows for the lifetime.
     pub(super) fn view(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
+        let rt = rt();
         let of_reference = lifetime.of_reference();
         if shape::is_reference(self.model, ty) {
             let interface = self.interface_type(ty);
             return quote! { ::core::option::Option<&#of_reference #interface> };
         }
         match ty {
+            // What is local has no view: a sequence of it is a slice of what owns.
+            Type::Sequence { element, .. } if shape::is_local(self.model, ty) => {
+                let element = self.owned(element);
+                quote! { &#of_reference [#element] }
+            }
+            Type::Map { .. } | Type::Array { .. } if shape::is_local(self.model, ty) => {
+                self.owned(ty)
+            }
             Type::String { .. } | Type::WString { .. } => quote! { &#of_reference str },
             Type::Sequence { element, .. } => {
                 let element = self.view(element, lifetime);
                 quote! { &#of_reference [#element] }
             }
+            Type::Map { key, value, .. } => {
+                let (key, value) = (self.view(key, lifetime), self.view(value, lifetime));
+                quote! { &#of_reference [(#key, #value)] }
+            }
             Type::Array {
                 element,
                 dimensions,
             } => array(self.view(element, lifetime), dimensions),
-            Type::Named(id) => {
-                let path = self.path(*id, "");
-                if shape::is_variable(self.model, ty) {
-                    let of_type = lifetime.of_type();
-                    quote! { #path<#of_type> }
-                } else {
-                    path
-                }
+            Type::Any | Type::TypeCode => {
+                let (name, of_type) = (dynamic_name(ty), lifetime.of_type());
+                let name = ident(name);
+                quote! { #rt::#name<#of_type> }
             }
+            Type::Named(id) => self.type_named(*id, Form::View, lifetime),
             basic => basic_type(basic),
         }
     }
 
     /// The type of a member of an owned twin.
     pub(super) fn owned(self, ty: &Type) -> TokenStream {
+        let rt = rt();
         if shape::is_reference(self.model, ty) {
             let interface = self.interface_type(ty);
             return quote! { ::core::option::Option<#interface> };
@@ -111,9 +125,35 @@ impl Context<'_> {
                 element,
                 dimensions,
             } => array(self.owned(element), dimensions),
-            Type::Named(id) if shape::is_variable(self.model, ty) => self.path(*id, "Buf"),
-            Type::Named(id) => self.path(*id, ""),
+            Type::Map { key, value, .. } => {
+                let has_order = shape::has_order(self.model, key);
+                let (key, value) = (self.owned(key), self.owned(value));
+                if has_order {
+                    quote! { ::std::collections::BTreeMap<#key, #value> }
+                } else {
+                    quote! { ::std::vec::Vec<(#key, #value)> }
+                }
+            }
+            Type::Any | Type::TypeCode => {
+                let name = suffixed(&ident(dynamic_name(ty)), "Buf");
+                quote! { #rt::#name }
+            }
+            Type::Named(id) => self.type_named(*id, Form::Owned, Lifetime::Static),
             basic => basic_type(basic),
+        }
+    }
+
+    /// The type of a definition, with its lifetime if it is a view that borrows.
+    pub(super) fn type_named(self, id: DefId, form: Form, lifetime: Lifetime) -> TokenStream {
+        if !shape::has_twin(self.model, &Type::Named(id)) {
+            return self.path(id, "");
+        }
+        match form {
+            Form::Owned => self.path(id, "Buf"),
+            Form::View => {
+                let (path, lifetime) = (self.path(id, ""), lifetime.of_type());
+                quote! { #path<#lifetime> }
+            }
         }
     }
 
@@ -134,8 +174,11 @@ impl Context<'_> {
     /// Whether an in parameter is a reference to the view.
     pub(super) fn is_by_reference(self, ty: &Type) -> bool {
         match shape::resolve(self.model, ty) {
-            Type::Array { .. } => true,
-            Type::Named(id) => shape::members(self.model, *id).is_some(),
+            Type::Array { .. } | Type::Any | Type::TypeCode => true,
+            Type::Named(id) => matches!(
+                self.model.get(*id).kind,
+                DefKind::Struct { .. } | DefKind::Exception { .. } | DefKind::Union(_)
+            ),
             _ => false,
         }
     }
@@ -153,10 +196,29 @@ impl Context<'_> {
     /// The handle's type behind a reference.
     fn interface_type(self, ty: &Type) -> TokenStream {
         let rt = rt();
-        match ty {
-            Type::Named(id) => self.path(*id, ""),
-            _ => quote! { #rt::Object },
+        let id = match ty {
+            Type::Named(id) => *id,
+            Type::ValueBase => return quote! { ::std::sync::Arc<dyn #rt::Value> },
+            Type::AbstractBase => return quote! { ::std::sync::Arc<dyn #rt::AbstractBase> },
+            _ => return quote! { #rt::Object },
+        };
+        let path = self.path(id, "");
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) if interface.local || interface.is_abstract => {
+                quote! { ::std::sync::Arc<dyn #path> }
+            }
+            DefKind::Value(_) => quote! { ::std::sync::Arc<dyn #path> },
+            DefKind::ValueBox { .. } => quote! { ::std::sync::Arc<#path> },
+            _ => path,
         }
+    }
+}
+
+/// The runtime's type for what says itself what it is.
+fn dynamic_name(ty: &Type) -> &'static str {
+    match ty {
+        Type::Any => "Any",
+        _ => "TypeCode",
     }
 }
 
@@ -172,7 +234,8 @@ fn basic_type(ty: &Type) -> TokenStream {
     let rt = rt();
     match ty {
         Type::Boolean => quote! { bool },
-        Type::Octet => quote! { u8 },
+        Type::Octet | Type::UInt8 => quote! { u8 },
+        Type::Int8 => quote! { i8 },
         Type::Char => quote! { #rt::Char },
         Type::WChar => quote! { char },
         Type::Short => quote! { i16 },
@@ -184,6 +247,13 @@ fn basic_type(ty: &Type) -> TokenStream {
         Type::Float => quote! { f32 },
         Type::Double => quote! { f64 },
         Type::LongDouble => quote! { #rt::LongDouble },
+        Type::Fixed { digits, scale } => {
+            let (digits, scale) = (
+                Literal::u8_unsuffixed(*digits),
+                Literal::u8_unsuffixed(*scale),
+            );
+            quote! { #rt::Fixed<#digits, #scale> }
+        }
         _ => TokenStream::new(),
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use chronorb_idl::model::{
-    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode,
+    Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Factory, Interface, Location,
+    Model, Operation, Param, ParamMode, Type,
 };
 
 use super::method::{Method, MethodError, MethodParam};
-use super::{Claims, Place, pascal, screaming, snake};
+use super::parts::{BITMASK_ITEMS, BITSET_ITEMS, Part};
+use super::{Claims, Place, ami, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
 
@@ -18,25 +20,42 @@ pub(crate) struct Names<'m> {
     items: Vec<(Vec<String>, String)>,
     /// By interface: its own operations and attribute accessors, in order.
     methods: HashMap<DefId, Vec<Method<'m>>>,
+    /// By value type: its initialisers, in order.
+    factories: HashMap<DefId, Vec<Method<'m>>>,
+    /// By typedef: the constant for its type code.
+    type_codes: HashMap<DefId, String>,
 }
 
 impl<'m> Names<'m> {
     /// Names everything in the model; an error where two definitions get the
     /// same name in the same scope.
-    pub(crate) fn new(model: &'m Model) -> Result<Self, GenerateError> {
+    ///
+    /// With `ami`, operations can be called asynchronously if their annotations say nothing about that.
+    pub(crate) fn new(model: &'m Model, ami: bool) -> Result<Self, GenerateError> {
         let mut builder = Builder {
             model,
+            ami,
             items: vec![(Vec::new(), String::new()); model.definitions.len()],
             claims: HashMap::new(),
             methods: HashMap::new(),
+            factories: HashMap::new(),
+            type_codes: HashMap::new(),
         };
         builder.name_definitions(&model.roots, &[])?;
+        builder.name_type_codes()?;
         builder.name_methods()?;
         builder.check_methods()?;
         Ok(Self {
             items: builder.items,
             methods: builder.methods,
+            factories: builder.factories,
+            type_codes: builder.type_codes,
         })
+    }
+
+    /// The constant for the type code of a typedef, beside it.
+    pub(crate) fn type_code(&self, typedef: DefId) -> &str {
+        self.type_codes.get(&typedef).map_or("", String::as_str)
     }
 
     /// The modules around the Rust item of the definition.
@@ -54,6 +73,11 @@ impl<'m> Names<'m> {
         self.methods.get(&interface).map_or(&[], Vec::as_slice)
     }
 
+    /// The initialisers of a value type.
+    pub(crate) fn factories(&self, value: DefId) -> &[Method<'m>] {
+        self.factories.get(&value).map_or(&[], Vec::as_slice)
+    }
+
     /// The methods of its bases and its own.
     pub(crate) fn all_methods(&self, id: DefId, interface: &Interface) -> Vec<&Method<'m>> {
         let bases = interface.all_bases.iter().copied();
@@ -66,10 +90,13 @@ impl<'m> Names<'m> {
 
 struct Builder<'m> {
     model: &'m Model,
+    ami: bool,
     items: Vec<(Vec<String>, String)>,
     /// The names taken in each module; those of constants apart.
     claims: HashMap<(Vec<String>, Space), Claims>,
     methods: HashMap<DefId, Vec<Method<'m>>>,
+    factories: HashMap<DefId, Vec<Method<'m>>>,
+    type_codes: HashMap<DefId, String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -92,37 +119,58 @@ impl<'m> Builder<'m> {
                 }
                 DefKind::Const { .. } => self.claim(module, Space::Values, &name, &place)?,
                 DefKind::Interface(interface) => {
-                    for suffix in ["", "Servant", "Skeleton"] {
+                    let suffixes: &[&str] = match (interface.local, interface.is_abstract) {
+                        (true, _) => &[""],
+                        (_, true) => &["", "Ref", "Servant", "Skeleton"],
+                        _ => &["", "Servant", "Skeleton"],
+                    };
+                    for suffix in suffixes {
                         self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
                     }
                     self.name_nested(&interface.nested, module, &name, &place)?;
                 }
-                DefKind::Struct {
-                    members, nested, ..
-                }
-                | DefKind::Exception { members, nested } => {
-                    self.claim(module, Space::Types, &name, &place)?;
-                    if shape::is_variable_struct(self.model, members) {
-                        self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
-                    }
-                    self.check_members(members)?;
+                DefKind::Struct { nested, .. } | DefKind::Exception { nested, .. } => {
+                    self.claim_with_twin(module, id, &name, &place)?;
+                    let members = shape::parts(self.model, id);
+                    self.check_parts(members.map(Part::of_struct), &[])?;
                     self.name_nested(nested, module, &name, &place)?;
+                }
+                DefKind::Union(union) => {
+                    self.claim_with_twin(module, id, &name, &place)?;
+                    let members = shape::parts(self.model, id);
+                    self.check_parts(members.map(Part::of_union), &[])?;
+                    self.name_nested(&union.nested, module, &name, &place)?;
                 }
                 DefKind::Enum { enumerators, .. } => {
                     self.claim(module, Space::Types, &name, &place)?;
-                    let mut claims = Claims::default();
-                    for enumerator in enumerators {
-                        let mut place = place.clone();
-                        place.what = format!("enumerator `{}`", enumerator.name);
-                        claims.claim(&pascal(&enumerator.name), place)?;
-                    }
+                    let enumerators = enumerators.iter();
+                    let parts = enumerators.map(|e| Part::of_enum(e, &definition.location));
+                    self.check_parts(parts, &[])?;
                 }
-                DefKind::Typedef { ty } => {
+                DefKind::Bitmask { flags, .. } => {
                     self.claim(module, Space::Types, &name, &place)?;
-                    if shape::has_twin(self.model, ty) {
-                        self.claim(module, Space::Types, &(name.clone() + "Buf"), &place)?;
-                    }
+                    self.check_parts(flags.iter().map(Part::of_bitmask), BITMASK_ITEMS)?;
                 }
+                DefKind::Bitset { .. } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    let fields = shape::bit_fields(self.model, id);
+                    let parts = fields.into_iter().flat_map(Part::of_bitset);
+                    self.check_parts(parts, BITSET_ITEMS)?;
+                }
+                DefKind::Value(value) => {
+                    for suffix in ["", "State", "Factory", "Value"] {
+                        self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
+                    }
+                    let members = value.state.iter().map(|state| &state.member);
+                    self.check_parts(members.map(Part::of_struct), &[])?;
+                    self.name_nested(&value.nested, module, &name, &place)?;
+                }
+                DefKind::ValueBox { nested, .. } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    self.name_nested(nested, module, &name, &place)?;
+                }
+                DefKind::Native => self.claim(module, Space::Types, &name, &place)?,
+                DefKind::Typedef { .. } => self.claim_with_twin(module, id, &name, &place)?,
                 _ => {}
             }
         }
@@ -146,12 +194,59 @@ impl<'m> Builder<'m> {
         self.name_definitions(nested, &inner(module, name))
     }
 
-    fn check_members(&self, members: &[chronorb_idl::model::Member]) -> Result<(), GenerateError> {
+    /// The Rust names within a type are different from each other, and from those of what is
+    /// generated there.
+    fn check_parts<'p>(
+        &self,
+        parts: impl Iterator<Item = Part<'p>>,
+        generated: &[&str],
+    ) -> Result<(), GenerateError> {
         let mut claims = Claims::default();
-        for member in members {
-            let place = self.place("member", &member.name, &member.location);
-            let name = renamed(&member.annotations, &place)?.unwrap_or_else(|| snake(&member.name));
-            claims.claim(&name, place)?;
+        for part in parts {
+            let place = self.place(part.what, part.name, part.location);
+            renamed(part.annotations, &place)?;
+            if generated.contains(&part.rust_name.as_str()) {
+                let what = format!("what is generated as `{}`", part.rust_name);
+                let first = Place {
+                    what,
+                    at: place.at.clone(),
+                };
+                claims.claim(&part.rust_name, first)?;
+            }
+            claims.claim(&part.rust_name, place)?;
+        }
+        Ok(())
+    }
+
+    /// Claims the name of a type, and that of its twin if it has one.
+    fn claim_with_twin(
+        &mut self,
+        module: &[String],
+        id: DefId,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), GenerateError> {
+        self.claim(module, Space::Types, name, place)?;
+        if shape::has_twin(self.model, &Type::Named(id)) {
+            self.claim(module, Space::Types, &format!("{name}Buf"), place)?;
+        }
+        Ok(())
+    }
+
+    /// Names the constants beside typedefs, after all that the IDL names itself.
+    fn name_type_codes(&mut self) -> Result<(), GenerateError> {
+        for (id, definition) in self.model.iter() {
+            let DefKind::Typedef { .. } = definition.kind else {
+                continue;
+            };
+            let (module, name) = self.items[id.0 as usize].clone();
+            let mut name = screaming(&name) + "_TYPE_CODE";
+            let values = self.claims.get(&(module.clone(), Space::Values));
+            while values.is_some_and(|values| values.is_taken(&name)) {
+                name.push('_');
+            }
+            self.claim(&module, Space::Values, &name, &self.place_of(definition))?;
+            self.type_codes.insert(id, name);
         }
         Ok(())
     }
@@ -161,14 +256,22 @@ impl<'m> Builder<'m> {
     fn name_methods(&mut self) -> Result<(), GenerateError> {
         let model = self.model;
         for (id, definition) in model.iter() {
-            let DefKind::Interface(interface) = &definition.kind else {
-                continue;
+            let (operations, attributes) = match &definition.kind {
+                DefKind::Interface(interface) => (&interface.operations, &interface.attributes),
+                DefKind::Value(value) => (&value.operations, &value.attributes),
+                _ => continue,
             };
-            let mut methods = self.operations(id, interface)?;
-            self.attributes(id, interface, &mut methods)?;
+            let mut methods = self.operations(id, operations)?;
+            self.attributes(id, attributes, &mut methods)?;
             self.name_errors(id, &mut methods)?;
             self.name_outs(id, &mut methods)?;
+            self.name_replies(id, &mut methods)?;
             self.methods.insert(id, methods);
+            if let DefKind::Value(value) = &definition.kind {
+                let mut factories = self.initialisers(id, &value.factories)?;
+                self.name_errors(id, &mut factories)?;
+                self.factories.insert(id, factories);
+            }
         }
         Ok(())
     }
@@ -176,25 +279,20 @@ impl<'m> Builder<'m> {
     fn operations(
         &self,
         id: DefId,
-        interface: &'m Interface,
+        operations: &'m [Operation],
     ) -> Result<Vec<Method<'m>>, GenerateError> {
         let mut methods = Vec::new();
-        for operation in &interface.operations {
+        for operation in operations {
             let place = self.place("operation", &operation.name, &operation.location);
             let rust_name =
                 renamed(&operation.annotations, &place)?.unwrap_or_else(|| snake(&operation.name));
-            let mut claims = Claims::default();
-            let mut params = Vec::new();
-            for param in &operation.params {
-                let place = self.place("parameter", &param.name, &operation.location);
-                let rust_name =
-                    renamed(&param.annotations, &place)?.unwrap_or_else(|| snake(&param.name));
-                claims.claim(&rust_name, place)?;
-                params.push(MethodParam {
-                    rust_name,
-                    mode: param.mode,
-                    ty: &param.ty,
-                });
+            let (mut params, claims) = self.params(&operation.params, &operation.location)?;
+            if !operation.context.is_empty() {
+                let mut name = "context".to_owned();
+                while claims.is_taken(&name) {
+                    name.push('_');
+                }
+                params.push(MethodParam::of_context(name, &operation.context));
             }
             methods.push(Method {
                 interface: id,
@@ -204,10 +302,70 @@ impl<'m> Builder<'m> {
                 doc: operation.doc.as_deref(),
                 location: &operation.location,
                 oneway: operation.oneway,
+                ami: ami::annotated(self.model, id, &operation.annotations),
                 result: operation.result.as_ref(),
                 params,
                 error: unnamed_error(&operation.raises),
                 outs: None,
+                reply: None,
+            });
+        }
+        Ok(methods)
+    }
+
+    fn params(
+        &self,
+        params: &'m [Param],
+        location: &Location,
+    ) -> Result<(Vec<MethodParam<'m>>, Claims), GenerateError> {
+        let mut claims = Claims::default();
+        let mut named = Vec::new();
+        for param in params {
+            let place = self.place("parameter", &param.name, location);
+            let rust_name =
+                renamed(&param.annotations, &place)?.unwrap_or_else(|| snake(&param.name));
+            claims.claim(&rust_name, place)?;
+            named.push(MethodParam {
+                rust_name,
+                mode: param.mode,
+                ty: &param.ty,
+                clause: None,
+            });
+        }
+        Ok((named, claims))
+    }
+
+    fn initialisers(
+        &self,
+        id: DefId,
+        factories: &'m [Factory],
+    ) -> Result<Vec<Method<'m>>, GenerateError> {
+        let mut claims = Claims::default();
+        let mut methods = Vec::new();
+        for factory in factories {
+            let place = self.place("factory", &factory.name, &factory.location);
+            let rust_name =
+                renamed(&factory.annotations, &place)?.unwrap_or_else(|| snake(&factory.name));
+            if rust_name == "unmarshal" {
+                let mut first = place.clone();
+                first.what = "`unmarshal` of every factory".to_owned();
+                claims.claim(&rust_name, first)?;
+            }
+            claims.claim(&rust_name, place)?;
+            methods.push(Method {
+                interface: id,
+                what: format!("factory `{}`", factory.name),
+                wire_name: factory.name.clone(),
+                rust_name,
+                doc: factory.doc.as_deref(),
+                location: &factory.location,
+                oneway: false,
+                ami: Some(false),
+                result: None,
+                params: self.params(&factory.params, &factory.location)?.0,
+                error: unnamed_error(&factory.raises),
+                outs: None,
+                reply: None,
             });
         }
         Ok(methods)
@@ -216,10 +374,10 @@ impl<'m> Builder<'m> {
     fn attributes(
         &self,
         id: DefId,
-        interface: &'m Interface,
+        attributes: &'m [Attribute],
         methods: &mut Vec<Method<'m>>,
     ) -> Result<(), GenerateError> {
-        for attribute in &interface.attributes {
+        for attribute in attributes {
             let place = self.place("attribute", &attribute.name, &attribute.location);
             let name =
                 renamed(&attribute.annotations, &place)?.unwrap_or_else(|| snake(&attribute.name));
@@ -232,10 +390,12 @@ impl<'m> Builder<'m> {
                 doc: attribute.doc.as_deref(),
                 location: &attribute.location,
                 oneway: false,
+                ami: ami::annotated(self.model, id, &attribute.annotations),
                 result: Some(&attribute.ty),
                 params: Vec::new(),
                 error: unnamed_error(&attribute.get_raises),
                 outs: None,
+                reply: None,
             };
             let setter = Method {
                 what: format!("setting of attribute `{}`", attribute.name),
@@ -246,6 +406,7 @@ impl<'m> Builder<'m> {
                     rust_name: "value".to_owned(),
                     mode: ParamMode::In,
                     ty: &attribute.ty,
+                    clause: None,
                 }],
                 error: unnamed_error(&attribute.set_raises),
                 ..getter.clone()
@@ -293,6 +454,27 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
+    /// Names what asynchronous calls give, and who is told of it.
+    fn name_replies(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
+        let (definition, ami) = (self.model.get(id), self.ami);
+        let mut has_handler = false;
+        for method in methods.iter_mut().filter(|m| m.is_asynchronous(ami)) {
+            has_handler = true;
+            if method.inouts().next().is_none() || method.outputs().len() <= 3 {
+                continue;
+            }
+            let rust_name = self.free_name(id, method, "Reply");
+            let names = std::slice::from_ref(&rust_name);
+            self.claim_beside(id, names, &self.place_of_method(method))?;
+            method.reply = Some(rust_name);
+        }
+        if has_handler {
+            let name = self.items[id.0 as usize].1.clone() + "ReplyHandler";
+            self.claim_beside(id, &[name], &self.place_of(definition))?;
+        }
+        Ok(())
+    }
+
     /// `GetQuoteError`, or `QuoterGetQuoteError` where that is taken.
     fn free_name(&self, interface: DefId, method: &Method<'m>, suffix: &str) -> String {
         let (module, interface) = &self.items[interface.0 as usize];
@@ -330,7 +512,8 @@ impl<'m> Builder<'m> {
                 continue;
             };
             let mut claims = Claims::default();
-            for name in HANDLE_METHODS {
+            let generated = if interface.local { &[] } else { HANDLE_METHODS };
+            for name in generated {
                 let mut place = self.place_of(definition);
                 place.what = format!("`{name}` of every object reference");
                 claims.claim(name, place)?;
@@ -340,7 +523,11 @@ impl<'m> Builder<'m> {
                 let place = self.place_of_method(method);
                 claims.claim(&method.rust_name, place.clone())?;
                 if method.has_twin(self.model) {
-                    claims.claim(&format!("{}_in", method.rust_name), place)?;
+                    claims.claim(&format!("{}_in", method.rust_name), place.clone())?;
+                }
+                if method.is_asynchronous(self.ami) {
+                    claims.claim(&format!("begin_{}", method.rust_name), place.clone())?;
+                    claims.claim(&format!("send_{}", method.rust_name), place)?;
                 }
             }
         }

@@ -160,7 +160,9 @@ impl<'a> Decoder<'a> {
 }
 
 /// The units of UTF-16 in `octets`, without their byte order mark.
-fn utf16_units(octets: &[u8]) -> Result<impl ExactSizeIterator<Item = u16> + Clone, CdrError> {
+pub(crate) fn utf16_units(
+    octets: &[u8],
+) -> Result<impl ExactSizeIterator<Item = u16> + Clone, CdrError> {
     let (units, []) = octets.as_chunks::<2>() else {
         return Err(CdrError::InvalidWideChar);
     };

@@ -143,6 +143,10 @@ pub(crate) struct RustArguments {
     #[arg(long, value_name = "IDL=PATH", value_parser = extern_path)]
     extern_path: Vec<(String, String)>,
 
+    /// Generate methods for asynchronous calls of all operations, as @ami does for single ones.
+    #[arg(long, conflicts_with = "no_alloc")]
+    ami: bool,
+
     /// Generate only what never allocates.
     #[arg(long)]
     no_alloc: bool,
@@ -203,6 +207,7 @@ impl RustArguments {
     pub(super) fn builder(&self) -> Builder {
         let builder = chronorb_build::configure()
             .out_dir(&self.out)
+            .ami(self.ami)
             .no_alloc(self.no_alloc)
             .file_per_module(self.file_per_module)
             .disable_comments(self.disable_comments);

@@ -1,7 +1,9 @@
 //! Types as they are used.
 
 use super::Checker;
+use super::annotations::Target;
 use super::scope::{EntityId, EntityKind, ScopeId, StructState};
+use super::templates::Bound;
 use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -62,6 +64,19 @@ impl Checker<'_> {
     }
 
     fn type_of(
+        &mut self,
+        scope: ScopeId,
+        spec: &TypeSpec,
+        may_define: bool,
+        in_sequence: bool,
+    ) -> Option<Type> {
+        let ty = self.type_of_kind(scope, spec, may_define, in_sequence);
+        // They are checked; the model has no place for them.
+        self.annotations_of(scope, &spec.annotations, Target::TypeUse, ty.as_ref());
+        ty
+    }
+
+    fn type_of_kind(
         &mut self,
         scope: ScopeId,
         spec: &TypeSpec,
@@ -133,6 +148,11 @@ impl Checker<'_> {
         }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
+        if let EntityKind::Bound(index) = entity.kind
+            && let Bound::Type(ty) = self.bound(index)
+        {
+            return Some(ty.clone());
+        }
         match entity.kind {
             EntityKind::Struct {
                 state: StructState::Complete,
@@ -143,6 +163,8 @@ impl Checker<'_> {
             | EntityKind::Value { def, .. }
             | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
+            | EntityKind::Bitmask { def, .. }
+            | EntityKind::Bitset { def, .. }
             | EntityKind::Typedef(def)
             | EntityKind::Native(def) => Some(Type::Named(def)),
             EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),

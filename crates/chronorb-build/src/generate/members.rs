@@ -1,0 +1,153 @@
+//! Members of structs, exceptions and unions: values of their types, but for what annotations
+//! make of them.
+
+use chronorb_idl::model::Member;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::codec::{Form, Place};
+use super::context::{Context, ident, rt};
+use super::types::Lifetime;
+use crate::{names, ranges, shape};
+
+impl Context<'_> {
+    /// The Rust type of the member.
+    pub(super) fn member_type(
+        self,
+        member: &Member,
+        form: Form,
+        lifetime: Lifetime,
+    ) -> TokenStream {
+        let ty = match form {
+            Form::View => self.view(&member.ty, lifetime),
+            Form::Owned => self.owned(&member.ty),
+        };
+        if member.optional {
+            quote! { ::core::option::Option<#ty> }
+        } else {
+            ty
+        }
+    }
+
+    /// A statement that encodes it; see [`Self::encode`].
+    pub(super) fn encode_member(
+        self,
+        member: &Member,
+        value: &Place,
+        form: Form,
+        e: &Ident,
+    ) -> TokenStream {
+        if !member.optional {
+            let check = self.range_check(member, &value.by_value());
+            let encode = self.encode(&member.ty, value, form, e);
+            return quote! { #check #encode };
+        }
+        let value = value.by_reference();
+        let item = Place::reference(quote! { item });
+        let check = self.range_check(member, &item.by_value());
+        let encode = self.encode(&member.ty, &item, form, e);
+        quote! {
+            match #value {
+                None => #e.write_bool(false)?,
+                Some(item) => {
+                    #e.write_bool(true)?;
+                    #check
+                    #encode
+                }
+            }
+        }
+    }
+
+    /// An expression for the view of it, which leaves with `?` where there is none.
+    pub(super) fn decode_member(self, member: &Member, d: &Ident) -> TokenStream {
+        let decode = self.decode(&member.ty, d);
+        let check = self.range_check(member, &quote! { value });
+        let value = if check.is_empty() {
+            quote! { #decode? }
+        } else {
+            let ty = self.view(&member.ty, Lifetime::A);
+            quote! {
+                {
+                    let value: #ty = #decode?;
+                    #check
+                    value
+                }
+            }
+        };
+        if member.optional {
+            quote! { if #d.read_bool()? { Some(#value) } else { None } }
+        } else {
+            value
+        }
+    }
+
+    /// See [`Self::to_owned`].
+    pub(super) fn member_to_owned(self, member: &Member, view: &Place) -> TokenStream {
+        if !member.optional {
+            return self.to_owned(&member.ty, view);
+        }
+        let value = self.to_owned(&member.ty, &Place::value(quote! { item }));
+        let receiver = view.receiver();
+        quote! { #receiver.map(|item| #value) }
+    }
+
+    /// See [`Self::as_view`].
+    pub(super) fn member_as_view(self, member: &Member, owned: &Place) -> TokenStream {
+        if !member.optional {
+            return self.as_view(&member.ty, owned);
+        }
+        let view = self.as_view(&member.ty, &Place::reference(quote! { item }));
+        let owned = owned.by_reference();
+        quote! {
+            match #owned {
+                Some(item) => Some(#view),
+                None => None,
+            }
+        }
+    }
+
+    /// An expression for the value that the member has where nothing is said.
+    pub(super) fn member_default(self, member: &Member, form: Form) -> TokenStream {
+        let Some(value) = ranges::default_of(self.model, member) else {
+            return quote! { ::core::default::Default::default() };
+        };
+        let ty = shape::resolve(self.model, &member.ty);
+        let value = self.literal(ty, value);
+        if form == Form::Owned && shape::is_variable(self.model, ty) {
+            quote! { ::std::string::String::from(#value) }
+        } else {
+            value
+        }
+    }
+
+    /// A statement that leaves where the value is out of the member's range; none where it has no
+    /// range.
+    fn range_check(self, member: &Member, value: &TokenStream) -> TokenStream {
+        let rt = rt();
+        let Some(range) = ranges::of_member(self.model, member) else {
+            return TokenStream::new();
+        };
+        let ty = shape::resolve(self.model, &member.ty);
+        let bounds = [(range.min, quote! { >= }), (range.max, quote! { <= })];
+        let conditions = bounds.into_iter().filter_map(|(bound, operator)| {
+            let bound = bound.filter(|bound| !ranges::is_limit_of(ty, bound))?;
+            let bound = self.literal(ty, &bound);
+            Some(quote! { #value #operator #bound })
+        });
+        let conditions: Vec<_> = conditions.collect();
+        if conditions.is_empty() {
+            return TokenStream::new();
+        }
+        // A number that is none is in no range.
+        quote! {
+            if !(#(#conditions)&&*) {
+                return Err(#rt::CdrError::OutOfRange);
+            }
+        }
+    }
+}
+
+/// The name of the field.
+pub(super) fn name_of(member: &Member) -> Ident {
+    ident(&names::field(member))
+}

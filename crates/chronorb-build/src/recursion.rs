@@ -1,0 +1,156 @@
+//! Which definitions hold themselves, by way of others too.
+
+use chronorb_idl::model::{DefId, DefKind, Model, Type};
+
+use crate::shape;
+
+/// The definitions of a model by the cycles that they are in.
+#[derive(Debug)]
+pub(crate) struct Recursion {
+    /// By definition: the number of its cycle; 0 for those in none.
+    cycles: Vec<u32>,
+}
+
+impl Recursion {
+    /// Finds all cycles, in a time that grows with the model.
+    pub(crate) fn new(model: &Model) -> Self {
+        let count = model.definitions.len();
+        let mut search = Search {
+            model,
+            visits: vec![None; count],
+            open: Vec::new(),
+            cycles: vec![0; count],
+            found: 0,
+        };
+        for (id, _) in model.iter() {
+            search.from(id);
+        }
+        Self {
+            cycles: search.cycles,
+        }
+    }
+
+    /// Whether each of the two holds the other.
+    pub(crate) fn are_in_one_cycle(&self, a: DefId, b: DefId) -> bool {
+        let (a, b) = (self.cycles[a.0 as usize], self.cycles[b.0 as usize]);
+        a != 0 && a == b
+    }
+}
+
+/// Tarjan's search for strongly connected components, with a stack of its own: a chain of types
+/// may be longer than the thread's stack is deep.
+struct Search<'m> {
+    model: &'m Model,
+    visits: Vec<Option<Visit>>,
+    /// What is visited and belongs to no component yet.
+    open: Vec<DefId>,
+    cycles: Vec<u32>,
+    found: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Visit {
+    order: u32,
+    /// The earliest that can be reached.
+    least: u32,
+    is_open: bool,
+}
+
+impl Search<'_> {
+    fn from(&mut self, root: DefId) {
+        let mut order = 0;
+        let mut path: Vec<(DefId, Vec<DefId>)> = Vec::new();
+        let mut next = Some(root);
+        loop {
+            if let Some(id) = next.take()
+                && self.visits[id.0 as usize].is_none()
+            {
+                self.visits[id.0 as usize] = Some(Visit {
+                    order,
+                    least: order,
+                    is_open: true,
+                });
+                order += 1;
+                self.open.push(id);
+                path.push((id, held_by(self.model, id)));
+            }
+            let Some((id, rest)) = path.last_mut() else {
+                return;
+            };
+            let id = *id;
+            if let Some(held) = rest.pop() {
+                match self.visits[held.0 as usize] {
+                    None => next = Some(held),
+                    Some(visit) if visit.is_open => self.reach(id, visit.order),
+                    Some(_) => {}
+                }
+                continue;
+            }
+            path.pop();
+            let Some(visit) = self.visits[id.0 as usize] else {
+                continue;
+            };
+            if let Some((holder, _)) = path.last() {
+                self.reach(*holder, visit.least);
+            }
+            if visit.least == visit.order {
+                self.close(id);
+            }
+        }
+    }
+
+    fn reach(&mut self, id: DefId, order: u32) {
+        if let Some(visit) = &mut self.visits[id.0 as usize] {
+            visit.least = visit.least.min(order);
+        }
+    }
+
+    /// Everything that was opened after `id`, and that itself, is one component.
+    fn close(&mut self, id: DefId) {
+        let start = self.open.iter().rposition(|&open| open == id);
+        let component = self.open.split_off(start.unwrap_or_default());
+        let is_cycle = component.len() > 1 || held_by(self.model, id).contains(&id);
+        self.found += u32::from(is_cycle);
+        for id in component {
+            if let Some(visit) = &mut self.visits[id.0 as usize] {
+                visit.is_open = false;
+            }
+            if is_cycle {
+                self.cycles[id.0 as usize] = self.found;
+            }
+        }
+    }
+}
+
+/// The definitions whose values are part of those of `id`.
+fn held_by(model: &Model, id: DefId) -> Vec<DefId> {
+    let mut held = Vec::new();
+    for part in shape::parts(model, id) {
+        name_of(model, &part.ty, &mut held);
+    }
+    match &model.get(id).kind {
+        DefKind::Value(value) => {
+            held.extend(value.concrete_base);
+            for state in &value.state {
+                name_of(model, &state.member.ty, &mut held);
+            }
+        }
+        DefKind::ValueBox { ty, .. } => name_of(model, ty, &mut held),
+        _ => {}
+    }
+    held
+}
+
+fn name_of(model: &Model, ty: &Type, held: &mut Vec<DefId>) {
+    match shape::resolve(model, ty) {
+        Type::Sequence { element, .. } | Type::Array { element, .. } => {
+            name_of(model, element, held);
+        }
+        Type::Map { key, value, .. } => {
+            name_of(model, key, held);
+            name_of(model, value, held);
+        }
+        Type::Named(id) => held.push(*id),
+        _ => {}
+    }
+}

@@ -1,0 +1,237 @@
+#![allow(
+    clippy::disallowed_methods,
+    reason = "who wants to own a value has it allocated"
+)]
+use std::fmt;
+use std::sync::Arc;
+
+use super::body::Body;
+use super::walk::Traits;
+use super::{Any, Content, Encode, TypeOf, encode_value};
+use crate::{
+    Arena, Cdr, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm, TypeCode,
+    TypeCodeBuf, Typed, WideForm,
+};
+
+/// An any that owns its value: the twin of [`Any`]. Clones are cheap.
+///
+/// Two of them are equal if their type codes are and the octets of their values: a NaN is equal to
+/// itself.
+///
+/// ```
+/// use chronorb_cdr::{AnyBuf, Arena, CdrError};
+///
+/// # fn main() -> Result<(), CdrError> {
+/// let any = AnyBuf::new(&"ACME")?;
+/// assert_eq!(any, any.clone());
+/// let arena = Arena::new(512);
+/// assert_eq!(any.as_view_in(&arena)?.extract::<&str>()?, "ACME");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct AnyBuf {
+    type_code: TypeCodeBuf,
+    content: Result<Arc<Octets>, CdrError>,
+}
+
+/// A value as all equal ones are written: in the byte order of this machine, from the origin on.
+struct Octets {
+    octets: Box<[u8]>,
+    traits: Traits,
+}
+
+impl AnyBuf {
+    /// An any of a value.
+    ///
+    /// # Errors
+    /// What is wrong with the value; [`CdrError::OpaqueValue`].
+    pub fn new<'x, T: Cdr<'x> + Typed>(value: &T) -> Result<Self, CdrError> {
+        Self::of_value(TypeCodeBuf::from_static(TypeOf::<T>::REF), value)
+    }
+
+    /// As [`new`](Self::new), with a type code of its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and whatever says that the value is not of that type.
+    pub fn with_type<'x, T: Cdr<'x>>(
+        type_code: impl Into<TypeCodeBuf>,
+        value: &T,
+    ) -> Result<Self, CdrError> {
+        Self::of_value(type_code.into(), value)
+    }
+
+    fn of_value(type_code: TypeCodeBuf, value: &dyn Encode) -> Result<Self, CdrError> {
+        let view = type_code.as_view();
+        let octets = Octets::write(view, |e| encode_value(view, value, e))?;
+        Ok(Self {
+            type_code,
+            content: Ok(Arc::new(octets)),
+        })
+    }
+
+    /// The type of the value.
+    pub fn type_code(&self) -> &TypeCode<'_> {
+        self.type_code.as_view()
+    }
+
+    /// Whether the value is a `T`, aliases aside.
+    pub fn holds<T: Typed>(&self) -> bool {
+        T::TYPE_CODE.equivalent(self.type_code())
+    }
+
+    /// The borrowed form, which extracts into `arena`.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    pub fn as_view_in<'a>(&'a self, arena: &'a Arena) -> Result<Any<'a>, CdrError> {
+        Ok(Any {
+            type_code: self.type_code(),
+            content: match &self.content {
+                Ok(octets) => Content::Body(arena.alloc(octets.body(arena))?),
+                Err(error) => Content::Invalid(*error),
+            },
+        })
+    }
+
+    /// Writes the any, as its borrowed form is written.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`], and what could not be written when this was made.
+    pub fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        let octets = self.content.as_deref().map_err(|error| *error)?;
+        let type_code = self.type_code();
+        let start = e.position();
+        with_room(octets.octets.len(), |arena| {
+            e.truncate(start);
+            type_code.encode(e)?;
+            octets.body(arena).encode(type_code, e)
+        })
+    }
+}
+
+impl Octets {
+    /// What `write` writes, which has to be a value of that type.
+    fn write(
+        type_code: &TypeCode<'_>,
+        write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<Self, CdrError> {
+        let mut frame = Frame::new(64, u32::MAX as usize);
+        write(&mut Encoder::new(&mut frame, Endian::NATIVE).with_text(TEXT))?;
+        let n = frame.len();
+        let traits = with_room(n, |arena| {
+            let octets = frame.as_mut_slice();
+            let mut d = Decoder::new(octets, 0, Endian::NATIVE, arena).with_text(TEXT);
+            let body = Body::decode(type_code, &mut d)?;
+            match d.remaining() {
+                0 => Ok(body.traits()),
+                _ => Err(CdrError::WrongType),
+            }
+        })?;
+        Ok(Self {
+            octets: frame.as_slice().into(),
+            traits,
+        })
+    }
+
+    fn body<'a>(&'a self, arena: &'a Arena) -> Body<'a> {
+        Body::of_octets(&self.octets, TEXT, self.traits, arena)
+    }
+}
+
+/// The body of an any of `value`.
+pub(super) fn view<'a>(
+    type_code: &TypeCode<'_>,
+    value: &dyn Encode,
+    arena: &'a Arena,
+) -> Result<Body<'a>, CdrError> {
+    let own = Octets::write(type_code, |e| encode_value(type_code, value, e))?;
+    let octets = arena.copy_slice(&own.octets)?;
+    Ok(Body::of_octets(octets, TEXT, own.traits, arena))
+}
+
+/// How text is kept: so that there is no character that cannot be.
+const TEXT: TextForm = TextForm {
+    narrow: CharSet::Utf8,
+    wide: WideForm::Utf16,
+};
+
+/// Calls `work` with arenas of more and more room, until one has enough for a value of so many
+/// octets.
+fn with_room<T>(
+    octets: usize,
+    mut work: impl FnMut(&Arena) -> Result<T, CdrError>,
+) -> Result<T, CdrError> {
+    let mut capacity = 0;
+    loop {
+        match work(&Arena::new(capacity)) {
+            // The octets of a type code become some twenty times as many, or more where it refers
+            // to its parts.
+            Err(CdrError::ArenaFull) if capacity < octets * 64 + 4096 => {
+                capacity = (capacity * 8).max(octets * 2 + 64);
+            }
+            result => return result,
+        }
+    }
+}
+
+impl From<&Any<'_>> for AnyBuf {
+    fn from(any: &Any<'_>) -> Self {
+        let type_code = any.type_code();
+        let content = match any.content {
+            Content::Value(value, _) => {
+                Octets::write(type_code, |e| encode_value(type_code, value, e))
+            }
+            Content::Body(body) => Octets::write(type_code, |e| {
+                let start = e.position();
+                with_room(body.octets().len(), |arena| {
+                    e.truncate(start);
+                    body.with_arena(arena).copy_to(type_code, e)
+                })
+            }),
+            Content::Invalid(error) => Err(error),
+        };
+        Self {
+            type_code: TypeCodeBuf::from(type_code),
+            content: content.map(Arc::new),
+        }
+    }
+}
+
+impl From<Any<'_>> for AnyBuf {
+    fn from(any: Any<'_>) -> Self {
+        Self::from(&any)
+    }
+}
+
+/// An any that holds nothing.
+impl Default for AnyBuf {
+    fn default() -> Self {
+        Self {
+            type_code: TypeCodeBuf::default(),
+            content: Ok(Arc::new(Octets {
+                octets: Box::default(),
+                traits: Traits::default(),
+            })),
+        }
+    }
+}
+
+impl PartialEq for AnyBuf {
+    fn eq(&self, other: &Self) -> bool {
+        let same = match (&self.content, &other.content) {
+            (Ok(octets), Ok(others)) => octets.octets == others.octets,
+            (Err(error), Err(other)) => error == other,
+            _ => false,
+        };
+        same && self.type_code == other.type_code
+    }
+}
+
+impl Eq for AnyBuf {}
+
+impl fmt::Debug for AnyBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AnyBuf({})", self.type_code())
+    }
+}

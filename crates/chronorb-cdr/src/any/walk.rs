@@ -1,0 +1,501 @@
+//! Looks at each part of a value whose type is known by its type code alone, and brings it into
+//! the byte order of this machine where it lies.
+
+use crate::decoder::utf16_units;
+use crate::fixed::bcd;
+use crate::value::decode_words;
+use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory};
+
+/// What decides whether the octets of a value mean the same elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traits {
+    /// The alignment of what comes first.
+    pub(super) first_align: usize,
+    /// The greatest alignment.
+    pub(super) align: usize,
+    /// Whether they can stand elsewhere at all.
+    pub(super) is_movable: bool,
+    /// Whether there are narrow characters beyond ASCII.
+    pub(super) has_narrow: bool,
+    /// Whether there are wide characters.
+    pub(super) has_wide: bool,
+}
+
+impl Default for Traits {
+    fn default() -> Self {
+        Self {
+            first_align: 1,
+            align: 1,
+            is_movable: true,
+            has_narrow: false,
+            has_wide: false,
+        }
+    }
+}
+
+/// Walks over a value of that type.
+///
+/// # Errors
+/// Whatever makes it no value of its type; [`CdrError::OpaqueValue`].
+pub(super) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Traits, CdrError> {
+    let mut walk = Walk {
+        traits: Traits::default(),
+        is_first: true,
+        steps: 0,
+        start: d.position(),
+    };
+    walk.value(type_code, d, None)?;
+    Ok(walk.traits)
+}
+
+/// The types that the one that is looked at stands within.
+pub(super) struct Scope<'s> {
+    pub(super) type_code: &'s TypeCode<'s>,
+    pub(super) outer: Option<&'s Self>,
+}
+
+impl<'s> Scope<'s> {
+    /// The type with that repository id, and what it stands within.
+    pub(super) fn find(this: Option<&'s Self>, id: &str) -> Result<&'s Self, CdrError> {
+        let mut this = this;
+        while let Some(scope) = this {
+            if scope.type_code.id() == Some(id) {
+                return Ok(scope);
+            }
+            this = scope.outer;
+        }
+        Err(CdrError::InvalidTypeCode)
+    }
+}
+
+struct Walk {
+    traits: Traits,
+    is_first: bool,
+    steps: usize,
+    start: usize,
+}
+
+impl Walk {
+    fn value(
+        &mut self,
+        type_code: &TypeCode<'_>,
+        d: &mut Decoder<'_>,
+        outer: Option<&Scope<'_>>,
+    ) -> Result<(), CdrError> {
+        self.step(d)?;
+        let here = &Scope { type_code, outer };
+        match type_code {
+            TypeCode::Null | TypeCode::Void => Ok(()),
+            TypeCode::Boolean => {
+                self.align(1);
+                memory::normalize_bools(d.read_octets_mut(1)?);
+                Ok(())
+            }
+            TypeCode::Char => self.chars(1, d),
+            TypeCode::WChar => self.wchar(d),
+            TypeCode::String { bound } => self.string(*bound, d),
+            TypeCode::WString { bound } => self.wstring(*bound, d),
+            TypeCode::Fixed { digits, .. } => {
+                let digits = u8::try_from(*digits).map_err(|_| CdrError::InvalidFixed)?;
+                self.align(1);
+                match bcd::is_valid(d.read_octets(bcd::size(digits))?, digits) {
+                    true => Ok(()),
+                    false => Err(CdrError::InvalidFixed),
+                }
+            }
+            TypeCode::Enum { members, .. } => match self.word(d)? as usize {
+                number if number < members.len() => Ok(()),
+                _ => Err(CdrError::InvalidEnum),
+            },
+            TypeCode::Struct { members, .. } => {
+                d.enter()?;
+                for member in *members {
+                    self.value(&member.type_code, d, Some(here))?;
+                }
+                d.leave();
+                Ok(())
+            }
+            TypeCode::Except { members, .. } => {
+                self.string(0, d)?;
+                d.enter()?;
+                for member in *members {
+                    self.value(&member.type_code, d, Some(here))?;
+                }
+                d.leave();
+                Ok(())
+            }
+            TypeCode::Union { discriminator, .. } => {
+                let label = self.discriminator(discriminator.unaliased(), d)?;
+                let Some(arm) = arm(type_code, label) else {
+                    return Ok(());
+                };
+                d.enter()?;
+                self.value(arm, d, Some(here))?;
+                d.leave();
+                Ok(())
+            }
+            TypeCode::Sequence { element, bound } => {
+                let n = self.word(d)?;
+                if *bound != 0 && n > *bound {
+                    return Err(CdrError::BoundExceeded);
+                }
+                if n as usize > d.remaining() && !is_empty(element) {
+                    return Err(CdrError::LengthOverflow);
+                }
+                self.elements(element, n, d, here)
+            }
+            TypeCode::Array { element, length } => self.elements(element, *length, d, here),
+            TypeCode::Alias { target, .. } => self.value(target, d, Some(here)),
+            TypeCode::Recursive { id } => {
+                let scope = Scope::find(outer, id)?;
+                self.value(scope.type_code, d, scope.outer)
+            }
+            TypeCode::ObjRef { .. } | TypeCode::Component { .. } | TypeCode::Home { .. } => {
+                self.reference(d)
+            }
+            TypeCode::AbstractInterface { .. } => {
+                self.align(1);
+                match memory::normalize_bools(d.read_octets_mut(1)?) {
+                    [true] => self.reference(d),
+                    _ => self.null_value(d),
+                }
+            }
+            TypeCode::Value { .. } | TypeCode::ValueBox { .. } | TypeCode::Event { .. } => {
+                self.null_value(d)
+            }
+            TypeCode::TypeCode => {
+                self.type_code(d)?;
+                Ok(())
+            }
+            TypeCode::Any => {
+                d.enter()?;
+                let inner = self.type_code(d)?;
+                self.value(&inner, d, None)?;
+                d.leave();
+                Ok(())
+            }
+            TypeCode::Principal | TypeCode::Native { .. } | TypeCode::LocalInterface { .. } => {
+                Err(CdrError::OpaqueValue)
+            }
+            number => match width(number) {
+                2 => self.words::<2>(1, d),
+                4 => self.words::<4>(1, d),
+                8 => self.words::<8>(1, d),
+                16 => self.words::<16>(1, d),
+                _ => self.words::<1>(1, d),
+            },
+        }
+    }
+
+    /// Work is in proportion to what was read, whatever the type says.
+    fn step(&mut self, d: &Decoder<'_>) -> Result<(), CdrError> {
+        self.steps += 1;
+        if self.steps > FREE_STEPS + STEPS_PER_OCTET * (d.position() - self.start) {
+            return Err(CdrError::TooDeep);
+        }
+        Ok(())
+    }
+
+    fn align(&mut self, n: usize) {
+        if self.is_first {
+            self.is_first = false;
+            self.traits.first_align = n;
+        }
+        self.traits.align = self.traits.align.max(n);
+    }
+
+    /// The elements of a sequence or an array.
+    fn elements(
+        &mut self,
+        element: &TypeCode<'_>,
+        n: u32,
+        d: &mut Decoder<'_>,
+        here: &Scope<'_>,
+    ) -> Result<(), CdrError> {
+        let n_elements = n as usize;
+        let element = element.unaliased();
+        match (element, width(element)) {
+            _ if n == 0 => return Ok(()),
+            (TypeCode::Boolean, _) => {
+                self.align(1);
+                memory::normalize_bools(d.read_octets_mut(n_elements)?);
+                return Ok(());
+            }
+            (TypeCode::Char, _) => return self.chars(n_elements, d),
+            (_, 1) => return self.words::<1>(n_elements, d),
+            (_, 2) => return self.words::<2>(n_elements, d),
+            (_, 4) => return self.words::<4>(n_elements, d),
+            (_, 8) => return self.words::<8>(n_elements, d),
+            (_, 16) => return self.words::<16>(n_elements, d),
+            _ => {}
+        }
+        d.enter()?;
+        for _ in 0..n {
+            let before = d.position();
+            self.value(element, d, Some(here))?;
+            // All that have no octets are alike.
+            if d.position() == before && is_empty(element) {
+                break;
+            }
+        }
+        d.leave();
+        Ok(())
+    }
+
+    /// Numbers of `W` octets, side by side.
+    fn words<const W: usize>(&mut self, n: usize, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        self.align(W.min(8));
+        if n == 1 {
+            d.native_word::<W>()?;
+        } else {
+            decode_words::<W>(d, n, d.endian().is_native())?;
+        }
+        Ok(())
+    }
+
+    /// An `unsigned long`, and its value.
+    fn word(&mut self, d: &mut Decoder<'_>) -> Result<u32, CdrError> {
+        self.align(4);
+        d.native_word().map(u32::from_ne_bytes)
+    }
+
+    fn chars(&mut self, n: usize, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        self.align(1);
+        let octets = d.read_octets(n)?;
+        if !octets.is_ascii() {
+            self.traits.has_narrow = true;
+            if d.text().narrow == CharSet::Utf8 {
+                return Err(CdrError::UnmappableChar);
+            }
+        }
+        Ok(())
+    }
+
+    fn wchar(&mut self, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        self.traits.has_wide = true;
+        match d.text().wide {
+            WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
+            WideForm::Ucs2 => self.unit(d).map(drop),
+            WideForm::Utf16 => {
+                self.align(1);
+                d.read_wchar().map(drop)
+            }
+        }
+    }
+
+    /// A character of one unit.
+    fn unit(&mut self, d: &mut Decoder<'_>) -> Result<u16, CdrError> {
+        self.align(2);
+        let unit = u16::from_ne_bytes(d.native_word()?);
+        match char::from_u32(unit.into()) {
+            Some(_) => Ok(unit),
+            None => Err(CdrError::InvalidWideChar),
+        }
+    }
+
+    fn string(&mut self, bound: u32, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        let n = self.word(d)? as usize;
+        if n == 0 {
+            return Ok(());
+        }
+        if n > d.remaining() {
+            return Err(CdrError::LengthOverflow);
+        }
+        if bound != 0 && n - 1 > bound as usize {
+            return Err(CdrError::BoundExceeded);
+        }
+        let Some((0, text)) = d.read_octets(n)?.split_last() else {
+            return Err(CdrError::UnterminatedString);
+        };
+        if text.contains(&0) {
+            return Err(CdrError::EmbeddedNul);
+        }
+        if !text.is_ascii() {
+            self.traits.has_narrow = true;
+            if d.text().narrow == CharSet::Utf8 && str::from_utf8(text).is_err() {
+                return Err(CdrError::InvalidUtf8);
+            }
+        }
+        Ok(())
+    }
+
+    fn wstring(&mut self, bound: u32, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        self.traits.has_wide = true;
+        match d.text().wide {
+            WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
+            WideForm::Ucs2 => {
+                let n = self.word(d)? as usize;
+                if n > d.remaining() / 2 {
+                    return Err(CdrError::LengthOverflow);
+                }
+                if n == 0 {
+                    return Ok(());
+                }
+                let octets = decode_words::<2>(d, n, d.endian().is_native())?;
+                let units = octets.as_chunks().0.iter();
+                let mut units = units.map(|unit| u16::from_ne_bytes(*unit));
+                match units.next_back() {
+                    Some(0) => check_units(units, bound),
+                    _ => Err(CdrError::UnterminatedString),
+                }
+            }
+            WideForm::Utf16 => {
+                let n = self.word(d)? as usize;
+                if n > d.remaining() {
+                    return Err(CdrError::LengthOverflow);
+                }
+                check_units(utf16_units(d.read_octets(n)?)?, bound)
+            }
+        }
+    }
+
+    fn discriminator(
+        &mut self,
+        type_code: &TypeCode<'_>,
+        d: &mut Decoder<'_>,
+    ) -> Result<i64, CdrError> {
+        Ok(match type_code {
+            TypeCode::Boolean => {
+                self.align(1);
+                let value = memory::normalize_bools(d.read_octets_mut(1)?);
+                i64::from(value == [true])
+            }
+            TypeCode::Char | TypeCode::Octet => {
+                self.align(1);
+                let octet = d.read_octets(1)?[0];
+                self.traits.has_narrow |= matches!(type_code, TypeCode::Char) && octet > 0x7f;
+                octet.into()
+            }
+            TypeCode::Short | TypeCode::UShort => {
+                self.align(2);
+                let value = u16::from_ne_bytes(d.native_word()?);
+                match type_code {
+                    TypeCode::Short => value.cast_signed().into(),
+                    _ => value.into(),
+                }
+            }
+            TypeCode::Long => self.word(d)?.cast_signed().into(),
+            TypeCode::ULong => self.word(d)?.into(),
+            TypeCode::Enum { members, .. } => {
+                let number = self.word(d)?;
+                if number as usize >= members.len() {
+                    return Err(CdrError::InvalidEnum);
+                }
+                number.into()
+            }
+            TypeCode::LongLong | TypeCode::ULongLong => {
+                self.align(8);
+                i64::from_ne_bytes(d.native_word()?)
+            }
+            TypeCode::WChar => {
+                self.traits.has_wide = true;
+                match d.text().wide {
+                    WideForm::Ucs2 => self.unit(d)?.into(),
+                    _ => {
+                        self.align(1);
+                        u32::from(d.read_wchar()?).into()
+                    }
+                }
+            }
+            _ => return Err(CdrError::InvalidTypeCode),
+        })
+    }
+
+    /// An interoperable object reference: a repository id and profiles.
+    fn reference(&mut self, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        self.octets(d)?;
+        let n = self.word(d)?;
+        if n as usize > d.remaining() / 8 {
+            return Err(CdrError::LengthOverflow);
+        }
+        for _ in 0..n {
+            self.word(d)?;
+            self.octets(d)?;
+        }
+        Ok(())
+    }
+
+    /// A sequence of octets, or a string of which nothing is asked.
+    fn octets(&mut self, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        let n = self.word(d)? as usize;
+        if n > d.remaining() {
+            return Err(CdrError::LengthOverflow);
+        }
+        d.read_octets(n).map(drop)
+    }
+
+    fn null_value(&mut self, d: &mut Decoder<'_>) -> Result<(), CdrError> {
+        match self.word(d)? {
+            0 => Ok(()),
+            _ => Err(CdrError::OpaqueValue),
+        }
+    }
+
+    /// A type code, whose outermost words are brought into this byte order too.
+    fn type_code<'d>(&mut self, d: &mut Decoder<'d>) -> Result<TypeCode<'d>, CdrError> {
+        self.align(4);
+        // Labels within it may be wide characters.
+        self.traits.has_wide = true;
+        TypeCode::decode_in_place(d)
+    }
+}
+
+/// Checks the characters of a wide string.
+fn check_units(units: impl ExactSizeIterator<Item = u16>, bound: u32) -> Result<(), CdrError> {
+    if bound != 0 && units.len() > bound as usize {
+        return Err(CdrError::BoundExceeded);
+    }
+    char::decode_utf16(units).try_for_each(|c| match c {
+        Ok('\0') => Err(CdrError::EmbeddedNul),
+        Ok(_) => Ok(()),
+        Err(_) => Err(CdrError::InvalidWideChar),
+    })
+}
+
+/// The type of the arm of a union for that discriminator; `None` if there is none.
+pub(super) fn arm<'t>(union: &TypeCode<'t>, label: i64) -> Option<&'t TypeCode<'t>> {
+    let TypeCode::Union {
+        default_index,
+        members,
+        ..
+    } = union
+    else {
+        return None;
+    };
+    let default = default_index.map(|index| index as usize);
+    let arm = (0..)
+        .zip(*members)
+        .find(|(index, member)| member.label == label && Some(*index) != default);
+    match (arm, default) {
+        (Some((_, member)), _) => Some(&member.type_code),
+        (None, Some(index)) => members.get(index).map(|member| &member.type_code),
+        (None, None) => None,
+    }
+}
+
+/// The number of octets of a number; 0 if it is none.
+pub(super) fn width(type_code: &TypeCode<'_>) -> usize {
+    match type_code {
+        TypeCode::Octet => 1,
+        TypeCode::Short | TypeCode::UShort => 2,
+        TypeCode::Long | TypeCode::ULong | TypeCode::Float => 4,
+        TypeCode::LongLong | TypeCode::ULongLong | TypeCode::Double => 8,
+        TypeCode::LongDouble => 16,
+        _ => 0,
+    }
+}
+
+/// Whether values of the type never have octets.
+pub(super) fn is_empty(type_code: &TypeCode<'_>) -> bool {
+    match type_code.unaliased() {
+        TypeCode::Null | TypeCode::Void => true,
+        TypeCode::Struct { members, .. } => {
+            members.iter().all(|member| is_empty(&member.type_code))
+        }
+        TypeCode::Array { element, length } => *length == 0 || is_empty(element),
+        _ => false,
+    }
+}
+
+const FREE_STEPS: usize = 4096;
+const STEPS_PER_OCTET: usize = 16;

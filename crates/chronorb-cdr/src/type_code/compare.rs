@@ -1,0 +1,144 @@
+use super::TypeCode;
+
+/// Comparisons, as CORBA 3.3 part 1, clause 8.11.1 has them.
+impl TypeCode<'_> {
+    /// Whether both are the same in all that they say: names, repository ids and aliases too.
+    pub fn equal(&self, other: &TypeCode<'_>) -> bool {
+        self == other
+    }
+
+    /// Whether values of both types have the same form, so that one can be taken for the other.
+    ///
+    /// Aliases do not count, nor do names. Types that have repository ids are the same if those
+    /// are; if one of them has an empty id the members decide.
+    pub fn equivalent(&self, other: &TypeCode<'_>) -> bool {
+        let (this, other) = (self.unaliased(), other.unaliased());
+        if let (Some(id), Some(other_id)) = (this.id(), other.id())
+            && !id.is_empty()
+            && !other_id.is_empty()
+        {
+            let of_one_kind = this.kind() == other.kind();
+            return id == other_id && (of_one_kind || this.is_recursive() || other.is_recursive());
+        }
+        this.alike(other)
+    }
+
+    fn is_recursive(&self) -> bool {
+        matches!(self, Self::Recursive { .. })
+    }
+
+    /// As `equivalent`, but by the members alone.
+    fn alike(&self, other: &TypeCode<'_>) -> bool {
+        use TypeCode::{
+            Array, Enum, Event, Except, Fixed, Sequence, String, Struct, Union, Value, ValueBox,
+            WString,
+        };
+        match (self, other) {
+            (Struct { members: a, .. }, Struct { members: b, .. })
+            | (Except { members: a, .. }, Except { members: b, .. }) => {
+                all(a, b, |a, b| a.type_code.equivalent(&b.type_code))
+            }
+            (
+                Union {
+                    discriminator: a,
+                    default_index: default_a,
+                    members: members_a,
+                    ..
+                },
+                Union {
+                    discriminator: b,
+                    default_index: default_b,
+                    members: members_b,
+                    ..
+                },
+            ) => {
+                let mut index = 0;
+                a.equivalent(b)
+                    && default_a == default_b
+                    && all(members_a, members_b, |a, b| {
+                        let is_default = *default_a == Some(index);
+                        index += 1;
+                        (is_default || a.label == b.label) && a.type_code.equivalent(&b.type_code)
+                    })
+            }
+            (Enum { members: a, .. }, Enum { members: b, .. }) => a.len() == b.len(),
+            (String { bound: a }, String { bound: b })
+            | (WString { bound: a }, WString { bound: b }) => a == b,
+            (
+                Fixed {
+                    digits: a,
+                    scale: c,
+                },
+                Fixed {
+                    digits: b,
+                    scale: d,
+                },
+            ) => a == b && c == d,
+            (
+                Sequence {
+                    element: a,
+                    bound: m,
+                },
+                Sequence {
+                    element: b,
+                    bound: n,
+                },
+            )
+            | (
+                Array {
+                    element: a,
+                    length: m,
+                },
+                Array {
+                    element: b,
+                    length: n,
+                },
+            ) => m == n && a.equivalent(b),
+            (
+                Value {
+                    modifier: a,
+                    base: base_a,
+                    members: members_a,
+                    ..
+                },
+                Value {
+                    modifier: b,
+                    base: base_b,
+                    members: members_b,
+                    ..
+                },
+            )
+            | (
+                Event {
+                    modifier: a,
+                    base: base_a,
+                    members: members_a,
+                    ..
+                },
+                Event {
+                    modifier: b,
+                    base: base_b,
+                    members: members_b,
+                    ..
+                },
+            ) => {
+                let same_base = match (base_a, base_b) {
+                    (Some(a), Some(b)) => a.equivalent(b),
+                    (None, None) => true,
+                    _ => false,
+                };
+                a == b
+                    && same_base
+                    && all(members_a, members_b, |a, b| {
+                        a.is_public == b.is_public && a.type_code.equivalent(&b.type_code)
+                    })
+            }
+            (ValueBox { target: a, .. }, ValueBox { target: b, .. }) => a.equivalent(b),
+            _ => self.kind() == other.kind(),
+        }
+    }
+}
+
+fn all<A, B>(a: &[A], b: &[B], mut same: impl FnMut(&A, &B) -> bool) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}

@@ -1,0 +1,81 @@
+//! The chunks that the state of a value may stand in, as a decoder meets them.
+//!
+//! The end of a chunk is a joint of the decoder, as are the places where fragments begin, so that
+//! reading within a chunk costs nothing.
+
+use crate::{CdrError, Decoder};
+
+/// Stands in place of what is elsewhere in the message; its offset follows.
+pub(super) const INDIRECTION: u32 = 0xffff_ffff;
+/// The size of a chunk is less; what is not, begins a value.
+pub(super) const CHUNK_LIMIT: u32 = 0x7fff_ff00;
+
+impl Decoder<'_> {
+    /// Goes on in the next chunk to read `n` octets, and returns the padding before them.
+    #[cold]
+    pub(crate) fn cross_chunk(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
+        if n == 0 {
+            // Whether there is a next chunk is not known, and is not needed.
+            return Ok(0);
+        }
+        loop {
+            self.skip_chunk()?;
+            if self.reading().ended_to.is_some() {
+                return Err(CdrError::InvalidValue);
+            }
+            let size = self.read_u32()?;
+            self.begin_chunk(size)?;
+            let padding = self.padding(align);
+            if self.position() + padding < self.joint {
+                return Ok(padding);
+            }
+        }
+    }
+
+    /// A chunk of that size follows.
+    pub(super) fn begin_chunk(&mut self, size: u32) -> Result<(), CdrError> {
+        if !(1..CHUNK_LIMIT).contains(&size) {
+            return Err(CdrError::InvalidValue);
+        }
+        if size as usize > self.remaining() {
+            return Err(CdrError::EndOfData);
+        }
+        self.in_chunks = true;
+        self.joint = self.position() + size as usize;
+        Ok(())
+    }
+
+    /// The next octet is read from the next chunk.
+    pub(super) fn between_chunks(&mut self) {
+        self.in_chunks = true;
+        self.joint = self.position();
+    }
+
+    /// Skips what is left of the chunk, and reads without chunks from there.
+    pub(super) fn skip_chunk(&mut self) -> Result<(), CdrError> {
+        // A string or number that lies across the end of its chunk was read without a look at that.
+        let left = self.joint.checked_sub(self.position());
+        let left = left.ok_or(CdrError::InvalidValue)?;
+        self.in_chunks = false;
+        self.joint = usize::MAX;
+        self.read_octets(left)?;
+        Ok(())
+    }
+
+    /// Whether the next number of four octets is in the present chunk.
+    pub(super) fn is_within_chunk(&self) -> bool {
+        self.in_chunks && self.position() + self.padding(4) < self.joint
+    }
+
+    /// The next number of four octets, which is not taken.
+    pub(super) fn peek_u32(&self) -> Result<u32, CdrError> {
+        let octets = self.rest.get(self.padding(4)..);
+        let octets = octets.and_then(|octets| octets.first_chunk());
+        let number = u32::from_ne_bytes(*octets.ok_or(CdrError::EndOfData)?);
+        Ok(if self.endian().is_native() {
+            number
+        } else {
+            number.swap_bytes()
+        })
+    }
+}

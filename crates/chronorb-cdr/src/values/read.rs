@@ -1,0 +1,309 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::chunks::{CHUNK_LIMIT, INDIRECTION};
+use super::registry::{self, Read};
+use super::{ReadState, Value, ValueType, narrow_value};
+use crate::{CdrError, Decoder};
+
+/// How deep values may be within values in one message.
+pub const MAX_VALUE_DEPTH: u32 = 200;
+
+/// How many values there may be in one message.
+pub const MAX_VALUES: u32 = 1 << 16;
+
+/// The bits of the tag of a value.
+const HAS_CODEBASE: u32 = 1;
+const IDS: u32 = 6;
+const ONE_ID: u32 = 2;
+const LIST_OF_IDS: u32 = 6;
+const CHUNKED: u32 = 8;
+
+impl<'a> Decoder<'a> {
+    /// Reads a value, or null. Two references to one value are to one value again.
+    ///
+    /// # Errors
+    /// [`CdrError::NoValueFactory`] if it is of a type that is not known here, and of no base of
+    /// which it may be taken for; [`CdrError::WrongValueType`] if it is no `V`;
+    /// [`CdrError::InvalidValue`], [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than
+    /// [`MAX_VALUE_DEPTH`], [`CdrError::TooManyValues`] at more than [`MAX_VALUES`], and what its
+    /// state fails with.
+    pub fn read_value<V: ValueType + ?Sized>(&mut self) -> Result<Option<Arc<V>>, CdrError> {
+        let Some(value) = self.read_untyped(V::INFO.repository_id, V::known)? else {
+            return Ok(None);
+        };
+        narrow_value(&value)
+            .map(Some)
+            .ok_or(CdrError::WrongValueType)
+    }
+
+    /// Reads a value where one of the type `formal` is expected.
+    pub(super) fn read_untyped(
+        &mut self,
+        formal: &str,
+        known: fn(&str) -> Option<ReadState>,
+    ) -> Result<Option<Arc<dyn Value>>, CdrError> {
+        if self.in_chunks && !self.is_within_chunk() {
+            self.skip_chunk()?;
+            if self.reading().ended_to.is_some() {
+                return Err(CdrError::InvalidValue);
+            }
+            let next = self.peek_u32()?;
+            if (1..CHUNK_LIMIT).contains(&next) {
+                self.read_u32()?;
+                self.begin_chunk(next)?;
+            }
+        }
+        let tag = self.read_u32()?;
+        let start = self.position() - 4;
+        let value = match tag {
+            0 => None,
+            INDIRECTION => {
+                let target = self.read_target()?;
+                let reading = self.reading();
+                let value = reading.values.get(&target).cloned();
+                let error = if reading.open.contains(&target) {
+                    CdrError::CyclicValue
+                } else {
+                    CdrError::InvalidValue
+                };
+                Some(value.ok_or(error)?)
+            }
+            CHUNK_LIMIT..0x8000_0000 if !self.in_chunks => {
+                Some(self.read_tagged(tag, start, formal, known)?)
+            }
+            _ => return Err(CdrError::InvalidValue),
+        };
+        if self.reading().level > 0 && !self.in_chunks {
+            self.between_chunks();
+        }
+        Ok(value)
+    }
+
+    /// Reads a value behind its tag.
+    fn read_tagged(
+        &mut self,
+        tag: u32,
+        start: usize,
+        formal: &str,
+        known: fn(&str) -> Option<ReadState>,
+    ) -> Result<Arc<dyn Value>, CdrError> {
+        let types = self.read_types(tag, formal)?;
+        let (found, truncates) = find(&types, known).ok_or(CdrError::NoValueFactory)?;
+        let is_chunked = tag & CHUNKED != 0;
+        if truncates && !is_chunked {
+            return Err(CdrError::InvalidValue);
+        }
+        self.open_value(start, is_chunked)?;
+        let value = match found {
+            Found::Registered(read) => read(self)?,
+            Found::Known(read) => read(self)?,
+        };
+        self.close_value(is_chunked)?;
+        self.reading().values.insert(start, value.clone());
+        Ok(value)
+    }
+
+    /// The identifiers that a value can be taken for, the most derived first.
+    fn read_types(&mut self, tag: u32, formal: &str) -> Result<Arc<[Arc<str>]>, CdrError> {
+        if tag & !(CHUNK_LIMIT | HAS_CODEBASE | IDS | CHUNKED) != 0 {
+            return Err(CdrError::InvalidValue);
+        }
+        if tag & HAS_CODEBASE != 0 {
+            // The URLs of code that could be loaded for the type; none is.
+            self.read_header_str()?;
+        }
+        match tag & IDS {
+            0 => Ok(Arc::new([Arc::from(formal)])),
+            ONE_ID => Ok(Arc::new([self.read_header_str()?])),
+            LIST_OF_IDS => self.read_ids(),
+            _ => Err(CdrError::InvalidValue),
+        }
+    }
+
+    fn read_ids(&mut self) -> Result<Arc<[Arc<str>]>, CdrError> {
+        if self.peek_u32()? == INDIRECTION {
+            self.read_u32()?;
+            let target = self.read_target()?;
+            let list = self.reading().lists.get(&target).cloned();
+            return list.ok_or(CdrError::InvalidValue);
+        }
+        let n = self.read_len(LEAST_ID)?;
+        let start = self.position() - 4;
+        if n == 0 {
+            return Err(CdrError::InvalidValue);
+        }
+        let ids = (0..n).map(|_| self.read_header_str());
+        let ids: Arc<[Arc<str>]> = ids.collect::<Result<_, _>>()?;
+        self.reading().lists.insert(start, ids.clone());
+        Ok(ids)
+    }
+
+    /// A repository identifier or codebase, which may be one that stood in the message before.
+    fn read_header_str(&mut self) -> Result<Arc<str>, CdrError> {
+        if self.peek_u32()? == INDIRECTION {
+            self.read_u32()?;
+            let target = self.read_target()?;
+            let text = self.reading().texts.get(&target).cloned();
+            return text.ok_or(CdrError::InvalidValue);
+        }
+        self.align(4)?;
+        let start = self.position();
+        let text: Arc<str> = Arc::from(self.read_str()?);
+        self.reading().texts.insert(start, text.clone());
+        Ok(text)
+    }
+
+    /// The position that an indirection leads back to.
+    fn read_target(&mut self) -> Result<usize, CdrError> {
+        let offset = self.read_i32()?;
+        let start = self.position() - 4;
+        usize::try_from(offset.unsigned_abs())
+            .ok()
+            .filter(|_| offset < 0)
+            .and_then(|back| start.checked_sub(back))
+            .ok_or(CdrError::InvalidValue)
+    }
+
+    fn open_value(&mut self, start: usize, is_chunked: bool) -> Result<(), CdrError> {
+        let has_fragments = self.joint != usize::MAX;
+        let reading = self.reading();
+        if reading.open.len() >= MAX_VALUE_DEPTH as usize {
+            return Err(CdrError::TooDeep);
+        }
+        if reading.count >= MAX_VALUES {
+            return Err(CdrError::TooManyValues);
+        }
+        reading.open.push(start);
+        reading.count += 1;
+        if !is_chunked {
+            // All that is within a value in chunks is in chunks.
+            return match reading.level {
+                0 => Ok(()),
+                _ => Err(CdrError::InvalidValue),
+            };
+        }
+        reading.level += 1;
+        // Chunks and the fragments of GIOP 1.1 do not go together.
+        if has_fragments {
+            return Err(CdrError::InvalidValue);
+        }
+        self.between_chunks();
+        Ok(())
+    }
+
+    fn close_value(&mut self, is_chunked: bool) -> Result<(), CdrError> {
+        if is_chunked {
+            self.end_chunks()?;
+            self.reading().level -= 1;
+        }
+        self.reading().open.pop();
+        Ok(())
+    }
+
+    /// Goes to the end of the value in chunks; past what a type that is not known here has behind
+    /// the state of its base.
+    fn end_chunks(&mut self) -> Result<(), CdrError> {
+        self.skip_chunk()?;
+        let level = self.reading().level;
+        while self.reading().ended_to.is_none() {
+            let start = self.position() + self.padding(4);
+            match self.read_u32()? {
+                // Null, where a chunk might have held it.
+                0 => {}
+                size @ 1..CHUNK_LIMIT => {
+                    self.read_octets(size as usize)?;
+                }
+                tag @ CHUNK_LIMIT..0x8000_0000 => self.skip_value(tag, start)?,
+                end => {
+                    let ended = end.wrapping_neg();
+                    if ended > level {
+                        return Err(CdrError::InvalidValue);
+                    }
+                    self.reading().ended_to = Some(ended);
+                }
+            }
+        }
+        // One tag may end several values.
+        let reading = self.reading();
+        if reading.ended_to == Some(level) {
+            reading.ended_to = None;
+        }
+        Ok(())
+    }
+
+    /// Goes past a value that nobody asked for. It is kept all the same if there is a factory for
+    /// it, as what follows may refer to it.
+    fn skip_value(&mut self, tag: u32, start: usize) -> Result<(), CdrError> {
+        let types = self.read_types(tag, "")?;
+        if tag & CHUNKED == 0 {
+            return Err(CdrError::InvalidValue);
+        }
+        self.open_value(start, true)?;
+        let found = types.iter().find_map(|id| registry::find(id));
+        let value = match found {
+            Some(read) => Some(read(self)?),
+            None => None,
+        };
+        self.close_value(true)?;
+        if let Some(value) = value {
+            self.reading().values.insert(start, value);
+        }
+        Ok(())
+    }
+
+    pub(super) fn reading(&mut self) -> &mut Reading {
+        let notes = self.values.get_or_insert_with(|| {
+            let notes: Box<dyn ReadNotes> = Box::<Reading>::default();
+            notes
+        });
+        notes.reading()
+    }
+}
+
+/// What reads a value.
+enum Found {
+    Registered(&'static Read),
+    Known(ReadState),
+}
+
+/// The first type that is known, and whether a more derived one is not.
+fn find(types: &[Arc<str>], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool)> {
+    types.iter().enumerate().find_map(|(index, id)| {
+        let found = match registry::find(id) {
+            Some(read) => Found::Registered(read),
+            None => Found::Known(known(id)?),
+        };
+        Some((found, index > 0))
+    })
+}
+
+/// What a decoder remembers of the values in its message. It is behind a trait so that a program
+/// without values does not have the code for it.
+pub(crate) trait ReadNotes {
+    fn reading(&mut self) -> &mut Reading;
+}
+
+/// By position: values, texts of headers, and lists of these.
+#[derive(Default)]
+pub(crate) struct Reading {
+    values: HashMap<usize, Arc<dyn Value>>,
+    texts: HashMap<usize, Arc<str>>,
+    lists: HashMap<usize, Arc<[Arc<str>]>>,
+    /// The positions of the values that the next octet is within.
+    open: Vec<usize>,
+    count: u32,
+    /// How many of them are in chunks.
+    level: u32,
+    /// An end was read of this level and of all within it.
+    pub(super) ended_to: Option<u32>,
+}
+
+impl ReadNotes for Reading {
+    fn reading(&mut self) -> &mut Reading {
+        self
+    }
+}
+
+/// The fewest octets of an identifier: an empty string.
+const LEAST_ID: usize = 4;

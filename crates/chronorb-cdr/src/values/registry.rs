@@ -1,0 +1,114 @@
+//! The factories of the process: how values are made from their state.
+//!
+//! They are only ever added, so that they are found without a lock.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::{CdrError, Decoder, Value};
+
+/// There is a factory for this type already; factories stay as long as the process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a factory for values of {repository_id} is registered already")]
+pub struct AlreadyRegistered {
+    /// The type.
+    pub repository_id: &'static str,
+}
+
+/// Registers what makes a value of this type from its state in the message
+/// (`ORB::register_value_factory`). Generated code has a typed form of this for each value type.
+///
+/// # Errors
+/// [`AlreadyRegistered`]
+pub fn register_value_factory(
+    repository_id: &'static str,
+    read: impl for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync + 'static,
+) -> Result<(), AlreadyRegistered> {
+    let factory = Factory {
+        repository_id,
+        read: Box::new(read),
+        next: OnceLock::new(),
+    };
+    let mut new = Box::new(factory);
+    let mut place = &FACTORIES[bucket(repository_id)];
+    loop {
+        if let Some(factory) = place.get() {
+            if factory.repository_id == repository_id {
+                return Err(AlreadyRegistered { repository_id });
+            }
+            place = &factory.next;
+            continue;
+        }
+        match place.set(new) {
+            Ok(()) => return Ok(()),
+            Err(refused) => new = refused,
+        }
+    }
+}
+
+/// What reads a value of this type, if that is registered.
+pub(super) fn find(repository_id: &str) -> Option<&'static Read> {
+    let mut place = &FACTORIES[bucket(repository_id)];
+    while let Some(factory) = place.get() {
+        if factory.repository_id == repository_id {
+            return Some(&*factory.read);
+        }
+        place = &factory.next;
+    }
+    None
+}
+
+/// What reads the state of a value, and makes the value.
+pub(super) type Read =
+    dyn for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync;
+
+struct Factory {
+    repository_id: &'static str,
+    read: Box<Read>,
+    next: OnceLock<Box<Self>>,
+}
+
+static FACTORIES: [OnceLock<Box<Factory>>; BUCKETS] = [const { OnceLock::new() }; BUCKETS];
+
+const BUCKETS: usize = 64;
+
+/// FNV-1a; those who send messages gain nothing from collisions, as they register nothing.
+fn bucket(repository_id: &str) -> usize {
+    let hash = repository_id.bytes().fold(0x811c_9dc5_u32, |hash, octet| {
+        (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193)
+    });
+    hash as usize % BUCKETS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factory_is_found_by_its_identifier_and_cannot_be_replaced() {
+        const ID: &str = "IDL:registry/Test:1.0";
+        assert!(find(ID).is_none());
+        assert_eq!(
+            register_value_factory(ID, |_| Err(CdrError::EndOfData)),
+            Ok(())
+        );
+        assert_eq!(
+            register_value_factory(ID, |_| Err(CdrError::TooDeep)),
+            Err(AlreadyRegistered { repository_id: ID })
+        );
+        let arena = crate::Arena::new(0);
+        let mut d = Decoder::new(&mut [], 0, crate::Endian::Big, &arena);
+        let read = find(ID).expect("registered");
+        assert_eq!(read(&mut d).err(), Some(CdrError::EndOfData));
+    }
+
+    #[test]
+    fn more_factories_than_buckets_are_all_found() {
+        let ids: Vec<&'static str> = (0..3 * BUCKETS)
+            .map(|n| &*format!("IDL:registry/{n}:1.0").leak())
+            .collect();
+        for id in &ids {
+            register_value_factory(id, |_| Err(CdrError::EndOfData)).expect("new");
+        }
+        assert!(ids.iter().all(|id| find(id).is_some()));
+    }
+}

@@ -1,0 +1,250 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::chunks::{CHUNK_LIMIT, INDIRECTION};
+use super::{MAX_VALUE_DEPTH, Value, ValueInfo, ValueType};
+use crate::{CdrError, Encoder};
+
+/// The tag of a value, and its bits.
+const TAG: u32 = 0x7fff_ff00;
+const ONE_ID: u32 = 2;
+const LIST_OF_IDS: u32 = 6;
+const CHUNKED: u32 = 8;
+
+impl Encoder<'_> {
+    /// Writes a value, or null.
+    ///
+    /// A value that the message has already is written as a reference to that place. Values are
+    /// told apart by their address, and kept until the message is written.
+    ///
+    /// # Errors
+    /// [`CdrError::CyclicValue`] if it is within itself, [`CdrError::TooDeep`] if it is within
+    /// more than [`MAX_VALUE_DEPTH`] others, and what its state fails with.
+    pub fn write_value<V: ValueType + ?Sized>(
+        &mut self,
+        value: Option<&Arc<V>>,
+    ) -> Result<(), CdrError> {
+        match value {
+            Some(value) => self.write_untyped(V::into_value(value.clone())),
+            // In a chunk null and indirections are data of it.
+            None => self.write_u32(0),
+        }
+    }
+
+    fn write_untyped(&mut self, value: Arc<dyn Value>) -> Result<(), CdrError> {
+        let address = Arc::as_ptr(&value).cast::<()>().addr();
+        match self.writing().values.get(&address) {
+            Some(written) if written.is_open => return Err(CdrError::CyclicValue),
+            Some(written) => {
+                let position = written.position;
+                return self.write_indirection(position);
+            }
+            None => {}
+        }
+        let info = value.info();
+        let is_chunked = info.custom || !info.truncatable_to.is_empty() || self.writing().level > 0;
+        self.end_chunk()?;
+        self.write_header(info, is_chunked, address, &value)?;
+        if is_chunked {
+            self.enter_level()?;
+        }
+        value.encode_state(self)?;
+        if is_chunked {
+            self.leave_level()?;
+        }
+        let notes = self.writing();
+        notes.depth -= 1;
+        if let Some(written) = notes.values.get_mut(&address) {
+            written.is_open = false;
+        }
+        Ok(())
+    }
+
+    fn write_header(
+        &mut self,
+        info: &'static ValueInfo,
+        is_chunked: bool,
+        address: usize,
+        value: &Arc<dyn Value>,
+    ) -> Result<(), CdrError> {
+        let is_list = !info.truncatable_to.is_empty();
+        let ids = if is_list { LIST_OF_IDS } else { ONE_ID };
+        let chunks = if is_chunked { CHUNKED } else { 0 };
+        self.write_u32(TAG | ids | chunks)?;
+        let position = self.position() - 4;
+        let notes = self.writing();
+        notes.depth += 1;
+        if notes.depth > MAX_VALUE_DEPTH {
+            return Err(CdrError::TooDeep);
+        }
+        notes.first = notes.first.min(position);
+        let written = Written {
+            position,
+            is_open: true,
+            _value: value.clone(),
+        };
+        notes.values.insert(address, written);
+        if !is_list {
+            return self.write_id(info.repository_id);
+        }
+        let of_list = |list: &&(&'static str, usize)| list.0 == info.repository_id;
+        if let Some(&(_, position)) = self.writing().lists.iter().find(of_list) {
+            return self.write_indirection(position);
+        }
+        self.write_len(1 + info.truncatable_to.len())?;
+        let position = self.position() - 4;
+        self.writing().lists.push((info.repository_id, position));
+        self.write_id(info.repository_id)?;
+        info.truncatable_to
+            .iter()
+            .try_for_each(|id| self.write_id(id))
+    }
+
+    /// Writes a repository identifier, or where it stands already.
+    fn write_id(&mut self, id: &'static str) -> Result<(), CdrError> {
+        let mut ids = self.writing().ids.iter();
+        if let Some(&(_, position)) = ids.find(|(written, _)| *written == id) {
+            return self.write_indirection(position);
+        }
+        self.align(4)?;
+        let position = self.position();
+        self.writing().ids.push((id, position));
+        self.write_str(id)
+    }
+
+    fn write_indirection(&mut self, position: usize) -> Result<(), CdrError> {
+        self.write_u32(INDIRECTION)?;
+        let back = self.position() - position;
+        let back = i32::try_from(back).map_err(|_| CdrError::LengthOverflow)?;
+        self.write_i32(-back)
+    }
+
+    fn enter_level(&mut self) -> Result<(), CdrError> {
+        // The length of a chunk is known only at its end, so that all of it has to be here.
+        let great = self.set_great(usize::MAX);
+        let notes = self.writing();
+        if notes.level == 0 {
+            notes.great = great;
+        }
+        notes.level += 1;
+        self.begin_chunk()
+    }
+
+    fn leave_level(&mut self) -> Result<(), CdrError> {
+        self.end_chunk()?;
+        let level = self.writing().level;
+        self.write_i32(-level)?;
+        self.writing().level = level - 1;
+        if level > 1 {
+            return self.begin_chunk();
+        }
+        let great = self.writing().great;
+        self.set_great(great);
+        Ok(())
+    }
+
+    fn begin_chunk(&mut self) -> Result<(), CdrError> {
+        let before = self.position();
+        self.write_u32(0)?;
+        let start = self.position();
+        self.writing().chunk = Some(Chunk { before, start });
+        Ok(())
+    }
+
+    /// Ends the chunk, if there is one; there is none without octets.
+    fn end_chunk(&mut self) -> Result<(), CdrError> {
+        let Some(chunk) = self.writing().chunk.take() else {
+            return Ok(());
+        };
+        let size = self.position() - chunk.start;
+        if size == 0 {
+            self.cut(chunk.before);
+            return Ok(());
+        }
+        let size = u32::try_from(size).ok().filter(|size| *size < CHUNK_LIMIT);
+        self.patch_u32(chunk.start - 4, size.ok_or(CdrError::LengthOverflow)?)
+    }
+
+    fn writing(&mut self) -> &mut Writing {
+        let notes = self.values.get_or_insert_with(|| {
+            let notes: Box<dyn WriteNotes> = Box::<Writing>::default();
+            notes
+        });
+        notes.writing()
+    }
+}
+
+/// What an encoder remembers of the values in its message. It is behind a trait so that a program
+/// without values does not have the code for it.
+pub(crate) trait WriteNotes {
+    fn writing(&mut self) -> &mut Writing;
+
+    /// Forgets what stands behind the position. Returns what
+    /// [`Encoder::set_great`] is to be told, if no value is left.
+    fn cut(&mut self, position: usize) -> Option<usize>;
+}
+
+pub(crate) struct Writing {
+    /// By address.
+    values: HashMap<usize, Written>,
+    ids: Vec<(&'static str, usize)>,
+    /// Lists of identifiers, by the first of them.
+    lists: Vec<(&'static str, usize)>,
+    /// The position of the first value.
+    first: usize,
+    depth: u32,
+    /// How many values in chunks the next octet is within.
+    level: i32,
+    chunk: Option<Chunk>,
+    /// What to set back when the outermost value in chunks ends.
+    great: usize,
+}
+
+/// Neighbours of the size of the chunk.
+struct Chunk {
+    /// Where it stands, without padding.
+    before: usize,
+    /// Where its octets begin.
+    start: usize,
+}
+
+struct Written {
+    position: usize,
+    /// Its state is being written.
+    is_open: bool,
+    /// So that no other value can have its address.
+    _value: Arc<dyn Value>,
+}
+
+impl Default for Writing {
+    fn default() -> Self {
+        Self {
+            values: HashMap::new(),
+            ids: Vec::new(),
+            lists: Vec::new(),
+            first: usize::MAX,
+            depth: 0,
+            level: 0,
+            chunk: None,
+            great: usize::MAX,
+        }
+    }
+}
+
+impl WriteNotes for Writing {
+    fn writing(&mut self) -> &mut Writing {
+        self
+    }
+
+    fn cut(&mut self, position: usize) -> Option<usize> {
+        if position <= self.first {
+            let great = (self.level > 0).then_some(self.great);
+            *self = Self::default();
+            return great;
+        }
+        self.values.retain(|_, written| written.position < position);
+        self.ids.retain(|(_, at)| *at < position);
+        self.lists.retain(|(_, at)| *at < position);
+        None
+    }
+}
