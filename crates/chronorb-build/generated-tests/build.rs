@@ -8,6 +8,7 @@ use chronorb_build::{BuildError, OperationDemux, configure};
 fn main() -> Result<(), BuildError> {
     configure().include("idl").compile(&[
         "idl/base.idl",
+        "idl/marks.idl",
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",

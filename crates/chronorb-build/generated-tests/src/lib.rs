@@ -15,6 +15,11 @@ pub mod base {
     chronorb::include_idl!("base");
 }
 
+/// Annotations that choose other types.
+pub mod marks {
+    chronorb::include_idl!("marks");
+}
+
 /// All types and parameter modes.
 pub mod types {
     chronorb::include_idl!("types");

@@ -98,6 +98,11 @@ impl Context<'_> {
                     quote! { #rt::TypeCode::Array { element: &#inner, length: #length } }
                 });
             }
+            Type::InlineString { bound } => {
+                let bound = Literal::u32_unsuffixed(*bound);
+                quote! { String { bound: #bound } }
+            }
+            Type::NonNil(reference) => return self.type_code(reference, open),
             Type::String { bound } => {
                 let bound = bound_of(*bound);
                 quote! { String { bound: #bound } }
