@@ -35,7 +35,42 @@ impl Recursion {
         let (a, b) = (self.cycles[a.0 as usize], self.cycles[b.0 as usize]);
         a != 0 && a == b
     }
+
+    /// Whether the type code of the definition, in which what is in a cycle is written out, has at
+    /// most so many types.
+    pub(crate) fn unfolds_within(&self, model: &Model, id: DefId, limit: u32) -> bool {
+        let mut left = limit;
+        self.unfold(model, id, &mut Vec::new(), &mut left)
+    }
+
+    fn unfold(&self, model: &Model, id: DefId, open: &mut Vec<DefId>, left: &mut u32) -> bool {
+        if *left == 0 || open.len() > MAX_DEPTH {
+            return false;
+        }
+        *left -= 1;
+        open.push(id);
+        let mut written_out = held_by(model, id)
+            .into_iter()
+            .filter(|held| !open.contains(held))
+            .filter(|&held| is_written_out(model, held) || self.are_in_one_cycle(id, held))
+            .collect::<Vec<_>>()
+            .into_iter();
+        let fits = written_out.all(|held| self.unfold(model, held, open, left));
+        open.pop();
+        fits
+    }
 }
+
+/// Whether the type codes of others always have all of it in them, because there is no Rust type
+/// that has it.
+pub(crate) fn is_written_out(model: &Model, id: DefId) -> bool {
+    matches!(
+        model.get(id).kind,
+        DefKind::Value(_) | DefKind::ValueBox { .. } | DefKind::Native
+    )
+}
+
+const MAX_DEPTH: usize = 100;
 
 /// Tarjan's search for strongly connected components, with a stack of its own: a chain of types
 /// may be longer than the thread's stack is deep.

@@ -12,6 +12,7 @@ use quote::quote;
 use super::codec::Form;
 use super::context::{Context, ident, rt};
 use super::types::Lifetime;
+use crate::recursion::is_written_out;
 use crate::shape;
 
 impl Context<'_> {
@@ -135,11 +136,9 @@ impl Context<'_> {
                 self.with_id(id, &quote! { Alias }, &quote! { target: &#target })
             }
             DefKind::Typedef { .. } => self.path_beside(id, self.names.type_code(id)),
-            // These have no Rust type that could have a type code.
-            DefKind::Value(_) | DefKind::ValueBox { .. } | DefKind::Native => {
+            _ if is_written_out(self.model, id) || self.is_in_a_cycle(id, open) => {
                 self.definition(id, open)
             }
-            _ if self.is_in_a_cycle(id, open) => self.definition(id, open),
             _ => {
                 let ty = self.type_named(id, Form::View, Lifetime::Static);
                 quote! { <#ty as #rt::Typed>::TYPE_CODE }
