@@ -189,3 +189,44 @@ fn name_of(model: &Model, ty: &Type, held: &mut Vec<DefId>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(idl: &str) -> Model {
+        chronorb_idl::compile_text("x.idl", idl, &chronorb_idl::Options::default())
+            .unwrap_or_else(|failure| panic!("{failure}"))
+            .model
+    }
+
+    fn id(model: &Model, name: &str) -> DefId {
+        let named = model.iter().find(|(_, definition)| definition.name == name);
+        named.expect("a definition").0
+    }
+
+    #[test]
+    fn types_that_hold_each_other_are_in_one_cycle() {
+        let model = model(
+            "struct Node; typedef sequence<Node> Nodes;
+             union Edge switch (boolean) { case TRUE: Nodes ends[2]; };
+             struct Node { sequence<Edge> edges; };
+             struct Graph { Nodes all; };
+             struct Tree { sequence<Tree> children; };",
+        );
+        let recursion = Recursion::new(&model);
+        let together = |a, b| recursion.are_in_one_cycle(id(&model, a), id(&model, b));
+        assert!(together("Node", "Edge") && together("Node", "Node"));
+        assert!(together("Tree", "Tree") && !together("Tree", "Node"));
+        assert!(!together("Graph", "Graph") && !together("Graph", "Node"));
+    }
+
+    #[test]
+    fn a_long_chain_of_types_needs_no_deep_stack() {
+        let structs = (1..20_000).map(|n| format!("struct t{n} {{ sequence<t{}> a; }};", n - 1));
+        let idl = "struct t0 { long a; };".to_owned() + &structs.collect::<String>();
+        let model = model(&idl);
+        let (first, last) = (id(&model, "t0"), id(&model, "t19999"));
+        assert!(!Recursion::new(&model).are_in_one_cycle(first, last));
+    }
+}

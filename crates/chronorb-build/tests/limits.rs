@@ -66,12 +66,6 @@ fn types_that_all_hold_each_other_are_refused_where_their_type_codes_have_no_end
 }
 
 #[test]
-fn a_long_chain_of_types_in_sequences_needs_no_deep_stack() {
-    let next = "struct tN { sequence<tP> a; };";
-    assert!(rust(&chain("struct t0 { long a; };\n", next, 5000)).is_ok());
-}
-
-#[test]
 fn unions_and_maps_count_as_structs_do() {
     let union = "union tN switch (boolean) { case TRUE: tP x; case FALSE: tP y; };";
     let idl = chain("struct t0 { long a; };\n", union, 60);

@@ -265,11 +265,11 @@ fn enumerators_can_be_renamed() {
 fn annotations_that_are_not_rust_are_refused() {
     assert_refused(
         "@rust::derive(\"not a trait\") struct S { long n; };",
-        "`not a trait`, in the @rust::derive of struct `S` (x.idl:1:38), is not Rust that can stand there",
+        "`not a trait`, in the @rust::derive of struct `S` (x.idl:1:37), is not Rust that can stand there",
     );
     assert_refused(
         "@verbatim(language = \"rust\", text = \"fn (\") struct S { long n; };",
-        "`fn (`, in the @verbatim of struct `S` (x.idl:1:54), is not Rust that can stand there",
+        "`fn (`, in the @verbatim of struct `S` (x.idl:1:52), is not Rust that can stand there",
     );
     assert_generates(
         "@verbatim(language = \"c++\", text = \"class\") struct S { long n; };",

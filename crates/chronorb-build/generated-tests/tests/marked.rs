@@ -164,7 +164,7 @@ fn what_is_optional_may_be_missing() {
         names: Some(vec!["a".to_owned(), String::new()]),
         rights: Some(Access::WRITE),
         few: Some(3),
-        target: Some(None),
+        target: None,
     };
     let view = all.as_view_in(&arena).expect("room");
     assert_eq!(view.number, Some(-1));
