@@ -100,3 +100,8 @@ pub mod dynamic {
 pub mod extended {
     chronorb::include_idl!("extended");
 }
+
+/// Bits, and what annotations make of types.
+pub mod marked {
+    chronorb::include_idl!("marked");
+}
