@@ -66,6 +66,10 @@ bool check(CORBA::ORB_ptr orb, const std::string& reference) {
     for (CORBA::ULong i = 0; i < SAMPLES; ++i) {
         const Anys::Sample kind = Anys::Sample(i);
         const std::string name = "sample " + std::to_string(i);
+        if (kind == Anys::AN_EXCEPTION) {
+            report.skip(name, "omniORB has no repository id in front of an exception in an any");
+            continue;
+        }
         const CORBA::Any own = make_sample(kind, mirror);
         CORBA::TypeCode_var type = own.type();
         report.check(name + " is known there", [&] { return mirror->is(kind, own); });

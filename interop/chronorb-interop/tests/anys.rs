@@ -10,11 +10,11 @@ use chronorb::prelude::*;
 use chronorb::{Any, AnyBuf, Arena, OrbConfig, Typed, parse_endpoints};
 use chronorb_cdr::{Cdr, Decoder, Endian};
 use chronorb_interop::Failure;
-use chronorb_interop::anys::idl::{Mirror, Node};
+use chronorb_interop::anys::idl::{Mirror, Node, Sample};
 use chronorb_interop::anys::{SAMPLES, is_sample, make_sample, serve_mirror};
 
 use support::peers::{OMNIORB, require};
-use support::programs::{check_anys, print_anys, start_anys};
+use support::programs::{Side, check_anys, print_anys, start_anys};
 
 fn orb() -> Result<Orb, Failure> {
     let mut config = OrbConfig::default();
@@ -22,18 +22,22 @@ fn orb() -> Result<Orb, Failure> {
     Ok(Orb::with_config(config)?)
 }
 
-/// All that can be asked of a mirror, here as in omniORB's checks.
-fn check(mirror: &Mirror) -> Result<(), Failure> {
+/// All that can be asked of a mirror, here as in omniORB's checks. omniORB has no repository id in
+/// front of an exception in an any, and does not know one that has.
+fn check(mirror: &Mirror, of: Side) -> Result<(), Failure> {
     let mut arena = Arena::new(1 << 16);
     let mut scope = Scope::new(1 << 16);
     for kind in SAMPLES {
         arena.reset();
+        let made = mirror.make_in(&mut scope, kind)?;
+        assert!(is_sample(kind, &made)?, "{kind:?} is made there");
+        if of == Side::OmniOrb && kind == Sample::AnException {
+            continue;
+        }
         let own = make_sample(kind, mirror)?;
         let view = own.as_view_in(&arena)?;
         assert!(mirror.is(kind, &view)?, "{kind:?} is known there");
         assert_eq!(mirror.echo(&view)?, own, "{kind:?} comes back");
-        let made = mirror.make_in(&mut scope, kind)?;
-        assert!(is_sample(kind, &made)?, "{kind:?} is made there");
         assert_eq!(
             made.type_code(),
             own.type_code(),
@@ -55,7 +59,10 @@ fn check(mirror: &Mirror) -> Result<(), Failure> {
 fn chronorb_calls_chronorb() -> Result<(), Failure> {
     let (client, server) = (orb()?, orb()?);
     let text = server.object_to_string(serve_mirror(&server)?.as_object());
-    check(&Mirror::unchecked_narrow(&client.string_to_object(&text)?))
+    check(
+        &Mirror::unchecked_narrow(&client.string_to_object(&text)?),
+        Side::Chronorb,
+    )
 }
 
 #[test]
@@ -65,7 +72,7 @@ fn chronorb_calls_omniorb() -> Result<(), Failure> {
     }
     let (orb, server) = (orb()?, start_anys());
     let mirror = Mirror::unchecked_narrow(&orb.string_to_object(&server.ior)?);
-    check(&mirror)?;
+    check(&mirror, Side::OmniOrb)?;
     mirror.shutdown()?;
     server.finish();
     Ok(())
