@@ -200,7 +200,7 @@ impl Diagnostic {
         };
         let config = Config::new()
             .with_color(color)
-            .with_index_type(IndexType::Byte)
+            .with_index_type(IndexType::Char)
             .with_cross_gap(false);
         let (kind, tint) = match self.severity {
             Severity::Error => (ReportKind::Error, Color::Red),
@@ -272,6 +272,8 @@ impl Label {
 pub(crate) struct Sink {
     items: Vec<Diagnostic>,
     seen: HashSet<(&'static str, Span)>,
+    /// The instances of template modules that are being checked, the innermost last.
+    instances: Vec<Span>,
     errors: usize,
     warnings: usize,
     stopped: bool,
@@ -282,7 +284,7 @@ const MAX_FINDINGS: usize = 50;
 
 impl Sink {
     /// Records a finding, unless one with the same code at the same place is recorded, or there are too many.
-    pub(crate) fn push(&mut self, item: Diagnostic) {
+    pub(crate) fn push(&mut self, mut item: Diagnostic) {
         let count = match item.severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
@@ -296,7 +298,20 @@ impl Sink {
             return;
         }
         *count += 1;
+        for at in self.instances.iter().rev().take(3) {
+            item = item.label(*at, "for this instance of the template module");
+        }
         self.items.push(item);
+    }
+
+    /// What is found until [`Self::leave`] is found for an instance of a template module.
+    pub(crate) fn enter(&mut self, instance: Span) {
+        self.instances.push(instance);
+    }
+
+    /// Ends what [`Self::enter`] began.
+    pub(crate) fn leave(&mut self) {
+        self.instances.pop();
     }
 
     /// Records an error behind which there is nothing more to find.
@@ -405,6 +420,7 @@ impl Excerpts<'_> {
         shown
     }
 
+    /// The marked characters, counted as ariadne does.
     fn range(&self, label: &Label) -> (Region, Range<usize>) {
         let text = &self.files[label.span.file as usize].text;
         let boundary = |at: u32| text.ceil_char_boundary(at as usize);
@@ -415,7 +431,18 @@ impl Excerpts<'_> {
         }
         let first = label.region.span.start as usize;
         let padding = label.region.padding();
-        (label.region, start - first + padding..end - first + padding)
+        let characters = |at: usize| self.characters(label.region, at - first + padding);
+        (label.region, characters(start)..characters(end))
+    }
+
+    /// How many characters stand before a byte of a region that can be shown.
+    fn characters(&self, region: Region, byte: usize) -> usize {
+        let counted = self.sources.get(&region).and_then(|(_, source)| {
+            let (line, _, column) = source.get_byte_line(byte)?;
+            let before = source.get_line_text(line)?.get(..column)?;
+            Some(line.offset() + before.chars().count())
+        });
+        counted.unwrap_or(0)
     }
 }
 

@@ -14,7 +14,8 @@ pub struct Model {
     pub definitions: Vec<Definition>,
     /// The definitions at file level, in order of introduction.
     pub roots: Vec<DefId>,
-    /// Every file that was read, the main file first; for `rerun-if-changed`.
+    /// Every file that was read, the main file first. A file that is part of the compiler has a
+    /// name in angle brackets, as `<orb.idl>`; [`Self::files_on_disk`] leaves these out.
     pub files: Vec<PathBuf>,
     /// Names of files that were not read and that `#line` directives give; a [`Location`] counts
     /// them behind `files`.
@@ -25,6 +26,12 @@ impl Model {
     /// The definition with this number.
     pub fn get(&self, id: DefId) -> &Definition {
         &self.definitions[id.0 as usize]
+    }
+
+    /// Every file that was read from a directory, the main file first; for `rerun-if-changed`.
+    pub fn files_on_disk(&self) -> impl Iterator<Item = &Path> {
+        let files = self.files.iter().map(PathBuf::as_path);
+        files.filter(|path| !crate::builtin::is_built_in(path))
     }
 
     /// The file of a location.
@@ -496,6 +503,13 @@ pub enum Type {
         /// One length for each dimension, the outermost first; never empty, never 0.
         dimensions: Vec<u32>,
     },
+    /// A bounded string with `@rt::inline`: values are kept where they stand.
+    InlineString {
+        /// The greatest length in octets.
+        bound: u32,
+    },
+    /// An object reference with `@rt::nonnil`: it is never nil.
+    NonNil(Box<Self>),
     /// A map (IDL 4.2).
     Map {
         key: Box<Self>,

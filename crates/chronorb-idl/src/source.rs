@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::Location;
@@ -146,10 +147,15 @@ impl Sources {
         if !fs::metadata(&canonical)?.is_file() {
             return Err(ReadError::NotAFile);
         }
+        let number = self.read_from(path, File::open(&canonical)?)?;
+        self.by_path.insert(canonical, number);
+        Ok(number)
+    }
+
+    /// Adds what a reader gives, as if it stood at a path.
+    pub(crate) fn read_from(&mut self, path: &Path, reader: impl Read) -> Result<u32, ReadError> {
         let mut bytes = Vec::new();
-        File::open(&canonical)?
-            .take(MAX_FILE + 1)
-            .read_to_end(&mut bytes)?;
+        reader.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_FILE {
             return Err(ReadError::TooLarge);
         }
@@ -157,9 +163,7 @@ impl Sources {
             Ok(text) => (text, false),
             Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
         };
-        let number = self.add(path, text, lossy);
-        self.by_path.insert(canonical, number);
-        Ok(number)
+        Ok(self.add(path, text, lossy))
     }
 
     /// Adds a text that is no file.
@@ -168,6 +172,17 @@ impl Sources {
             return Err(ReadError::TooLarge);
         }
         Ok(self.add(path, text.to_owned(), false))
+    }
+
+    /// The number of a text that is part of the compiler.
+    pub(crate) fn built_in(&mut self, name: &str, text: &str) -> u32 {
+        let path = builtin::path(name);
+        if let Some(&known) = self.by_path.get(&path) {
+            return known;
+        }
+        let number = self.add(&path, text.to_owned(), false);
+        self.by_path.insert(path, number);
+        number
     }
 
     fn add(&mut self, path: &Path, text: String, lossy: bool) -> u32 {

@@ -3,6 +3,7 @@
 use super::Checker;
 use super::fixed::{ANY_FIXED, decimal_of, decimal_value};
 use super::scope::{EntityKind, ScopeId};
+use super::templates::Bound;
 use crate::ast::{BinaryOp, Expr, ExprKind, TypeKind, TypeSpec, UnaryOp};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -20,19 +21,7 @@ impl Checker<'_> {
         }
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
-        let allowed = match &ty {
-            Type::Map { .. }
-            | Type::Sequence { .. }
-            | Type::Array { .. }
-            | Type::Object
-            | Type::Any
-            | Type::TypeCode => false,
-            Type::Named(def) => {
-                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
-            }
-            _ => true,
-        };
-        if allowed {
+        if self.is_const_type(&ty) {
             return Some(ty);
         }
         let name = match &spec.kind {
@@ -49,6 +38,24 @@ impl Checker<'_> {
             .hint("constants are numbers, booleans, characters, strings and enumerators"),
         );
         None
+    }
+
+    /// Whether a type without aliases has constants.
+    pub(super) fn is_const_type(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Map { .. }
+            | Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Object
+            | Type::ValueBase
+            | Type::AbstractBase
+            | Type::Any
+            | Type::TypeCode => false,
+            Type::Named(def) => {
+                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
+            }
+            _ => true,
+        }
     }
 
     /// The value of an expression, converted to a type without aliases.
@@ -68,7 +75,10 @@ impl Checker<'_> {
             let known = self.resolve_quietly(scope, name).is_some_and(|entity| {
                 matches!(
                     self.scopes.entity(entity).kind,
-                    EntityKind::Const(_) | EntityKind::Enumerator(..)
+                    EntityKind::Const(_)
+                        | EntityKind::Enumerator(..)
+                        | EntityKind::Flag(_)
+                        | EntityKind::Bound(_)
                 )
             });
             if !known {
@@ -104,8 +114,12 @@ impl Checker<'_> {
                 let entity = self.resolve(scope, name)?;
                 let entity = self.scopes.entity(entity).clone();
                 match entity.kind {
+                    EntityKind::Bound(index) if matches!(self.bound(index), Bound::Value(_)) => {
+                        self.bound_value(index, expr.span)?
+                    }
                     EntityKind::Const(def) => self.const_value(def, expr.span)?,
                     EntityKind::Enumerator(def, index) => ConstValue::Enumerator(def, index),
+                    EntityKind::Flag(bit) => ConstValue::Integer(1 << bit),
                     EntityKind::Refused => return None,
                     kind => {
                         self.sink.push(
@@ -146,6 +160,18 @@ impl Checker<'_> {
             return None;
         };
         let value = value.clone();
+        self.count_value(value, span)
+    }
+
+    fn bound_value(&mut self, index: u32, span: Span) -> Option<ConstValue> {
+        let Bound::Value(value) = self.bound(index) else {
+            return None;
+        };
+        let value = value.clone();
+        self.count_value(value, span)
+    }
+
+    fn count_value(&mut self, value: ConstValue, span: Span) -> Option<ConstValue> {
         if let ConstValue::String(text) | ConstValue::WString(text) = &value {
             self.count_string(text, span)?;
         }

@@ -113,8 +113,24 @@ impl Checker<'_> {
         };
         let entity = self.scopes.entity(entity);
         match entity.kind {
-            EntityKind::Module { def, .. } | EntityKind::Interface { def, .. } => {
-                self.type_prefixes.insert(def, Rc::clone(prefix));
+            EntityKind::Module { def, .. }
+            | EntityKind::Interface { def, .. }
+            | EntityKind::Value { def, .. } => {
+                let given = (Rc::clone(prefix), span);
+                let (before, earlier) = self.type_prefixes.entry(def).or_insert(given);
+                if **before != **prefix {
+                    let earlier = *earlier;
+                    self.sink.push(
+                        Diagnostic::error(
+                            codes::ID_CHANGED,
+                            span,
+                            format!("`{name}` has another prefix already"),
+                            "given again here",
+                        )
+                        .label(earlier, "given here")
+                        .hint("remove one of them"),
+                    );
+                }
             }
             EntityKind::Refused => {}
             _ => {
@@ -122,7 +138,7 @@ impl Checker<'_> {
                     codes::NOT_A_SCOPE,
                     name.span,
                     format!("`{name}` cannot have a prefix of its own"),
-                    "expected a module or an interface",
+                    "expected a module, an interface or a value type",
                 )
                 .label(entity.span, "defined here");
                 self.sink.push(diagnostic);
@@ -144,7 +160,7 @@ impl Checker<'_> {
             }
             let mut next = Some(def);
             while let Some(def) = next {
-                if let Some(prefix) = self.type_prefixes.get(&def) {
+                if let Some((prefix, _)) = self.type_prefixes.get(&def) {
                     let id = default_id(prefix, &self.definitions[i].scoped_name);
                     self.definitions[i].repository_id = id;
                     break;
@@ -201,7 +217,7 @@ impl Checker<'_> {
     pub(super) fn check_ids(&mut self) {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for (i, definition) in self.definitions.iter().enumerate() {
-            if matches!(definition.kind, DefKind::Module { .. }) {
+            if definition.repository_id.is_empty() {
                 continue;
             }
             let id = definition.repository_id.as_str();

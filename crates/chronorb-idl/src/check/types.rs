@@ -1,7 +1,9 @@
 //! Types as they are used.
 
 use super::Checker;
+use super::annotations::Target;
 use super::scope::{EntityId, EntityKind, ScopeId, StructState};
+use super::templates::Bound;
 use crate::ast::{Declarator, Expr, ScopedName, TypeKind, TypeSpec};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -68,6 +70,19 @@ impl Checker<'_> {
         may_define: bool,
         in_sequence: bool,
     ) -> Option<Type> {
+        let ty = self.type_of_kind(scope, spec, may_define, in_sequence);
+        // They are checked; the model has no place for them.
+        self.annotations_of(scope, &spec.annotations, Target::TypeUse, ty.as_ref());
+        ty
+    }
+
+    fn type_of_kind(
+        &mut self,
+        scope: ScopeId,
+        spec: &TypeSpec,
+        may_define: bool,
+        in_sequence: bool,
+    ) -> Option<Type> {
         match &spec.kind {
             TypeKind::Basic(basic) => Some(basic.clone()),
             TypeKind::String { wide, bound } => {
@@ -127,11 +142,17 @@ impl Checker<'_> {
     }
 
     fn named_type(&mut self, scope: ScopeId, name: &ScopedName, in_sequence: bool) -> Option<Type> {
-        if let Some(built_in) = self.built_in(scope, name) {
-            return Some(built_in);
+        let unwritten = self.sized_integer(scope, name);
+        if let Some(ty) = unwritten.or_else(|| self.pseudo_type(scope, name)) {
+            return Some(ty);
         }
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
+        if let EntityKind::Bound(index) = entity.kind
+            && let Bound::Type(ty) = self.bound(index)
+        {
+            return Some(ty.clone());
+        }
         match entity.kind {
             EntityKind::Struct {
                 state: StructState::Complete,
@@ -142,6 +163,8 @@ impl Checker<'_> {
             | EntityKind::Value { def, .. }
             | EntityKind::ValueBox(def)
             | EntityKind::Enum(def)
+            | EntityKind::Bitmask { def, .. }
+            | EntityKind::Bitset { def, .. }
             | EntityKind::Typedef(def)
             | EntityKind::Native(def) => Some(Type::Named(def)),
             EntityKind::Struct { def, .. } if in_sequence => Some(Type::Named(def)),
@@ -177,11 +200,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Types whose names are no keywords, unless a file defines these names itself:
-    /// the integers of IDL 4, and `TypeCode` in the module `CORBA`.
-    fn built_in(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
-        let last = &name.parts.last()?.name;
-        let ty = match &**last {
+    /// The integers of IDL 4 whose names are no keywords, unless a file defines these names itself.
+    fn sized_integer(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
+        let ty = match &*name.single()?.name {
             "int8" => Type::Int8,
             "uint8" => Type::UInt8,
             "int16" => Type::Short,
@@ -190,17 +211,9 @@ impl Checker<'_> {
             "uint32" => Type::ULong,
             "int64" => Type::LongLong,
             "uint64" => Type::ULongLong,
-            "TypeCode" => Type::TypeCode,
             _ => return None,
         };
-        let stands_there = match (&ty, name.parts.as_slice()) {
-            (Type::TypeCode, [module, _]) => *module.name == *"CORBA",
-            (Type::TypeCode, [_]) => {
-                !name.absolute && self.scopes.outermost(scope) == Some("CORBA")
-            }
-            _ => name.single().is_some(),
-        };
-        (stands_there && self.resolve_quietly(scope, name).is_none()).then_some(ty)
+        self.resolve_quietly(scope, name).is_none().then_some(ty)
     }
 
     /// An array of the type when there are dimensions, the type otherwise.

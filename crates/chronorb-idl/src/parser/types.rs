@@ -9,10 +9,12 @@ impl Parser<'_> {
     /// Any type, defined here or named.
     pub(super) fn type_spec(&mut self) -> Option<TypeSpec> {
         self.deeper()?;
+        let annotations = self.meta()?.annotations;
         let start = self.peek().span;
         let kind = self.type_kind()?;
         self.depth -= 1;
         Some(TypeSpec {
+            annotations,
             kind,
             span: start.to(self.previous_span()),
         })

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use crate::Options;
 use crate::ast::Event;
+use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Lexer, Token, TokenKind};
@@ -38,6 +39,16 @@ pub(crate) struct Stream {
 
 /// Preprocesses the main file, number 0 of the sources.
 pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> Stream {
+    run_after(None, sources, sink, options)
+}
+
+/// Preprocesses the main file as if its first line included the one with this name.
+pub(crate) fn run_after(
+    implied: Option<&str>,
+    sources: &mut Sources,
+    sink: &mut Sink,
+    options: &Options,
+) -> Stream {
     let mut preprocessor = Preprocessor {
         sources,
         sink,
@@ -57,6 +68,9 @@ pub(crate) fn run(sources: &mut Sources, sink: &mut Sink, options: &Options) -> 
         preprocessor.define_option(name, text);
     }
     preprocessor.open(0, Span::default());
+    if let Some(name) = implied {
+        preprocessor.include(name, false, Span::default());
+    }
     preprocessor.run();
     let end = preprocessor.sources.get(0).text.trim_end().len() as u32;
     let mut out = preprocessor.out;
@@ -317,24 +331,32 @@ impl Preprocessor<'_> {
             }
             searched.push(format!("searched `{}`", path.display()));
         }
-        let Some(path) = found else {
-            let mut diagnostic = Diagnostic::error(
-                codes::INCLUDE_NOT_FOUND,
-                at,
-                format!("there is no file `{name}`"),
-                "included here",
-            );
-            for place in searched.into_iter().take(20) {
-                diagnostic = diagnostic.note(place);
+        let read = match (found, builtin::text(name)) {
+            (Some(path), _) => self.sources.read(&path).map_err(|error| (path, error)),
+            (None, Some(text)) => Ok(self.sources.built_in(name, text)),
+            (None, None) => {
+                self.not_found(name, at, searched);
+                return;
             }
-            self.sink
-                .push(diagnostic.hint("name its directory as an include directory (`-I DIR`)"));
-            return;
         };
-        match self.sources.read(&path) {
+        match read {
             Ok(number) if self.once.contains(&number) => {}
             Ok(number) => self.open(number, at),
-            Err(error) => self.sink.push(error.into_diagnostic(&path, Some(at))),
+            Err((path, error)) => self.sink.push(error.into_diagnostic(&path, Some(at))),
         }
+    }
+
+    fn not_found(&mut self, name: &str, at: Span, searched: Vec<String>) {
+        let mut diagnostic = Diagnostic::error(
+            codes::INCLUDE_NOT_FOUND,
+            at,
+            format!("there is no file `{name}`"),
+            "included here",
+        );
+        for place in searched.into_iter().take(20) {
+            diagnostic = diagnostic.note(place);
+        }
+        self.sink
+            .push(diagnostic.hint("name its directory as an include directory (`-I DIR`)"));
     }
 }
