@@ -18,6 +18,7 @@ fn main() -> Result<(), BuildError> {
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
+        "idl/components.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -100,3 +100,8 @@ pub mod dynamic {
 pub mod extended {
     chronorb::include_idl!("extended");
 }
+
+/// Components, homes and events as their equivalent interfaces, and instances of template modules.
+pub mod components {
+    chronorb::include_idl!("components");
+}
