@@ -19,6 +19,9 @@ fn main() -> Result<(), BuildError> {
         "idl/dynamic.idl",
         "idl/extended.idl",
     ])?;
+    let omg = "../../../idl/omg";
+    let services = [format!("{omg}/CosNotifyComm.idl")];
+    configure().include(omg).compile(&services)?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

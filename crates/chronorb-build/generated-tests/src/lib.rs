@@ -100,3 +100,8 @@ pub mod dynamic {
 pub mod extended {
     chronorb::include_idl!("extended");
 }
+
+/// Consumers and suppliers of the notification service, as the OMG has them.
+pub mod notification {
+    chronorb::include_idl!("CosNotifyComm");
+}
