@@ -81,9 +81,14 @@ fn structured_events_reach_consumers_with_all_that_is_in_them() {
         let arena = Arena::new(1 << 16);
         let event = event(&arena);
         consumer.push_structured_event(&event).expect("taken");
-        consumer.disconnect_structured_push_consumer().expect("disconnected");
+        consumer
+            .disconnect_structured_push_consumer()
+            .expect("disconnected");
         let refused = consumer.push_structured_event(&event).unwrap_err();
-        assert_eq!(refused, PushStructuredEventError::Disconnected(Disconnected {}));
+        assert_eq!(
+            refused,
+            PushStructuredEventError::Disconnected(Disconnected {})
+        );
     }
 }
 
@@ -96,7 +101,10 @@ fn a_consumer_says_which_events_it_does_not_take() {
         // An operation of its base, by the handle of the base.
         let publish = NotifyPublish::from(consumer);
         publish.offer_change(&[DOOR], &[]).expect("taken");
-        let fire = EventType { type_name: "Fire", ..DOOR };
+        let fire = EventType {
+            type_name: "Fire",
+            ..DOOR
+        };
         let OfferChangeErrorBuf::InvalidEventType(refused) =
             publish.offer_change(&[DOOR, fire], &[]).unwrap_err()
         else {
