@@ -155,7 +155,11 @@ fn values_as_deep_as_is_allowed_fit_a_small_stack() {
         }
     };
     let thread = std::thread::Builder::new().stack_size(STACK_SIZE);
-    thread.spawn(deep).expect("a thread").join().expect("enough");
+    thread
+        .spawn(deep)
+        .expect("a thread")
+        .join()
+        .expect("enough");
 }
 
 /// Of a pool's threads, if nothing else is said.
