@@ -13,13 +13,18 @@ fn main() -> Result<(), BuildError> {
         "idl/names.idl",
         "idl/shapes.idl",
         "idl/queue.idl",
+        "idl/feed.idl",
         "idl/values.idl",
         "idl/unions.idl",
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
         "idl/components.idl",
+        "idl/marked.idl",
     ])?;
+    let omg = "../../../idl/omg";
+    let services = [format!("{omg}/CosNotifyComm.idl")];
+    configure().include(omg).compile(&services)?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

@@ -40,6 +40,11 @@ pub mod shapes {
     chronorb::include_idl!("shapes");
 }
 
+/// What the book's chapter on asynchronous calls shows.
+pub mod feed {
+    chronorb::include_idl!("feed");
+}
+
 /// What can be called asynchronously.
 pub mod queue {
     chronorb::include_idl!("queue");
@@ -104,4 +109,14 @@ pub mod extended {
 /// Components, homes and events as their equivalent interfaces, and instances of template modules.
 pub mod components {
     chronorb::include_idl!("components");
+}
+
+/// Bits, and what annotations make of types.
+pub mod marked {
+    chronorb::include_idl!("marked");
+}
+
+/// Consumers and suppliers of the notification service, as the OMG has them.
+pub mod notification {
+    chronorb::include_idl!("CosNotifyComm");
 }
