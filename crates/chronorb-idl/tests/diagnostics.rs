@@ -184,3 +184,16 @@ fn an_earlier_definition_in_another_file_is_shown_behind_characters_of_many_byte
     assert!(shown.contains("main.idl:2:6 ]"), "{shown}");
     assert!(shown.contains("part.idl:3:16 ]"), "{shown}");
 }
+
+#[test]
+fn names_like_younger_keywords_are_a_warning() {
+    let text = "typedef long EventType;\nstruct Home { EventType a; };\n";
+    let warnings = compile_text("a.idl", text, &Options::default())
+        .unwrap()
+        .warnings;
+    let found: Vec<_> = warnings
+        .iter()
+        .map(|finding| (finding.code, finding.labels[0].location.line))
+        .collect();
+    assert_eq!(found, [("W0012", 1), ("W0012", 2)]);
+}
