@@ -52,12 +52,10 @@ fn idl() -> String {
               module enumerators {{ enum Words {{ {} }}; const Words last = _{}; }};
               module constants {{ {} }};
               interface Operations {{ {} }};
-              interface Attributes {{ {} }};
               interface Parameters {{
                 string all({}) raises (Thrown);
                 sequence<string> changed({});
                 void given({});
-                Fields mixed(in Fields first_of_all, {});
               }};
             }};",
             each(&|word| format!("string _{word};")),
@@ -69,18 +67,15 @@ fn idl() -> String {
             words.last().copied().unwrap_or_default(),
             each(&|word| format!("const long _{word} = 1;")),
             method(&|word| format!("void _{word}();")),
-            method(&|word| format!("readonly attribute long _{word};")),
             joined(words, |word| format!("in string _{word}")),
             joined(words, |word| format!("inout sequence<string> _{word}")),
             joined(words, |word| format!("out string _{word}")),
-            joined(words, |word| format!("in Fields _{word}")),
         );
         for word in words {
             let _ = writeln!(
                 idl,
                 "module {list}_modules {{ module _{word} {{
                    enum Inner {{ ONE, TWO }};
-                   typedef sequence<Inner> Inners;
                  }}; }};"
             );
         }
