@@ -105,6 +105,10 @@ pub(super) fn begin(
     let deadline = Deadline::after(object.time_out());
     let priority = onward_priority(core)?;
     let mut slot = Slots::of(core).take()?;
+    if slot.reply.capacity() == 0 {
+        // For the first call in it; then frames go from hand to hand.
+        slot.reply = scope::frame();
+    }
     slot.call = Some(Call {
         object: object.clone(),
         operation: *operation,
