@@ -6,7 +6,8 @@ use std::{env, fs};
 use chronorb_build::BuildError;
 
 fn main() -> Result<(), BuildError> {
-    let files = ["interop", "adapters", "CosNaming"].map(|name| format!("../../idl/{name}.idl"));
+    let files = ["interop", "adapters", "anys", "values", "CosNaming"]
+        .map(|name| format!("../../idl/{name}.idl"));
     chronorb_build::configure().compile(&files)?;
 
     // With asynchronous calls, for the tests of these.

@@ -8,6 +8,7 @@ use chronorb_build::{BuildError, OperationDemux, configure};
 fn main() -> Result<(), BuildError> {
     configure().include("idl").compile(&[
         "idl/base.idl",
+        "idl/marks.idl",
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
@@ -18,6 +19,7 @@ fn main() -> Result<(), BuildError> {
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
+        "idl/marked.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use crate::decimal::Decimal;
+use crate::model::InterfaceOrigin;
 use crate::source::Span;
 
 /// A correctly parsed part of the text, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Item {
     Module(Module),
     Interface(InterfaceDef),
@@ -16,6 +17,9 @@ pub(crate) enum Item {
     Union(UnionDef),
     UnionForward(Meta, Ident),
     Native(Meta, Ident),
+    Bitmask(BitmaskDef),
+    Bitset(BitsetDef),
+    Annotation(AnnotationDef),
     Exception(StructDef),
     Enum(EnumDef),
     Typedef(Typedef),
@@ -27,6 +31,16 @@ pub(crate) enum Item {
     ValueBox(ValueBox),
     State(StateDef),
     Factory(FactoryDef),
+    Finder(FactoryDef),
+    Component(ComponentDef),
+    Home(HomeDef),
+    Port(Port),
+    PortType(Rc<PortTypeDef>),
+    PortTypeForward(Ident),
+    Template(Rc<TemplateModule>),
+    Instance(Instance),
+    /// `alias` of an instance in a template module.
+    Alias(Instance),
     Import(Import),
     TypeId {
         name: ScopedName,
@@ -38,8 +52,6 @@ pub(crate) enum Item {
         prefix: Rc<str>,
         span: Span,
     },
-    /// A definition that was refused or could not be parsed: its name is known, nothing else.
-    Refused(Ident),
     Event(Event),
 }
 
@@ -131,34 +143,59 @@ pub(crate) struct Meta {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Annotation {
-    pub(crate) name: String,
-    pub(crate) params: Vec<(Rc<str>, Expr)>,
+    pub(crate) name: ScopedName,
+    pub(crate) params: Vec<AnnotationParam>,
     pub(crate) span: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationParam {
+    /// `None` for the only parameter, written without its name.
+    pub(crate) name: Option<Ident>,
+    pub(crate) value: Expr,
+}
+
+/// `@annotation name { … }`
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    /// Types and constants inside it.
+    pub(crate) items: Vec<Item>,
+    pub(crate) members: Vec<AnnotationMember>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct AnnotationMember {
+    pub(crate) ty: TypeSpec,
+    pub(crate) name: Ident,
+    pub(crate) default: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct Module {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
     pub(crate) items: Vec<Item>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InterfaceHead {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
     pub(crate) local: bool,
     pub(crate) is_abstract: bool,
+    pub(crate) origin: InterfaceOrigin,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InterfaceDef {
     pub(crate) head: InterfaceHead,
     pub(crate) bases: Vec<ScopedName>,
     pub(crate) items: Vec<Item>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Import {
     /// A name, or a repository identifier.
     pub(crate) what: Result<ScopedName, Rc<str>>,
@@ -166,7 +203,7 @@ pub(crate) struct Import {
 }
 
 /// The beginning of a value type or event type.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ValueHead {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
@@ -177,7 +214,7 @@ pub(crate) struct ValueHead {
     pub(crate) event: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ValueDef {
     pub(crate) head: ValueHead,
     /// Where `truncatable` stands.
@@ -187,7 +224,7 @@ pub(crate) struct ValueDef {
     pub(crate) items: Vec<Item>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ValueBox {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
@@ -195,7 +232,7 @@ pub(crate) struct ValueBox {
 }
 
 /// State members of a value type that are declared together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StateDef {
     pub(crate) public: bool,
     /// Where `public` or `private` stands.
@@ -204,7 +241,7 @@ pub(crate) struct StateDef {
 }
 
 /// An initialiser of a value type, or a factory or finder of a home.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FactoryDef {
     pub(crate) meta: Meta,
     /// Where `factory` or `finder` stands.
@@ -214,8 +251,116 @@ pub(crate) struct FactoryDef {
     pub(crate) raises: Vec<ScopedName>,
 }
 
+/// A component or connector.
+#[derive(Clone, Debug)]
+pub(crate) struct ComponentDef {
+    pub(crate) head: InterfaceHead,
+    pub(crate) connector: bool,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) supports: Vec<ScopedName>,
+    /// Its ports and attributes.
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct HomeDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) supports: Vec<ScopedName>,
+    /// The component.
+    pub(crate) manages: ScopedName,
+    pub(crate) primary_key: Option<ScopedName>,
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    pub(crate) meta: Meta,
+    pub(crate) kind: PortKind,
+    pub(crate) ty: InterfaceRef,
+    pub(crate) name: Ident,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PortKind {
+    Provides,
+    Uses,
+    UsesMultiple,
+    Emits,
+    Publishes,
+    Consumes,
+    /// The ports of a port type.
+    Port,
+    /// The same, seen from the other side.
+    MirrorPort,
+}
+
+/// The type of a port.
+#[derive(Clone, Debug)]
+pub(crate) enum InterfaceRef {
+    /// `Object`
+    Object,
+    Named(ScopedName),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct PortTypeDef {
+    pub(crate) name: Ident,
+    /// Its ports and attributes.
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TemplateModule {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) params: Vec<TemplateParam>,
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TemplateParam {
+    pub(crate) kind: TemplateParamKind,
+    pub(crate) name: Ident,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum TemplateParamKind {
+    Typename,
+    Interface,
+    Value,
+    Event,
+    Struct,
+    Union,
+    Exception,
+    Enum,
+    Sequence,
+    /// `sequence<T>`, of a parameter before.
+    SequenceOf(ScopedName),
+    Const(TypeSpec),
+}
+
+/// `module M<A, B> Name`
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    pub(crate) meta: Meta,
+    pub(crate) template: ScopedName,
+    pub(crate) args: Vec<TemplateArg>,
+    pub(crate) name: Ident,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum TemplateArg {
+    /// A type or a constant: the parameter says which.
+    Name(ScopedName),
+    Type(TypeSpec),
+    Value(Expr),
+}
+
 /// A struct or an exception.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StructDef {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
@@ -223,7 +368,7 @@ pub(crate) struct StructDef {
     pub(crate) members: Vec<MemberDef>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct UnionDef {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
@@ -232,47 +377,73 @@ pub(crate) struct UnionDef {
     pub(crate) cases: Vec<CaseDef>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CaseDef {
     pub(crate) labels: Vec<Label>,
     /// Has one declarator.
     pub(crate) member: MemberDef,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Label {
     Value(Expr),
     Default(Span),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct MemberDef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
     pub(crate) declarators: Vec<Declarator>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Declarator {
     pub(crate) name: Ident,
     pub(crate) dimensions: Vec<Expr>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EnumDef {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
     pub(crate) enumerators: Vec<(Meta, Ident)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
+pub(crate) struct BitmaskDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) flags: Vec<(Meta, Ident)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct BitsetDef {
+    pub(crate) meta: Meta,
+    pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) fields: Vec<BitFieldDef>,
+}
+
+/// `bitfield<bits, type> name;`
+#[derive(Clone, Debug)]
+pub(crate) struct BitFieldDef {
+    pub(crate) meta: Meta,
+    pub(crate) span: Span,
+    pub(crate) bits: Expr,
+    pub(crate) ty: Option<TypeSpec>,
+    /// None for padding.
+    pub(crate) names: Vec<Ident>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct Typedef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
     pub(crate) declarators: Vec<Declarator>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ConstDef {
     pub(crate) meta: Meta,
     pub(crate) ty: TypeSpec,
@@ -280,7 +451,7 @@ pub(crate) struct ConstDef {
     pub(crate) value: Expr,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OperationDef {
     pub(crate) meta: Meta,
     pub(crate) oneway: Option<Span>,
@@ -292,7 +463,7 @@ pub(crate) struct OperationDef {
     pub(crate) context: Vec<(Rc<str>, Span)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ParamDef {
     pub(crate) meta: Meta,
     pub(crate) mode: crate::model::ParamMode,
@@ -301,7 +472,7 @@ pub(crate) struct ParamDef {
     pub(crate) name: Ident,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AttributeDef {
     pub(crate) meta: Meta,
     pub(crate) readonly: bool,
@@ -311,13 +482,25 @@ pub(crate) struct AttributeDef {
     pub(crate) set_raises: Vec<ScopedName>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TypeSpec {
+    pub(crate) annotations: Vec<Annotation>,
     pub(crate) kind: TypeKind,
     pub(crate) span: Span,
 }
 
-#[derive(Debug)]
+impl TypeSpec {
+    /// A type without annotations.
+    pub(crate) fn new(kind: TypeKind, span: Span) -> Self {
+        Self {
+            annotations: Vec::new(),
+            kind,
+            span,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
 pub(crate) enum TypeKind {
     /// A type that its keywords say completely.
     Basic(crate::model::Type),

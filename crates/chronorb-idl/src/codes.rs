@@ -2,8 +2,7 @@
 //!
 //! `E00xx` files and preprocessor, `E01xx` syntax, `E02xx` names, `E03xx` inheritance,
 //! `E04xx` types, `E05xx` constants, `E06xx` operations and attributes, `E07xx`
-//! repository identifiers, `E08xx` limits, `E09xx` parts of the language that this
-//! version does not compile, `W0xxx` warnings.
+//! repository identifiers, `E08xx` limits, `W0xxx` warnings.
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
@@ -78,6 +77,10 @@ codes! {
     NEVER_DEFINED = "E0209";
     /// An import of what no file defines, or of what cannot be imported.
     BAD_IMPORT = "E0230";
+    /// An instance of what is no template module.
+    NOT_A_TEMPLATE = "E0231";
+    /// Arguments that do not fit the parameters of a template module.
+    TEMPLATE_ARGUMENT = "E0232";
 
     /// A base that is not an interface.
     BASE_NOT_INTERFACE = "E0300";
@@ -103,6 +106,8 @@ codes! {
     SUPPORTS_CLASH = "E0323";
     /// State members or initialisers in an abstract value type.
     ABSTRACT_STATE = "E0324";
+    /// A base of a component, connector or home that is none.
+    BASE_NOT_COMPONENT = "E0325";
     /// A base of a struct that is not a struct, or of a bit set that is not a bit set.
     BASE_NOT_STRUCT = "E0340";
 
@@ -134,6 +139,20 @@ codes! {
     BAD_FIXED = "E0423";
     /// A boxed value type with a value type in it.
     BOXED_VALUE = "E0430";
+    /// A value of an enumerator that does not fit, or that another one has.
+    BAD_ENUM_VALUE = "E0424";
+    /// A number of bits that is 0 or too large.
+    BAD_BIT_BOUND = "E0425";
+    /// The position of a flag that does not exist in its bit mask, or that another one has.
+    BAD_POSITION = "E0426";
+    /// A bit set of more than 64 bits, or a field whose type does not hold its bits.
+    BAD_BITS = "E0427";
+    /// A parameter of an annotation that is unknown, missing, or given twice.
+    ANNOTATION_PARAM = "E0440";
+    /// Annotations that contradict each other.
+    BAD_ANNOTATION = "E0441";
+    /// An annotation before a type that it is not for.
+    BAD_MARK = "E0449";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";
@@ -166,6 +185,12 @@ codes! {
     FACTORY_PARAM = "E0630";
     /// A local type where a value leaves the process.
     LOCAL_TYPE = "E0631";
+    /// A port of a type that such a port cannot have.
+    PORT_TYPE = "E0632";
+    /// Two ports or attributes of one component with the same name.
+    DUPLICATE_PORT = "E0633";
+    /// A home whose component or primary key does not fit.
+    BAD_HOME = "E0634";
     /// A malformed name in a `context` clause.
     BAD_CONTEXT = "E0640";
 
@@ -194,17 +219,11 @@ codes! {
     NAME_TOO_LONG = "E0808";
     /// A model of more than 256 MiB.
     MODEL_TOO_LARGE = "E0809";
+    /// Template modules that expand to more than 100 000 definitions, or port types to as many ports.
+    TEMPLATE_LIMIT = "E0830";
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";
 
-    /// Components, homes, ports and connectors.
-    NO_COMPONENT = "E0906";
-    /// Bit sets and bit masks.
-    NO_BITS = "E0908";
-    /// Template modules.
-    NO_TEMPLATE = "E0909";
-    /// Declarations of annotations.
-    NO_ANNOTATION_DECLARATION = "E0911";
 
     /// A `#warning` directive.
     WARNING_DIRECTIVE = "W0001";
@@ -216,4 +235,6 @@ codes! {
     ANNOTATION_IGNORED = "W0004";
     /// A decimal constant with more digits behind the point than its type.
     DIGITS_LOST = "W0010";
+    /// An annotation that is neither standard nor declared.
+    UNKNOWN_ANNOTATION = "W0011";
 }

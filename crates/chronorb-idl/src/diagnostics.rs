@@ -272,6 +272,8 @@ impl Label {
 pub(crate) struct Sink {
     items: Vec<Diagnostic>,
     seen: HashSet<(&'static str, Span)>,
+    /// The instances of template modules that are being checked, the innermost last.
+    instances: Vec<Span>,
     errors: usize,
     warnings: usize,
     stopped: bool,
@@ -282,7 +284,7 @@ const MAX_FINDINGS: usize = 50;
 
 impl Sink {
     /// Records a finding, unless one with the same code at the same place is recorded, or there are too many.
-    pub(crate) fn push(&mut self, item: Diagnostic) {
+    pub(crate) fn push(&mut self, mut item: Diagnostic) {
         let count = match item.severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
@@ -296,7 +298,20 @@ impl Sink {
             return;
         }
         *count += 1;
+        for at in self.instances.iter().rev().take(3) {
+            item = item.label(*at, "for this instance of the template module");
+        }
         self.items.push(item);
+    }
+
+    /// What is found until [`Self::leave`] is found for an instance of a template module.
+    pub(crate) fn enter(&mut self, instance: Span) {
+        self.instances.push(instance);
+    }
+
+    /// Ends what [`Self::enter`] began.
+    pub(crate) fn leave(&mut self) {
+        self.instances.pop();
     }
 
     /// Records an error behind which there is nothing more to find.

@@ -94,7 +94,7 @@ pub struct Preprocessed {
     /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) say where
     /// each line comes from; it compiles to the same model without the options that made it.
     pub text: String,
-    /// Every file that was read, the main file first.
+    /// Every file that was read from a directory, the main file first.
     pub files: Vec<PathBuf>,
     /// Warnings; empty for most files.
     pub warnings: Diagnostics,
@@ -201,7 +201,14 @@ impl Front {
         let mut model = Model::default();
         if !self.sink.has_errors() {
             let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
-            let tree = parser::parse(&stream, &mut self.sink);
+            let mut tree = parser::parse(&stream, &mut self.sink);
+            if let Some(name) = builtin::implied(&tree) {
+                // Once more from the beginning, behind the file that the definitions imply.
+                self.sink = Sink::default();
+                let (sources, sink) = (&mut self.sources, &mut self.sink);
+                let stream = preprocessor::run_after(Some(name), sources, sink, options);
+                tree = parser::parse(&stream, sink);
+            }
             model = check::check(&tree, &self.sources, &mut self.sink);
         }
         let warnings = self.sink.finish(&self.sources)?;
@@ -221,7 +228,7 @@ impl Front {
         Ok(Preprocessed {
             text,
             warnings: self.sink.finish(&self.sources)?,
-            files: self.sources.paths(),
+            files: self.sources.paths_on_disk(),
         })
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use chronorb_cdr::{
-    Abstract, AbstractType, ByArc, CdrError, Decoder, Encoder, Narrow, ReadState, Reference,
-    TypeCode, Typed,
+    Abstract, AbstractType, ByArc, CdrError, Decoder, Encoder, Narrow, ReadState, TypeCode, Typed,
 };
 
 use crate::object::Object;

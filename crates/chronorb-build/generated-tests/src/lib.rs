@@ -15,6 +15,11 @@ pub mod base {
     chronorb::include_idl!("base");
 }
 
+/// Annotations that choose other types.
+pub mod marks {
+    chronorb::include_idl!("marks");
+}
+
 /// All types and parameter modes.
 pub mod types {
     chronorb::include_idl!("types");
@@ -99,4 +104,9 @@ pub mod dynamic {
 /// What IDL 4 adds to the language.
 pub mod extended {
     chronorb::include_idl!("extended");
+}
+
+/// Bits, and what annotations make of types.
+pub mod marked {
+    chronorb::include_idl!("marked");
 }

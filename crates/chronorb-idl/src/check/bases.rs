@@ -7,7 +7,7 @@ use super::scope::{EntityId, EntityKind, ScopeId, StructState, lower};
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{DefId, DefKind};
+use crate::model::{DefId, DefKind, InterfaceOrigin};
 use crate::source::Span;
 
 /// The number of bases, inherited ones included.
@@ -35,32 +35,30 @@ pub(super) enum BaseKind {
     Value,
     /// The base of a struct.
     Struct,
+    /// The base of a bit set.
+    Bitset,
+    /// The base of a component.
+    Component,
+    /// The base of a connector.
+    Connector,
+    /// The base of a home.
+    Home,
+    /// The bases of the equivalent interface of any of these: interfaces that were looked at before.
+    Equivalent,
 }
 
 impl BaseKind {
     fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Interface => ("interface", "an interface", codes::BASE_NOT_INTERFACE),
+            Self::Interface | Self::Equivalent => {
+                ("interface", "an interface", codes::BASE_NOT_INTERFACE)
+            }
+            Self::Component => ("component", "a component", codes::BASE_NOT_COMPONENT),
+            Self::Connector => ("connector", "a connector", codes::BASE_NOT_COMPONENT),
+            Self::Home => ("home", "a home", codes::BASE_NOT_COMPONENT),
             Self::Value => ("value type", "a value type", codes::BASE_NOT_VALUE),
+            Self::Bitset => ("bit set", "a bit set", codes::BASE_NOT_STRUCT),
             Self::Struct => ("struct", "a struct", codes::BASE_NOT_STRUCT),
-        }
-    }
-
-    /// The definition and the scope of a thing of this kind.
-    fn of(self, kind: EntityKind) -> Option<(DefId, Option<ScopeId>)> {
-        match (self, kind) {
-            (Self::Interface, EntityKind::Interface { def, scope })
-            | (Self::Value, EntityKind::Value { def, scope }) => Some((def, scope)),
-            (
-                Self::Struct,
-                EntityKind::Struct {
-                    def,
-                    scope,
-                    state,
-                    union: false,
-                },
-            ) => Some((def, scope.filter(|_| state == StructState::Complete))),
-            _ => None,
         }
     }
 }
@@ -70,7 +68,7 @@ impl Checker<'_> {
     pub(super) fn bases(
         &mut self,
         scope: ScopeId,
-        own: DefId,
+        own: Option<DefId>,
         names: &[ScopedName],
         wanted: BaseKind,
     ) -> Vec<Base> {
@@ -99,18 +97,49 @@ impl Checker<'_> {
         bases
     }
 
+    /// The definition and the scope of a thing that is of the wanted kind.
+    fn base_of_kind(&self, wanted: BaseKind, kind: EntityKind) -> Option<(DefId, Option<ScopeId>)> {
+        let (def, scope) = match kind {
+            EntityKind::Interface { def, scope } => (def, scope),
+            EntityKind::Value { def, scope } => {
+                return (wanted == BaseKind::Value).then_some((def, scope));
+            }
+            EntityKind::Bitset { def, scope } => {
+                return (wanted == BaseKind::Bitset).then_some((def, Some(scope)));
+            }
+            EntityKind::Struct {
+                def,
+                scope,
+                state,
+                union: false,
+            } => {
+                let complete = scope.filter(|_| state == StructState::Complete);
+                return (wanted == BaseKind::Struct).then_some((def, complete));
+            }
+            _ => return None,
+        };
+        let is_connector = self.components.connectors.contains(&def);
+        let fits = match self.origin(def) {
+            Some(InterfaceOrigin::Component) if is_connector => wanted == BaseKind::Connector,
+            Some(InterfaceOrigin::Component) => wanted == BaseKind::Component,
+            Some(InterfaceOrigin::Home) => wanted == BaseKind::Home,
+            _ => wanted == BaseKind::Interface,
+        };
+        (fits || wanted == BaseKind::Equivalent).then_some((def, scope))
+    }
+
     pub(super) fn base(
         &mut self,
         scope: ScopeId,
-        own: DefId,
+        own: Option<DefId>,
         name: &ScopedName,
         wanted: BaseKind,
     ) -> Option<Base> {
         let (noun, with_article, wrong_kind) = wanted.names();
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id).clone();
-        let diagnostic = match wanted.of(entity.kind) {
-            Some((def, _)) if def == own => Diagnostic::error(
+        let diagnostic = match self.base_of_kind(wanted, entity.kind) {
+            Some((def, _)) if Some(def) == own => Diagnostic::error(
                 codes::BASE_ITSELF,
                 name.span,
                 format!("{noun} `{name}` inherits from itself"),

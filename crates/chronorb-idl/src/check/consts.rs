@@ -1,8 +1,11 @@
 //! Constant expressions (CORBA 3.3 part 1, 7.10).
 
+use std::ops::RangeInclusive;
+
 use super::Checker;
 use super::fixed::{ANY_FIXED, decimal_of, decimal_value};
 use super::scope::{EntityKind, ScopeId};
+use super::templates::Bound;
 use crate::ast::{BinaryOp, Expr, ExprKind, TypeKind, TypeSpec, UnaryOp};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -11,6 +14,8 @@ use crate::source::Span;
 
 /// The bytes of all string constants together.
 const MAX_STRINGS: usize = 16 * 1024 * 1024;
+/// What integers can be on the way to the value of a constant.
+const REACH: RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
 
 impl Checker<'_> {
     /// The type of a constant, without aliases.
@@ -20,19 +25,7 @@ impl Checker<'_> {
         }
         let ty = self.resolve_type(scope, spec, false)?;
         let ty = self.without_aliases(&ty);
-        let allowed = match &ty {
-            Type::Map { .. }
-            | Type::Sequence { .. }
-            | Type::Array { .. }
-            | Type::Object
-            | Type::Any
-            | Type::TypeCode => false,
-            Type::Named(def) => {
-                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
-            }
-            _ => true,
-        };
-        if allowed {
+        if self.is_const_type(&ty) {
             return Some(ty);
         }
         let name = match &spec.kind {
@@ -49,6 +42,24 @@ impl Checker<'_> {
             .hint("constants are numbers, booleans, characters, strings and enumerators"),
         );
         None
+    }
+
+    /// Whether a type without aliases has constants.
+    pub(super) fn is_const_type(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Map { .. }
+            | Type::Sequence { .. }
+            | Type::Array { .. }
+            | Type::Object
+            | Type::ValueBase
+            | Type::AbstractBase
+            | Type::Any
+            | Type::TypeCode => false,
+            Type::Named(def) => {
+                matches!(self.definitions[def.0 as usize].kind, DefKind::Enum { .. })
+            }
+            _ => true,
+        }
     }
 
     /// The value of an expression, converted to a type without aliases.
@@ -68,7 +79,10 @@ impl Checker<'_> {
             let known = self.resolve_quietly(scope, name).is_some_and(|entity| {
                 matches!(
                     self.scopes.entity(entity).kind,
-                    EntityKind::Const(_) | EntityKind::Enumerator(..)
+                    EntityKind::Const(_)
+                        | EntityKind::Enumerator(..)
+                        | EntityKind::Flag(_)
+                        | EntityKind::Bound(_)
                 )
             });
             if !known {
@@ -86,7 +100,8 @@ impl Checker<'_> {
         ty: Option<&Type>,
     ) -> Option<ConstValue> {
         let value = match &expr.kind {
-            ExprKind::Integer(value) => ConstValue::Integer(*value),
+            ExprKind::Integer(value) if ty.is_some_and(is_floating) => ConstValue::Integer(*value),
+            ExprKind::Integer(value) => self.in_reach(Some(*value), expr.span)?,
             ExprKind::Float(value) => ConstValue::Float(*value),
             ExprKind::Fixed(value) => decimal_value(*value),
             ExprKind::Boolean(value) => ConstValue::Boolean(*value),
@@ -104,8 +119,12 @@ impl Checker<'_> {
                 let entity = self.resolve(scope, name)?;
                 let entity = self.scopes.entity(entity).clone();
                 match entity.kind {
+                    EntityKind::Bound(index) if matches!(self.bound(index), Bound::Value(_)) => {
+                        self.bound_value(index, expr.span)?
+                    }
                     EntityKind::Const(def) => self.const_value(def, expr.span)?,
                     EntityKind::Enumerator(def, index) => ConstValue::Enumerator(def, index),
+                    EntityKind::Flag(bit) => ConstValue::Integer(1 << bit),
                     EntityKind::Refused => return None,
                     kind => {
                         self.sink.push(
@@ -146,6 +165,18 @@ impl Checker<'_> {
             return None;
         };
         let value = value.clone();
+        self.count_value(value, span)
+    }
+
+    fn bound_value(&mut self, index: u32, span: Span) -> Option<ConstValue> {
+        let Bound::Value(value) = self.bound(index) else {
+            return None;
+        };
+        let value = value.clone();
+        self.count_value(value, span)
+    }
+
+    fn count_value(&mut self, value: ConstValue, span: Span) -> Option<ConstValue> {
         if let ConstValue::String(text) | ConstValue::WString(text) = &value {
             self.count_string(text, span)?;
         }
@@ -296,13 +327,17 @@ impl Checker<'_> {
     }
 
     fn in_reach(&mut self, value: Option<i128>, span: Span) -> Option<ConstValue> {
+        let value = value.filter(|value| REACH.contains(value));
         if value.is_none() {
-            self.sink.push(Diagnostic::error(
-                codes::OUT_OF_RANGE,
-                span,
-                "the value of this expression is too large for every type",
-                "too large",
-            ));
+            self.sink.push(
+                Diagnostic::error(
+                    codes::OUT_OF_RANGE,
+                    span,
+                    "the value of this expression is too large for every type",
+                    "too large",
+                )
+                .hint("each part of an expression must fit into 64 bits"),
+            );
         }
         value.map(ConstValue::Integer)
     }

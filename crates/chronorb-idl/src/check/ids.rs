@@ -217,7 +217,7 @@ impl Checker<'_> {
     pub(super) fn check_ids(&mut self) {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for (i, definition) in self.definitions.iter().enumerate() {
-            if matches!(definition.kind, DefKind::Module { .. }) {
+            if definition.repository_id.is_empty() {
                 continue;
             }
             let id = definition.repository_id.as_str();

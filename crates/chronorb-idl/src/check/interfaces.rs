@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use super::Checker;
+use super::annotations::Target;
 use super::bases::{Base, BaseKind};
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind};
 use super::types::type_size;
 use crate::ast::{
-    AttributeDef, Ident, InterfaceDef, InterfaceHead, OperationDef, ParamDef, ScopedName,
+    AttributeDef, Ident, InterfaceDef, InterfaceHead, Item, OperationDef, ParamDef, ScopedName,
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{Attribute, DefId, DefKind, Interface, Operation, Param, ParamMode};
+use crate::model::{
+    Attribute, DefId, DefKind, Interface, InterfaceOrigin, Operation, Param, ParamMode,
+};
 use crate::source::Span;
 
 impl Checker<'_> {
@@ -25,7 +28,17 @@ impl Checker<'_> {
     }
 
     pub(super) fn interface(&mut self, scope: ScopeId, interface: &InterfaceDef) {
-        let head = &interface.head;
+        self.interface_with(scope, &interface.head, &interface.bases, &interface.items);
+    }
+
+    /// An interface, or the equivalent interface of something else.
+    pub(super) fn interface_with(
+        &mut self,
+        scope: ScopeId,
+        head: &InterfaceHead,
+        listed: &[ScopedName],
+        items: &[Item],
+    ) -> DefId {
         let name = &head.name;
         let (id, def) = match self.declared_interface(scope, name) {
             Some((id, def, None)) => {
@@ -35,7 +48,11 @@ impl Checker<'_> {
             }
             _ => self.declare_interface(scope, head),
         };
-        let bases = self.bases(scope, def, &interface.bases, BaseKind::Interface);
+        let kind = match head.origin {
+            InterfaceOrigin::Interface => BaseKind::Interface,
+            _ => BaseKind::Equivalent,
+        };
+        let bases = self.bases(scope, Some(def), listed, kind);
         for base in &bases {
             self.check_base_kind(head, base);
         }
@@ -43,7 +60,7 @@ impl Checker<'_> {
             .scopes
             .add(ScopeKind::Interface, scope, Some(def), name);
         let all_bases = self.all_bases(&bases, name);
-        self.inherit(inner, &all_bases, &interface.bases, name);
+        self.inherit(inner, &all_bases, listed, name);
         let entity = self.scopes.entity_mut(id);
         entity.span = name.span;
         entity.kind = EntityKind::Interface {
@@ -51,6 +68,7 @@ impl Checker<'_> {
             def,
         };
         self.definitions[def.0 as usize].kind = DefKind::Interface(Interface {
+            origin: head.origin,
             forward_only: false,
             local: head.local,
             is_abstract: head.is_abstract,
@@ -59,13 +77,15 @@ impl Checker<'_> {
             ..Interface::default()
         });
         let outer = self.prefix.clone();
-        self.items(inner, &interface.items);
+        self.items(inner, items);
         self.prefix = outer;
         self.close(def);
+        def
     }
 
     fn declare_interface(&mut self, scope: ScopeId, head: &InterfaceHead) -> (EntityId, DefId) {
         let kind = DefKind::Interface(Interface {
+            origin: head.origin,
             forward_only: true,
             local: head.local,
             is_abstract: head.is_abstract,
@@ -95,7 +115,8 @@ impl Checker<'_> {
         let DefKind::Interface(declared) = &self.definitions[def.0 as usize].kind else {
             return;
         };
-        if (declared.local, declared.is_abstract) == (head.local, head.is_abstract) {
+        let before = (declared.local, declared.is_abstract, declared.origin);
+        if before == (head.local, head.is_abstract, head.origin) {
             return;
         }
         let name = &head.name;
@@ -107,7 +128,7 @@ impl Checker<'_> {
                 "declared again here",
             )
             .label(self.scopes.entity(id).span, "first declared here")
-            .hint("write `local` or `abstract` before both, or before none"),
+            .hint("write the same words before both names"),
         );
     }
 
@@ -152,7 +173,10 @@ impl Checker<'_> {
     pub(super) fn operation(&mut self, scope: ScopeId, operation: &OperationDef) {
         let name = &operation.name;
         let result = match &operation.result {
-            Some(spec) => self.complete_type(scope, spec).map(Some),
+            Some(spec) => {
+                let ty = self.complete_type(scope, spec);
+                ty.map(|ty| Some(self.marked(ty, &operation.meta)))
+            }
             None => Some(None),
         };
         self.declare_member(scope, name, EntityKind::Operation);
@@ -164,7 +188,12 @@ impl Checker<'_> {
         let raises = self.exceptions(scope, &operation.raises);
         self.check_oneway(operation);
         let context = self.context(operation);
-        let annotations = self.annotations(scope, &operation.meta.annotations);
+        let annotations = self.annotations_of(
+            scope,
+            &operation.meta.annotations,
+            Target::Operation,
+            result.as_ref().and_then(Option::as_ref),
+        );
         let Some(result) = result else {
             return;
         };
@@ -195,13 +224,16 @@ impl Checker<'_> {
         let mut params = Vec::with_capacity(written.len());
         for param in written {
             let ty = self.complete_type(inner, &param.ty);
+            let ty = ty.map(|ty| self.marked(ty, &param.meta));
+            self.check_lazy(param, ty.as_ref());
             self.declare(
                 inner,
                 &param.name,
                 EntityKind::Variable,
                 codes::DUPLICATE_PARAM,
             );
-            let annotations = self.annotations(scope, &param.meta.annotations);
+            let annotations =
+                self.annotations_of(scope, &param.meta.annotations, Target::Param_, ty.as_ref());
             let Some(ty) = ty else {
                 continue;
             };
@@ -286,13 +318,29 @@ impl Checker<'_> {
     }
 
     pub(super) fn attribute(&mut self, scope: ScopeId, attribute: &AttributeDef) {
-        let ty = self.complete_type(scope, &attribute.ty);
+        self.attribute_from(scope, scope, attribute);
+    }
+
+    /// An attribute in `scope` whose types and exceptions are looked up in `outer`.
+    pub(super) fn attribute_from(
+        &mut self,
+        scope: ScopeId,
+        outer: ScopeId,
+        attribute: &AttributeDef,
+    ) {
+        let ty = self.complete_type(outer, &attribute.ty);
+        let ty = ty.map(|ty| self.marked(ty, &attribute.meta));
         if let Some(ty) = &ty {
             self.check_local_use(scope, ty, attribute.ty.span, "attribute");
         }
-        let get_raises = self.exceptions(scope, &attribute.get_raises);
-        let set_raises = self.exceptions(scope, &attribute.set_raises);
+        let get_raises = self.exceptions(outer, &attribute.get_raises);
+        let set_raises = self.exceptions(outer, &attribute.set_raises);
+        let def = self.scopes.get(scope).def;
+        let has_ports = def.and_then(|def| self.origin(def)) == Some(InterfaceOrigin::Component);
         for name in &attribute.names {
+            if has_ports && !self.check_port_name(scope, "", name) {
+                continue;
+            }
             self.declare_member(scope, name, EntityKind::Attribute);
             let location = self.sources.location(name.span);
             let Some(ty) = ty.clone() else {
@@ -303,7 +351,12 @@ impl Checker<'_> {
             }
             let lists = 4 * (get_raises.len() + set_raises.len());
             self.charge(type_size(&ty) + lists, name.span);
-            let annotations = self.annotations(scope, &attribute.meta.annotations);
+            let annotations = self.annotations_of(
+                scope,
+                &attribute.meta.annotations,
+                Target::Attribute,
+                Some(&ty),
+            );
             let doc = self.doc(&attribute.meta);
             if let Some((_, attributes)) = self.exports_of(scope) {
                 attributes.push(Attribute {

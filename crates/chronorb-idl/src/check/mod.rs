@@ -1,15 +1,24 @@
 //! From the syntax tree to the model: names, types, constants, inheritance.
 
+mod annotations;
 mod bases;
+mod bits;
+mod components;
 mod consts;
 mod corba;
+mod enums;
 mod fixed;
 mod ids;
 mod interfaces;
 mod local;
+mod marks;
 mod order;
+mod ports;
+mod ranges;
 mod scope;
+mod standard;
 mod structs;
+mod templates;
 mod types;
 mod unions;
 mod values;
@@ -21,11 +30,15 @@ use crate::ast::{self, Event, Ident, Item, Meta};
 use crate::builtin;
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
-use crate::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model, Type};
+use crate::model::{ConstValue, DefId, DefKind, Definition, Model, Type};
 use crate::source::{Sources, Span};
 
+use annotations::Target;
+use components::Components;
 use ids::Prefix;
-use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
+use scope::{EntityKind, ScopeId, ScopeKind, Scopes};
+use templates::Templates;
+use types::Incomplete;
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -44,7 +57,12 @@ pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model
         string_bytes: 0,
         alias_roots: HashMap::new(),
         incomplete: HashMap::new(),
+        declared_annotations: HashMap::new(),
+        unknown_annotations: HashSet::new(),
         local: HashSet::new(),
+        components: Components::default(),
+        templates: Templates::default(),
+        depth: 0,
         size: 0,
     };
     checker.items(Scopes::FILE, items);
@@ -80,10 +98,18 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
-    /// What is complete only when a struct or union is that was declared, by that.
-    incomplete: HashMap<DefId, EntityId>,
+    /// What is complete only when a struct or union is that was declared.
+    incomplete: HashMap<DefId, Incomplete>,
+    /// The declared annotations, by scope and name in lower case.
+    declared_annotations: HashMap<(ScopeId, Rc<str>), DefId>,
+    /// The annotations that mean nothing, and were reported.
+    unknown_annotations: HashSet<String>,
     /// The definitions that are local types.
     local: HashSet<DefId>,
+    components: Components,
+    templates: Templates,
+    /// How many modules and instances are open.
+    depth: usize,
     /// About how many bytes the model has.
     size: usize,
 }
@@ -110,6 +136,9 @@ impl Checker<'_> {
                     self.union(scope, definition);
                 }
                 Item::Native(meta, name) => self.native(scope, meta, name),
+                Item::Bitmask(definition) => self.bitmask(scope, definition),
+                Item::Bitset(definition) => self.bitset(scope, definition),
+                Item::Annotation(declaration) => self.annotation_declaration(scope, declaration),
                 Item::Exception(definition) => self.exception(scope, definition),
                 Item::Enum(definition) => {
                     self.enumeration(scope, definition);
@@ -123,13 +152,19 @@ impl Checker<'_> {
                 Item::ValueBox(definition) => self.value_box(scope, definition),
                 Item::State(state) => self.state(scope, state),
                 Item::Factory(factory) => self.factory(scope, factory),
+                Item::Finder(finder) => self.home_operation(scope, finder, "FinderFailure"),
+                Item::Component(component) => self.component(scope, component),
+                Item::Home(home) => self.home(scope, home),
+                Item::Port(port) => self.port(scope, port),
+                Item::PortType(port_type) => self.port_type(scope, port_type),
+                Item::PortTypeForward(name) => self.port_type_forward(scope, name),
+                Item::Template(module) => self.template(scope, module),
+                Item::Instance(instance) => self.instance(scope, instance),
+                Item::Alias(alias) => self.template_alias(scope, alias),
                 Item::Import(import) => self.import(import),
                 Item::TypeId { name, id, span } => self.set_id(scope, name, id, *span),
                 Item::TypePrefix { name, prefix, span } => {
                     self.set_type_prefix(scope, name, prefix, *span);
-                }
-                Item::Refused(name) => {
-                    self.declare(scope, name, EntityKind::Refused, codes::DUPLICATE);
                 }
                 Item::Event(event) => self.event(scope, event),
             }
@@ -171,7 +206,8 @@ impl Checker<'_> {
                 if self.scopes.entity(entity).name == module.name.name
                     && let EntityKind::Module { scope, def } = self.scopes.entity(entity).kind =>
             {
-                let annotations = self.annotations(scope, &module.meta.annotations);
+                let written = &module.meta.annotations;
+                let annotations = self.annotations_of(scope, written, Target::Module, None);
                 let definition = &mut self.definitions[def.0 as usize];
                 definition.annotations.extend(annotations);
                 if definition.doc.is_none() {
@@ -180,10 +216,7 @@ impl Checker<'_> {
                 scope
             }
             _ => {
-                let kind = DefKind::Module {
-                    members: Vec::new(),
-                };
-                let def = self.introduce(scope, &module.name, &module.meta, kind);
+                let def = self.introduce_module(scope, &module.name, &module.meta);
                 let inner = self
                     .scopes
                     .add(ScopeKind::Module, scope, Some(def), &module.name);
@@ -192,45 +225,22 @@ impl Checker<'_> {
                 inner
             }
         };
-        let outer = self.prefix.clone();
-        self.items(inner, &module.items);
-        self.prefix = outer;
+        self.module_items(inner, &module.items, module.name.span);
     }
 
-    fn enumeration(&mut self, scope: ScopeId, definition: &ast::EnumDef) -> DefId {
-        let def = self.introduce(
-            scope,
-            &definition.name,
-            &definition.meta,
-            enum_of(Vec::new()),
-        );
-        self.declare(
-            scope,
-            &definition.name,
-            EntityKind::Enum(def),
-            codes::DUPLICATE,
-        );
-        let mut enumerators = Vec::with_capacity(definition.enumerators.len());
-        for (index, (meta, name)) in definition.enumerators.iter().enumerate() {
-            if let Some(annotation) = meta.annotations.first() {
-                self.sink.push(Diagnostic::warning(
-                    codes::ANNOTATION_IGNORED,
-                    annotation.span,
-                    "annotations of enumerators have no effect",
-                    "ignored",
-                ));
-            }
-            let kind = EntityKind::Enumerator(def, index as u32);
-            self.declare(scope, name, kind, codes::DUPLICATE_ENUMERATOR);
-            enumerators.push(crate::model::Enumerator {
-                name: name.name.to_string(),
-                doc: self.doc(meta),
-                annotations: Vec::new(),
-                value: index as u32,
-            });
+    fn introduce_module(&mut self, scope: ScopeId, name: &Ident, meta: &Meta) -> DefId {
+        let members = Vec::new();
+        self.introduce(scope, name, meta, DefKind::Module { members })
+    }
+
+    /// What stands in a module or in an instance of a template module.
+    fn module_items(&mut self, inner: ScopeId, items: &[Item], at: Span) {
+        if self.deeper(at) {
+            let outer = self.prefix.clone();
+            self.items(inner, items);
+            self.prefix = outer;
         }
-        self.complete(def, enum_of(enumerators));
-        def
+        self.depth -= 1;
     }
 
     fn native(&mut self, scope: ScopeId, meta: &Meta, name: &Ident) {
@@ -240,6 +250,7 @@ impl Checker<'_> {
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {
         let ty = self.resolve_type(scope, &definition.ty, true);
+        let ty = ty.map(|ty| self.marked(ty, &definition.meta));
         for declarator in &definition.declarators {
             if self.is_exhausted() {
                 return;
@@ -260,10 +271,10 @@ impl Checker<'_> {
                 Type::Named(def) => Some(*def),
                 _ => None,
             };
-            let part = self.incomplete_part(&ty);
+            let incomplete = self.incomplete_part(&ty);
             let kind = DefKind::Typedef { ty };
             let def = self.introduce(scope, &declarator.name, &definition.meta, kind);
-            self.incomplete.extend(part.map(|part| (def, part)));
+            self.incomplete.extend(incomplete.map(|found| (def, found)));
             if let Some(aliased) = aliased {
                 let root = self.alias_roots.get(&aliased).copied().unwrap_or(aliased);
                 self.alias_roots.insert(def, root);
@@ -313,10 +324,14 @@ impl Checker<'_> {
         scoped_name.push(name.name.to_string());
         let parent = outer.def;
         let repository_id = match kind {
-            DefKind::Module { .. } => String::new(),
+            DefKind::Module { .. } | DefKind::Annotation { .. } => String::new(),
             _ => self.prefix.id(&scoped_name),
         };
-        let annotations = self.annotations(scope, &meta.annotations);
+        let ty = match &kind {
+            DefKind::Typedef { ty } | DefKind::Const { ty, .. } => Some(ty),
+            _ => None,
+        };
+        let annotations = self.annotations_of(scope, &meta.annotations, Target::of(&kind), ty);
         let doc = self.doc(meta);
         let names: usize = scoped_name.iter().map(|part| part.len() + 32).sum();
         self.charge(2 * names + 128, name.span);
@@ -376,31 +391,14 @@ impl Checker<'_> {
         self.sink.is_full() || self.size > MAX_MODEL
     }
 
-    fn annotations(&mut self, scope: ScopeId, written: &[ast::Annotation]) -> Vec<Annotation> {
-        written
-            .iter()
-            .map(|annotation| Annotation {
-                name: annotation.name.clone(),
-                params: annotation
-                    .params
-                    .iter()
-                    .filter_map(|(key, value)| {
-                        let value = self.annotation_value(scope, value)?;
-                        Some((key.to_string(), value))
-                    })
-                    .collect(),
-            })
-            .collect()
-    }
-
     /// Reports what was declared and never defined.
     fn check_all_defined(&mut self) {
         if self.sink.is_full() {
             return;
         }
-        for entity in self.scopes.entities() {
+        for entity in self.scopes.declared() {
             // The compiler's own files declare what others of them define.
-            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+            if builtin::is_built_in(self.sources.path(entity.span)) {
                 continue;
             }
             let what = entity.name.clone();
@@ -442,13 +440,5 @@ impl Checker<'_> {
                 _ => {}
             }
         }
-    }
-}
-
-fn enum_of(enumerators: Vec<crate::model::Enumerator>) -> DefKind {
-    DefKind::Enum {
-        enumerators,
-        default: 0,
-        bit_bound: 32,
     }
 }

@@ -88,6 +88,16 @@ pub(super) enum EntityKind {
     },
     Enum(DefId),
     Enumerator(DefId, u32),
+    Bitmask {
+        scope: ScopeId,
+        def: DefId,
+    },
+    Bitset {
+        scope: ScopeId,
+        def: DefId,
+    },
+    /// A flag of a bit mask, by its bit.
+    Flag(u8),
     Typedef(DefId),
     Native(DefId),
     Const(DefId),
@@ -99,6 +109,12 @@ pub(super) enum EntityKind {
     Factory,
     /// A member or parameter.
     Variable,
+    /// A port type; without a number it is declared only.
+    PortType(Option<u32>),
+    /// A template module.
+    Template(u32),
+    /// A parameter of a template module that stands for a type or value without a name.
+    Bound(u32),
     /// Something that was reported already.
     Refused,
 }
@@ -125,6 +141,9 @@ impl EntityKind {
             Self::Enum(_) => "an enum",
             Self::Enumerator(..) => "an enumerator",
             Self::Typedef(_) => "a type",
+            Self::Bitmask { .. } => "a bit mask",
+            Self::Bitset { .. } => "a bit set",
+            Self::Flag(_) => "a flag of a bit mask",
             Self::Native(_) => "a native type",
             Self::Const(_) => "a constant",
             Self::Operation => "an operation",
@@ -132,6 +151,9 @@ impl EntityKind {
             Self::State => "a state member",
             Self::Factory => "an initialiser",
             Self::Variable => "a member or parameter",
+            Self::PortType(_) => "a port type",
+            Self::Template(_) => "a template module",
+            Self::Bound(_) => "a parameter of a template module",
             Self::Refused => "a definition with errors",
         }
     }
@@ -149,6 +171,8 @@ impl EntityKind {
             | Self::Struct { def, .. }
             | Self::Exception { def, .. }
             | Self::Enum(def)
+            | Self::Bitmask { def, .. }
+            | Self::Bitset { def, .. }
             | Self::Typedef(def)
             | Self::Native(def)
             | Self::Const(def) => Some(def),
@@ -231,18 +255,41 @@ impl Scopes {
         &mut self.entities[entity.0 as usize]
     }
 
-    pub(super) fn entities(&self) -> &[Entity] {
-        &self.entities
+    /// Everything that was declared, without the parameters of template modules.
+    pub(super) fn declared(&self) -> impl Iterator<Item = &Entity> {
+        let is_parameter = |entity: &&Entity| {
+            let scope = self.get(entity.scope);
+            scope.kind == ScopeKind::Module && scope.def.is_none()
+        };
+        let entities = self.entities.iter();
+        entities.filter(move |entity| !is_parameter(entity))
     }
 
-    /// The name of the outermost module around a scope.
-    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
-        let this = self.get(scope);
-        match (this.path.first(), this.parent) {
-            (Some(name), _) => Some(name),
-            (None, Some(parent)) => self.outermost(parent),
-            (None, None) => None,
-        }
+    /// A scope that stands between another one and scopes that [`Self::look_up_in`] it.
+    pub(super) fn add_around(&mut self, outer: ScopeId) -> ScopeId {
+        let path = self.get(outer).path.clone();
+        self.scopes.push(Scope {
+            kind: ScopeKind::Module,
+            parent: Some(outer),
+            def: None,
+            path,
+            own_name: None,
+            names: HashMap::new(),
+            used: HashMap::new(),
+            bases: Vec::new(),
+            members: Vec::new(),
+        });
+        ScopeId(self.scopes.len() as u32 - 1)
+    }
+
+    /// Names that a scope does not have are looked up in another one than the scope around it.
+    pub(super) fn look_up_in(&mut self, scope: ScopeId, outer: ScopeId) {
+        self.get_mut(scope).parent = Some(outer);
+    }
+
+    /// The scope around a scope.
+    pub(super) fn around(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.get(scope).parent
     }
 
     /// What a name means in exactly this scope, whatever its case.
@@ -323,6 +370,15 @@ impl Scopes {
                 _ => return,
             }
         }
+    }
+
+    /// The name of the outermost scope around this one.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let mut scope = self.get(scope);
+        while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
+            scope = self.get(parent);
+        }
+        scope.own_name.as_ref().map(|name| &*name.name)
     }
 
     /// Some of the names that are visible from a scope, for suggestions.
@@ -592,7 +648,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
-            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()
@@ -602,9 +658,12 @@ impl Checker<'_> {
         self.sink.push(diagnostic);
     }
 
-    fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
+    pub(super) fn scope_of(&self, entity: EntityId) -> Option<ScopeId> {
         match self.scopes.entity(entity).kind {
-            EntityKind::Module { scope, .. } | EntityKind::Exception { scope, .. } => Some(scope),
+            EntityKind::Module { scope, .. }
+            | EntityKind::Exception { scope, .. }
+            | EntityKind::Bitmask { scope, .. }
+            | EntityKind::Bitset { scope, .. } => Some(scope),
             EntityKind::Interface { scope, .. }
             | EntityKind::Value { scope, .. }
             | EntityKind::Struct { scope, .. } => scope,

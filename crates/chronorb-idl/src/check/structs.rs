@@ -1,8 +1,10 @@
 //! Structs and exceptions, and what unions share with them.
 
 use super::Checker;
+use super::annotations::{Target, is_on};
 use super::bases::BaseKind;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, StructState};
+use super::types::Incomplete;
 use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -34,11 +36,11 @@ impl Checker<'_> {
         let base = definition
             .base
             .as_ref()
-            .and_then(|base| self.base(scope, open.def, base, BaseKind::Struct));
+            .and_then(|base| self.base(scope, Some(open.def), base, BaseKind::Struct));
         if let Some(base) = &base {
             self.inherit_members(open.inner, base);
-            let part = self.incomplete_part(&Type::Named(base.def));
-            self.incomplete.extend(part.map(|part| (open.def, part)));
+            let found = self.incomplete_part(&Type::Named(base.def));
+            self.incomplete.extend(found.map(|found| (open.def, found)));
         }
         let members = self.members(open.inner, definition);
         let kind = DefKind::Struct {
@@ -62,7 +64,11 @@ impl Checker<'_> {
             union,
         };
         let id = self.declare(scope, name, kind, codes::DUPLICATE);
-        self.incomplete.insert(def, id);
+        let itself = Incomplete {
+            part: id,
+            in_sequence: false,
+        };
+        self.incomplete.insert(def, itself);
     }
 
     /// Begins the definition of a struct or union, which may have been declared.
@@ -162,7 +168,8 @@ impl Checker<'_> {
         meta: &Meta,
     ) {
         self.check_declared_id(scope, def, name);
-        let annotations = self.annotations(scope, &meta.annotations);
+        let target = Target::of(&self.definitions[def.0 as usize].kind);
+        let annotations = self.annotations_of(scope, &meta.annotations, target, None);
         let doc = self.doc(meta);
         let definition = &mut self.definitions[def.0 as usize];
         definition.location = self.sources.location(name.span);
@@ -198,7 +205,7 @@ impl Checker<'_> {
                 if self.is_exhausted() {
                     return members;
                 }
-                members.extend(self.member(scope, member, ty.clone(), declarator));
+                members.extend(self.member(scope, member, Target::Member, ty.clone(), declarator));
             }
         }
         members
@@ -209,6 +216,7 @@ impl Checker<'_> {
         &mut self,
         scope: ScopeId,
         written: &MemberDef,
+        target: Target,
         ty: Option<Type>,
         declarator: &Declarator,
     ) -> Option<Member> {
@@ -216,25 +224,41 @@ impl Checker<'_> {
         let ty = ty.and_then(|ty| self.with_dimensions(scope, ty, declarator));
         self.check_inherited_variable(scope, name);
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
-        let ty = ty?;
-        if let Some(part) = self.incomplete_part(&ty) {
-            if !self.is_sequence(&ty) {
-                self.incomplete_struct(part, written.ty.span);
+        let ty = self.marked(ty?, &written.meta);
+        if let Some(found) = self.incomplete_part(&ty) {
+            if !found.in_sequence {
+                self.incomplete_struct(found.part, written.ty.span);
                 return None;
             }
+            // What contains it is incomplete too, and no sequence.
+            let found = Incomplete {
+                in_sequence: false,
+                ..found
+            };
             self.incomplete
-                .extend(self.scopes.get(scope).def.map(|def| (def, part)));
+                .extend(self.scopes.get(scope).def.map(|def| (def, found)));
         }
-        let annotations = self.annotations(scope, &written.meta.annotations);
-        let doc = self.doc(&written.meta);
-        Some(Member {
+        Some(self.built_member(scope, &written.meta, target, ty, name))
+    }
+
+    /// The member of this name and type, also of the state of a value type.
+    pub(super) fn built_member(
+        &mut self,
+        scope: ScopeId,
+        meta: &Meta,
+        target: Target,
+        ty: Type,
+        name: &Ident,
+    ) -> Member {
+        let annotations = self.annotations_of(scope, &meta.annotations, target, Some(&ty));
+        Member {
             name: name.name.to_string(),
             location: self.sources.location(name.span),
-            doc,
+            doc: self.doc(meta),
+            optional: target == Target::Member && is_on(&annotations, "optional"),
             annotations,
-            optional: false,
             ty,
-        })
+        }
     }
 
     /// Reports the use of a struct or union that is not complete.

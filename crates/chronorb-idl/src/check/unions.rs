@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Checker;
+use super::annotations::Target;
 use super::consts::integer_range;
 use super::scope::ScopeId;
 use crate::ast::{Label, TypeKind, TypeSpec, UnionDef};
@@ -28,7 +29,7 @@ impl Checker<'_> {
             let values = self.labels(inner, &case.labels, switch.as_ref(), &mut labels);
             let ty = self.resolve_type(inner, &case.member.ty, true);
             for declarator in &case.member.declarators {
-                let member = self.member(inner, &case.member, ty.clone(), declarator);
+                let member = self.member(inner, &case.member, Target::Case, ty.clone(), declarator);
                 cases.extend(member.map(|member| Case {
                     labels: values.clone(),
                     is_default: case.labels.iter().any(|l| matches!(l, Label::Default(_))),
@@ -48,8 +49,12 @@ impl Checker<'_> {
                 .hint("remove it, or one of the labels"),
             );
         }
-        let discriminator_annotations =
-            self.annotations(scope, &definition.discriminator_annotations);
+        let discriminator_annotations = self.annotations_of(
+            scope,
+            &definition.discriminator_annotations,
+            Target::Discriminator,
+            discriminator.as_ref(),
+        );
         let kind = DefKind::Union(Union {
             // What had an error never becomes part of a model.
             discriminator: discriminator.unwrap_or(Type::Long),

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 
 use super::Checker;
+use super::annotations::Target;
 use super::bases::{Base, BaseKind};
+use super::components::in_components;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind};
 use crate::ast::{FactoryDef, Ident, ScopedName, StateDef, ValueBox, ValueDef, ValueHead};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{DefId, DefKind, Factory, Interface, Member, StateMember, Type, ValueType};
+use crate::model::{DefId, DefKind, Factory, Interface, StateMember, Type, ValueType};
 use crate::source::Span;
 
 impl Checker<'_> {
@@ -17,7 +19,10 @@ impl Checker<'_> {
         match self.declared_value(scope, &head.name) {
             Some((id, def, _)) => self.check_same_value(id, def, head),
             None => {
-                self.declare_value(scope, head);
+                let (_, def) = self.declare_value(scope, head);
+                if head.event {
+                    self.event_consumer(scope, head, def);
+                }
             }
         }
     }
@@ -33,15 +38,20 @@ impl Checker<'_> {
             }
             _ => self.declare_value(scope, head),
         };
-        let bases = self.bases(scope, def, &value.bases, BaseKind::Value);
-        let supports = self.bases(scope, def, &value.supports, BaseKind::Interface);
+        let listed_bases = self.event_bases(scope, value);
+        let bases = self.bases(scope, Some(def), &listed_bases, BaseKind::Value);
+        let supports = self.bases(scope, Some(def), &value.supports, BaseKind::Interface);
         let concrete_base = self.check_value_bases(value, &bases);
         let inner = self.scopes.add(ScopeKind::Value, scope, Some(def), name);
         let all_bases = self.all_bases(&bases, name);
         let all_defs: Vec<DefId> = all_bases.iter().map(|(def, _)| *def).collect();
         self.check_supports(name, &all_defs, &supports);
         let inherited = self.with_supported(all_bases, &supports, name);
-        let listed: Vec<ScopedName> = value.bases.iter().chain(&value.supports).cloned().collect();
+        let listed: Vec<ScopedName> = listed_bases
+            .iter()
+            .chain(&value.supports)
+            .cloned()
+            .collect();
         self.inherit(inner, &inherited, &listed, name);
         let entity = self.scopes.entity_mut(id);
         entity.span = name.span;
@@ -62,6 +72,9 @@ impl Checker<'_> {
         self.items(inner, &value.items);
         self.prefix = outer;
         self.close(def);
+        if head.event {
+            self.event_consumer(scope, head, def);
+        }
     }
 
     /// `valuetype X T;`
@@ -103,6 +116,27 @@ impl Checker<'_> {
         !is_value
     }
 
+    /// The bases in the list, and for an event without a base that is an event the base of all.
+    fn event_bases(&self, scope: ScopeId, value: &ValueDef) -> Vec<ScopedName> {
+        let mut bases = value.bases.clone();
+        let is_event = |name: &ScopedName| {
+            let kind = self
+                .resolve_quietly(scope, name)
+                .map(|id| self.scopes.entity(id).kind);
+            match kind {
+                Some(EntityKind::Value { def, .. }) => matches!(
+                    &self.definitions[def.0 as usize].kind,
+                    DefKind::Value(value) if value.event
+                ),
+                _ => false,
+            }
+        };
+        if value.head.event && !bases.iter().any(is_event) {
+            bases.push(in_components("EventBase", value.head.name.span));
+        }
+        bases
+    }
+
     /// `public T a, b;`
     pub(super) fn state(&mut self, scope: ScopeId, state: &StateDef) {
         if let Some(value) = self.value_of(scope)
@@ -137,14 +171,7 @@ impl Checker<'_> {
             let Some(ty) = ty else {
                 continue;
             };
-            let member = Member {
-                name: name.name.to_string(),
-                location: self.sources.location(name.span),
-                doc: self.doc(&member.meta),
-                annotations: self.annotations(scope, &member.meta.annotations),
-                optional: false,
-                ty,
-            };
+            let member = self.built_member(scope, &member.meta, Target::Member, ty, name);
             let public = state.public;
             if let Some(value) = self.value_of(scope) {
                 value.state.push(StateMember { public, member });
@@ -154,6 +181,10 @@ impl Checker<'_> {
 
     /// `factory name(in T a);` in a value type.
     pub(super) fn factory(&mut self, scope: ScopeId, factory: &FactoryDef) {
+        if self.value_of(scope).is_none() {
+            self.home_operation(scope, factory, "CreateFailure");
+            return;
+        }
         if let Some(value) = self.value_of(scope)
             && value.is_abstract
         {
@@ -168,7 +199,12 @@ impl Checker<'_> {
             name: name.name.to_string(),
             location: self.sources.location(name.span),
             doc: self.doc(&factory.meta),
-            annotations: self.annotations(scope, &factory.meta.annotations),
+            annotations: self.annotations_of(
+                scope,
+                &factory.meta.annotations,
+                Target::Operation,
+                None,
+            ),
             params,
             raises,
         };

@@ -12,15 +12,13 @@ use crate::lexer::TokenKind;
 impl Parser<'_> {
     /// One definition with its `;`.
     pub(super) fn definition(&mut self, body: Body, items: &mut Vec<Item>) -> Option<()> {
-        if self.refused_declaration()? {
+        if self.declared_annotation(items)? {
             return Some(());
         }
         let meta = self.meta()?;
-        if self.refused_definition(items)? {
-            return Some(());
-        }
         // Modules nest: this way takes little of the stack.
-        if self.is_word("module") && matches!(body, Body::File | Body::Module) {
+        let outside = matches!(body, Body::File | Body::Module);
+        if outside && self.is_word("module") && !self.is_template() {
             items.push(Item::Module(self.module(meta)?));
             return self.semicolon();
         }
@@ -34,14 +32,18 @@ impl Parser<'_> {
         mut meta: Meta,
         items: &mut Vec<Item>,
     ) -> Option<()> {
-        if body == Body::Value && self.value_element(&mut meta, items)? {
+        if self.element(body, &mut meta, items)? {
             return self.semicolon();
         }
         let word = self.peek().ident().map_or("", |word| word);
-        let in_interface = matches!(body, Body::Interface | Body::Value);
+        let in_interface = !matches!(body, Body::File | Body::Module);
         match word {
+            "module" if !in_interface => items.push(self.template(meta)?),
+            "alias" if body == Body::Module && self.peek_at(1).ident().is_some() => {
+                items.push(self.template_alias(meta)?);
+            }
             "module" | "interface" | "local" | "abstract" | "valuetype" | "eventtype"
-            | "custom"
+            | "custom" | "component" | "home"
                 if in_interface =>
             {
                 let diagnostic = self
@@ -68,6 +70,8 @@ impl Parser<'_> {
                 }));
             }
             "enum" => items.push(Item::Enum(self.enumeration(meta)?)),
+            "bitmask" if self.begins_bits() => items.push(Item::Bitmask(self.bitmask(meta)?)),
+            "bitset" if self.begins_bits() => items.push(Item::Bitset(self.bitset(meta)?)),
             "native" => {
                 self.at += 1;
                 let name = self.name("the name of the native type")?;
@@ -110,6 +114,20 @@ impl Parser<'_> {
             }
         }
         self.semicolon()
+    }
+
+    /// What stands in this kind of body only, without its `;`. Says whether there was such a thing.
+    fn element(&mut self, body: Body, meta: &mut Meta, items: &mut Vec<Item>) -> Option<bool> {
+        match body {
+            Body::File | Body::Module => self.component_definition(meta, items),
+            Body::Interface => Some(false),
+            Body::Value => self.value_element(meta, items),
+            Body::Home => self.home_element(meta, items),
+            Body::Component | Body::Ports => {
+                self.port(body, std::mem::take(meta), items)?;
+                Some(true)
+            }
+        }
     }
 
     /// `import ::M` or `import "IDL:M:1.0"`
@@ -275,7 +293,7 @@ impl Parser<'_> {
     }
 
     /// The enumerators up to the closing brace.
-    fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
+    pub(super) fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
         let mut enumerators: Vec<(Meta, Ident)> = Vec::new();
         loop {
             let meta = self.meta()?;
@@ -294,7 +312,7 @@ impl Parser<'_> {
         if !self.peek().is('}') {
             let diagnostic = self
                 .unexpected_here("`,` or `}`")
-                .hint("enumerators are names with commas between them; they have no values");
+                .hint("enumerators are names with commas between them; a value stands before its name, `@value(3)`");
             self.sink.push(diagnostic);
             return None;
         }

@@ -8,7 +8,7 @@ use crate::ast::{
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::ParamMode;
+use crate::model::{InterfaceOrigin, ParamMode};
 use crate::source::Span;
 
 impl Parser<'_> {
@@ -26,6 +26,7 @@ impl Parser<'_> {
             name,
             local,
             is_abstract,
+            origin: InterfaceOrigin::Interface,
         };
         let mut bases = Vec::new();
         if self.eat(':') {

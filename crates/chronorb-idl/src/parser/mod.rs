@@ -3,17 +3,20 @@
 //! A function that gives `None` has reported why; its caller skips to the end of
 //! the definition and goes on.
 
+mod annotations;
+mod bits;
+mod components;
 mod definitions;
 mod exprs;
 mod interfaces;
 mod keywords;
 mod literals;
-mod refused;
+mod templates;
 mod types;
 mod unions;
 mod values;
 
-use crate::ast::{Annotation, Event, Ident, Item, Meta, ScopedName};
+use crate::ast::{Event, Ident, Item, ScopedName};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Token, TokenKind};
@@ -52,6 +55,10 @@ enum Body {
     Module,
     Interface,
     Value,
+    Component,
+    /// A port type or a connector.
+    Ports,
+    Home,
 }
 
 struct Parser<'a> {
@@ -421,65 +428,6 @@ impl<'a> Parser<'a> {
         };
         self.at += 1;
         Some((text.clone(), token.span))
-    }
-
-    /// The documentation comment and the annotations before a definition.
-    fn meta(&mut self) -> Option<Meta> {
-        let mut meta = Meta {
-            doc: self.stream.docs.get(&self.at).cloned(),
-            annotations: Vec::new(),
-        };
-        while self.peek().is('@') {
-            meta.annotations.push(self.annotation()?);
-            if let Some(doc) = self.stream.docs.get(&self.at) {
-                meta.doc = Some(doc.clone());
-            }
-        }
-        Some(meta)
-    }
-
-    fn annotation(&mut self) -> Option<Annotation> {
-        let start = self.next().span;
-        let mut name = String::new();
-        if self.peek().kind == TokenKind::Scope {
-            self.at += 1;
-        }
-        loop {
-            // Names of annotations may be keywords: `@default`, `@oneway`.
-            let Some(word) = self.peek().ident() else {
-                self.unexpected("the name of an annotation");
-                return None;
-            };
-            name.push_str(word);
-            self.at += 1;
-            if self.peek().kind != TokenKind::Scope {
-                break;
-            }
-            self.at += 1;
-            name.push_str("::");
-        }
-        let mut params = Vec::new();
-        if self.eat('(') && !self.eat(')') {
-            loop {
-                let key = match self.peek().ident() {
-                    Some(key) if self.peek_at(1).is('=') => {
-                        self.at += 2;
-                        key.clone()
-                    }
-                    _ => "value".into(),
-                };
-                params.push((key, self.expression()?));
-                if !self.eat(',') {
-                    break;
-                }
-            }
-            self.expect(')')?;
-        }
-        Some(Annotation {
-            name,
-            params,
-            span: start.to(self.previous_span()),
-        })
     }
 }
 

@@ -44,11 +44,7 @@ impl Parser<'_> {
             return self.value_box(head);
         }
         let (truncatable, bases) = self.value_bases()?;
-        let supports = if self.eat_word("supports") {
-            self.names("the name of an interface")?
-        } else {
-            Vec::new()
-        };
+        let supports = self.supports()?;
         let open = self.peek().span;
         self.expect('{')?;
         self.deeper()?;
