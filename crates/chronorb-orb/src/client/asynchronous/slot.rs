@@ -398,7 +398,7 @@ impl Slot {
     }
 
     /// Has the call looked after by the slot's own seat again.
-    pub(super) fn sit_down(&mut self) {
+    pub(super) fn sit_down(&self) {
         if let Some((open, request_id)) = self.awaited() {
             open.shared.hand_to(request_id, &self.seat, false);
         }

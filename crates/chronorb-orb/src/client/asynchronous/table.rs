@@ -8,6 +8,8 @@ use crate::core::Core;
 
 /// The slots of an ORB, made with its first asynchronous call.
 pub(crate) struct Slots {
+    /// In boxes, so that lending one moves a pointer.
+    #[allow(clippy::vec_box)]
     free: PiMutex<Vec<Box<Slot>>>,
     /// Held while an attendant is made.
     pub(super) making: PiMutex<()>,
