@@ -8,9 +8,12 @@ use chronorb_build::{BuildError, OperationDemux, configure};
 fn main() -> Result<(), BuildError> {
     configure().include("idl").compile(&[
         "idl/base.idl",
+        "idl/marks.idl",
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
+        "idl/queue.idl",
+        "idl/values.idl",
         "idl/unions.idl",
         "idl/recursive.idl",
         "idl/dynamic.idl",
@@ -32,5 +35,12 @@ fn main() -> Result<(), BuildError> {
             .operation_demux(strategy)
             .compile(&["idl/shapes.idl"])?;
     }
-    Ok(())
+
+    let dir = Path::new(&out_dir).join("asynchronous");
+    let _ = fs::create_dir_all(&dir);
+    configure().include("idl").out_dir(dir).ami(true).compile(&[
+        "idl/types.idl",
+        "idl/names.idl",
+        "idl/shapes.idl",
+    ])
 }

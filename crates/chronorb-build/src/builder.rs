@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
-use chronorb_idl::{Failure, Options};
+use chronorb_idl::{Compilation, Failure, Options};
 
 use crate::files::Staged;
 use crate::generate::{
@@ -100,6 +100,13 @@ impl Builder {
         self
     }
 
+    /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does for single ones; see
+    /// [`GenerateOptions::ami`].
+    pub fn ami(mut self, on: bool) -> Self {
+        self.options.ami = on;
+        self
+    }
+
     /// How skeletons find operations: by a perfect hash, if nothing else is said. The default is
     /// right for every program that does not compare them.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {
@@ -146,61 +153,34 @@ impl Builder {
     ///
     /// See [`BuildError`].
     pub fn compile(self, files: &[impl AsRef<Path>]) -> Result<(), BuildError> {
-        let out_dir = self
-            .out_dir
-            .clone()
-            .or_else(|| env::var_os("OUT_DIR").map(Into::into));
-        let out_dir = out_dir.ok_or(BuildError::NoOutDir)?;
         let options = Options {
             include_dirs: self.include_dirs.clone(),
             defines: self.defines.clone(),
         };
-
-        let paths = &self.options.extern_paths;
-        let mut unused: Vec<_> = paths.iter().map(|(idl, _)| idl.as_str()).collect();
-        let mut outputs: HashMap<String, PathBuf> = HashMap::new();
-        let mut staged = Staged::default();
+        let mut output = Output::new(&self)?;
         for file in files {
-            let file = file.as_ref();
-            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            if let Some(first) = outputs.insert(stem.to_string(), file.to_owned()) {
-                return Err(BuildError::SameName {
-                    first,
-                    second: file.to_owned(),
-                });
-            }
-            let compilation = chronorb_idl::compile(file, &options)?;
+            let compilation = chronorb_idl::compile(file.as_ref(), &options)?;
             self.report(&compilation);
-            unused.retain(|idl| !is_defined(&compilation.model, idl));
-            let generated = if self.file_per_module {
-                generate_files(&compilation.model, &self.options)?
-            } else {
-                vec![GeneratedFile {
-                    path: format!("{stem}.rs").into(),
-                    text: generate(&compilation.model, &self.options)?,
-                }]
-            };
-            for file in generated {
-                if let Some(dir) = file.path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-                    make(&out_dir.join(dir))?;
-                }
-                add(&mut staged, &out_dir.join(file.path), &file.text)?;
-            }
-            if let Some(text) = real_time_annotations(&compilation.model) {
-                add(&mut staged, &out_dir.join(format!("{stem}.rt.toml")), &text)?;
-            }
+            output.add(file.as_ref(), &compilation)?;
         }
-        if let Some(idl) = unused.first() {
-            return Err(BuildError::UnusedExternPath {
-                idl: (*idl).to_owned(),
-            });
-        }
-        staged
-            .commit()
-            .map_err(|(path, source)| BuildError::Write { path, source })
+        output.commit()
     }
 
-    fn report(&self, compilation: &chronorb_idl::Compilation) {
+    /// Writes what [`Builder::compile`] writes, for files that were compiled before: each path with
+    /// what [`chronorb_idl::compile`] made of it. It reports nothing.
+    ///
+    /// # Errors
+    ///
+    /// See [`BuildError`].
+    pub fn write(self, compiled: &[(PathBuf, Compilation)]) -> Result<(), BuildError> {
+        let mut output = Output::new(&self)?;
+        for (file, compilation) in compiled {
+            output.add(file, compilation)?;
+        }
+        output.commit()
+    }
+
+    fn report(&self, compilation: &Compilation) {
         let warnings = compilation.warnings.render(false);
         if !self.emit_rerun_if_changed {
             eprint!("{warnings}");
@@ -215,6 +195,81 @@ impl Builder {
     }
 }
 
+/// Files that are generated and not yet in their places.
+struct Output<'a> {
+    builder: &'a Builder,
+    dir: PathBuf,
+    staged: Staged,
+    /// The IDL file of each Rust file.
+    sources: HashMap<String, PathBuf>,
+    /// External paths that nothing has needed.
+    unused: Vec<&'a str>,
+}
+
+impl<'a> Output<'a> {
+    fn new(builder: &'a Builder) -> Result<Self, BuildError> {
+        let dir = builder.out_dir.clone();
+        let dir = dir.or_else(|| env::var_os("OUT_DIR").map(Into::into));
+        let paths = &builder.options.extern_paths;
+        Ok(Self {
+            builder,
+            dir: dir.ok_or(BuildError::NoOutDir)?,
+            staged: Staged::default(),
+            sources: HashMap::new(),
+            unused: paths.iter().map(|(idl, _)| idl.as_str()).collect(),
+        })
+    }
+
+    fn add(&mut self, file: &Path, compilation: &Compilation) -> Result<(), BuildError> {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        if let Some(first) = self.sources.insert(stem.to_string(), file.to_owned()) {
+            return Err(BuildError::SameName {
+                first,
+                second: file.to_owned(),
+            });
+        }
+        let model = &compilation.model;
+        let options = &self.builder.options;
+        self.unused.retain(|idl| !is_defined(model, idl));
+        let generated = if self.builder.file_per_module {
+            generate_files(model, options)?
+        } else {
+            vec![GeneratedFile {
+                path: format!("{stem}.rs").into(),
+                text: generate(model, options)?,
+            }]
+        };
+        for file in generated {
+            if let Some(dir) = file.path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+                make(&self.dir.join(dir))?;
+            }
+            self.stage(&file.path, &file.text)?;
+        }
+        if let Some(text) = real_time_annotations(model) {
+            self.stage(Path::new(&format!("{stem}.rt.toml")), &text)?;
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self, path: &Path, text: &str) -> Result<(), BuildError> {
+        let path = self.dir.join(path);
+        self.staged
+            .add(&path, text)
+            .map_err(|source| BuildError::Write { path, source })
+    }
+
+    fn commit(self) -> Result<(), BuildError> {
+        if let Some(idl) = self.unused.first() {
+            return Err(BuildError::UnusedExternPath {
+                idl: (*idl).to_owned(),
+            });
+        }
+        self.staged
+            .commit()
+            .map_err(|(path, source)| BuildError::Write { path, source })
+    }
+}
+
 /// Makes a directory inside the one for generated files, if it is not there.
 fn make(dir: &Path) -> Result<(), BuildError> {
     match fs::create_dir(dir) {
@@ -224,13 +279,6 @@ fn make(dir: &Path) -> Result<(), BuildError> {
         }),
         _ => Ok(()),
     }
-}
-
-fn add(staged: &mut Staged, path: &Path, text: &str) -> Result<(), BuildError> {
-    staged.add(path, text).map_err(|source| BuildError::Write {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// Why IDL files did not become Rust files. Nothing was written then, or, for

@@ -18,13 +18,45 @@ pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
     ty
 }
 
-/// Whether it is an object reference, typed or not.
+/// Whether it is passed as a reference that may be nil: an object, typed or not, or a value.
 pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::Object => true,
-        Type::Named(id) => matches!(model.get(*id).kind, DefKind::Interface(_)),
+        Type::Object | Type::NonNil(_) | Type::ValueBase | Type::AbstractBase => true,
+        Type::Named(id) => matches!(
+            model.get(*id).kind,
+            DefKind::Interface(_) | DefKind::Value(_) | DefKind::ValueBox { .. }
+        ),
         _ => false,
     }
+}
+
+/// Whether it is or holds something that cannot leave the process: a local interface, or a native
+/// type. It has one Rust type then, which owns.
+pub(crate) fn is_local(model: &Model, ty: &Type) -> bool {
+    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
+        match resolve(model, ty) {
+            Type::Sequence { element, .. } | Type::Array { element, .. } => {
+                within(model, element, seen)
+            }
+            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
+            Type::Named(id) => match &model.get(*id).kind {
+                DefKind::Interface(interface) => interface.local,
+                DefKind::Native => true,
+                _ if seen.contains(id) => false,
+                _ => {
+                    seen.push(*id);
+                    parts(model, *id).any(|part| within(model, &part.ty, seen))
+                }
+            },
+            _ => false,
+        }
+    }
+    within(model, ty, &mut Vec::new())
+}
+
+/// Whether it is an object reference that is never nil.
+pub(crate) fn is_nonnil(model: &Model, ty: &Type) -> bool {
+    matches!(resolve(model, ty), Type::NonNil(_))
 }
 
 /// Whether its Rust type borrows: strings, sequences, references and all that
@@ -37,10 +69,15 @@ pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
         | Type::Map { .. }
         | Type::Any
         | Type::TypeCode
-        | Type::Object => true,
+        | Type::Object
+        | Type::NonNil(_)
+        | Type::ValueBase
+        | Type::AbstractBase => true,
         Type::Array { element, .. } => is_variable(model, element),
         Type::Named(id) => {
-            is_reference(model, ty) || parts(model, *id).any(|part| is_variable(model, &part.ty))
+            is_reference(model, ty)
+                || (!is_local(model, ty)
+                    && parts(model, *id).any(|part| is_variable(model, &part.ty)))
         }
         _ => false,
     }
@@ -69,7 +106,7 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
 /// runtime's `Flat`.
 pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::WChar | Type::Fixed { .. } => false,
+        Type::WChar | Type::Fixed { .. } | Type::InlineString { .. } => false,
         Type::Array { element, .. } => is_flat(model, element),
         Type::Named(id) => match &model.get(*id).kind {
             DefKind::Struct { .. } => parts(model, *id).all(|member| {
@@ -93,6 +130,7 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
             Type::Char
             | Type::WChar
             | Type::String { .. }
+            | Type::InlineString { .. }
             | Type::WString { .. }
             | Type::Any
             | Type::TypeCode => true,
@@ -199,8 +237,10 @@ pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
                 .cases
                 .first()
                 .is_some_and(|case| member_has_default(model, &case.member)),
+            DefKind::Native => false,
             _ => parts(model, *id).all(|member| member_has_default(model, member)),
         },
+        Type::NonNil(_) => false,
         _ => true,
     }
 }
@@ -226,6 +266,7 @@ pub(crate) fn has_order(model: &Model, ty: &Type) -> bool {
         | Type::LongLong
         | Type::ULongLong
         | Type::String { .. }
+        | Type::InlineString { .. }
         | Type::WString { .. } => true,
         Type::Named(id) => matches!(
             model.get(*id).kind,
@@ -240,8 +281,9 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
     match resolve(model, ty) {
         Type::Boolean | Type::Octet | Type::Int8 | Type::UInt8 | Type::Char | Type::WChar => 1,
         Type::Short | Type::UShort => 2,
-        Type::LongLong | Type::ULongLong | Type::Double | Type::Object => 8,
+        Type::LongLong | Type::ULongLong | Type::Double | Type::Object | Type::NonNil(_) => 8,
         Type::LongDouble => 16,
+        Type::AbstractBase => 5,
         Type::Fixed { digits, .. } => u64::from(digits / 2 + 1),
         Type::Array {
             element,
@@ -252,7 +294,9 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
                 size.saturating_mul(u64::from(n))
             }),
         Type::Named(id) => match &model.get(*id).kind {
+            DefKind::Interface(interface) if interface.is_abstract => 5,
             DefKind::Interface(_) => 8,
+            DefKind::Value(_) | DefKind::ValueBox { .. } => 4,
             DefKind::Enum { bit_bound, .. } => u64::from(enum_bits(*bit_bound) / 8),
             DefKind::Bitmask { bit_bound, .. } => u64::from(carrier_bits(*bit_bound) / 8),
             DefKind::Bitset { .. } => u64::from(carrier_bits(bitset_bits(model, *id)) / 8),

@@ -218,3 +218,18 @@ snapshot!(
     struct Node { sequence<Edge> edges; };
     "
 );
+
+snapshot!(
+    asynchronous_calls_of_what_is_annotated,
+    r#"
+    exception Closed { string why; };
+    interface Base { @ami void reset(); };
+    @ami interface Quoter : Base {
+        sequence<double> curve(in string symbol, in sequence<double> shifts) raises (Closed);
+        long many(inout string a, out long b, out double c);
+        @ami(FALSE) void never();
+        oneway void notify();
+        attribute long level;
+    };
+    "#
+);

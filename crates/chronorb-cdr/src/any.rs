@@ -2,7 +2,7 @@
 mod body;
 mod copy;
 mod owned;
-mod walk;
+pub(crate) mod walk;
 mod wide;
 
 pub use owned::AnyBuf;

@@ -49,6 +49,8 @@ mod fixed;
 mod flags;
 mod flat;
 mod frame;
+mod inline_str;
+mod lazy;
 mod long_double;
 mod memory;
 mod reference;
@@ -69,6 +71,8 @@ pub use fixed::{Fixed, FixedError};
 pub use flags::display_flags;
 pub use flat::{Flat, FlatReader, FlatWriter, Layout};
 pub use frame::Frame;
+pub use inline_str::InlineStr;
+pub use lazy::{Lazy, LazyIter};
 pub use long_double::LongDouble;
 pub use memory::Arena;
 pub use reference::Reference;
@@ -77,8 +81,9 @@ pub use type_code::{StructMember, TypeCode, TypeCodeBuf, UnionMember, ValueMembe
 pub use typed::Typed;
 pub use value::Cdr;
 pub use values::{
-    Abstract, AbstractType, AlreadyRegistered, ByArc, MAX_VALUE_DEPTH, MAX_VALUES, Narrow,
-    ReadState, Value, ValueInfo, ValueType, narrow_value, register_value_factory,
+    Abstract, AbstractType, AlreadyRegistered, ByArc, DataInput, DataOutput, MAX_VALUE_DEPTH,
+    MAX_VALUES, Narrow, ReadState, Value, ValueInfo, ValueType, narrow_abstract, narrow_value,
+    register_value_factory,
 };
 
 /// A value of an IDL `native` type. It does not leave the process.

@@ -8,6 +8,7 @@ use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
 use chronorb_lab::{contest, doctor, inversion, os, overtake, thread_pools, waits, whitebox};
 use clap::{Args, Parser, Subcommand, value_parser};
 
+use crate::idl::IdlCommand;
 use crate::lab::LabCommand;
 use crate::top;
 
@@ -54,7 +55,7 @@ pub(crate) enum Command {
     #[command(after_help = TOP_EXAMPLES)]
     Top(TopArguments),
 
-    /// Check IDL files, or compile them to Rust.
+    /// Check IDL files, compile them to Rust, or show them to other programs.
     #[command(subcommand)]
     Idl(IdlCommand),
 
@@ -220,57 +221,6 @@ impl From<TopArguments> for top::Options {
     }
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum IdlCommand {
-    /// Check IDL files and everything that they include.
-    ///
-    /// Each error is shown with its file and line, a marked excerpt and a hint.
-    #[command(after_help = CHECK_EXAMPLES)]
-    Check(IdlInput),
-
-    /// Compile IDL files to Rust, each NAME.idl to NAME.rs.
-    ///
-    /// Files are written when all were compiled without an error; when one of them is wrong,
-    /// nothing is written. A build script does the same with the crate chronorb-build.
-    #[command(after_help = RUST_EXAMPLES)]
-    Rust {
-        #[command(flatten)]
-        input: IdlInput,
-
-        /// The directory for the Rust files; it is made if it is missing.
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-    },
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct IdlInput {
-    /// The IDL files.
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Search this directory for included files; may be given several times.
-    #[arg(short = 'I', value_name = "DIR")]
-    pub(crate) include: Vec<PathBuf>,
-
-    /// Define a macro of the preprocessor; without a value it is 1.
-    #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = definition)]
-    pub(crate) define: Vec<(String, String)>,
-}
-
-/// `NAME` or `NAME=VALUE`.
-fn definition(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
-    let is_letter = |c: char| c == '_' || c.is_ascii_alphabetic();
-    let is_identifier =
-        name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
-    if is_identifier {
-        Ok((name.to_owned(), value.to_owned()))
-    } else {
-        Err(format!("{name:?} is not the name of a macro"))
-    }
-}
-
 const STATUS: &str = "\
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
 
@@ -307,16 +257,6 @@ by the lane's threads, requests refused, requests served by threads borrowed fro
 how long requests took in the interval: half of them, 99 of 100, and all stayed below it.
 In the live view q ends it, and t hides the threads.";
 
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  chronorb idl check quoter.idl
-  chronorb idl check -I idl -D WITH_HISTORY -D LIMIT=64 market.idl broker.idl";
-
-const RUST_EXAMPLES: &str = "\
-Examples:
-  chronorb idl rust quoter.idl --out src/generated
-  chronorb idl rust -I idl -D LIMIT=64 market.idl broker.idl --out generated";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,16 +265,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn macros_are_defined_with_and_without_a_value() {
-        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
-        assert_eq!(definition("DEBUG"), pair("DEBUG", "1"));
-        assert_eq!(definition("_N2=a=b"), pair("_N2", "a=b"));
-        assert_eq!(definition("EMPTY="), pair("EMPTY", ""));
-        for wrong in ["", "=1", "2N", "A-B=1"] {
-            assert!(definition(wrong).is_err(), "{wrong}");
-        }
     }
 }

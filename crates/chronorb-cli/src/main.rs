@@ -16,7 +16,7 @@ use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
 
-use arguments::{Arguments, Command, DemoArguments, IdlCommand};
+use arguments::{Arguments, Command, DemoArguments};
 
 /// The laboratory tells how much memory things take.
 #[global_allocator]
@@ -36,8 +36,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
         Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(command) => command.run(config),
-        Command::Idl(IdlCommand::Check(input)) => idl::check(&input),
-        Command::Idl(IdlCommand::Rust { input, out }) => idl::rust(&input, &out),
+        Command::Idl(command) => command.run(),
         Command::ContestServer { order } => status(contest::server_main(&order)),
         Command::ContestClient { order } => status(contest::client_main(&order)),
         Command::ContestCrowd { order } => status(contest::crowd_main(&order)),

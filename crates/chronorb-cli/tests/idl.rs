@@ -104,6 +104,22 @@ fn each_file_becomes_a_rust_file() {
 }
 
 #[test]
+fn methods_for_asynchronous_calls_are_generated_on_demand() {
+    let folder = folder(&[("clock.idl", RIGHT)]);
+    for (option, has_them) in [("--disable-comments", false), ("--ami", true)] {
+        let command = ["idl", "rust", "clock.idl", option, "--out", "made"];
+        let output = chronorb(folder.path(), &command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let clock = fs::read_to_string(folder.path().join("made/clock.rs")).expect("written");
+        assert_eq!(
+            clock.contains("pub trait ClockReplyHandler"),
+            has_them,
+            "{option}"
+        );
+    }
+}
+
+#[test]
 fn when_one_file_is_wrong_nothing_is_written() {
     let files = [
         ("right.idl", RIGHT),
@@ -176,4 +192,176 @@ fn included_files_and_macros_are_found() {
         "{}",
         stderr(&output)
     );
+}
+
+/// What is printed with `--message-format json`, each line an object.
+fn findings(output: &std::process::Output) -> Vec<serde_json::Value> {
+    let lines = stdout(output).lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn findings_are_json_for_programs() {
+    let folder = folder(&[("wrong.idl", WRONG), ("right.idl", RIGHT)]);
+    let command = ["idl", "check", "--message-format", "json"];
+    let command = [&command[..], &["wrong.idl", "right.idl", "missing.idl"]].concat();
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "");
+    let findings = findings(&output);
+    assert_eq!(findings.len(), 2, "{findings:#?}");
+    let wrong = &findings[0];
+    assert_eq!(wrong["severity"], "error");
+    assert_eq!(wrong["code"], "E0200");
+    assert_eq!(wrong["hint"], "did you mean `long`?");
+    assert_eq!(
+        wrong["spans"],
+        serde_json::json!([{
+            "file": "wrong.idl", "line": 2, "column": 5, "end_line": 2, "end_column": 9,
+            "byte_start": 22, "byte_end": 26, "primary": true, "label": "not defined",
+        }])
+    );
+    let rendered = wrong["rendered"].as_str().expect("text");
+    assert!(rendered.contains("wrong.idl:2:5"), "{rendered}");
+    assert_eq!(findings[1]["code"], "E0001");
+    assert_eq!(findings[1]["spans"], serde_json::json!([]));
+}
+
+#[test]
+fn what_has_no_rust_form_is_json_too() {
+    let folder = folder(&[(
+        "no_rust.idl",
+        "interface I { void onTime(); void on_time(); };",
+    )]);
+    let command = ["idl", "rust", "no_rust.idl", "--out", "out"];
+    let command = [&command[..], &["--message-format", "json"]].concat();
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(1));
+    let findings = findings(&output);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0]["code"], serde_json::Value::Null);
+    assert_eq!(findings[0]["severity"], "error");
+}
+
+#[test]
+fn warnings_are_errors_when_they_are_denied() {
+    let folder = folder(&[("old.idl", "#warning old\nstruct S { long a; };\n")]);
+    let status = |options: &[&str]| {
+        let check = [&["idl", "check", "old.idl"], options].concat();
+        chronorb(folder.path(), &check).status.code()
+    };
+    assert_eq!(status(&[]), Some(0));
+    assert_eq!(status(&["--deny", "warnings"]), Some(1));
+    assert_eq!(status(&["--deny", "W0001"]), Some(1));
+    assert_eq!(status(&["--deny", "W0002"]), Some(0));
+    assert_eq!(status(&["--deny", "nonsense"]), Some(2));
+
+    let rust = ["idl", "rust", "old.idl", "--out", "out", "--deny=warnings"];
+    let output = chronorb(folder.path(), &rust);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("[W0001] Error: old"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(files_in(folder.path()), ["old.idl"]);
+}
+
+#[test]
+fn dependencies_are_rules_or_json() {
+    let folder = folder(&[
+        (
+            "main.idl",
+            "#include \"with blank.idl\"\n#if 0\n#include \"no.idl\"\n#endif\nnonsense",
+        ),
+        ("with blank.idl", "#include \"inner.idl\"\n"),
+        ("inner.idl", ""),
+    ]);
+    let deps = ["idl", "deps", "main.idl", "inner.idl", "--out", "made"];
+    let output = chronorb(folder.path(), &deps);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(
+        stdout(&output),
+        "made/main.rs: \\\n  main.idl \\\n  with\\ blank.idl \\\n  inner.idl\n\
+         made/inner.rs: \\\n  inner.idl\n"
+    );
+    let output = chronorb(folder.path(), &["idl", "deps", "main.idl", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(stdout(&output)).expect("JSON");
+    assert_eq!(
+        report,
+        serde_json::json!({
+            "format": "chronorb-idl-deps/1",
+            "files": [{
+                "file": "main.idl",
+                "output": "main.rs",
+                "reads": ["main.idl", "with blank.idl", "inner.idl"],
+            }],
+        })
+    );
+    let output = chronorb(folder.path(), &["idl", "deps", "inner.idl", "missing.idl"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), ""));
+}
+
+#[test]
+fn preprocessed_text_has_line_markers_and_needs_no_options() {
+    let folder = folder(&[
+        (
+            "main.idl",
+            "#include \"part.idl\"\ntypedef sequence<long, LIMIT> Items;\n",
+        ),
+        ("part.idl", "const long MOST = 9;"),
+    ]);
+    let command = ["idl", "preprocess", "-DLIMIT=64", "main.idl"];
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output).to_owned();
+    assert!(
+        text.contains("# 1 \"part.idl\" 1\nconst long MOST = 9;\n"),
+        "{text}"
+    );
+    assert!(text.contains("sequence<long, 64>"), "{text}");
+    fs::write(folder.path().join("made.idl"), text).expect("written");
+    let output = chronorb(folder.path(), &["idl", "check", "made.idl"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_can_come_by_standard_input() {
+    let folder = folder(&[("part.idl", "typedef long T;\n")]);
+    let text = "#include \"part.idl\"\nstruct S { T t1; U u1; };\n";
+    let output = support::chronorb_reading(folder.path(), &["idl", "check", "-"], text);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("<stdin>:2:18"),
+        "{}",
+        stderr(&output)
+    );
+    let rust = ["idl", "rust", "-", "--out", "out"];
+    let output = support::chronorb_reading(folder.path(), &rust, "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("standard input"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn what_another_crate_has_generated_can_be_taken() {
+    let folder = folder(&[
+        (
+            "main.idl",
+            "#include \"base.idl\"\nstruct Line { Base::Point a; };\n",
+        ),
+        ("base.idl", "module Base { struct Point { long x; }; };\n"),
+    ]);
+    let command = ["idl", "rust", "main.idl", "--out", "out"];
+    let command = [&command[..], &["--extern-path", "::Base=::base_idl::base"]].concat();
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = fs::read_to_string(folder.path().join("out/main.rs")).expect("written");
+    assert!(text.contains("::base_idl::base::Point"), "{text}");
+    assert!(!text.contains("struct Point"), "{text}");
 }

@@ -53,6 +53,7 @@ minors! {
     ObjectNotExist: VALUE_NOT_ACTIVATED = OMG | 1, "a value was passed as a reference without being activated";
     ObjectNotExist: NO_SUCH_ADAPTER = OMG | 2, "the object adapter cannot be found or made";
     ObjectNotExist: ADAPTER_INACTIVE = OMG | 4, "the object adapter is inactive";
+    ObjectNotExist: ALREADY_REPLIED = OMG | 5, "the reply to the asynchronous call was taken already";
     Marshal: NO_VALUE_FACTORY = OMG | 1, "no factory for a value type";
     Marshal: LOCAL_OBJECT_SENT = OMG | 4, "a local object cannot be sent";
     Marshal: WIDE_CHAR_SENT_OVER_1_0 = OMG | 5, "wide characters cannot be sent in GIOP 1.0";
@@ -117,6 +118,7 @@ minors! {
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
+    Transient: TOO_MANY_PENDING = CHRONORB | 2, "as many asynchronous calls are under way as may be";
     ObjectNotExist: NO_SUCH_OBJECT = CHRONORB | 1, "the object adapter has no such object";
     ObjectNotExist: MUTEX_DESTROYED = CHRONORB | 2, "the mutex was destroyed";
     BadInvOrder: MUTEX_NOT_OWNED = CHRONORB | 1, "the mutex is not locked by this thread";

@@ -200,7 +200,7 @@ impl Diagnostic {
         };
         let config = Config::new()
             .with_color(color)
-            .with_index_type(IndexType::Byte)
+            .with_index_type(IndexType::Char)
             .with_cross_gap(false);
         let (kind, tint) = match self.severity {
             Severity::Error => (ReportKind::Error, Color::Red),
@@ -420,6 +420,7 @@ impl Excerpts<'_> {
         shown
     }
 
+    /// The marked characters, counted as ariadne does.
     fn range(&self, label: &Label) -> (Region, Range<usize>) {
         let text = &self.files[label.span.file as usize].text;
         let boundary = |at: u32| text.ceil_char_boundary(at as usize);
@@ -430,7 +431,18 @@ impl Excerpts<'_> {
         }
         let first = label.region.span.start as usize;
         let padding = label.region.padding();
-        (label.region, start - first + padding..end - first + padding)
+        let characters = |at: usize| self.characters(label.region, at - first + padding);
+        (label.region, characters(start)..characters(end))
+    }
+
+    /// How many characters stand before a byte of a region that can be shown.
+    fn characters(&self, region: Region, byte: usize) -> usize {
+        let counted = self.sources.get(&region).and_then(|(_, source)| {
+            let (line, _, column) = source.get_byte_line(byte)?;
+            let before = source.get_line_text(line)?.get(..column)?;
+            Some(line.offset() + before.chars().count())
+        });
+        counted.unwrap_or(0)
     }
 }
 

@@ -21,6 +21,11 @@
 //! after errors, and `check` resolves names, evaluates constants and builds the
 //! model.
 //!
+//! # Features
+//!
+//! `json` adds the module [`json`](https://docs.rs/chronorb-idl), models and diagnostics for
+//! programs in other languages.
+//!
 //! # Bad input
 //!
 //! Nothing that stands in a file makes the compiler panic, hang or grow without
@@ -33,6 +38,8 @@ mod check;
 pub mod codes;
 mod decimal;
 mod diagnostics;
+#[cfg(feature = "json")]
+pub mod json;
 mod lexer;
 pub mod model;
 mod parser;
@@ -41,13 +48,14 @@ mod source;
 mod suggest;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use diagnostics::{Diagnostic, Diagnostics, Label, Severity};
 
 use diagnostics::Sink;
 use model::Model;
-use source::Sources;
+use source::{ReadError, Sources};
 
 /// What the compiler is told beside the main file.
 #[derive(Clone, Debug, Default)]
@@ -112,6 +120,22 @@ pub fn compile_text(name: &str, text: &str, options: &Options) -> Result<Compila
     Front::of_text(name, text).compile(options)
 }
 
+/// Compiles what a reader gives, as standard input, as if it stood in a file called `name`.
+///
+/// Files that it includes are searched beside `name` and in the include directories.
+///
+/// # Errors
+///
+/// Those of the reader, and every error in what it gives and in the files that this includes; see
+/// [`codes`].
+pub fn compile_from(
+    name: &str,
+    reader: impl io::Read,
+    options: &Options,
+) -> Result<Compilation, Failure> {
+    Front::read_from(name, reader).compile(options)
+}
+
 /// Preprocesses an IDL file with everything that it includes, and does not look at what it says.
 ///
 /// # Errors
@@ -130,6 +154,19 @@ pub fn preprocess_text(name: &str, text: &str, options: &Options) -> Result<Prep
     Front::of_text(name, text).preprocess(options)
 }
 
+/// Preprocesses what a reader gives, as if it stood in a file called `name`.
+///
+/// # Errors
+///
+/// Those of the reader, and every error that the preprocessor finds; see [`codes`].
+pub fn preprocess_from(
+    name: &str,
+    reader: impl io::Read,
+    options: &Options,
+) -> Result<Preprocessed, Failure> {
+    Front::read_from(name, reader).preprocess(options)
+}
+
 /// What is read, and what was found.
 #[derive(Default)]
 struct Front {
@@ -139,18 +176,23 @@ struct Front {
 
 impl Front {
     fn read(main: &Path) -> Self {
-        let mut front = Self::default();
-        if let Err(error) = front.sources.read(main) {
-            front.sink.push(error.into_diagnostic(main, None));
-        }
-        front
+        Self::of(main, |sources| sources.read(main))
+    }
+
+    fn read_from(name: &str, reader: impl io::Read) -> Self {
+        let name = Path::new(name);
+        Self::of(name, |sources| sources.read_from(name, reader))
     }
 
     fn of_text(name: &str, text: &str) -> Self {
+        let name = Path::new(name);
+        Self::of(name, |sources| sources.add_text(name, text))
+    }
+
+    fn of(main: &Path, read: impl FnOnce(&mut Sources) -> Result<u32, ReadError>) -> Self {
         let mut front = Self::default();
-        if let Err(error) = front.sources.add_text(Path::new(name), text) {
-            let diagnostic = error.into_diagnostic(Path::new(name), None);
-            front.sink.push(diagnostic);
+        if let Err(error) = read(&mut front.sources) {
+            front.sink.push(error.into_diagnostic(main, None));
         }
         front
     }

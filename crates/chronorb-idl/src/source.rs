@@ -147,10 +147,15 @@ impl Sources {
         if !fs::metadata(&canonical)?.is_file() {
             return Err(ReadError::NotAFile);
         }
+        let number = self.read_from(path, File::open(&canonical)?)?;
+        self.by_path.insert(canonical, number);
+        Ok(number)
+    }
+
+    /// Adds what a reader gives, as if it stood at a path.
+    pub(crate) fn read_from(&mut self, path: &Path, reader: impl Read) -> Result<u32, ReadError> {
         let mut bytes = Vec::new();
-        File::open(&canonical)?
-            .take(MAX_FILE + 1)
-            .read_to_end(&mut bytes)?;
+        reader.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_FILE {
             return Err(ReadError::TooLarge);
         }
@@ -158,9 +163,7 @@ impl Sources {
             Ok(text) => (text, false),
             Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
         };
-        let number = self.add(path, text, lossy);
-        self.by_path.insert(canonical, number);
-        Ok(number)
+        Ok(self.add(path, text, lossy))
     }
 
     /// Adds a text that is no file.

@@ -137,3 +137,16 @@ fn bytes_that_are_not_utf8_are_an_error_outside_of_comments() {
     let error = failure.diagnostics.iter().next().unwrap();
     assert_eq!((error.code, error.labels[0].location.line), ("E0004", 2));
 }
+
+#[test]
+fn an_earlier_definition_in_another_file_is_shown_behind_characters_of_many_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("main.idl");
+    fs::write(&main, "#include \"part.idl\"\nenum S { A };\n").unwrap();
+    let part = "// äöü ∀∃ 日本語\n// é\n/* 語 */ struct S { long a; };\n";
+    fs::write(dir.path().join("part.idl"), part).unwrap();
+    let failure = compile(&main, &Options::default()).unwrap_err();
+    let shown = failure.to_string();
+    assert!(shown.contains("main.idl:2:6 ]"), "{shown}");
+    assert!(shown.contains("part.idl:3:16 ]"), "{shown}");
+}

@@ -275,7 +275,10 @@ fn the_output_compiles_to_the_same_model() {
         let through = compile_text("made.i", &text, &Options::default())
             .unwrap_or_else(|failure| panic!("{}:\n{failure}\n{text}", file.display()))
             .model;
-        let columns = !fs::read_to_string(&file).is_ok_and(|text| text.contains("#define"));
+        // The files that are part of the compiler have macros too.
+        let all_on_disk = direct.files_on_disk().count() == direct.files.len();
+        let columns =
+            all_on_disk && !fs::read_to_string(&file).is_ok_and(|text| text.contains("#define"));
         let (direct, through) = (said(&direct, columns), said(&through, columns));
         if let Some(i) = (0..direct.len()).find(|&i| through.get(i) != Some(&direct[i])) {
             let near = &direct[i.saturating_sub(20)..=i];

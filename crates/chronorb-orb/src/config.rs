@@ -100,6 +100,8 @@ pub struct OrbConfig {
     /// `-ORBMaxClientConnections`: the greatest number of connections to servers, of all threads
     /// together, 1 to 1048576.
     pub max_client_connections: u32,
+    /// `-ORBMaxPending`: how many asynchronous calls may be under way, 1 to 65536.
+    pub max_pending: usize,
     /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
     /// stays that nobody uses. Looked at by threads that call.
     pub client_idle_timeout: Option<Duration>,
@@ -155,6 +157,7 @@ impl Default for OrbConfig {
             dynamic_thread_idle_timeout: Duration::from_secs(60),
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,
+            max_pending: 256,
             client_idle_timeout: None,
             server_idle_timeout: None,
             share_connections_across_priorities: false,
@@ -668,6 +671,11 @@ const SETTINGS: &[Setting] = &[
         apply: |config, text| {
             number(text, 1, 1 << 20).map(|n| config.max_client_connections = n as u32)
         },
+    },
+    Setting {
+        key: "max_pending",
+        options: &["-ORBMaxPending"],
+        apply: |config, text| number(text, 1, 1 << 16).map(|n| config.max_pending = n as usize),
     },
     Setting {
         key: "client_idle_timeout",

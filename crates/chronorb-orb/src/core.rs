@@ -1,17 +1,15 @@
 //! What all parts of one ORB share.
 
 use std::fmt;
-use std::sync::Arc;
-#[cfg(feature = "monitor")]
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, PiMutex};
 use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
-use crate::client::ClientConnections;
+use crate::client::{ClientConnections, Slots};
 use crate::config::OrbConfig;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
@@ -47,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) resolver: Resolver,
     pub(crate) policies: OrbPolicies,
     pub(crate) client_connections: ClientConnections,
+    /// For asynchronous calls; made with the first of them.
+    pub(crate) slots: OnceLock<Slots>,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -83,6 +83,7 @@ impl Core {
             resolver: Resolver::new(&config),
             policies: OrbPolicies::default(),
             client_connections: ClientConnections::new(config.max_client_connections),
+            slots: OnceLock::new(),
             state: Gate::new(RUNNING),
             config,
         })

@@ -6,6 +6,7 @@
 //! `server::{lane, worker, intake, dispatch}` → `upcall` → `poa::{table, servants}` → the
 //! servant's skeleton.
 
+mod abstract_base;
 mod call;
 mod client;
 pub mod codegen;
@@ -27,16 +28,20 @@ mod scope;
 mod server;
 pub mod stages;
 mod upcall;
+pub mod values;
 
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
+pub use chronorb_cdr::impl_value;
 pub use chronorb_cdr::{
-    Any, AnyBuf, Arena, CdrError, Char, Fixed, FixedError, LongDouble, Native, StructMember,
-    TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember, ValueModifier, WideStr,
+    Any, AnyBuf, Arena, CdrError, Char, Fixed, FixedError, InlineStr, Lazy, LazyIter, LongDouble,
+    Native, StructMember, TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember, ValueModifier,
+    WideStr,
 };
 pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
+pub use client::Pending;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
 pub use config::{

@@ -166,6 +166,11 @@ pub(crate) fn frame() -> Frame {
     Frame::new(FRAME_CAPACITY, FRAME_LIMIT)
 }
 
+/// Such a frame that has no room yet, in places of which most may never be used.
+pub(crate) fn empty_frame() -> Frame {
+    Frame::new(0, FRAME_LIMIT)
+}
+
 /// Makes room in such a frame for another message.
 pub(crate) fn clear(frame: &mut Frame) {
     frame.relax(KEPT_CAPACITY);

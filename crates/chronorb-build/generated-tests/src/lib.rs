@@ -15,9 +15,19 @@ pub mod base {
     chronorb::include_idl!("base");
 }
 
+/// Annotations that choose other types.
+pub mod marks {
+    chronorb::include_idl!("marks");
+}
+
 /// All types and parameter modes.
 pub mod types {
     chronorb::include_idl!("types");
+}
+
+/// Value types, value boxes, abstract and local interfaces.
+pub mod values {
+    chronorb::include_idl!("values");
 }
 
 /// Names that are keywords of Rust, or those of its library.
@@ -28,6 +38,29 @@ pub mod names {
 /// Inheritance by two ways, types inside types, and interfaces without anything.
 pub mod shapes {
     chronorb::include_idl!("shapes");
+}
+
+/// What can be called asynchronously.
+pub mod queue {
+    chronorb::include_idl!("queue");
+}
+
+/// All of the above, where everything can be called asynchronously.
+pub mod asynchronous {
+    /// All types and parameter modes.
+    pub mod types {
+        chronorb::include_idl!("asynchronous/types");
+    }
+
+    /// Names that are keywords of Rust, or those of its library.
+    pub mod names {
+        chronorb::include_idl!("asynchronous/names");
+    }
+
+    /// Inheritance by two ways.
+    pub mod shapes {
+        chronorb::include_idl!("asynchronous/shapes");
+    }
 }
 
 /// The same shapes, whose skeletons find operations in other ways.

@@ -42,6 +42,23 @@ impl<'g> Context<'g> {
         self.path_beside(id, &name)
     }
 
+    /// The name of an interface's typed reference: that of an abstract one is a trait.
+    pub(super) fn handle_ident(self, id: DefId) -> Ident {
+        format_ident!("{}{}", self.ident(id), self.handle_suffix(id))
+    }
+
+    /// The path of an interface's typed reference.
+    pub(super) fn handle_path(self, id: DefId) -> TokenStream {
+        self.path(id, self.handle_suffix(id))
+    }
+
+    fn handle_suffix(self, id: DefId) -> &'static str {
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) if interface.is_abstract => "Ref",
+            _ => "",
+        }
+    }
+
     /// The path of an item in the same module as the definition's.
     pub(super) fn path_beside(self, id: DefId, name: &str) -> TokenStream {
         let module = self.names.module(id);

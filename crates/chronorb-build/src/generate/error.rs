@@ -1,8 +1,9 @@
 //! Why a model cannot become Rust.
 
-use chronorb_idl::model::{DefKind, Model};
+use chronorb_idl::model::{DefKind, Model, Type};
 
 use crate::names::Place;
+use crate::shape;
 
 /// A correct model that has no Rust form.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -90,21 +91,21 @@ pub enum GenerateError {
     Internal(String),
 }
 
-/// Refuses what the mapping has no form for yet.
+/// Refuses what the mapping has no form for: of local types, unions and exceptions.
 pub(super) fn refuse_unsupported(model: &Model) -> Result<(), GenerateError> {
-    for (_, definition) in model.iter() {
-        let DefKind::Interface(interface) = &definition.kind else {
-            continue;
-        };
-        let what = match (interface.local, interface.is_abstract) {
-            (true, _) => "local interfaces",
-            (_, true) => "abstract interfaces",
+    for (id, definition) in model.iter() {
+        let what = match &definition.kind {
+            DefKind::Union(_) => "unions that hold local interfaces or native types",
+            DefKind::Exception { .. } => "exceptions that hold local interfaces or native types",
             _ => continue,
         };
-        return Err(GenerateError::Unsupported {
-            what,
-            place: Place::of(model, "interface", &definition.name, &definition.location),
-        });
+        if shape::is_local(model, &Type::Named(id)) {
+            let kind = shape::kind_name(&definition.kind);
+            return Err(GenerateError::Unsupported {
+                what,
+                place: Place::of(model, kind, &definition.name, &definition.location),
+            });
+        }
     }
     Ok(())
 }

@@ -118,8 +118,7 @@ impl Source {
                     && definition.scoped_name.len() > scope.len()
             }
             Self::File(name) => model
-                .files
-                .get(definition.location.file as usize)
+                .path(&definition.location)
                 .is_some_and(|file| file.ends_with(name)),
         }
     }
@@ -129,7 +128,10 @@ impl Source {
 pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
     match Source::parse(idl) {
         Some(Source::Scope(scope)) => model.definitions.iter().any(|d| d.scoped_name == scope),
-        Some(Source::File(name)) => model.files.iter().any(|file| file.ends_with(&name)),
+        Some(Source::File(name)) => {
+            let mut files = model.files.iter().chain(&model.line_files);
+            files.any(|file| file.ends_with(&name))
+        }
         None => false,
     }
 }

@@ -15,15 +15,15 @@ use crate::shape;
 pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let rt = rt();
     let doc = context.doc_of(id);
-    let name = context.ident(id);
+    let name = context.handle_ident(id);
     let repository_id = &context.model.get(id).repository_id;
     let methods = context.names.all_methods(id, interface);
     let methods = methods
         .iter()
         .map(|method| self::methods(context, id, method));
-    let type_code = context.typed(id);
+    let type_code = context.type_code_of(id, &quote! { #name });
     let bases = interface.all_bases.iter().map(|&base| {
-        let base = context.path(base, "");
+        let base = context.handle_path(base);
         quote! {
             impl ::core::convert::From<#name> for #base {
                 fn from(derived: #name) -> Self {
@@ -126,7 +126,7 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
         return quote! { #plain #twin };
     }
 
-    let base = context.path(method.interface, "");
+    let base = context.handle_path(method.interface);
     let methods = [plain.as_ref(), twin.as_ref()].into_iter().flatten();
     let methods = methods.map(|signature| signature.method(&signature.call(&base)));
     let functions = (method.interface == id).then(|| {
@@ -286,7 +286,7 @@ fn invocation(context: Context<'_>, method: &Method<'_>, home: Home, form: Form)
 }
 
 /// The arm for user exceptions.
-fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
+pub(super) fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
     let rt = rt();
     if method.error.is_none() {
         return quote! {

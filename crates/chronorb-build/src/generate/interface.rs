@@ -7,23 +7,33 @@ use quote::{format_ident, quote};
 use super::codec::Form;
 use super::context::{Context, ident, rt, suffixed};
 use super::types::Lifetime;
-use super::{handle, raises, servant, skeleton};
+use super::{abstract_interface, ami, handle, local, raises, servant, skeleton};
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
 /// The handle, the servant's trait, the skeleton, and the types that their
 /// signatures name.
 pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
-    let handle = handle::handle(context, id, interface);
-    if interface.forward_only {
-        return handle;
+    if interface.local {
+        return local::interface(context, id, interface);
     }
-    let own = context.names.own_methods(id);
-    let errors = own.iter().map(|method| raises::items(context, method));
-    let outs = own.iter().map(|method| outs(context, method));
+    let handle = handle::handle(context, id, interface);
+    let abstracts = abstract_interface::items(context, id, interface);
+    if interface.forward_only {
+        return quote! { #handle #abstracts };
+    }
+    let types = types_of_methods(context, context.names.own_methods(id));
     let servant = servant::servant(context, id, interface);
     let skeleton = skeleton::skeleton(context, id, interface);
-    quote! { #handle #servant #(#errors)* #(#outs)* #skeleton }
+    let asynchronous = ami::items(context, id, interface);
+    quote! { #handle #abstracts #servant #types #skeleton #asynchronous }
+}
+
+/// The types that are named in the signatures of methods only.
+pub(super) fn types_of_methods(context: Context<'_>, methods: &[Method<'_>]) -> TokenStream {
+    let errors = methods.iter().map(|method| raises::items(context, method));
+    let outs = methods.iter().map(|method| outs(context, method));
+    quote! { #(#errors)* #(#outs)* }
 }
 
 impl Context<'_> {

@@ -1,6 +1,8 @@
 //! From the checked model to Rust.
 
+mod abstract_interface;
 mod allocating;
+mod ami;
 mod applied;
 mod bits;
 mod codec;
@@ -17,6 +19,7 @@ mod flat;
 mod handle;
 mod interface;
 mod limits;
+mod local;
 mod members;
 mod raises;
 mod servant;
@@ -27,10 +30,12 @@ mod text;
 mod type_codes;
 mod types;
 mod unions;
+mod value_boxes;
+mod values;
 
 use std::path::PathBuf;
 
-use chronorb_idl::model::{DefId, DefKind, Model};
+use chronorb_idl::model::{DefId, DefKind, Model, Type};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -40,6 +45,7 @@ pub(crate) use external::is_defined;
 use crate::names::{self, Names};
 use crate::operation_demux::OperationDemux;
 use crate::recursion::Recursion;
+use crate::shape;
 use context::Context;
 use external::Externals;
 use text::Text;
@@ -55,9 +61,20 @@ pub struct GenerateOptions {
     /// Generates only what never allocates: no owned twins, and of operations whose results or
     /// exceptions borrow only the methods that take a scope.
     pub no_alloc: bool,
+    /// Generates methods for asynchronous calls of all operations and attributes, but for those that
+    /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
+    /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
+    pub ami: bool,
     /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
     /// with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
+}
+
+impl GenerateOptions {
+    /// Whether operations can be called asynchronously about which no annotation says it.
+    fn has_ami(&self) -> bool {
+        self.ami && !self.no_alloc
+    }
 }
 
 /// The Rust text for all definitions of a model, those of included files too.
@@ -176,7 +193,7 @@ impl<'m> Checked<'m> {
             allocating::refuse(model, &externals)?;
         }
         Ok(Self {
-            names: Names::new(model)?,
+            names: Names::new(model, options.has_ami())?,
             externals,
             recursion,
         })
@@ -267,7 +284,10 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
             quote! { #own #nested }
         }
         DefKind::Struct { nested, .. } => {
-            let own = structs::structure(context, id);
+            let own = match shape::is_local(context.model, &Type::Named(id)) {
+                true => local::structure(context, id),
+                false => structs::structure(context, id),
+            };
             let nested = self::nested(context, id, nested);
             quote! { #own #nested }
         }
@@ -288,6 +308,17 @@ fn item(context: Context<'_>, id: DefId) -> TokenStream {
         } => enums::enumeration(context, id, enumerators, *default, *bit_bound),
         DefKind::Bitmask { flags, bit_bound } => bits::mask(context, id, flags, *bit_bound),
         DefKind::Bitset { .. } => bits::set(context, id),
+        DefKind::Value(value) => {
+            let own = values::value_type(context, id, value);
+            let nested = nested(context, id, &value.nested);
+            quote! { #own #nested }
+        }
+        DefKind::ValueBox { ty, nested } => {
+            let own = value_boxes::value_box(context, id, ty);
+            let nested = self::nested(context, id, nested);
+            quote! { #own #nested }
+        }
+        DefKind::Native => local::native(context, id),
         DefKind::Typedef { ty } => types::alias(context, id, ty),
         DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
         _ => TokenStream::new(),

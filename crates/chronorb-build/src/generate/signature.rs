@@ -79,6 +79,35 @@ impl Signature {
         }
     }
 
+    /// The same method as one that a trait requires.
+    pub(super) fn declaration(&self) -> TokenStream {
+        let Self {
+            doc,
+            name,
+            params,
+            output,
+            ..
+        } = self;
+        quote! {
+            #doc
+            fn #name(&self, #(#params),*) -> #output;
+        }
+    }
+
+    /// The same method as one of a trait, which calls the method of the type itself.
+    pub(super) fn forwarding(&self) -> TokenStream {
+        let Self {
+            name,
+            params,
+            names,
+            output,
+            ..
+        } = self;
+        quote! {
+            fn #name(&self, #(#params),*) -> #output { Self::#name(self, #(#names),*) }
+        }
+    }
+
     pub(super) fn function(&self, object: &Ident, body: &TokenStream) -> TokenStream {
         let rt = rt();
         let name = self.function_name();

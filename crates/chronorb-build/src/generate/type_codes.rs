@@ -12,7 +12,6 @@ use quote::quote;
 use super::codec::Form;
 use super::context::{Context, ident, rt};
 use super::types::Lifetime;
-use crate::recursion::is_written_out;
 use crate::shape;
 
 impl Context<'_> {
@@ -41,6 +40,17 @@ impl Context<'_> {
     /// Whether there is an owned twin of the definition's Rust type.
     pub(super) fn generates_twin(self, id: DefId) -> bool {
         shape::has_twin(self.model, &Type::Named(id)) && !self.options.no_alloc
+    }
+
+    /// The runtime's `Typed` for this Rust type of the definition.
+    pub(super) fn type_code_of(self, id: DefId, ty: &TokenStream) -> TokenStream {
+        let rt = rt();
+        let type_code = self.definition(id, &[]);
+        quote! {
+            impl #rt::Typed for #ty {
+                const TYPE_CODE: #rt::TypeCode<'static> = #type_code;
+            }
+        }
     }
 
     /// The constant beside a typedef.
@@ -88,6 +98,11 @@ impl Context<'_> {
                     quote! { #rt::TypeCode::Array { element: &#inner, length: #length } }
                 });
             }
+            Type::InlineString { bound } => {
+                let bound = Literal::u32_unsuffixed(*bound);
+                quote! { String { bound: #bound } }
+            }
+            Type::NonNil(reference) => return self.type_code(reference, open),
             Type::String { bound } => {
                 let bound = bound_of(*bound);
                 quote! { String { bound: #bound } }
@@ -136,9 +151,14 @@ impl Context<'_> {
                 self.with_id(id, &quote! { Alias }, &quote! { target: &#target })
             }
             DefKind::Typedef { .. } => self.path_beside(id, self.names.type_code(id)),
-            _ if is_written_out(self.model, id) || self.is_in_a_cycle(id, open) => {
-                self.definition(id, open)
+            _ if self.is_in_a_cycle(id, open) => self.definition(id, open),
+            DefKind::Value(_) => {
+                let path = self.path(id, "");
+                quote! { <dyn #path as #rt::Typed>::TYPE_CODE }
             }
+            // What is local has no type code of its own.
+            _ if shape::is_local(self.model, &Type::Named(id)) => self.definition(id, open),
+            DefKind::Interface(interface) if interface.is_abstract => self.definition(id, open),
             _ => {
                 let ty = self.type_named(id, Form::View, Lifetime::Static);
                 quote! { <#ty as #rt::Typed>::TYPE_CODE }

@@ -20,6 +20,8 @@ pub(crate) struct Method<'m> {
     pub(crate) doc: Option<&'m str>,
     pub(crate) location: &'m Location,
     pub(crate) oneway: bool,
+    /// What `@ami` says about it; nothing, where it is said nowhere.
+    pub(crate) ami: Option<bool>,
     pub(crate) result: Option<&'m Type>,
     pub(crate) params: Vec<MethodParam<'m>>,
     /// Its exceptions; `None` if it raises none.
@@ -27,6 +29,9 @@ pub(crate) struct Method<'m> {
     /// Where result and outs are more than three: the name of the struct for
     /// them, in the module around the interface.
     pub(crate) outs: Option<String>,
+    /// Where it can be called asynchronously, has inouts, and gives more than three values: the name of the
+    /// struct for all of them.
+    pub(crate) reply: Option<String>,
 }
 
 impl<'m> Method<'m> {
@@ -51,6 +56,11 @@ impl<'m> Method<'m> {
         result.copied().into_iter().chain(params).collect()
     }
 
+    /// Whether it can be called asynchronously, where `by_default` is what holds unless an annotation says it.
+    pub(crate) fn is_asynchronous(&self, by_default: bool) -> bool {
+        !self.oneway && self.ami.unwrap_or(by_default)
+    }
+
     pub(crate) fn inouts(&self) -> impl Iterator<Item = &MethodParam<'m>> {
         self.params.iter().filter(|p| p.mode == ParamMode::InOut)
     }
@@ -70,6 +80,8 @@ pub(crate) struct MethodParam<'m> {
     pub(crate) rust_name: String,
     pub(crate) mode: ParamMode,
     pub(crate) ty: &'m Type,
+    /// The servant gets a sequence that is decoded bit by bit (`@rt::lazy`).
+    pub(crate) lazy: bool,
     /// Of the one for the properties that the `context` clause names: these names.
     pub(crate) clause: Option<&'m [String]>,
 }
@@ -81,6 +93,7 @@ impl<'m> MethodParam<'m> {
             rust_name,
             mode: ParamMode::In,
             ty: &PROPERTIES,
+            lazy: false,
             clause: Some(clause),
         }
     }

@@ -1,5 +1,6 @@
 //! Which Rust name each IDL definition gets.
 
+mod ami;
 mod case;
 mod method;
 mod parts;

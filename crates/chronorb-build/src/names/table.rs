@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use chronorb_idl::model::{
-    Annotation, ConstValue, DefId, DefKind, Definition, Interface, Location, Model, ParamMode, Type,
+    Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Factory, Interface, Location,
+    Model, Operation, Param, ParamMode, Type,
 };
 
 use super::method::{Method, MethodError, MethodParam};
 use super::parts::{BITMASK_ITEMS, BITSET_ITEMS, Part};
-use super::{Claims, Place, pascal, screaming, snake};
+use super::{Claims, Place, ami, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
 
@@ -19,6 +20,8 @@ pub(crate) struct Names<'m> {
     items: Vec<(Vec<String>, String)>,
     /// By interface: its own operations and attribute accessors, in order.
     methods: HashMap<DefId, Vec<Method<'m>>>,
+    /// By value type: its initialisers, in order.
+    factories: HashMap<DefId, Vec<Method<'m>>>,
     /// By typedef: the constant for its type code.
     type_codes: HashMap<DefId, String>,
 }
@@ -26,12 +29,16 @@ pub(crate) struct Names<'m> {
 impl<'m> Names<'m> {
     /// Names everything in the model; an error where two definitions get the
     /// same name in the same scope.
-    pub(crate) fn new(model: &'m Model) -> Result<Self, GenerateError> {
+    ///
+    /// With `ami`, operations can be called asynchronously if their annotations say nothing about that.
+    pub(crate) fn new(model: &'m Model, ami: bool) -> Result<Self, GenerateError> {
         let mut builder = Builder {
             model,
+            ami,
             items: vec![(Vec::new(), String::new()); model.definitions.len()],
             claims: HashMap::new(),
             methods: HashMap::new(),
+            factories: HashMap::new(),
             type_codes: HashMap::new(),
         };
         builder.name_definitions(&model.roots, &[])?;
@@ -41,6 +48,7 @@ impl<'m> Names<'m> {
         Ok(Self {
             items: builder.items,
             methods: builder.methods,
+            factories: builder.factories,
             type_codes: builder.type_codes,
         })
     }
@@ -65,6 +73,11 @@ impl<'m> Names<'m> {
         self.methods.get(&interface).map_or(&[], Vec::as_slice)
     }
 
+    /// The initialisers of a value type.
+    pub(crate) fn factories(&self, value: DefId) -> &[Method<'m>] {
+        self.factories.get(&value).map_or(&[], Vec::as_slice)
+    }
+
     /// The methods of its bases and its own.
     pub(crate) fn all_methods(&self, id: DefId, interface: &Interface) -> Vec<&Method<'m>> {
         let bases = interface.all_bases.iter().copied();
@@ -77,10 +90,12 @@ impl<'m> Names<'m> {
 
 struct Builder<'m> {
     model: &'m Model,
+    ami: bool,
     items: Vec<(Vec<String>, String)>,
     /// The names taken in each module; those of constants apart.
     claims: HashMap<(Vec<String>, Space), Claims>,
     methods: HashMap<DefId, Vec<Method<'m>>>,
+    factories: HashMap<DefId, Vec<Method<'m>>>,
     type_codes: HashMap<DefId, String>,
 }
 
@@ -104,7 +119,12 @@ impl<'m> Builder<'m> {
                 }
                 DefKind::Const { .. } => self.claim(module, Space::Values, &name, &place)?,
                 DefKind::Interface(interface) => {
-                    for suffix in ["", "Servant", "Skeleton"] {
+                    let suffixes: &[&str] = match (interface.local, interface.is_abstract) {
+                        (true, _) => &[""],
+                        (_, true) => &["", "Ref", "Servant", "Skeleton"],
+                        _ => &["", "Servant", "Skeleton"],
+                    };
+                    for suffix in suffixes {
                         self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
                     }
                     self.name_nested(&interface.nested, module, &name, &place)?;
@@ -137,6 +157,19 @@ impl<'m> Builder<'m> {
                     let parts = fields.into_iter().flat_map(Part::of_bitset);
                     self.check_parts(parts, BITSET_ITEMS)?;
                 }
+                DefKind::Value(value) => {
+                    for suffix in ["", "State", "Factory", "Value"] {
+                        self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
+                    }
+                    let members = value.state.iter().map(|state| &state.member);
+                    self.check_parts(members.map(Part::of_struct), &[])?;
+                    self.name_nested(&value.nested, module, &name, &place)?;
+                }
+                DefKind::ValueBox { nested, .. } => {
+                    self.claim(module, Space::Types, &name, &place)?;
+                    self.name_nested(nested, module, &name, &place)?;
+                }
+                DefKind::Native => self.claim(module, Space::Types, &name, &place)?,
                 DefKind::Typedef { .. } => self.claim_with_twin(module, id, &name, &place)?,
                 _ => {}
             }
@@ -223,14 +256,22 @@ impl<'m> Builder<'m> {
     fn name_methods(&mut self) -> Result<(), GenerateError> {
         let model = self.model;
         for (id, definition) in model.iter() {
-            let DefKind::Interface(interface) = &definition.kind else {
-                continue;
+            let (operations, attributes) = match &definition.kind {
+                DefKind::Interface(interface) => (&interface.operations, &interface.attributes),
+                DefKind::Value(value) => (&value.operations, &value.attributes),
+                _ => continue,
             };
-            let mut methods = self.operations(id, interface)?;
-            self.attributes(id, interface, &mut methods)?;
+            let mut methods = self.operations(id, operations)?;
+            self.attributes(id, attributes, &mut methods)?;
             self.name_errors(id, &mut methods)?;
             self.name_outs(id, &mut methods)?;
+            self.name_replies(id, &mut methods)?;
             self.methods.insert(id, methods);
+            if let DefKind::Value(value) = &definition.kind {
+                let mut factories = self.initialisers(id, &value.factories)?;
+                self.name_errors(id, &mut factories)?;
+                self.factories.insert(id, factories);
+            }
         }
         Ok(())
     }
@@ -238,27 +279,14 @@ impl<'m> Builder<'m> {
     fn operations(
         &self,
         id: DefId,
-        interface: &'m Interface,
+        operations: &'m [Operation],
     ) -> Result<Vec<Method<'m>>, GenerateError> {
         let mut methods = Vec::new();
-        for operation in &interface.operations {
+        for operation in operations {
             let place = self.place("operation", &operation.name, &operation.location);
             let rust_name =
                 renamed(&operation.annotations, &place)?.unwrap_or_else(|| snake(&operation.name));
-            let mut claims = Claims::default();
-            let mut params = Vec::new();
-            for param in &operation.params {
-                let place = self.place("parameter", &param.name, &operation.location);
-                let rust_name =
-                    renamed(&param.annotations, &place)?.unwrap_or_else(|| snake(&param.name));
-                claims.claim(&rust_name, place)?;
-                params.push(MethodParam {
-                    rust_name,
-                    mode: param.mode,
-                    ty: &param.ty,
-                    clause: None,
-                });
-            }
+            let (mut params, claims) = self.params(&operation.params, &operation.location)?;
             if !operation.context.is_empty() {
                 let mut name = "context".to_owned();
                 while claims.is_taken(&name) {
@@ -274,10 +302,71 @@ impl<'m> Builder<'m> {
                 doc: operation.doc.as_deref(),
                 location: &operation.location,
                 oneway: operation.oneway,
+                ami: ami::annotated(self.model, id, &operation.annotations),
                 result: operation.result.as_ref(),
                 params,
                 error: unnamed_error(&operation.raises),
                 outs: None,
+                reply: None,
+            });
+        }
+        Ok(methods)
+    }
+
+    fn params(
+        &self,
+        params: &'m [Param],
+        location: &Location,
+    ) -> Result<(Vec<MethodParam<'m>>, Claims), GenerateError> {
+        let mut claims = Claims::default();
+        let mut named = Vec::new();
+        for param in params {
+            let place = self.place("parameter", &param.name, location);
+            let rust_name =
+                renamed(&param.annotations, &place)?.unwrap_or_else(|| snake(&param.name));
+            claims.claim(&rust_name, place)?;
+            named.push(MethodParam {
+                rust_name,
+                mode: param.mode,
+                ty: &param.ty,
+                lazy: param.annotations.iter().any(|mark| mark.name == "rt::lazy"),
+                clause: None,
+            });
+        }
+        Ok((named, claims))
+    }
+
+    fn initialisers(
+        &self,
+        id: DefId,
+        factories: &'m [Factory],
+    ) -> Result<Vec<Method<'m>>, GenerateError> {
+        let mut claims = Claims::default();
+        let mut methods = Vec::new();
+        for factory in factories {
+            let place = self.place("factory", &factory.name, &factory.location);
+            let rust_name =
+                renamed(&factory.annotations, &place)?.unwrap_or_else(|| snake(&factory.name));
+            if rust_name == "unmarshal" {
+                let mut first = place.clone();
+                first.what = "`unmarshal` of every factory".to_owned();
+                claims.claim(&rust_name, first)?;
+            }
+            claims.claim(&rust_name, place)?;
+            methods.push(Method {
+                interface: id,
+                what: format!("factory `{}`", factory.name),
+                wire_name: factory.name.clone(),
+                rust_name,
+                doc: factory.doc.as_deref(),
+                location: &factory.location,
+                oneway: false,
+                ami: Some(false),
+                result: None,
+                params: self.params(&factory.params, &factory.location)?.0,
+                error: unnamed_error(&factory.raises),
+                outs: None,
+                reply: None,
             });
         }
         Ok(methods)
@@ -286,10 +375,10 @@ impl<'m> Builder<'m> {
     fn attributes(
         &self,
         id: DefId,
-        interface: &'m Interface,
+        attributes: &'m [Attribute],
         methods: &mut Vec<Method<'m>>,
     ) -> Result<(), GenerateError> {
-        for attribute in &interface.attributes {
+        for attribute in attributes {
             let place = self.place("attribute", &attribute.name, &attribute.location);
             let name =
                 renamed(&attribute.annotations, &place)?.unwrap_or_else(|| snake(&attribute.name));
@@ -302,10 +391,12 @@ impl<'m> Builder<'m> {
                 doc: attribute.doc.as_deref(),
                 location: &attribute.location,
                 oneway: false,
+                ami: ami::annotated(self.model, id, &attribute.annotations),
                 result: Some(&attribute.ty),
                 params: Vec::new(),
                 error: unnamed_error(&attribute.get_raises),
                 outs: None,
+                reply: None,
             };
             let setter = Method {
                 what: format!("setting of attribute `{}`", attribute.name),
@@ -316,6 +407,7 @@ impl<'m> Builder<'m> {
                     rust_name: "value".to_owned(),
                     mode: ParamMode::In,
                     ty: &attribute.ty,
+                    lazy: false,
                     clause: None,
                 }],
                 error: unnamed_error(&attribute.set_raises),
@@ -364,6 +456,27 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
+    /// Names what asynchronous calls give, and who is told of it.
+    fn name_replies(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
+        let (definition, ami) = (self.model.get(id), self.ami);
+        let mut has_handler = false;
+        for method in methods.iter_mut().filter(|m| m.is_asynchronous(ami)) {
+            has_handler = true;
+            if method.inouts().next().is_none() || method.outputs().len() <= 3 {
+                continue;
+            }
+            let rust_name = self.free_name(id, method, "Reply");
+            let names = std::slice::from_ref(&rust_name);
+            self.claim_beside(id, names, &self.place_of_method(method))?;
+            method.reply = Some(rust_name);
+        }
+        if has_handler {
+            let name = self.items[id.0 as usize].1.clone() + "ReplyHandler";
+            self.claim_beside(id, &[name], &self.place_of(definition))?;
+        }
+        Ok(())
+    }
+
     /// `GetQuoteError`, or `QuoterGetQuoteError` where that is taken.
     fn free_name(&self, interface: DefId, method: &Method<'m>, suffix: &str) -> String {
         let (module, interface) = &self.items[interface.0 as usize];
@@ -401,7 +514,8 @@ impl<'m> Builder<'m> {
                 continue;
             };
             let mut claims = Claims::default();
-            for name in HANDLE_METHODS {
+            let generated = if interface.local { &[] } else { HANDLE_METHODS };
+            for name in generated {
                 let mut place = self.place_of(definition);
                 place.what = format!("`{name}` of every object reference");
                 claims.claim(name, place)?;
@@ -411,7 +525,11 @@ impl<'m> Builder<'m> {
                 let place = self.place_of_method(method);
                 claims.claim(&method.rust_name, place.clone())?;
                 if method.has_twin(self.model) {
-                    claims.claim(&format!("{}_in", method.rust_name), place)?;
+                    claims.claim(&format!("{}_in", method.rust_name), place.clone())?;
+                }
+                if method.is_asynchronous(self.ami) {
+                    claims.claim(&format!("begin_{}", method.rust_name), place.clone())?;
+                    claims.claim(&format!("send_{}", method.rust_name), place)?;
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory};
 
 /// What decides whether the octets of a value mean the same elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
+pub(crate) struct Traits {
     /// The alignment of what comes first.
     pub(super) first_align: usize,
     /// The greatest alignment.
@@ -37,7 +37,7 @@ impl Default for Traits {
 ///
 /// # Errors
 /// Whatever makes it no value of its type; [`CdrError::OpaqueValue`].
-pub(super) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Traits, CdrError> {
+pub(crate) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Traits, CdrError> {
     let mut walk = Walk {
         traits: Traits::default(),
         is_first: true,

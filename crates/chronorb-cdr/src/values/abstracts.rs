@@ -19,6 +19,16 @@ pub trait Abstract: fmt::Debug + Send + Sync + 'static {
     fn narrow_abstract_to(self: Arc<Self>, to: &mut Narrow<'_>);
 }
 
+/// What stands behind an abstract interface as a `V`: a typed reference, the struct of a value
+/// box, or the trait of a value type or of an abstract interface; `None` if it is none.
+pub fn narrow_abstract<V: ?Sized + 'static>(this: Arc<dyn Abstract>) -> Option<Arc<V>> {
+    let mut narrowed: Option<Arc<V>> = None;
+    this.narrow_abstract_to(&mut Narrow {
+        wanted: &mut narrowed,
+    });
+    narrowed
+}
+
 impl<V: Value> Abstract for V {
     fn encode_abstract(self: Arc<Self>, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         let value: Arc<dyn Value> = self;
@@ -27,6 +37,8 @@ impl<V: Value> Abstract for V {
     }
 
     fn narrow_abstract_to(self: Arc<Self>, to: &mut Narrow<'_>) {
+        let value: Arc<dyn Value> = self.clone();
+        to.offer(value);
         self.narrow_to(to);
     }
 }

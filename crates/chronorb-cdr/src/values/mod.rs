@@ -18,9 +18,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{CdrError, Decoder, Encoder, Reference};
+use crate::{CdrError, Decoder, Encoder, Reference, TypeCode, Typed, ValueModifier};
 
-pub use abstracts::{Abstract, AbstractType};
+pub use abstracts::{Abstract, AbstractType, narrow_abstract};
 pub(crate) use read::ReadNotes;
 pub use read::{MAX_VALUE_DEPTH, MAX_VALUES};
 pub use registry::{AlreadyRegistered, register_value_factory};
@@ -125,7 +125,7 @@ impl ValueType for dyn Value {
 /// Takes a value as one of its types, see [`narrow_value`].
 pub struct Narrow<'n> {
     /// An empty `Option<Arc<V>>`.
-    wanted: &'n mut dyn Any,
+    pub(super) wanted: &'n mut dyn Any,
 }
 
 impl Narrow<'_> {
@@ -156,6 +156,12 @@ pub fn narrow_value<V: ?Sized + 'static>(value: &Arc<dyn Value>) -> Option<Arc<V
     narrowed
 }
 
+/// What a custom value is written to (`CORBA::DataOutputStream`).
+pub type DataOutput<'f> = Encoder<'f>;
+
+/// What a custom value is read from (`CORBA::DataInputStream`).
+pub type DataInput<'a> = Decoder<'a>;
+
 /// What is passed as an [`Arc`] and travels like a reference, so that nil is `None`: value types,
 /// value boxes and abstract interfaces.
 pub trait ByArc: Send + Sync + 'static {
@@ -185,6 +191,17 @@ impl<V: ByArc + ?Sized> Reference for Arc<V> {
     fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         V::decode_arc(d)
     }
+}
+
+/// `ValueBase`.
+impl Typed for dyn Value {
+    const TYPE_CODE: TypeCode<'static> = TypeCode::Value {
+        id: <dyn Value as ValueType>::INFO.repository_id,
+        name: "ValueBase",
+        modifier: ValueModifier::None,
+        base: None,
+        members: &[],
+    };
 }
 
 impl ByArc for dyn Value {

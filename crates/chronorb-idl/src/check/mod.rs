@@ -11,6 +11,7 @@ mod fixed;
 mod ids;
 mod interfaces;
 mod local;
+mod marks;
 mod order;
 mod ports;
 mod ranges;
@@ -248,6 +249,7 @@ impl Checker<'_> {
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {
         let ty = self.resolve_type(scope, &definition.ty, true);
+        let ty = ty.map(|ty| self.marked(ty, &definition.meta));
         for declarator in &definition.declarators {
             if self.is_exhausted() {
                 return;
@@ -395,7 +397,7 @@ impl Checker<'_> {
         }
         for entity in self.scopes.declared() {
             // The compiler's own files declare what others of them define.
-            if builtin::is_built_in(&self.sources.get(entity.span.file).path) {
+            if builtin::is_built_in(self.sources.path(entity.span)) {
                 continue;
             }
             let what = entity.name.clone();

@@ -292,16 +292,6 @@ impl Scopes {
         self.get(scope).parent
     }
 
-    /// The name of the outermost module around a scope.
-    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
-        let this = self.get(scope);
-        match (this.path.first(), this.parent) {
-            (Some(name), _) => Some(name),
-            (None, Some(parent)) => self.outermost(parent),
-            (None, None) => None,
-        }
-    }
-
     /// What a name means in exactly this scope, whatever its case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
         self.own_key(scope, &lower(name))
@@ -380,6 +370,15 @@ impl Scopes {
                 _ => return,
             }
         }
+    }
+
+    /// The name of the outermost scope around this one.
+    pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
+        let mut scope = self.get(scope);
+        while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
+            scope = self.get(parent);
+        }
+        scope.own_name.as_ref().map(|name| &*name.name)
     }
 
     /// Some of the names that are visible from a scope, for suggestions.
@@ -649,7 +648,7 @@ impl Checker<'_> {
                 .chain(keywords.into_iter().flatten()),
         );
         diagnostic = diagnostic.hint(match closest {
-            _ if **name == *"TypeCode" => "did you mean `CORBA::TypeCode`?".to_owned(),
+            _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()

@@ -219,7 +219,7 @@ impl Checker<'_> {
         let ty = ty.and_then(|ty| self.with_dimensions(scope, ty, declarator));
         self.check_inherited_variable(scope, name);
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
-        let ty = ty?;
+        let ty = self.marked(ty?, &written.meta);
         if let Some(part) = self.incomplete_part(&ty) {
             if !self.is_sequence(&ty) {
                 self.incomplete_struct(part, written.ty.span);

@@ -15,6 +15,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
 use super::prepared::Prepared;
 use super::route::{Carries, Route};
+use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
 use crate::profile::Profile;
@@ -34,7 +35,7 @@ pub(super) struct Binding {
     pub(super) prepared: Prepared,
     /// The state of the ORB's policies that it was made by.
     policies: u64,
-    rebind: RebindMode,
+    pub(super) rebind: RebindMode,
 }
 
 impl Binding {
@@ -94,7 +95,8 @@ struct Bindings {
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
 
-type BindingKey = (u64, Option<Priority>);
+/// An object, and a priority.
+pub(super) type BindingKey = (u64, Option<Priority>);
 
 thread_local! {
     static BINDINGS: RefCell<Bindings> = RefCell::default();
@@ -111,19 +113,48 @@ pub(super) fn bind(
     is_explicit: bool,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
+    bind_by((object.number(), priority), object, is_explicit, deadline)
+}
+
+/// What the binding of an object is found by that goes by a connection on which several requests can
+/// be under way: that of all calls, unless those have connections of their own.
+pub(super) fn key_of_shared(object: &Object, priority: Option<Priority>) -> BindingKey {
+    let strategy = object.core().config.client_connection;
+    let mark = match strategy == ConnectionStrategy::Exclusive {
+        true => SHARES,
+        false => 0,
+    };
+    (object.number() | mark, priority)
+}
+
+/// As [`bind`], by such a key.
+pub(super) fn bind_shared(
+    key: BindingKey,
+    object: &Object,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
+    bind_by(key, object, false, deadline)
+}
+
+#[inline(always)]
+fn bind_by(
+    key: BindingKey,
+    object: &Object,
+    is_explicit: bool,
+    deadline: Deadline,
+) -> Result<Rc<Binding>, SystemException> {
     if BINDINGS.try_with(|_| ()).is_err() {
         // The thread is ending, and has let go of its connections already.
         return Err(NO_USABLE_PROFILE);
     }
     let now = begin_call(object.core());
-    let key = (object.number(), priority);
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     let binding = match present {
         Some(binding) if binding.is_current() => binding,
         Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
         None => establish(key, object.clone(), false, deadline)?,
     };
-    binding.connection.take_up(priority, now);
+    binding.connection.take_up(key.1, now);
     Ok(binding)
 }
 
@@ -160,12 +191,25 @@ pub(super) fn forward(
     target: Object,
     deadline: Deadline,
 ) -> Result<(), SystemException> {
-    establish((object.number(), priority), target, true, deadline).map(drop)
+    forward_by((object.number(), priority), target, deadline)
+}
+
+/// As [`forward`], of the binding with this key.
+pub(super) fn forward_by(
+    key: BindingKey,
+    target: Object,
+    deadline: Deadline,
+) -> Result<(), SystemException> {
+    establish(key, target, true, deadline).map(drop)
 }
 
 /// Forgets how this thread reaches `object`; the next call finds out anew.
 pub(super) fn forget(object: &Object, priority: Option<Priority>) {
-    let key = (object.number(), priority);
+    forget_by((object.number(), priority));
+}
+
+/// As [`forget`], of the binding with this key.
+pub(super) fn forget_by(key: BindingKey) {
     let forgotten = BINDINGS.with_borrow_mut(|all| all.bindings.remove(&key));
     drop(forgotten);
 }
@@ -186,12 +230,13 @@ fn establish(
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     let profile = target.profile().ok_or(NO_USABLE_PROFILE)?;
-    let (_, priority) = key;
+    let (object, priority) = key;
     // Before they are looked at, so that a change meanwhile is noticed.
     let generation = target.core().policies.generation();
     let effective = policies(&target, profile).map_err(|_| POLICIES_CONFLICT)?;
     let route = Route::of(profile, effective.bands.as_ref(), priority)?;
-    let connection = connect(&target, profile, &route, &effective, deadline)?;
+    let way = (&route, object & SHARES != 0);
+    let connection = connect(&target, profile, way, &effective, deadline)?;
     let binding = Rc::new(Binding {
         connection,
         forwarded,
@@ -219,12 +264,12 @@ fn establish(
     Ok(binding)
 }
 
-/// A connection of this thread for the route, to the first address that answers.
+/// A connection of this thread for the route, to the first address that answers; whether it shares it in any case.
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn connect(
     target: &Object,
     profile: &Profile,
-    route: &Route,
+    (route, shares): (&Route, bool),
     effective: &Effective,
     deadline: Deadline,
 ) -> Result<Rc<ClientConnection>, SystemException> {
@@ -245,6 +290,7 @@ fn connect(
             carries,
             owner: effective.private.then(|| target.owner()),
             options,
+            shares,
         };
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
         let fits = |c: &Rc<ClientConnection>| !c.is_closed() && c.speaks(text, code_sets);
@@ -473,6 +519,9 @@ const RECONNECT_FORBIDDEN: SystemException =
     SystemException::no(SystemExceptionKind::Rebind, minor::RECONNECT_FORBIDDEN);
 /// Bindings that a thread remembers; beyond, it forgets all that it may find out anew.
 const MAX_BINDINGS: usize = 4096;
+/// In the number of an object: bound by a connection that is shared although others are not. There
+/// are not as many objects.
+const SHARES: u64 = 1 << 63;
 /// How often in the idle time-out a thread looks for idle connections.
 const LOOKS: u64 = 4;
 

@@ -106,6 +106,13 @@ impl Inbox {
         }
     }
 
+    /// Keeps what `receive_present` has left in the frame for the next one that reads.
+    pub(super) fn suspend(&mut self, frame: &mut Frame) {
+        if std::mem::take(&mut self.has_begun) {
+            self.put_back(frame);
+        }
+    }
+
     /// Begins a message with what came together with the one before.
     fn begin(&mut self, frame: &mut Frame) -> Result<(), SystemException> {
         frame.clear();

@@ -275,7 +275,7 @@ fn send_request(
 }
 
 /// Returns where the body begins, and how many octets of it were left out of the frame.
-fn marshal(
+pub(super) fn marshal(
     binding: &Binding,
     scope: &mut Scope,
     operation: &Operation,
@@ -325,7 +325,7 @@ fn encoder<'f>(binding: &Binding, frame: &'f mut Frame) -> Encoder<'f> {
 /// Writes the header of a request, padded for a body, with what a connection's first requests
 /// announce where it `announces`. Returns where the padding begins.
 #[cold]
-fn write_header(
+pub(super) fn write_header(
     binding: &Binding,
     frame: &mut Frame,
     operation: &Operation,
@@ -420,11 +420,11 @@ pub(super) fn read_status(
     })
 }
 
-fn inv_objref() -> SystemException {
+pub(super) fn inv_objref() -> SystemException {
     SystemException::no(SystemExceptionKind::InvObjref, 0)
 }
 
 /// Location forwards of one call; more are a loop.
-const MAX_FORWARDS: u32 = 8;
+pub(super) const MAX_FORWARDS: u32 = 8;
 /// New attempts of one call after an orderly close, or back at the original target.
-const MAX_REPEATS: u32 = 2;
+pub(super) const MAX_REPEATS: u32 = 2;

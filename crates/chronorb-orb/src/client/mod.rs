@@ -1,5 +1,6 @@
 //! The client's half of the way of a request: binding, connection, exchange.
 
+mod asynchronous;
 mod binding;
 mod collocated;
 mod connection;
@@ -10,6 +11,8 @@ mod outbox;
 mod prepared;
 mod route;
 
+pub use asynchronous::Pending;
+pub(crate) use asynchronous::{Slots, is_in_handler};
 pub(crate) use collocated::direct;
 pub(crate) use connection::ClientConnections;
 pub(crate) use explicit::bind_explicitly;

@@ -318,7 +318,8 @@ pub(crate) fn is_published(core: &Core, addresses: &[Address]) -> bool {
 
 /// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).
 pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemException> {
-    if wait && (threads::lane_of_thread(core).is_some() || is_in_upcall(core)) {
+    let serves = || threads::lane_of_thread(core).is_some() || is_in_upcall(core);
+    if wait && (serves() || crate::client::is_in_handler(core)) {
         return Err(SystemException::no(
             SystemExceptionKind::BadInvOrder,
             minor::WOULD_DEADLOCK,

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod adapters;
+pub(crate) mod asynchronous;
 pub(crate) mod laned;
 pub(crate) mod pools;
 pub(crate) mod raw_server;

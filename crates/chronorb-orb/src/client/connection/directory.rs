@@ -32,6 +32,8 @@ pub(in crate::client) struct ConnectionKey {
     /// The reference that it belongs to alone.
     pub(in crate::client) owner: Option<u64>,
     pub(in crate::client) options: SocketOptions,
+    /// Whether threads share it although they share no others.
+    pub(in crate::client) shares: bool,
 }
 
 /// No connection can be had.
@@ -42,6 +44,12 @@ pub(in crate::client) enum NoConnection {
     TooMany,
     /// Its thread cannot be had.
     Exception(SystemException),
+}
+
+impl From<SystemException> for NoConnection {
+    fn from(exception: SystemException) -> Self {
+        Self::Exception(exception)
+    }
 }
 
 /// The connections that an ORB's threads have to servers.
@@ -86,7 +94,7 @@ pub(in crate::client) fn open(
 ) -> Result<ClientConnection, NoConnection> {
     let (text, code_sets) = speech;
     let connected = |channel| ClientConnection::new(channel, core, text, code_sets);
-    if core.config.client_connection == ConnectionStrategy::Exclusive {
+    if core.config.client_connection == ConnectionStrategy::Exclusive && !key.shares {
         let (transport, permit) = connect(core, key, deadline)?;
         let exclusive = Exclusive::new(transport, permit, &core.config);
         return Ok(connected(Strategy::Exclusive(exclusive)));
@@ -114,6 +122,8 @@ pub(in crate::client) fn open(
         shared,
         thread,
         speech,
+        key: key.clone(),
+        is_known: AtomicBool::new(false),
     });
     place.open = Arc::downgrade(&open);
     Ok(connected(Strategy::Shared(Member::new(open))))
@@ -140,7 +150,11 @@ fn share(
     transport: Box<dyn Connection>,
     permit: Permit,
 ) -> Result<(Arc<Multiplexed>, Option<OwnThread>), NoConnection> {
-    let has_thread = core.config.client_connection != ConnectionStrategy::Leader;
+    let strategy = core.config.client_connection;
+    let has_thread = matches!(
+        strategy,
+        ConnectionStrategy::Thread | ConnectionStrategy::Active
+    );
     let shared = |sending| {
         Arc::new(Multiplexed::new(
             transport,
@@ -150,50 +164,54 @@ fn share(
             has_thread,
         ))
     };
-    if core.config.client_connection == ConnectionStrategy::Active {
-        let queue = SendQueue::new().map_err(|error| no_thread(key, error))?;
+    if strategy == ConnectionStrategy::Active {
+        let no_thread = |error| NoConnection::from(no_thread(key, error));
+        let queue = SendQueue::new().map_err(no_thread)?;
         let queue = Arc::new(queue);
         let shared = shared(Sending::Queued(queue.clone()));
-        let reactor = active::reactor(&shared, &queue).map_err(|error| no_thread(key, error))?;
-        let thread = start_thread(core, key, &shared, move |shared| {
+        let reactor = active::reactor(&shared, &queue).map_err(no_thread)?;
+        let thread = start_thread(core, key, &shared, "conn", move |shared| {
             active::serve(shared, &queue, &reactor);
         })?;
         return Ok((shared, Some(thread)));
     }
     let shared = shared(Sending::InTurn(PiMutex::new(())));
     let thread = match has_thread {
-        true => Some(start_thread(core, key, &shared, reader::read_on)?),
+        true => Some(start_thread(core, key, &shared, "conn", reader::read_on)?),
         false => None,
     };
     Ok((shared, thread))
 }
 
-/// Starts the thread of a connection, at the priority that the connection is for, or that of the calling thread where
+/// Starts a thread of a connection, at the priority that the connection is for, or that of the calling thread where
 /// that is more urgent.
-fn start_thread(
+pub(in crate::client) fn start_thread(
     core: &Core,
     key: &ConnectionKey,
     shared: &Arc<Multiplexed>,
+    what: &str,
     work: impl FnOnce(&Multiplexed) + Send + 'static,
-) -> Result<OwnThread, NoConnection> {
+) -> Result<OwnThread, SystemException> {
     let priority = key.carries.network_priority().max(request_priority());
-    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p));
-    let scheduling = scheduling.map_err(NoConnection::Exception)?;
+    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p))?;
     let threads = &core.client_connections.threads;
     let number = threads.started.fetch_add(1, Ordering::Relaxed);
     threads.running.fetch_add(1, Ordering::AcqRel);
     let running = Running(threads.clone());
-    let name = format!("conn.{number} {}", core.config.orb_id);
+    let name = format!("{what}.{number} {}", core.config.orb_id);
     OwnThread::start(shared.clone(), name, (priority, scheduling), work, running)
         .map_err(|error| no_thread(key, error))
 }
 
-fn no_thread(key: &ConnectionKey, error: impl fmt::Display) -> NoConnection {
+pub(in crate::client) fn no_thread(
+    key: &ConnectionKey,
+    error: impl fmt::Display,
+) -> SystemException {
     eprintln!(
         "chronorb: connection to {}: no thread: {error}",
         key.address
     );
-    NoConnection::Exception(SystemException::no(SystemExceptionKind::NoResources, 0))
+    SystemException::no(SystemExceptionKind::NoResources, 0)
 }
 
 impl ClientConnections {

@@ -3,24 +3,30 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use chronorb_cdr::{Frame, TextForm};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType, SystemException};
 use chronorb_rt::{Deadline, Gate};
 
-use super::multiplexed::{Multiplexed, Next};
+use super::directory::ConnectionKey;
+use super::multiplexed::Multiplexed;
 use super::own_thread::OwnThread;
-use super::{Awaited, Channel, Exclusive, Failure, comm_failure, leader};
+use super::{Awaited, Channel, Exclusive, Failure, comm_failure};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
 /// A shared connection as all its members have it; ends with the last of them.
-pub(super) struct Open {
-    pub(super) shared: Arc<Multiplexed>,
+pub(in crate::client) struct Open {
+    pub(in crate::client) shared: Arc<Multiplexed>,
     /// Its own thread, where it has one.
     pub(super) thread: Option<OwnThread>,
     /// How text travels on it, and the code sets that the server is told.
     pub(super) speech: (TextForm, Option<[u8; 12]>),
+    /// What it was found by.
+    pub(in crate::client) key: ConnectionKey,
+    /// Whether an answer to an asynchronous call has shown that the server knows what first requests tell.
+    pub(in crate::client) is_known: AtomicBool,
 }
 
 impl Drop for Open {
@@ -31,7 +37,7 @@ impl Drop for Open {
 
 /// One thread among those that share a connection.
 pub(super) struct Member {
-    open: Arc<Open>,
+    pub(super) open: Arc<Open>,
     /// Where the thread sleeps until somebody has something for it.
     seat: Arc<Gate>,
 }
@@ -95,9 +101,9 @@ impl Channel for Member {
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure> {
         let shared = &self.open.shared;
-        let header = match shared.wait(request_id, frame, deadline) {
-            Next::Done(result) => result?,
-            Next::Lead => leader::lead(shared, request_id, frame, deadline)?,
+        let header = match shared.receive(request_id, frame, deadline) {
+            Some(received) => received?,
+            None => return Err(shared.abandon(request_id, frame)),
         };
         if header.kind != expected {
             shared.close();

@@ -30,8 +30,11 @@ use chronorb_rt::{Deadline, Monotonic};
 use chronorb_transport::{IoError, SendError};
 
 pub(crate) use directory::ClientConnections;
-pub(super) use directory::{ConnectionKey, NoConnection, open};
+pub(super) use directory::{ConnectionKey, NoConnection, no_thread, open, start_thread};
 pub(super) use exclusive::Exclusive;
+pub(super) use member::Open;
+pub(super) use multiplexed::{Attendant, Multiplexed, Rest};
+pub(super) use own_thread::OwnThread;
 
 use self::member::Member;
 use crate::core::Core;
@@ -58,8 +61,8 @@ pub(super) struct ClientConnection {
 /// A request whose reply is awaited.
 #[derive(Clone, Copy)]
 pub(super) struct Awaited {
-    request_id: u32,
-    urgency: Option<Priority>,
+    pub(super) request_id: u32,
+    pub(super) urgency: Option<Priority>,
 }
 
 /// How a thread exchanges messages with a server: the strategy of a connection.
@@ -295,6 +298,19 @@ impl ClientConnection {
 
     pub(super) fn next_request_id(&self) -> u32 {
         self.channel.next_request_id()
+    }
+
+    /// What all threads have of it that share it; `None` where it belongs to one.
+    pub(super) fn open(&self) -> Option<&Arc<Open>> {
+        match &self.channel {
+            Strategy::Exclusive(_) => None,
+            Strategy::Shared(member) => Some(&member.open),
+        }
+    }
+
+    /// The server has seen what first requests tell it.
+    pub(super) fn announce_no_more(&self) {
+        self.announces.set(false);
     }
 
     /// What sends requests from where their octets are; `None` where they are copied.

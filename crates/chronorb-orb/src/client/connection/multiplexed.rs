@@ -7,10 +7,11 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod attended;
 mod sending;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::{
@@ -19,16 +20,17 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
 use chronorb_transport::{Connection, IoError, Waiting};
 
+pub(in crate::client) use self::attended::{Attendant, Rest};
 pub(super) use self::sending::Sending;
 use super::directory::Permit;
-use super::{Awaited, Failure, comm_failure, timeout};
+use super::{Awaited, Failure, comm_failure, leader, timeout};
 use crate::client::inbox::Inbox;
 use crate::config::OrbConfig;
 use crate::rtcorba::Priority;
 use crate::scope;
 
 /// What the threads that share a connection have of it together.
-pub(super) struct Multiplexed {
+pub(in crate::client) struct Multiplexed {
     transport: Box<dyn Connection>,
     permit: Permit,
     fragment_size: usize,
@@ -38,9 +40,11 @@ pub(super) struct Multiplexed {
     is_kept: AtomicBool,
     sending: Sending,
     /// Of whoever reads.
-    pub(super) inbox: PiMutex<Inbox>,
+    pub(in crate::client) inbox: PiMutex<Inbox>,
     /// Held for moments only, and never during I/O.
     calls: PiMutex<Calls>,
+    /// Who looks after the calls that no thread waits for; made with the first of them.
+    attendant: OnceLock<Arc<dyn Attendant>>,
 }
 
 /// The calls that are under way.
@@ -72,11 +76,13 @@ struct Pending {
 }
 
 /// What a thread that looks after its call has to do.
-pub(super) enum Next {
+enum Next {
     /// The call has come to an end.
     Done(Result<MessageHeader, Failure>),
     /// Nobody reads: it is the thread that does, from now on.
     Lead,
+    /// The time is over.
+    Late,
 }
 
 impl Multiplexed {
@@ -115,18 +121,19 @@ impl Multiplexed {
                 is_leaving: false,
                 spare_frames: Vec::new(),
             }),
+            attendant: OnceLock::new(),
         }
     }
 
-    pub(super) fn transport(&self) -> &dyn Connection {
+    pub(in crate::client) fn transport(&self) -> &dyn Connection {
         &*self.transport
     }
 
-    pub(super) fn next_request_id(&self) -> u32 {
+    pub(in crate::client) fn next_request_id(&self) -> u32 {
         self.next_request.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(in crate::client) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
@@ -179,10 +186,13 @@ impl Multiplexed {
     }
 
     /// Nothing is sent any more. Whoever reads finds what had come until now, and then the end.
-    pub(super) fn close(&self) {
+    pub(in crate::client) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.permit.give_back();
         self.transport.shutdown();
+        if let Some(attendant) = self.attendant.get() {
+            attendant.closed();
+        }
     }
 
     /// Ends it as soon as no call is under way.
@@ -194,7 +204,7 @@ impl Multiplexed {
     }
 
     /// Keeps the reply to a request that is about to be sent.
-    pub(super) fn expect(
+    pub(in crate::client) fn expect(
         &self,
         awaited: Awaited,
         message: &Frame,
@@ -218,12 +228,27 @@ impl Multiplexed {
     }
 
     /// Forgets a request that was not sent.
-    pub(super) fn forget(&self, request_id: u32) {
+    pub(in crate::client) fn forget(&self, request_id: u32) {
         self.leave_with(request_id, |_| ());
     }
 
+    /// Waits for the reply to a request, and reads for others meanwhile where nobody else does; `None` where the
+    /// deadline passes first, and the call is still under way.
+    pub(in crate::client) fn receive(
+        &self,
+        request_id: u32,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Option<Result<MessageHeader, Failure>> {
+        match self.wait(request_id, frame, deadline) {
+            Next::Done(result) => Some(result),
+            Next::Lead => leader::lead(self, request_id, frame, deadline),
+            Next::Late => None,
+        }
+    }
+
     /// Waits until the call has come to an end, or somebody has to read.
-    pub(super) fn wait(&self, request_id: u32, frame: &mut Frame, deadline: Deadline) -> Next {
+    fn wait(&self, request_id: u32, frame: &mut Frame, deadline: Deadline) -> Next {
         let mut calls = self.calls.lock();
         loop {
             let Some(i) = calls.position(request_id) else {
@@ -245,13 +270,7 @@ impl Multiplexed {
                 return Next::Done(Err(end));
             }
             if deadline.has_passed() {
-                drop(calls);
-                if self.take_back(request_id) {
-                    self.forget(request_id);
-                    return Next::Done(Err(timeout(CompletionStatus::No).into()));
-                }
-                self.give_up(request_id, frame);
-                return Next::Done(Err(timeout(CompletionStatus::Maybe).into()));
+                return Next::Late;
             }
             if !calls.is_read {
                 calls.is_read = true;
@@ -273,10 +292,27 @@ impl Multiplexed {
         self.leave_with(request_id, |calls| calls.is_read = false);
     }
 
-    /// The thread that reads has no more time: another one reads on.
-    pub(super) fn step_down_without_reply(&self, request_id: u32, frame: &mut Frame) {
-        self.calls.lock().is_read = false;
-        self.give_up(request_id, frame);
+    /// The thread that reads does so no more, and another one reads on.
+    pub(in crate::client) fn stop_reading(&self) {
+        let mut calls = self.calls.lock();
+        calls.is_read = false;
+        let next = calls.next_reader();
+        drop(calls);
+        if let Some(seat) = next {
+            seat.advance();
+        }
+    }
+
+    /// Ends a call whose time is over; returns what its caller is told.
+    pub(in crate::client) fn abandon(&self, request_id: u32, frame: &mut Frame) -> Failure {
+        let completed = if self.take_back(request_id) {
+            self.forget(request_id);
+            CompletionStatus::No
+        } else {
+            self.give_up(request_id, frame);
+            CompletionStatus::Maybe
+        };
+        timeout(completed).into()
     }
 
     /// Reads the next reply into `frame`; `None` where the deadline passed first, and what came
@@ -304,7 +340,7 @@ impl Multiplexed {
 
     /// Reads the next reply, as far as `take` has it, which waits for nothing; `None` where that is
     /// not all, and its beginning is in the frame. Otherwise as [`read`](Self::read).
-    pub(super) fn read_present(
+    pub(in crate::client) fn read_present(
         &self,
         inbox: &mut Inbox,
         frame: &mut Frame,
@@ -317,7 +353,12 @@ impl Multiplexed {
 
     /// Hands a reply to the thread that waits for it, in exchange for another frame. The reply
     /// to a request that was given up is dropped.
-    pub(super) fn hand_over(&self, request_id: u32, header: MessageHeader, frame: &mut Frame) {
+    pub(in crate::client) fn hand_over(
+        &self,
+        request_id: u32,
+        header: MessageHeader,
+        frame: &mut Frame,
+    ) {
         let mut calls = self.calls.lock();
         let Some(i) = calls.position(request_id) else {
             calls.given_up = calls.given_up.saturating_sub(1);
@@ -336,7 +377,7 @@ impl Multiplexed {
 
     /// There will be no more replies, for a reason that all who wait are told.
     #[allow(clippy::disallowed_methods, reason = "once for each connection")]
-    pub(super) fn end(&self, why: Failure) {
+    pub(in crate::client) fn end(&self, why: Failure) {
         let mut calls = self.calls.lock();
         calls.end.get_or_insert(why);
         let seats: Vec<_> = calls.waiting.iter().map(|call| call.seat.clone()).collect();

@@ -17,7 +17,7 @@ use crate::rtcorba::Priority;
 
 /// The thread, as those see it that share its connection.
 #[derive(Clone, Default)]
-pub(super) struct OwnThread(Arc<PiMutex<State>>);
+pub(in crate::client) struct OwnThread(Arc<PiMutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -61,7 +61,7 @@ impl OwnThread {
     }
 
     /// Sees to it that it is no less urgent than a thread that it works for from now on.
-    pub(super) fn work_for(
+    pub(in crate::client) fn work_for(
         &self,
         core: &Core,
         priority: Option<Priority>,

@@ -28,7 +28,7 @@ pub(in crate::client::connection) enum Sending {
 impl Multiplexed {
     /// Sends the whole message of a call whose reply is [expected](Self::expect), or lets it be
     /// sent; the message is gone from `message` then.
-    pub(in crate::client::connection) fn send(
+    pub(in crate::client) fn send(
         &self,
         request_id: u32,
         message: &mut Frame,

@@ -1,0 +1,27 @@
+//! Which operations can be called asynchronously.
+
+use chronorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Model};
+
+/// What `@ami` says about an operation or attribute of an interface with these annotations: its own, else that of
+/// the interface, else that of the innermost module around it that has one; `None` where there is none.
+pub(super) fn annotated(model: &Model, interface: DefId, own: &[Annotation]) -> Option<bool> {
+    match &model.get(interface).kind {
+        DefKind::Interface(interface) if !interface.local && !interface.is_abstract => {}
+        // What is local is called at once, and values are.
+        _ => return Some(false),
+    }
+    let mut found = value(own);
+    let mut scope = Some(interface);
+    while let (None, Some(id)) = (found, scope) {
+        let definition = model.get(id);
+        found = value(&definition.annotations);
+        scope = definition.parent;
+    }
+    found
+}
+
+fn value(annotations: &[Annotation]) -> Option<bool> {
+    let annotation = annotations.iter().rfind(|a| a.name == "ami")?;
+    let off = |(_, value): &(String, ConstValue)| *value == ConstValue::Boolean(false);
+    Some(!annotation.params.iter().any(off))
+}

@@ -1,0 +1,321 @@
+//! The command line of `chronorb idl`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use chronorb_build::Builder;
+use chronorb_idl::{Compilation, Failure, Options, Preprocessed};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::is_standard_input;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IdlCommand {
+    /// Check IDL files and everything that they include.
+    ///
+    /// Each finding is shown with its file and line, a marked excerpt and a hint.
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check {
+        #[command(flatten)]
+        input: IdlInput,
+
+        #[command(flatten)]
+        findings: FindingsArguments,
+    },
+
+    /// Compile IDL files to Rust, each NAME.idl to NAME.rs.
+    ///
+    /// Files are written when all were compiled without an error; when one of them is wrong,
+    /// nothing is written. A build script does the same with the crate chronorb-build.
+    #[command(after_help = RUST_EXAMPLES)]
+    Rust {
+        #[command(flatten)]
+        input: IdlInput,
+
+        #[command(flatten)]
+        findings: FindingsArguments,
+
+        #[command(flatten)]
+        rust: RustArguments,
+    },
+
+    /// Print the checked model of an IDL file as JSON.
+    ///
+    /// Every definition with its repository identifier, its types resolved and its constants
+    /// computed, for generators of other languages and for tools. The form has a version; the book
+    /// describes it, and there is a JSON Schema beside that page.
+    #[command(after_help = MODEL_EXAMPLES)]
+    Model {
+        #[command(flatten)]
+        input: OneInput,
+
+        #[command(flatten)]
+        findings: FindingsArguments,
+    },
+
+    /// Print which files each IDL file reads, as rules of a makefile or as JSON.
+    ///
+    /// The files are preprocessed and not checked.
+    #[command(after_help = DEPS_EXAMPLES)]
+    Deps(DepsArguments),
+
+    /// Print an IDL file without macros, conditions and includes.
+    ///
+    /// Line markers (# 12 "file.idl") say where each line comes from. The output compiles to what
+    /// the file itself does; options -D are not needed any more.
+    #[command(after_help = PREPROCESS_EXAMPLES)]
+    Preprocess {
+        #[command(flatten)]
+        input: OneInput,
+
+        #[command(flatten)]
+        findings: FindingsArguments,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct IdlInput {
+    /// The IDL files; - is standard input, where no file is written.
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) options: PreprocessorOptions,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OneInput {
+    /// The IDL file; - is standard input.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+
+    #[command(flatten)]
+    pub(super) options: PreprocessorOptions,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PreprocessorOptions {
+    /// Search this directory for included files; may be given several times.
+    #[arg(short = 'I', value_name = "DIR")]
+    pub(super) include: Vec<PathBuf>,
+
+    /// Define a macro of the preprocessor; without a value it is 1.
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = definition)]
+    pub(super) define: Vec<(String, String)>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FindingsArguments {
+    /// Make errors of warnings: of all with "warnings", of some with their codes, as W0002; may be
+    /// given several times.
+    #[arg(long, value_name = "WHAT", value_parser = denied)]
+    pub(super) deny: Vec<Denied>,
+
+    /// How findings are shown: to people on standard error, or to programs on standard output, one
+    /// JSON object in a line.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(super) message_format: MessageFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(super) enum MessageFormat {
+    #[default]
+    Human,
+    Json,
+}
+
+/// Warnings that are errors.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Denied {
+    All,
+    Code(String),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RustArguments {
+    /// The directory for the Rust files; it is made if it is missing.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: PathBuf,
+
+    /// Take what another crate or module has generated already: IDL is a module (::CosNaming) or an
+    /// included file (TimeBase.idl), PATH the absolute path of a Rust module; may be given several
+    /// times.
+    #[arg(long, value_name = "IDL=PATH", value_parser = extern_path)]
+    extern_path: Vec<(String, String)>,
+
+    /// Generate methods for asynchronous calls of all operations, as @ami does for single ones.
+    #[arg(long, conflicts_with = "no_alloc")]
+    ami: bool,
+
+    /// Generate only what never allocates.
+    #[arg(long)]
+    no_alloc: bool,
+
+    /// Write a file for each module at file level.
+    #[arg(long)]
+    file_per_module: bool,
+
+    /// Leave out the documentation comments.
+    #[arg(long)]
+    disable_comments: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DepsArguments {
+    #[command(flatten)]
+    pub(super) input: IdlInput,
+
+    #[command(flatten)]
+    pub(super) findings: FindingsArguments,
+
+    /// The directory for the Rust files that the rules are for.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Print one JSON object instead of rules.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl PreprocessorOptions {
+    /// Compiles a file, or standard input.
+    pub(super) fn compile(&self, file: &Path) -> Result<Compilation, Failure> {
+        if is_standard_input(file) {
+            return chronorb_idl::compile_from(STANDARD_INPUT, io::stdin(), &self.options());
+        }
+        chronorb_idl::compile(file, &self.options())
+    }
+
+    /// Preprocesses a file, or standard input.
+    pub(super) fn preprocess(&self, file: &Path) -> Result<Preprocessed, Failure> {
+        if is_standard_input(file) {
+            return chronorb_idl::preprocess_from(STANDARD_INPUT, io::stdin(), &self.options());
+        }
+        chronorb_idl::preprocess(file, &self.options())
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            include_dirs: self.include.clone(),
+            defines: self.define.clone(),
+        }
+    }
+}
+
+impl RustArguments {
+    /// What generates and writes the Rust files.
+    pub(super) fn builder(&self) -> Builder {
+        let builder = chronorb_build::configure()
+            .out_dir(&self.out)
+            .ami(self.ami)
+            .no_alloc(self.no_alloc)
+            .file_per_module(self.file_per_module)
+            .disable_comments(self.disable_comments);
+        let paths = self.extern_path.iter();
+        paths.fold(builder, |builder, (idl, rust)| {
+            builder.extern_path(idl, rust)
+        })
+    }
+}
+
+impl Denied {
+    /// Whether the warning with this code is an error.
+    pub(super) fn is(&self, code: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Code(denied) => denied == code,
+        }
+    }
+}
+
+/// The name of standard input in messages. Files that it includes are searched in this directory.
+const STANDARD_INPUT: &str = "<stdin>";
+
+/// `NAME` or `NAME=VALUE`.
+fn definition(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
+    let is_letter = |c: char| c == '_' || c.is_ascii_alphabetic();
+    let is_identifier =
+        name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
+    if is_identifier {
+        Ok((name.to_owned(), value.to_owned()))
+    } else {
+        Err(format!("{name:?} is not the name of a macro"))
+    }
+}
+
+/// `warnings` or the code of a warning.
+fn denied(text: &str) -> Result<Denied, String> {
+    let is_code = |text: &str| {
+        text.strip_prefix('W')
+            .is_some_and(|digits| digits.len() == 4 && digits.chars().all(|c| c.is_ascii_digit()))
+    };
+    match text {
+        "warnings" => Ok(Denied::All),
+        code if is_code(code) => Ok(Denied::Code(code.to_owned())),
+        _ => Err("neither \"warnings\" nor the code of a warning, as W0002".to_owned()),
+    }
+}
+
+/// `IDL=PATH`.
+fn extern_path(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((idl, rust)) if !idl.is_empty() && !rust.is_empty() => {
+            Ok((idl.to_owned(), rust.to_owned()))
+        }
+        _ => Err("not of the form IDL=PATH".to_owned()),
+    }
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  chronorb idl check quoter.idl
+  chronorb idl check -I idl -D WITH_HISTORY -D LIMIT=64 market.idl broker.idl
+  chronorb idl check --deny warnings --message-format json *.idl | jq -r .message
+  echo 'struct S { long a; };' | chronorb idl check -";
+
+const RUST_EXAMPLES: &str = "\
+Examples:
+  chronorb idl rust quoter.idl --out src/generated
+  chronorb idl rust -I idl -D LIMIT=64 market.idl broker.idl --out generated
+  chronorb idl rust trader.idl --extern-path ::CosNaming=::naming_idl::cos_naming --out src";
+
+const MODEL_EXAMPLES: &str = "\
+Examples:
+  chronorb idl model quoter.idl
+  chronorb idl model quoter.idl | jq -r '.definitions[].repository_id | values'";
+
+const DEPS_EXAMPLES: &str = "\
+Examples:
+  chronorb idl deps -I idl market.idl broker.idl --out src/generated > idl.d
+  chronorb idl deps market.idl --json | jq -r '.files[].reads[]'";
+
+const PREPROCESS_EXAMPLES: &str = "\
+Examples:
+  chronorb idl preprocess -I idl -D WITH_HISTORY market.idl
+  chronorb idl preprocess market.idl | chronorb idl check -";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macros_are_defined_with_and_without_a_value() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(definition("DEBUG"), pair("DEBUG", "1"));
+        assert_eq!(definition("_N2=a=b"), pair("_N2", "a=b"));
+        assert_eq!(definition("EMPTY="), pair("EMPTY", ""));
+        for wrong in ["", "=1", "2N", "A-B=1"] {
+            assert!(definition(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn warnings_are_denied_all_or_by_code() {
+        assert_eq!(denied("warnings"), Ok(Denied::All));
+        assert_eq!(denied("W0002"), Ok(Denied::Code("W0002".to_owned())));
+        for wrong in ["", "warning", "E0200", "W2", "W00002", "Wxyzw"] {
+            assert!(denied(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Showing what was found in IDL files, to people or to programs.
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, Preprocessed, json};
+use serde::Serialize;
+
+use super::arguments::{Denied, FindingsArguments, MessageFormat};
+
+/// How findings are shown, and which warnings are errors.
+pub(super) struct Findings {
+    format: MessageFormat,
+    denied: Vec<Denied>,
+}
+
+impl From<FindingsArguments> for Findings {
+    fn from(arguments: FindingsArguments) -> Self {
+        Self {
+            format: arguments.message_format,
+            denied: arguments.deny,
+        }
+    }
+}
+
+impl Findings {
+    /// Shows what was found, and gives what was compiled unless something is wrong or denied.
+    pub(super) fn compilation(&self, result: Result<Compilation, Failure>) -> Option<Compilation> {
+        self.judge(result, |compilation| &mut compilation.warnings)
+    }
+
+    /// As [`Self::compilation`].
+    pub(super) fn preprocessed(
+        &self,
+        result: Result<Preprocessed, Failure>,
+    ) -> Option<Preprocessed> {
+        self.judge(result, |preprocessed| &mut preprocessed.warnings)
+    }
+
+    /// Says that a file has no errors. Programs know from the exit status.
+    pub(super) fn no_errors(&self, file: &Path) {
+        if self.format == MessageFormat::Human {
+            println!("{}: no errors", file.display());
+        }
+    }
+
+    /// Tells an error that has no place in a file.
+    pub(super) fn failure(&self, message: &str) {
+        match self.format {
+            MessageFormat::Human => eprintln!("chronorb: {message}"),
+            MessageFormat::Json => write(|out| {
+                serde_json::to_writer(&mut *out, &PlainFailure::new(message))?;
+                writeln!(out)
+            }),
+        }
+    }
+
+    fn judge<T>(
+        &self,
+        result: Result<T, Failure>,
+        warnings: fn(&mut T) -> &mut Diagnostics,
+    ) -> Option<T> {
+        let is_denied = |item: &Diagnostic| self.denied.iter().any(|denied| denied.is(item.code));
+        match result {
+            Ok(mut made) => {
+                let found = warnings(&mut made);
+                let any_denied = found.deny(is_denied);
+                self.show(found);
+                (!any_denied).then_some(made)
+            }
+            Err(mut failure) => {
+                failure.diagnostics.deny(is_denied);
+                self.show(&failure.diagnostics);
+                None
+            }
+        }
+    }
+
+    /// Shows findings, to people with colours where they see and want them.
+    fn show(&self, diagnostics: &Diagnostics) {
+        match self.format {
+            MessageFormat::Human => {
+                let wants_color = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+                let color = wants_color && io::stderr().is_terminal();
+                eprint!("{}", diagnostics.render(color));
+            }
+            MessageFormat::Json => write(|out| json::write_diagnostics(diagnostics, out)),
+        }
+    }
+}
+
+/// Writes to standard output; that nobody reads it any more changes nothing.
+fn write(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
+    if let Err(error) = write(&mut io::stdout().lock())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        eprintln!("chronorb: cannot write: {error}");
+    }
+}
+
+/// An error that is not about IDL, in the form of those that are.
+#[derive(Serialize)]
+struct PlainFailure<'a> {
+    severity: &'static str,
+    code: Option<&'static str>,
+    message: &'a str,
+    spans: [(); 0],
+    notes: [(); 0],
+    hint: Option<&'static str>,
+    rendered: String,
+}
+
+impl<'a> PlainFailure<'a> {
+    fn new(message: &'a str) -> Self {
+        Self {
+            severity: "error",
+            code: None,
+            message,
+            spans: [],
+            notes: [],
+            hint: None,
+            rendered: format!("chronorb: {message}\n"),
+        }
+    }
+}

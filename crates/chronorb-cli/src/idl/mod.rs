@@ -1,0 +1,114 @@
+//! `chronorb idl`: checking IDL, compiling it to Rust, and showing it to other programs.
+
+mod arguments;
+mod deps;
+mod findings;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use chronorb_idl::json;
+
+pub(crate) use arguments::IdlCommand;
+
+use arguments::{IdlInput, OneInput, RustArguments};
+use findings::Findings;
+
+impl IdlCommand {
+    /// Does what the command says; the result is the exit status.
+    pub(crate) fn run(self) -> ExitCode {
+        match self {
+            Self::Check { input, findings } => check(&input, &findings.into()),
+            Self::Rust {
+                input,
+                findings,
+                rust,
+            } => rust_files(&input, &findings.into(), &rust),
+            Self::Model { input, findings } => model(&input, &findings.into()),
+            Self::Deps(arguments) => deps::run(&arguments),
+            Self::Preprocess { input, findings } => preprocess(&input, &findings.into()),
+        }
+    }
+}
+
+/// Checks all files and shows what is wrong or remarkable.
+fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
+    let mut status = ExitCode::SUCCESS;
+    for file in &input.files {
+        match findings.compilation(input.options.compile(file)) {
+            Some(_) => findings.no_errors(file),
+            None => status = ExitCode::FAILURE,
+        }
+    }
+    status
+}
+
+/// Compiles all files to Rust, or shows what is wrong with them and writes nothing.
+fn rust_files(input: &IdlInput, findings: &Findings, rust: &RustArguments) -> ExitCode {
+    if input.files.iter().any(|file| is_standard_input(file)) {
+        findings.failure("standard input has no name that a Rust file could have");
+        return ExitCode::FAILURE;
+    }
+    // People want to see the errors of all files.
+    let mut compiled = Vec::new();
+    for file in &input.files {
+        let compilation = findings.compilation(input.options.compile(file));
+        compiled.extend(compilation.map(|compilation| (file.clone(), compilation)));
+    }
+    if compiled.len() < input.files.len() {
+        return ExitCode::FAILURE;
+    }
+    let out = &rust.out;
+    let is_new = !out.exists();
+    if let Err(error) = fs::create_dir_all(out) {
+        let out = out.display();
+        findings.failure(&format!("cannot make the directory {out}: {error}"));
+        return ExitCode::FAILURE;
+    }
+    match rust.builder().write(&compiled) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if is_new {
+                // It is empty; if it is not, somebody else needs it.
+                let _ = fs::remove_dir(out);
+            }
+            findings.failure(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the checked model of a file.
+fn model(input: &OneInput, findings: &Findings) -> ExitCode {
+    match findings.compilation(input.options.compile(&input.file)) {
+        Some(compilation) => print(|out| json::write_model(&compilation.model, out)),
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// Prints a file without macros, conditions and includes.
+fn preprocess(input: &OneInput, findings: &Findings) -> ExitCode {
+    match findings.preprocessed(input.options.preprocess(&input.file)) {
+        Some(preprocessed) => print(|out| out.write_all(preprocessed.text.as_bytes())),
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// Writes to standard output. Who reads it may go when it has enough.
+fn print(write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'_>>) -> io::Result<()>) -> ExitCode {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("chronorb: cannot write: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Whether the file is `-`.
+fn is_standard_input(file: &Path) -> bool {
+    file == Path::new("-")
+}

@@ -1,0 +1,9 @@
+//! Value types, value boxes and abstract interfaces, as programs use them: what is generated for
+//! each is beside its IDL.
+
+pub use chronorb_cdr::{
+    Abstract, AlreadyRegistered, DataInput, DataOutput, MAX_VALUE_DEPTH, MAX_VALUES, Value,
+    ValueInfo, ValueType, narrow_abstract, narrow_value, register_value_factory,
+};
+
+pub use crate::abstract_base::AbstractBase;
