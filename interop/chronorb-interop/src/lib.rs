@@ -23,6 +23,13 @@ pub mod idl {
     pub use self::interop::*;
 }
 
+/// What `idl/values.idl` defines.
+pub mod value_types {
+    chronorb::include_idl!("values");
+
+    pub use self::values::*;
+}
+
 /// What `idl/CosNaming.idl` defines.
 pub mod cos_naming {
     chronorb::include_idl!("CosNaming");

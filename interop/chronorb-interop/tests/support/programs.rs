@@ -30,6 +30,8 @@ impl Side {
             (Self::OmniOrb, Role::Server) => omniorb("omni_server"),
             (Self::OmniOrb, Role::Client) => omniorb("omni_client"),
             (Self::OmniOrb, Role::AdaptersServer) => omniorb("omni_adapters_server"),
+            // chronorb's serves in the process of the tests.
+            (_, Role::ValuesServer) => omniorb("omni_values_server"),
         }
     }
 
@@ -59,6 +61,7 @@ enum Role {
     Server,
     Client,
     AdaptersServer,
+    ValuesServer,
 }
 
 /// A server of `Interop::Hub` or of `Adapters::Control`.
@@ -84,6 +87,11 @@ impl Server {
     ) -> Self {
         let named = ["--name", name];
         Self::start_as(side, Role::AdaptersServer, &named, address, options)
+    }
+
+    /// omniORB's server of `Values::Mirror`.
+    pub(crate) fn start_values() -> Self {
+        Self::start_as(Side::OmniOrb, Role::ValuesServer, &[], ANY_PORT, &[])
     }
 
     fn start_as(
@@ -127,6 +135,15 @@ pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> Strin
         client_arguments(side, reference, options)
     });
     passed(client)
+}
+
+/// Runs omniORB's client of `Values::Mirror` to its end, and asserts that it made checks and that
+/// all of them passed.
+pub(crate) fn run_values_client(reference: &str) {
+    let client = Process::start(omniorb_programs().join("omni_values_client"), |_| {
+        vec!["--ior".to_owned(), reference.to_owned()]
+    });
+    passed(client);
 }
 
 /// omniORB's client of two servers of `Adapters::Control`.
