@@ -147,17 +147,6 @@ fn exceptions_of_one_name_are_told_apart_by_their_module() {
 }
 
 #[test]
-fn local_interfaces_are_refused() {
-    let error = rust("local interface L { void f(); };").expect_err("refused");
-    assert!(
-        error
-            .to_string()
-            .contains("local interfaces are not compiled"),
-        "{error}"
-    );
-}
-
-#[test]
 fn comments_of_the_idl_can_be_left_out() {
     let model = model("/// Told once.\nstruct S { long n; };");
     let with = generate(&model, &GenerateOptions::default()).expect("generated");
