@@ -2,8 +2,6 @@
 
 #include "values_types.h"
 
-#include <cstring>
-
 namespace {
 
 class SquareFactory : public CORBA::ValueFactoryBase {
@@ -28,6 +26,8 @@ StrangerValue::StrangerValue(const char* name, Values::Point* abode, Values::Nam
     weight(0.5);
     this->abode(abode);
     this->ballast().length(300);
+    for (CORBA::ULong i = 0; i < 300; ++i)
+        this->ballast()[i] = 0;
     this->mate(mate);
     this->last(last);
 }

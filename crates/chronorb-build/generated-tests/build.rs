@@ -13,6 +13,7 @@ fn main() -> Result<(), BuildError> {
         "idl/names.idl",
         "idl/shapes.idl",
         "idl/queue.idl",
+        "idl/feed.idl",
         "idl/values.idl",
         "idl/unions.idl",
         "idl/recursive.idl",

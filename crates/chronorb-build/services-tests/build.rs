@@ -112,7 +112,11 @@ impl Set {
                 .collect(),
         };
         let model = chronorb_idl::compile(file, &options)?.model;
-        let mut builder = configure().out_dir(dir);
+        for read in model.files_on_disk() {
+            println!("cargo::rerun-if-changed={}", read.display());
+        }
+        // Warnings about files of others help nobody here.
+        let mut builder = configure().out_dir(dir).emit_rerun_if_changed(false);
         for folder in &options.include_dirs {
             builder = builder.include(folder);
         }

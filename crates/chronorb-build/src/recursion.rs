@@ -51,12 +51,22 @@ impl Recursion {
         open.push(id);
         let mut written_out = held_by(model, id)
             .into_iter()
-            .filter(|&held| !open.contains(&held) && self.are_in_one_cycle(id, held))
+            .filter(|held| !open.contains(held))
+            .filter(|&held| is_written_out(model, held) || self.are_in_one_cycle(id, held))
             .collect::<Vec<_>>()
             .into_iter();
         let fits = written_out.all(|held| self.unfold(model, held, open, left));
         open.pop();
         fits
+    }
+}
+
+/// Whether the type codes of others always have all of it in them, because there is no Rust type
+/// that has it.
+pub(crate) fn is_written_out(model: &Model, id: DefId) -> bool {
+    match &model.get(id).kind {
+        DefKind::Interface(interface) => interface.local || interface.is_abstract,
+        _ => shape::is_local(model, &Type::Named(id)),
     }
 }
 

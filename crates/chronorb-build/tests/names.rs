@@ -147,6 +147,24 @@ fn exceptions_of_one_name_are_told_apart_by_their_module() {
 }
 
 #[test]
+fn exceptions_with_local_members_are_refused() {
+    let idl = "local interface L { void f(); }; exception E { L who; };";
+    let error = rust(idl).expect_err("refused").to_string();
+    let what = "exceptions that hold local interfaces or native types are not compiled";
+    assert!(error.contains(what), "{error}");
+}
+
+#[test]
+fn what_is_generated_for_a_value_type_takes_names() {
+    let idl = "valuetype Point { public long x; }; struct PointState { long n; };";
+    let error = rust(idl).expect_err("refused").to_string();
+    assert!(error.contains("both become `PointState`"), "{error}");
+    let idl = "valuetype Point { public long x; factory unmarshal(); };";
+    let error = rust(idl).expect_err("refused").to_string();
+    assert!(error.contains("`unmarshal` of every factory"), "{error}");
+}
+
+#[test]
 fn comments_of_the_idl_can_be_left_out() {
     let model = model("/// Told once.\nstruct S { long n; };");
     let with = generate(&model, &GenerateOptions::default()).expect("generated");

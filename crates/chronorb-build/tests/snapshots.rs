@@ -154,6 +154,58 @@ snapshot!(
 );
 
 snapshot!(
+    value_types_are_a_trait_with_a_state_and_a_factory,
+    "
+    valuetype Point { public long x; };
+    valuetype Named : truncatable Point {
+        public string name;
+        private Point origin;
+        string greet(in string who);
+        factory create(in string name);
+    };
+    "
+);
+
+snapshot!(
+    value_boxes_are_structs,
+    "
+    valuetype Names sequence<string>;
+    "
+);
+
+snapshot!(
+    abstract_interfaces_are_traits_that_references_have,
+    "
+    abstract interface Shape { double area(); };
+    interface Field : Shape {};
+    "
+);
+
+snapshot!(
+    what_is_local_has_one_form,
+    "
+    native Handle;
+    local interface Listener { void notify(in string what, out Handle grip); };
+    struct Registration { string name; Listener who; sequence<Listener> others; };
+    "
+);
+
+snapshot!(
+    asynchronous_calls_of_what_is_annotated,
+    r#"
+    exception Closed { string why; };
+    interface Base { @ami void reset(); };
+    @ami interface Quoter : Base {
+        sequence<double> curve(in string symbol, in sequence<double> shifts) raises (Closed);
+        long many(inout string a, out long b, out double c);
+        @ami(FALSE) void never();
+        oneway void notify();
+        attribute long level;
+    };
+    "#
+);
+
+snapshot!(
     unions_are_enums_with_data,
     "
     enum Kind { NUMBER, TEXT };
@@ -217,19 +269,4 @@ snapshot!(
     union Edge switch (boolean) { case TRUE: sequence<Node> ends; };
     struct Node { sequence<Edge> edges; };
     "
-);
-
-snapshot!(
-    asynchronous_calls_of_what_is_annotated,
-    r#"
-    exception Closed { string why; };
-    interface Base { @ami void reset(); };
-    @ami interface Quoter : Base {
-        sequence<double> curve(in string symbol, in sequence<double> shifts) raises (Closed);
-        long many(inout string a, out long b, out double c);
-        @ami(FALSE) void never();
-        oneway void notify();
-        attribute long level;
-    };
-    "#
 );

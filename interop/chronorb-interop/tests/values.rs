@@ -8,7 +8,6 @@ mod values_of_ours;
 
 use std::sync::Arc;
 
-use chronorb::prelude::*;
 use chronorb_interop::value_types as idl;
 use idl::{Mirror, MisplaceErrorBuf, Named, NamedState, NodeState, Point, PointState, TreeState};
 use support::peers::{OMNIORB, require};

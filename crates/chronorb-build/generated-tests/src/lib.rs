@@ -40,6 +40,11 @@ pub mod shapes {
     chronorb::include_idl!("shapes");
 }
 
+/// What the book's chapter on asynchronous calls shows.
+pub mod feed {
+    chronorb::include_idl!("feed");
+}
+
 /// What can be called asynchronously.
 pub mod queue {
     chronorb::include_idl!("queue");

@@ -7,7 +7,7 @@ mod local;
 use std::sync::Arc;
 
 use accounts::{Bank, Checking, Hidden};
-use chronorb::values::{Value, ValueType, narrow_value};
+use chronorb::values::{MAX_VALUE_DEPTH, Value, ValueType, narrow_value};
 use chronorb_generated_tests::values::{bank, boxes, exchange, geometry, lists, shapes};
 use echo::Served;
 use geometry::{
@@ -132,6 +132,38 @@ fn lists_and_trees_are_values_within_values() {
         assert_eq!(*back, *tree);
     }
 }
+
+/// What is allowed at most must fit the stack of a thread that serves, and leave room for the
+/// servant; code that is not optimised needs the most.
+#[test]
+fn values_as_deep_as_is_allowed_fit_a_small_stack() {
+    let deep = || {
+        let list = (0..MAX_VALUE_DEPTH).fold(None, |next, _| {
+            let item = String::new();
+            Some(lists::NodeState { item, next }.into())
+        });
+        for served in Served::in_each_way().take(2) {
+            assert_eq!(served.list(list.as_ref()), Ok(list.clone()));
+        }
+        // Each tree but the leaf is in a sequence: these are counted, too.
+        let tree = (0..60).fold(None, |branch: Option<Arc<dyn lists::Tree>>, weight| {
+            let branches = vec![branch];
+            Some(lists::TreeState { weight, branches }.into())
+        });
+        for served in Served::in_each_way().take(2) {
+            assert_eq!(served.tree(tree.as_ref()), Ok(tree.clone()));
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK_SIZE);
+    thread
+        .spawn(deep)
+        .expect("a thread")
+        .join()
+        .expect("enough");
+}
+
+/// Of a pool's threads, if nothing else is said.
+const STACK_SIZE: usize = 256 << 10;
 
 #[test]
 fn values_with_operations_are_made_by_their_factory() {
