@@ -11,6 +11,7 @@
 
 mod cdr_values;
 mod giop_message;
+mod idl_grammar;
 mod idl_source;
 mod reference_text;
 mod values;
@@ -18,5 +19,6 @@ mod walk;
 
 pub use cdr_values::cdr_values;
 pub use giop_message::giop_message;
+pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
 pub use reference_text::reference_text;

@@ -15,6 +15,11 @@ fn giop_message() {
 }
 
 #[test]
+fn idl_grammar() {
+    replay("idl_grammar", chronorb_fuzz::idl_grammar);
+}
+
+#[test]
 fn idl_source() {
     replay("idl_source", chronorb_fuzz::idl_source);
 }

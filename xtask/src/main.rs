@@ -1,6 +1,7 @@
 //! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
 
 mod checks;
+mod idl_speed;
 mod peers;
 mod run;
 mod size;
@@ -23,6 +24,9 @@ Commands:
           minimal server, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file
+  idl-speed
+          how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
+          COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines, licences in place
   deny    licences, duplicates and origins of dependencies (installs cargo-deny)
   peers   install the other ORBs and tools that tests use
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["tsan"] => tsan(),
         ["check"] => checks::all(),
+        ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
         ["size", ref options @ ..] => size::size(options),

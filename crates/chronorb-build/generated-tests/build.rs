@@ -13,11 +13,13 @@ fn main() -> Result<(), BuildError> {
         "idl/names.idl",
         "idl/shapes.idl",
         "idl/queue.idl",
+        "idl/feed.idl",
         "idl/values.idl",
         "idl/unions.idl",
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
+        "idl/marked.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -204,3 +204,69 @@ snapshot!(
     };
     "#
 );
+
+snapshot!(
+    unions_are_enums_with_data,
+    "
+    enum Kind { NUMBER, TEXT };
+    union Small switch (short) { case 1: long number; case 2: case 3: double ratio; };
+    union Content switch (Kind) { case NUMBER: long long count; default: string text; };
+    "
+);
+
+snapshot!(
+    bit_masks_and_bit_sets_are_integers_with_names,
+    "
+    @bit_bound(16)
+    bitmask Access { READ, WRITE, @position(10) ADMIN };
+    bitset Header { bitfield<3> version; bitfield<5>; bitfield<4, short> offset; };
+    "
+);
+
+snapshot!(
+    enums_have_the_numbers_that_annotations_give,
+    "
+    @bit_bound(8)
+    enum Closed { A, @value(5) @default_literal B };
+    @appendable
+    enum Open { C, D };
+    "
+);
+
+snapshot!(
+    annotations_of_members_are_checked_or_give_defaults,
+    "
+    struct Settings {
+        @range(min = 0, max = 100) @default(50) long volume;
+        @optional string name;
+        @unit(\"m/s\") float speed;
+    };
+    "
+);
+
+snapshot!(
+    structs_that_extend_others_have_their_members,
+    "
+    struct Base { long id; };
+    struct Derived : Base { string name; };
+    struct Empty {};
+    "
+);
+
+snapshot!(
+    maps_and_what_says_itself_what_it_is,
+    "
+    typedef fixed<9, 2> Money;
+    struct Bag { map<string, Money> prices; any content; };
+    interface Store { any put(in Bag a, in CORBA::TypeCode b) context (\"user\"); };
+    "
+);
+
+snapshot!(
+    types_that_hold_each_other,
+    "
+    struct Node;
+    union Edge switch (boolean) { case TRUE: sequence<Node> ends; };
+    struct Node { sequence<Edge> edges; };
+    "
+);

@@ -94,7 +94,7 @@ pub struct Preprocessed {
     /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) say where
     /// each line comes from; it compiles to the same model without the options that made it.
     pub text: String,
-    /// Every file that was read, the main file first.
+    /// Every file that was read from a directory, the main file first.
     pub files: Vec<PathBuf>,
     /// Warnings; empty for most files.
     pub warnings: Diagnostics,
@@ -228,7 +228,7 @@ impl Front {
         Ok(Preprocessed {
             text,
             warnings: self.sink.finish(&self.sources)?,
-            files: self.sources.paths(),
+            files: self.sources.paths_on_disk(),
         })
     }
 }

@@ -337,6 +337,12 @@ impl Sources {
         self.files.iter().map(|file| file.path.clone()).collect()
     }
 
+    pub(crate) fn paths_on_disk(&self) -> Vec<PathBuf> {
+        let mut paths = self.paths();
+        paths.retain(|path| !builtin::is_built_in(path));
+        paths
+    }
+
     pub(crate) fn files(&self) -> &[Arc<SourceFile>] {
         &self.files
     }

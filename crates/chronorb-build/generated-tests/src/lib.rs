@@ -40,6 +40,11 @@ pub mod shapes {
     chronorb::include_idl!("shapes");
 }
 
+/// What the book's chapter on asynchronous calls shows.
+pub mod feed {
+    chronorb::include_idl!("feed");
+}
+
 /// What can be called asynchronously.
 pub mod queue {
     chronorb::include_idl!("queue");
@@ -99,4 +104,9 @@ pub mod dynamic {
 /// What IDL 4 adds to the language.
 pub mod extended {
     chronorb::include_idl!("extended");
+}
+
+/// Bits, and what annotations make of types.
+pub mod marked {
+    chronorb::include_idl!("marked");
 }

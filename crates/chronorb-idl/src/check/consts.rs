@@ -1,5 +1,7 @@
 //! Constant expressions (CORBA 3.3 part 1, 7.10).
 
+use std::ops::RangeInclusive;
+
 use super::Checker;
 use super::fixed::{ANY_FIXED, decimal_of, decimal_value};
 use super::scope::{EntityKind, ScopeId};
@@ -12,6 +14,8 @@ use crate::source::Span;
 
 /// The bytes of all string constants together.
 const MAX_STRINGS: usize = 16 * 1024 * 1024;
+/// What integers can be on the way to the value of a constant.
+const REACH: RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
 
 impl Checker<'_> {
     /// The type of a constant, without aliases.
@@ -96,7 +100,8 @@ impl Checker<'_> {
         ty: Option<&Type>,
     ) -> Option<ConstValue> {
         let value = match &expr.kind {
-            ExprKind::Integer(value) => ConstValue::Integer(*value),
+            ExprKind::Integer(value) if ty.is_some_and(is_floating) => ConstValue::Integer(*value),
+            ExprKind::Integer(value) => self.in_reach(Some(*value), expr.span)?,
             ExprKind::Float(value) => ConstValue::Float(*value),
             ExprKind::Fixed(value) => decimal_value(*value),
             ExprKind::Boolean(value) => ConstValue::Boolean(*value),
@@ -322,13 +327,17 @@ impl Checker<'_> {
     }
 
     fn in_reach(&mut self, value: Option<i128>, span: Span) -> Option<ConstValue> {
+        let value = value.filter(|value| REACH.contains(value));
         if value.is_none() {
-            self.sink.push(Diagnostic::error(
-                codes::OUT_OF_RANGE,
-                span,
-                "the value of this expression is too large for every type",
-                "too large",
-            ));
+            self.sink.push(
+                Diagnostic::error(
+                    codes::OUT_OF_RANGE,
+                    span,
+                    "the value of this expression is too large for every type",
+                    "too large",
+                )
+                .hint("each part of an expression must fit into 64 bits"),
+            );
         }
         value.map(ConstValue::Integer)
     }

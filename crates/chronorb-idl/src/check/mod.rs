@@ -36,8 +36,9 @@ use crate::source::{Sources, Span};
 use annotations::Target;
 use components::Components;
 use ids::Prefix;
-use scope::{EntityId, EntityKind, ScopeId, ScopeKind, Scopes};
+use scope::{EntityKind, ScopeId, ScopeKind, Scopes};
 use templates::Templates;
+use types::Incomplete;
 
 /// Checks everything. The model is sound when no error was recorded.
 pub(crate) fn check(items: &[Item], sources: &Sources, sink: &mut Sink) -> Model {
@@ -97,8 +98,8 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
-    /// What is complete only when a struct or union is that was declared, by that.
-    incomplete: HashMap<DefId, EntityId>,
+    /// What is complete only when a struct or union is that was declared.
+    incomplete: HashMap<DefId, Incomplete>,
     /// The declared annotations, by scope and name in lower case.
     declared_annotations: HashMap<(ScopeId, Rc<str>), DefId>,
     /// The annotations that mean nothing, and were reported.
@@ -270,10 +271,10 @@ impl Checker<'_> {
                 Type::Named(def) => Some(*def),
                 _ => None,
             };
-            let part = self.incomplete_part(&ty);
+            let incomplete = self.incomplete_part(&ty);
             let kind = DefKind::Typedef { ty };
             let def = self.introduce(scope, &declarator.name, &definition.meta, kind);
-            self.incomplete.extend(part.map(|part| (def, part)));
+            self.incomplete.extend(incomplete.map(|found| (def, found)));
             if let Some(aliased) = aliased {
                 let root = self.alias_roots.get(&aliased).copied().unwrap_or(aliased);
                 self.alias_roots.insert(def, root);

@@ -51,6 +51,14 @@ struct Implied<'a> {
 
 impl Checker<'_> {
     pub(super) fn port_type(&mut self, scope: ScopeId, definition: &Rc<PortTypeDef>) {
+        let name = &definition.name;
+        let before = self.scopes.own(scope, &name.name);
+        let declared =
+            before.filter(|id| self.scopes.entity(*id).kind == EntityKind::PortType(None));
+        if declared.is_none() && before.is_some() {
+            self.declare(scope, name, EntityKind::Refused, codes::DUPLICATE);
+            return;
+        }
         for item in &definition.items {
             match item {
                 Item::Port(port) => {
@@ -71,14 +79,13 @@ impl Checker<'_> {
             definition: Rc::clone(definition),
             scope,
         });
-        let name = &definition.name;
-        match self.scopes.own(scope, &name.name) {
-            Some(id) if self.scopes.entity(id).kind == EntityKind::PortType(None) => {
+        match declared {
+            Some(id) => {
                 let entity = self.scopes.entity_mut(id);
                 entity.kind = kind;
                 entity.span = name.span;
             }
-            _ => {
+            None => {
                 self.declare(scope, name, kind, codes::DUPLICATE);
             }
         }

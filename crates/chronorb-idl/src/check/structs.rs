@@ -4,6 +4,7 @@ use super::Checker;
 use super::annotations::{Target, is_on};
 use super::bases::BaseKind;
 use super::scope::{EntityId, EntityKind, ScopeId, ScopeKind, StructState};
+use super::types::Incomplete;
 use crate::ast::{Declarator, Ident, MemberDef, Meta, StructDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
@@ -38,8 +39,8 @@ impl Checker<'_> {
             .and_then(|base| self.base(scope, Some(open.def), base, BaseKind::Struct));
         if let Some(base) = &base {
             self.inherit_members(open.inner, base);
-            let part = self.incomplete_part(&Type::Named(base.def));
-            self.incomplete.extend(part.map(|part| (open.def, part)));
+            let found = self.incomplete_part(&Type::Named(base.def));
+            self.incomplete.extend(found.map(|found| (open.def, found)));
         }
         let members = self.members(open.inner, definition);
         let kind = DefKind::Struct {
@@ -63,7 +64,11 @@ impl Checker<'_> {
             union,
         };
         let id = self.declare(scope, name, kind, codes::DUPLICATE);
-        self.incomplete.insert(def, id);
+        let itself = Incomplete {
+            part: id,
+            in_sequence: false,
+        };
+        self.incomplete.insert(def, itself);
     }
 
     /// Begins the definition of a struct or union, which may have been declared.
@@ -220,13 +225,18 @@ impl Checker<'_> {
         self.check_inherited_variable(scope, name);
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
         let ty = self.marked(ty?, &written.meta);
-        if let Some(part) = self.incomplete_part(&ty) {
-            if !self.is_sequence(&ty) {
-                self.incomplete_struct(part, written.ty.span);
+        if let Some(found) = self.incomplete_part(&ty) {
+            if !found.in_sequence {
+                self.incomplete_struct(found.part, written.ty.span);
                 return None;
             }
+            // What contains it is incomplete too, and no sequence.
+            let found = Incomplete {
+                in_sequence: false,
+                ..found
+            };
             self.incomplete
-                .extend(self.scopes.get(scope).def.map(|def| (def, part)));
+                .extend(self.scopes.get(scope).def.map(|def| (def, found)));
         }
         Some(self.built_member(scope, &written.meta, target, ty, name))
     }

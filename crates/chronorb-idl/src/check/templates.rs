@@ -113,7 +113,7 @@ impl Checker<'_> {
                     codes::TEMPLATE_ARGUMENT,
                     instance.span,
                     format!(
-                        "`{}` has {} parameters, but {} arguments are given",
+                        "the parameters of `{}` are {}, but the arguments are {}",
                         instance.template,
                         module.params.len(),
                         instance.args.len()

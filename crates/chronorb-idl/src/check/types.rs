@@ -9,31 +9,44 @@ use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefKind, Type};
 
+/// What makes a type incomplete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incomplete {
+    /// The struct or union that is declared only.
+    pub(super) part: EntityId,
+    /// The type holds it in sequences or maps, which may be empty.
+    pub(super) in_sequence: bool,
+}
+
 impl Checker<'_> {
     /// The meaning of the type of a parameter, result or attribute, which must be complete.
     pub(super) fn complete_type(&mut self, scope: ScopeId, spec: &TypeSpec) -> Option<Type> {
         let ty = self.resolve_type(scope, spec, false)?;
         match self.incomplete_part(&ty) {
             None => Some(ty),
-            Some(part) => {
-                self.incomplete_struct(part, spec.span);
+            Some(incomplete) => {
+                self.incomplete_struct(incomplete.part, spec.span);
                 None
             }
         }
     }
 
-    /// The struct or union in a type that is declared but not yet defined.
-    pub(super) fn incomplete_part(&self, ty: &Type) -> Option<EntityId> {
+    /// What in a type is declared but not yet defined.
+    pub(super) fn incomplete_part(&self, ty: &Type) -> Option<Incomplete> {
+        let in_sequence = |found: Incomplete| Incomplete {
+            in_sequence: true,
+            ..found
+        };
         match ty {
-            Type::Sequence { element, .. } | Type::Array { element, .. } => {
-                self.incomplete_part(element)
-            }
+            Type::Array { element, .. } => self.incomplete_part(element),
+            Type::Sequence { element, .. } => self.incomplete_part(element).map(in_sequence),
             Type::Map { key, value, .. } => self
                 .incomplete_part(key)
-                .or_else(|| self.incomplete_part(value)),
-            Type::Named(def) => self.incomplete.get(def).copied().filter(|part| {
+                .or_else(|| self.incomplete_part(value))
+                .map(in_sequence),
+            Type::Named(def) => self.incomplete.get(def).copied().filter(|found| {
                 matches!(
-                    self.scopes.entity(*part).kind,
+                    self.scopes.entity(found.part).kind,
                     EntityKind::Struct {
                         state: StructState::Declared,
                         ..
@@ -41,15 +54,6 @@ impl Checker<'_> {
                 )
             }),
             _ => None,
-        }
-    }
-
-    /// Whether a type is a sequence, or an array of such, which may be empty.
-    pub(super) fn is_sequence(&self, ty: &Type) -> bool {
-        match self.without_aliases(ty) {
-            Type::Sequence { .. } | Type::Map { .. } => true,
-            Type::Array { element, .. } => self.is_sequence(&element),
-            _ => false,
         }
     }
 

@@ -189,6 +189,33 @@ impl AdaptersClient {
     }
 }
 
+/// omniORB's server of `Anys::Mirror`.
+pub(crate) fn start_anys() -> Server {
+    let mut process = Process::start(omniorb_programs().join("omni_anys"), |folder| {
+        let file = folder.path().join(IOR_FILE).display().to_string();
+        let mut arguments = vec!["--ior-file".to_owned(), file];
+        arguments.extend(Side::OmniOrb.endpoint(ANY_PORT));
+        arguments
+    });
+    let ior = process.wait_for_file(IOR_FILE);
+    Server { process, ior }
+}
+
+/// Runs omniORB's checks of a server of `Anys::Mirror`, and asserts that all of them passed.
+pub(crate) fn check_anys(reference: &str) {
+    passed(Process::start(omniorb_programs().join("omni_anys"), |_| {
+        vec!["--ior".to_owned(), reference.to_owned()]
+    }));
+}
+
+/// What omniORB writes for each sample of `idl/anys.idl`, as hexadecimal digits.
+pub(crate) fn print_anys(byte_order: &str) -> String {
+    Process::start(omniorb_programs().join("omni_anys"), |_| {
+        vec!["--print".to_owned(), byte_order.to_owned()]
+    })
+    .finish()
+}
+
 /// Waits for the end of a client that checks, and asserts that it made checks and that all of them
 /// passed. Returns its output.
 fn passed(client: Process) -> String {

@@ -1,0 +1,39 @@
+//! That what the grammar-aware target writes is worth compiling.
+
+use std::collections::BTreeMap;
+
+use chronorb_idl::{Options, compile_text};
+
+#[test]
+fn most_of_what_the_grammar_writes_is_correct() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut refused: BTreeMap<&str, (usize, String)> = BTreeMap::new();
+    let mut correct = 0;
+    for _ in 0..300 {
+        let data: Vec<u8> = (0..600)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 32) as u8
+            })
+            .collect();
+        let text = chronorb_fuzz::idl(&data);
+        chronorb_fuzz::idl_grammar(&data);
+        match compile_text("grammar.idl", &text, &Options::default()) {
+            Ok(_) => correct += 1,
+            Err(failure) => {
+                for error in &failure.diagnostics {
+                    let entry = refused.entry(error.code).or_insert((0, String::new()));
+                    entry.0 += 1;
+                    entry.1 = failure.diagnostics.render(false);
+                }
+            }
+        }
+    }
+    for (code, (count, example)) in &refused {
+        let example: String = example.chars().take(600).collect();
+        println!("{code}: {count}\n{example}");
+    }
+    assert!(correct >= 150, "only {correct} of 300 are correct");
+}
