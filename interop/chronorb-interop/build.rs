@@ -1,6 +1,22 @@
 //! Compiles the IDL.
 
-fn main() -> Result<(), chronorb_build::BuildError> {
-    let files = ["interop", "adapters", "CosNaming"].map(|name| format!("../../idl/{name}.idl"));
-    chronorb_build::configure().compile(&files)
+use std::path::Path;
+use std::{env, fs};
+
+use chronorb_build::BuildError;
+
+fn main() -> Result<(), BuildError> {
+    let files = ["interop", "adapters", "anys", "values", "CosNaming"]
+        .map(|name| format!("../../idl/{name}.idl"));
+    chronorb_build::configure().compile(&files)?;
+
+    // With asynchronous calls, for the tests of these.
+    let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
+    let dir = Path::new(&out_dir).join("asynchronous");
+    // If that fails, the file cannot be written, which is told with its path.
+    let _ = fs::create_dir_all(&dir);
+    chronorb_build::configure()
+        .out_dir(dir)
+        .ami(true)
+        .compile(&["../../idl/interop.idl"])
 }

@@ -25,6 +25,10 @@ const PEERS: &[Peer] = &[
         ],
     },
     Peer {
+        purpose: "comparing the IDL compiler with omniidl, and building all of omniORB's services",
+        packages: &["omniidl", "omniorb-idl"],
+    },
+    Peer {
         purpose: "checking captured traffic with tshark's GIOP dissector",
         packages: &["tshark"],
     },

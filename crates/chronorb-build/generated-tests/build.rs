@@ -8,15 +8,18 @@ use chronorb_build::{BuildError, OperationDemux, configure};
 fn main() -> Result<(), BuildError> {
     configure().include("idl").compile(&[
         "idl/base.idl",
+        "idl/marks.idl",
         "idl/types.idl",
         "idl/names.idl",
         "idl/shapes.idl",
         "idl/queue.idl",
+        "idl/feed.idl",
         "idl/values.idl",
         "idl/unions.idl",
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
+        "idl/marked.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -18,7 +18,12 @@
 //! | module `Market` | `mod market` |
 //! | struct `Quote` | `Quote<'a>`, a `Copy` view into the message, and `QuoteBuf`, which owns; one `Copy` struct where the size is fixed |
 //! | exception | as a struct, and an error |
+//! | union | an enum with data, and an owned twin where it borrows |
 //! | enum, constant, typedef | enum, `const`, `type` |
+//! | bitmask, bitset | an integer with constants, or with a getter and a setter for each field |
+//! | sequence, map | `&[T]`, `&[(K, V)]`; owned `Vec<T>`, `BTreeMap<K, V>` |
+//! | `any`, `TypeCode`, `fixed` | `Any`, `TypeCode`, `Fixed` of the crate `chronorb` |
+//! | struct that extends another, `@optional` member | its members behind those of the base, `Option` |
 //! | interface `Quoter` | `Quoter`, the object reference; `QuoterServant`, the trait to implement; `QuoterSkeleton`, which dispatches to it; `mod quoter` for what is defined inside |
 //! | operation that raises | `Result` with an enum, `GetQuoteError` |
 //! | result of variable size | owned from `get_quote`, borrowed from `get_quote_in` |

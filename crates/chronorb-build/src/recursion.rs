@@ -35,7 +35,42 @@ impl Recursion {
         let (a, b) = (self.cycles[a.0 as usize], self.cycles[b.0 as usize]);
         a != 0 && a == b
     }
+
+    /// Whether the type code of the definition, in which what is in a cycle is written out, has at
+    /// most so many types.
+    pub(crate) fn unfolds_within(&self, model: &Model, id: DefId, limit: u32) -> bool {
+        let mut left = limit;
+        self.unfold(model, id, &mut Vec::new(), &mut left)
+    }
+
+    fn unfold(&self, model: &Model, id: DefId, open: &mut Vec<DefId>, left: &mut u32) -> bool {
+        if *left == 0 || open.len() > MAX_DEPTH {
+            return false;
+        }
+        *left -= 1;
+        open.push(id);
+        let mut written_out = held_by(model, id)
+            .into_iter()
+            .filter(|held| !open.contains(held))
+            .filter(|&held| is_written_out(model, held) || self.are_in_one_cycle(id, held))
+            .collect::<Vec<_>>()
+            .into_iter();
+        let fits = written_out.all(|held| self.unfold(model, held, open, left));
+        open.pop();
+        fits
+    }
 }
+
+/// Whether the type codes of others always have all of it in them, because there is no Rust type
+/// that has it.
+pub(crate) fn is_written_out(model: &Model, id: DefId) -> bool {
+    match &model.get(id).kind {
+        DefKind::Interface(interface) => interface.local || interface.is_abstract,
+        _ => shape::is_local(model, &Type::Named(id)),
+    }
+}
+
+const MAX_DEPTH: usize = 100;
 
 /// Tarjan's search for strongly connected components, with a stack of its own: a chain of types
 /// may be longer than the thread's stack is deep.
@@ -152,5 +187,46 @@ fn name_of(model: &Model, ty: &Type, held: &mut Vec<DefId>) {
         }
         Type::Named(id) => held.push(*id),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(idl: &str) -> Model {
+        chronorb_idl::compile_text("x.idl", idl, &chronorb_idl::Options::default())
+            .unwrap_or_else(|failure| panic!("{failure}"))
+            .model
+    }
+
+    fn id(model: &Model, name: &str) -> DefId {
+        let named = model.iter().find(|(_, definition)| definition.name == name);
+        named.expect("a definition").0
+    }
+
+    #[test]
+    fn types_that_hold_each_other_are_in_one_cycle() {
+        let model = model(
+            "struct Node; typedef sequence<Node> Nodes;
+             union Edge switch (boolean) { case TRUE: Nodes ends[2]; };
+             struct Node { sequence<Edge> edges; };
+             struct Graph { Nodes all; };
+             struct Tree { sequence<Tree> children; };",
+        );
+        let recursion = Recursion::new(&model);
+        let together = |a, b| recursion.are_in_one_cycle(id(&model, a), id(&model, b));
+        assert!(together("Node", "Edge") && together("Node", "Node"));
+        assert!(together("Tree", "Tree") && !together("Tree", "Node"));
+        assert!(!together("Graph", "Graph") && !together("Graph", "Node"));
+    }
+
+    #[test]
+    fn a_long_chain_of_types_needs_no_deep_stack() {
+        let structs = (1..20_000).map(|n| format!("struct t{n} {{ sequence<t{}> a; }};", n - 1));
+        let idl = "struct t0 { long a; };".to_owned() + &structs.collect::<String>();
+        let model = model(&idl);
+        let (first, last) = (id(&model, "t0"), id(&model, "t19999"));
+        assert!(!Recursion::new(&model).are_in_one_cycle(first, last));
     }
 }

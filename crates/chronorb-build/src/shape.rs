@@ -21,7 +21,7 @@ pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
 /// Whether it is passed as a reference that may be nil: an object, typed or not, or a value.
 pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::Object | Type::ValueBase | Type::AbstractBase => true,
+        Type::Object | Type::NonNil(_) | Type::ValueBase | Type::AbstractBase => true,
         Type::Named(id) => matches!(
             model.get(*id).kind,
             DefKind::Interface(_) | DefKind::Value(_) | DefKind::ValueBox { .. }
@@ -54,6 +54,11 @@ pub(crate) fn is_local(model: &Model, ty: &Type) -> bool {
     within(model, ty, &mut Vec::new())
 }
 
+/// Whether it is an object reference that is never nil.
+pub(crate) fn is_nonnil(model: &Model, ty: &Type) -> bool {
+    matches!(resolve(model, ty), Type::NonNil(_))
+}
+
 /// Whether its Rust type borrows: strings, sequences, references and all that
 /// holds one.
 pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
@@ -65,6 +70,7 @@ pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
         | Type::Any
         | Type::TypeCode
         | Type::Object
+        | Type::NonNil(_)
         | Type::ValueBase
         | Type::AbstractBase => true,
         Type::Array { element, .. } => is_variable(model, element),
@@ -100,7 +106,7 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
 /// runtime's `Flat`.
 pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
-        Type::WChar | Type::Fixed { .. } => false,
+        Type::WChar | Type::Fixed { .. } | Type::InlineString { .. } => false,
         Type::Array { element, .. } => is_flat(model, element),
         Type::Named(id) => match &model.get(*id).kind {
             DefKind::Struct { .. } => parts(model, *id).all(|member| {
@@ -124,6 +130,7 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
             Type::Char
             | Type::WChar
             | Type::String { .. }
+            | Type::InlineString { .. }
             | Type::WString { .. }
             | Type::Any
             | Type::TypeCode => true,
@@ -233,6 +240,7 @@ pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
             DefKind::Native => false,
             _ => parts(model, *id).all(|member| member_has_default(model, member)),
         },
+        Type::NonNil(_) => false,
         _ => true,
     }
 }
@@ -258,6 +266,7 @@ pub(crate) fn has_order(model: &Model, ty: &Type) -> bool {
         | Type::LongLong
         | Type::ULongLong
         | Type::String { .. }
+        | Type::InlineString { .. }
         | Type::WString { .. } => true,
         Type::Named(id) => matches!(
             model.get(*id).kind,
@@ -272,7 +281,7 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
     match resolve(model, ty) {
         Type::Boolean | Type::Octet | Type::Int8 | Type::UInt8 | Type::Char | Type::WChar => 1,
         Type::Short | Type::UShort => 2,
-        Type::LongLong | Type::ULongLong | Type::Double | Type::Object => 8,
+        Type::LongLong | Type::ULongLong | Type::Double | Type::Object | Type::NonNil(_) => 8,
         Type::LongDouble => 16,
         Type::AbstractBase => 5,
         Type::Fixed { digits, .. } => u64::from(digits / 2 + 1),

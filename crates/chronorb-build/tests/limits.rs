@@ -49,3 +49,28 @@ fn types_that_are_nested_by_their_names_are_refused() {
         assert!(matches!(rust(&idl), Err(GenerateError::TooLarge { .. })));
     }
 }
+
+#[test]
+fn types_that_all_hold_each_other_are_refused_where_their_type_codes_have_no_end() {
+    let all = |n: usize| {
+        let names: String = (0..n).map(|i| format!("struct t{i};\n")).collect();
+        let members: String = (0..n).map(|i| format!(" sequence<t{i}> m{i};")).collect();
+        let structs = (0..n).map(|i| format!("struct t{i} {{{members} }};\n"));
+        names + &structs.collect::<String>()
+    };
+    assert!(rust(&all(5)).is_ok());
+    assert!(matches!(
+        rust(&all(12)),
+        Err(GenerateError::TooLarge { .. })
+    ));
+}
+
+#[test]
+fn unions_and_maps_count_as_structs_do() {
+    let union = "union tN switch (boolean) { case TRUE: tP x; case FALSE: tP y; };";
+    let idl = chain("struct t0 { long a; };\n", union, 60);
+    assert!(matches!(rust(&idl), Err(GenerateError::TooLarge { .. })));
+    let map = "typedef map<long, tP> tN;";
+    let idl = chain("typedef string t0;\n", map, 3000);
+    assert!(matches!(rust(&idl), Err(GenerateError::TooLarge { .. })));
+}

@@ -147,14 +147,21 @@ fn exceptions_of_one_name_are_told_apart_by_their_module() {
 }
 
 #[test]
-fn local_interfaces_are_refused() {
-    let error = rust("local interface L { void f(); };").expect_err("refused");
-    assert!(
-        error
-            .to_string()
-            .contains("local interfaces are not compiled"),
-        "{error}"
-    );
+fn exceptions_with_local_members_are_refused() {
+    let idl = "local interface L { void f(); }; exception E { L who; };";
+    let error = rust(idl).expect_err("refused").to_string();
+    let what = "exceptions that hold local interfaces or native types are not compiled";
+    assert!(error.contains(what), "{error}");
+}
+
+#[test]
+fn what_is_generated_for_a_value_type_takes_names() {
+    let idl = "valuetype Point { public long x; }; struct PointState { long n; };";
+    let error = rust(idl).expect_err("refused").to_string();
+    assert!(error.contains("both become `PointState`"), "{error}");
+    let idl = "valuetype Point { public long x; factory unmarshal(); };";
+    let error = rust(idl).expect_err("refused").to_string();
+    assert!(error.contains("`unmarshal` of every factory"), "{error}");
 }
 
 #[test]
@@ -214,5 +221,65 @@ fn without_allocation_operations_that_carry_references_are_refused() {
     assert!(
         text.contains("`take`") && text.contains("no_alloc"),
         "{text}"
+    );
+}
+
+#[test]
+fn members_of_a_union_are_variants_and_collide_as_those() {
+    assert_generates(
+        "union U switch (long) { case 1: long Other; case 2: long other2; };",
+        &["Other(i32)", "Other2(i32)", "Other3(i32)"],
+    );
+    assert_refused(
+        "union U switch (long) { case 1: long onTime; case 2: long on_time; };",
+        "member `onTime` (x.idl:1:38) and member `on_time` (x.idl:1:59) both become `OnTime` in Rust\n  \
+         hint: give one of them another name with @rust::name(\"…\")",
+    );
+    assert_generates(
+        "union U switch (long) { case 1: @rust::name(\"Early\") long onTime; case 2: long on_time; };",
+        &["Early(i32)", "OnTime(i32)"],
+    );
+}
+
+#[test]
+fn bits_collide_with_each_other_and_with_what_is_generated() {
+    assert_refused(
+        "bitmask B { onTime, on_time };",
+        "flag `onTime` (x.idl:1:13) and flag `on_time` (x.idl:1:21) both become `ON_TIME` in Rust\n  \
+         hint: give one of them another name with @rust::name(\"…\")",
+    );
+    assert_refused(
+        "bitset B { bitfield<2> bits; };",
+        "what is generated as `bits` (x.idl:1:24) and field `bits` (x.idl:1:24) both become `bits` in Rust\n  \
+         hint: give one of them another name with @rust::name(\"…\")",
+    );
+    assert_refused(
+        "bitset B { bitfield<2> x; bitfield<2> with_x; };",
+        "field `x` (x.idl:1:24) and field `with_x` (x.idl:1:39) both become `with_x` in Rust\n  \
+         hint: give one of them another name with @rust::name(\"…\")",
+    );
+}
+
+#[test]
+fn enumerators_can_be_renamed() {
+    assert_generates(
+        "enum E { onTime, @rust::name(\"Late\") on_time }; const E usual = on_time;",
+        &["OnTime,", "Late,", "E::Late"],
+    );
+}
+
+#[test]
+fn annotations_that_are_not_rust_are_refused() {
+    assert_refused(
+        "@rust::derive(\"not a trait\") struct S { long n; };",
+        "`not a trait`, in the @rust::derive of struct `S` (x.idl:1:37), is not Rust that can stand there",
+    );
+    assert_refused(
+        "@verbatim(language = \"rust\", text = \"fn (\") struct S { long n; };",
+        "`fn (`, in the @verbatim of struct `S` (x.idl:1:52), is not Rust that can stand there",
+    );
+    assert_generates(
+        "@verbatim(language = \"c++\", text = \"class\") struct S { long n; };",
+        &["pub struct S"],
     );
 }

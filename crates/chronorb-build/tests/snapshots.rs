@@ -154,6 +154,43 @@ snapshot!(
 );
 
 snapshot!(
+    value_types_are_a_trait_with_a_state_and_a_factory,
+    "
+    valuetype Point { public long x; };
+    valuetype Named : truncatable Point {
+        public string name;
+        private Point origin;
+        string greet(in string who);
+        factory create(in string name);
+    };
+    "
+);
+
+snapshot!(
+    value_boxes_are_structs,
+    "
+    valuetype Names sequence<string>;
+    "
+);
+
+snapshot!(
+    abstract_interfaces_are_traits_that_references_have,
+    "
+    abstract interface Shape { double area(); };
+    interface Field : Shape {};
+    "
+);
+
+snapshot!(
+    what_is_local_has_one_form,
+    "
+    native Handle;
+    local interface Listener { void notify(in string what, out Handle grip); };
+    struct Registration { string name; Listener who; sequence<Listener> others; };
+    "
+);
+
+snapshot!(
     asynchronous_calls_of_what_is_annotated,
     r#"
     exception Closed { string why; };
@@ -166,4 +203,70 @@ snapshot!(
         attribute long level;
     };
     "#
+);
+
+snapshot!(
+    unions_are_enums_with_data,
+    "
+    enum Kind { NUMBER, TEXT };
+    union Small switch (short) { case 1: long number; case 2: case 3: double ratio; };
+    union Content switch (Kind) { case NUMBER: long long count; default: string text; };
+    "
+);
+
+snapshot!(
+    bit_masks_and_bit_sets_are_integers_with_names,
+    "
+    @bit_bound(16)
+    bitmask Access { READ, WRITE, @position(10) ADMIN };
+    bitset Header { bitfield<3> version; bitfield<5>; bitfield<4, short> offset; };
+    "
+);
+
+snapshot!(
+    enums_have_the_numbers_that_annotations_give,
+    "
+    @bit_bound(8)
+    enum Closed { A, @value(5) @default_literal B };
+    @appendable
+    enum Open { C, D };
+    "
+);
+
+snapshot!(
+    annotations_of_members_are_checked_or_give_defaults,
+    "
+    struct Settings {
+        @range(min = 0, max = 100) @default(50) long volume;
+        @optional string name;
+        @unit(\"m/s\") float speed;
+    };
+    "
+);
+
+snapshot!(
+    structs_that_extend_others_have_their_members,
+    "
+    struct Base { long id; };
+    struct Derived : Base { string name; };
+    struct Empty {};
+    "
+);
+
+snapshot!(
+    maps_and_what_says_itself_what_it_is,
+    "
+    typedef fixed<9, 2> Money;
+    struct Bag { map<string, Money> prices; any content; };
+    interface Store { any put(in Bag a, in CORBA::TypeCode b) context (\"user\"); };
+    "
+);
+
+snapshot!(
+    types_that_hold_each_other,
+    "
+    struct Node;
+    union Edge switch (boolean) { case TRUE: sequence<Node> ends; };
+    struct Node { sequence<Edge> edges; };
+    "
 );

@@ -2,7 +2,7 @@
 mod body;
 mod copy;
 mod owned;
-mod walk;
+pub(crate) mod walk;
 mod wide;
 
 pub use owned::AnyBuf;
@@ -145,7 +145,7 @@ impl<'a> Any<'a> {
             Content::Invalid(error) => return Err(error),
         };
         let mut d = body.decoder()?;
-        if is_exception(self.type_code) {
+        if is_exception(self.type_code) && walk::begins_with_id(self.type_code, &mut d) {
             d.read_str()?;
         }
         read(&mut d)

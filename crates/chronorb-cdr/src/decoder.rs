@@ -421,12 +421,17 @@ impl<'a> Decoder<'a> {
                 .ok_or(CdrError::EndOfData)?
                 .1;
             self.position += rest_of_fragment;
-            self.phase = FRAGMENT_HEADER_LEN.wrapping_sub(self.joint);
-            self.joint = usize::MAX;
-            if let [next, later @ ..] = self.later_joints {
-                self.joint = *next as usize;
-                self.later_joints = later;
-            }
+            self.next_joint();
+        }
+    }
+
+    /// What follows is aligned as the fragment behind the joint is.
+    fn next_joint(&mut self) {
+        self.phase = FRAGMENT_HEADER_LEN.wrapping_sub(self.joint);
+        self.joint = usize::MAX;
+        if let [next, later @ ..] = self.later_joints {
+            self.joint = *next as usize;
+            self.later_joints = later;
         }
     }
 }
@@ -611,6 +616,31 @@ impl<'a> Decoder<'a> {
         self.joint = place.joint;
         self.later_joints = place.later_joints;
         self
+    }
+
+    /// Takes the octets that `look` reads and leaves in the byte order of this machine, with the
+    /// place where they stand.
+    ///
+    /// # Errors
+    /// What `look` fails with; [`CdrError::OpaqueValue`] within the chunks of a value.
+    pub(crate) fn take_native(
+        &mut self,
+        look: impl FnOnce(&mut Decoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<(&'a mut [u8], Place<'a>), CdrError> {
+        if self.in_chunks {
+            return Err(CdrError::OpaqueValue);
+        }
+        let ((), size, _) = self.look_ahead(look)?;
+        let place = self.place();
+        let (octets, rest) = mem::take(&mut self.rest)
+            .split_at_mut_checked(size)
+            .ok_or(CdrError::EndOfData)?;
+        self.rest = rest;
+        self.position += size;
+        while self.joint < self.position {
+            self.next_joint();
+        }
+        Ok((octets, place))
     }
 
     /// Calls `look` with a decoder of what is left, and returns what it returns, the number of

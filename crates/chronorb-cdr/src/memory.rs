@@ -73,6 +73,21 @@ impl Arena {
         }
     }
 
+    /// Puts a value into the arena that nothing has to be done for when it goes.
+    ///
+    /// # Errors
+    /// [`CdrError::ArenaFull`]
+    pub(crate) fn alloc_plain<T>(&self, value: T) -> Result<&T, CdrError> {
+        const { assert!(!mem::needs_drop::<T>()) };
+        let place = self.place::<T>(1)?;
+        // SAFETY: `place` is aligned and valid for one `T`, and nobody else
+        // has it. The value stays until `reset`, which `&self` outlives.
+        unsafe {
+            place.write(value);
+            Ok(place.as_ref())
+        }
+    }
+
     /// Puts a copy of `items` into the arena.
     ///
     /// # Errors

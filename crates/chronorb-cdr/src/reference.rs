@@ -25,6 +25,14 @@ pub trait Reference: Send + Sized + 'static {
     /// Any of [`CdrError`]; [`CdrError::BadReference`] if what was read is
     /// well-formed but no reference can be made of it.
     fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError>;
+
+    /// Reads an interoperable object reference that is not to be nil.
+    ///
+    /// # Errors
+    /// As [`decode_reference`](Self::decode_reference); [`CdrError::BadReference`] for nil.
+    fn decode_nonnil(d: &mut Decoder<'_>) -> Result<Self, CdrError> {
+        Self::decode_reference(d)?.ok_or(CdrError::BadReference)
+    }
 }
 
 impl<'a, R: Reference> Cdr<'a> for Option<&'a R> {
@@ -36,5 +44,18 @@ impl<'a, R: Reference> Cdr<'a> for Option<&'a R> {
 
     fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
         Ok(R::decode_reference(d)?.map(|reference| d.arena().keep(reference)))
+    }
+}
+
+/// A reference that is never nil.
+impl<'a, R: Reference> Cdr<'a> for &'a R {
+    const MIN_SIZE: usize = 8;
+
+    fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        R::encode_reference(Some(*self), e)
+    }
+
+    fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
+        Ok(d.arena().keep(R::decode_nonnil(d)?))
     }
 }

@@ -151,6 +151,8 @@ codes! {
     ANNOTATION_PARAM = "E0440";
     /// Annotations that contradict each other.
     BAD_ANNOTATION = "E0441";
+    /// An annotation before a type that it is not for.
+    BAD_MARK = "E0449";
 
     /// A value outside the range of its type.
     OUT_OF_RANGE = "E0500";

@@ -503,6 +503,13 @@ pub enum Type {
         /// One length for each dimension, the outermost first; never empty, never 0.
         dimensions: Vec<u32>,
     },
+    /// A bounded string with `@rt::inline`: values are kept where they stand.
+    InlineString {
+        /// The greatest length in octets.
+        bound: u32,
+    },
+    /// An object reference with `@rt::nonnil`: it is never nil.
+    NonNil(Box<Self>),
     /// A map (IDL 4.2).
     Map {
         key: Box<Self>,

@@ -34,6 +34,40 @@ looks! {
         "union U switch (char) {\n  case 'a': long x;\n  case 'b': case 'a': long y;\n};\n";
     a_default_for_nothing_says_so:
         "enum E { A, B };\nunion U switch (E) {\n  case A: case B: long x;\n  default: long y;\n};\n";
+    a_label_of_another_type_says_what_is_expected:
+        "union U switch (boolean) {\n  case 1: long x;\n};\n";
+    a_discriminator_must_be_countable:
+        "typedef double Price;\nunion U switch (Price) {\n  case 1: long x;\n};\n";
+    a_member_without_labels_gets_an_example:
+        "union U switch (long) {\n  long x;\n};\n";
+    a_struct_in_itself_is_told_of_sequences:
+        "struct Node {\n  Node next;\n};\n";
+    an_incomplete_type_shows_its_declaration:
+        "struct Later;\ntypedef sequence<Later> Laters;\ninterface I {\n  Laters all();\n};\nstruct Later { long a; };\n";
+    an_inherited_member_shows_where_it_comes_from:
+        "struct A { long size; };\nstruct B : A { };\nstruct C : B {\n  long size;\n};\n";
+    too_many_digits_show_the_range:
+        "typedef fixed<32, 2> Money;\nconst fixed<5, 3> F = 1d;\n";
+    kinds_of_numbers_are_not_mixed:
+        "const fixed PRICE = 12.50d * 2;\n";
+    digits_that_are_lost_are_a_warning_beside_the_error:
+        "typedef fixed<4, 1> Rate;\nconst Rate LOW = 0.125d;\nconst Rate HIGH = 12345d;\n";
+    an_enum_tells_which_enumerator_was_meant:
+        "enum Colour { RED, GREEN };\nconst Colour C = Colour::GREN;\n";
+    a_missing_parameter_of_an_annotation_is_named:
+        "struct S {\n  @range(min = 3) long a;\n  @id(number = 1) long b;\n};\n";
+    an_unknown_annotation_gets_a_suggestion:
+        "struct S {\n  @optoinal long a;\n  Missing b;\n};\n";
+    contradicting_annotations_show_each_other:
+        "@final @mutable struct S {\n  @min(5) @default(3) long a;\n};\n";
+    a_taken_bit_shows_the_earlier_flag:
+        "bitmask Access {\n  READ,\n  @position(0) WRITE\n};\n";
+    a_field_beyond_64_bits_is_shown:
+        "bitset Header {\n  bitfield<60> most;\n  bitfield<5> rest;\n};\n";
+    a_value_of_two_enumerators_shows_both:
+        "enum E {\n  @value(1) ONE,\n  @value(1) UNO\n};\n";
+    a_native_type_in_a_remote_operation_is_local:
+        "native Cookie;\ninterface I {\n  void f(in Cookie c);\n};\n";
     an_error_in_a_macro_is_shown_at_its_use:
         "#define FIELD(T) T value\nstruct S {\n  FIELD(Price);\n};\n";
     a_misspelled_keyword_gets_a_suggestion:

@@ -204,3 +204,10 @@ fn a_declaration_goes_before_a_standard_annotation() {
         [annotation("id", &[("value", one)])]
     );
 }
+
+#[test]
+fn annotations_before_a_definition_in_a_type_belong_to_it() {
+    let model = model("typedef @final struct S { long a; } T;");
+    assert_eq!(find(&model, "S").1.annotations, [annotation("final", &[])]);
+    assert_eq!(find(&model, "T").1.annotations, []);
+}

@@ -12,9 +12,9 @@ pub mod v1 {
     };
     pub use chronorb_cdr::{
         Any, AnyBuf, Arena, Cdr, CdrError, Char, Decoder, Encoder, Fixed, Flat, FlatReader,
-        FlatWriter, Layout, LongDouble, Native, Reference, StructMember, TypeCode, TypeCodeBuf,
-        Typed, UnionMember, ValueMember, ValueModifier, WideStr, decode_context, display_flags,
-        encode_context, select_context,
+        FlatWriter, InlineStr, Layout, Lazy, LongDouble, Native, Reference, StructMember, TypeCode,
+        TypeCodeBuf, Typed, UnionMember, ValueMember, ValueModifier, WideStr, decode_context,
+        display_flags, encode_context, select_context,
     };
     pub use chronorb_giop::SystemException;
 

@@ -33,8 +33,9 @@ pub mod values;
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
 pub use chronorb_cdr::impl_value;
 pub use chronorb_cdr::{
-    Any, AnyBuf, Arena, CdrError, Char, Fixed, FixedError, LongDouble, Native, StructMember,
-    TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember, ValueModifier, WideStr,
+    Any, AnyBuf, Arena, CdrError, Char, Fixed, FixedError, InlineStr, Lazy, LazyIter, LongDouble,
+    Native, StructMember, TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember, ValueModifier,
+    WideStr,
 };
 pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,

@@ -1,12 +1,13 @@
 //! chronorb's side of the interoperability programs: the servants of `idl/interop.idl`, and the
 //! checks of any ORB's server of them.
 //!
-//! The module [`adapters`] is the same for `idl/adapters.idl`.
+//! The modules [`adapters`] and [`anys`] are the same for `idl/adapters.idl` and `idl/anys.idl`.
 //!
 //! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of
 //! other ORBs in `interop/`: each client checks each server.
 
 pub mod adapters;
+pub mod anys;
 mod checks;
 mod naming;
 mod report;
@@ -21,6 +22,13 @@ pub mod idl {
     chronorb::include_idl!("interop");
 
     pub use self::interop::*;
+}
+
+/// What `idl/values.idl` defines.
+pub mod value_types {
+    chronorb::include_idl!("values");
+
+    pub use self::values::*;
 }
 
 /// What `idl/CosNaming.idl` defines.

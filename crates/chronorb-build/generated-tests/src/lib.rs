@@ -15,6 +15,11 @@ pub mod base {
     chronorb::include_idl!("base");
 }
 
+/// Annotations that choose other types.
+pub mod marks {
+    chronorb::include_idl!("marks");
+}
+
 /// All types and parameter modes.
 pub mod types {
     chronorb::include_idl!("types");
@@ -33,6 +38,11 @@ pub mod names {
 /// Inheritance by two ways, types inside types, and interfaces without anything.
 pub mod shapes {
     chronorb::include_idl!("shapes");
+}
+
+/// What the book's chapter on asynchronous calls shows.
+pub mod feed {
+    chronorb::include_idl!("feed");
 }
 
 /// What can be called asynchronously.
@@ -94,4 +104,9 @@ pub mod dynamic {
 /// What IDL 4 adds to the language.
 pub mod extended {
     chronorb::include_idl!("extended");
+}
+
+/// Bits, and what annotations make of types.
+pub mod marked {
+    chronorb::include_idl!("marked");
 }

@@ -99,6 +99,13 @@ impl Context<'_> {
             } if !shape::is_plain(self.model, element) || (variable && form == Form::Owned) => {
                 self.encode_array(element, dimensions, value, form, e)
             }
+            _ if shape::is_nonnil(self.model, ty) => {
+                let value = match form {
+                    Form::View => value.by_value(),
+                    Form::Owned => value.by_reference(),
+                };
+                quote! { #rt::Reference::encode_reference(Some(#value), #e)?; }
+            }
             _ if shape::is_reference(self.model, ty) => {
                 let value = match form {
                     Form::View => value.by_value(),
@@ -263,11 +270,28 @@ impl Context<'_> {
     /// [`Self::decode`] for a parameter or result: references are owned there.
     pub(super) fn decode_value(self, ty: &Type, d: &Ident) -> TokenStream {
         let rt = rt();
-        if shape::is_reference(self.model, ty) {
+        if shape::is_nonnil(self.model, ty) {
+            quote! { #rt::Reference::decode_nonnil(#d) }
+        } else if shape::is_reference(self.model, ty) {
             quote! { #rt::Reference::decode_reference(#d) }
         } else {
             self.decode(ty, d)
         }
+    }
+
+    /// [`Self::decode`] for a sequence that is decoded bit by bit.
+    pub(super) fn decode_lazy(self, ty: &Type, d: &Ident) -> TokenStream {
+        let rt = rt();
+        let bound = match shape::resolve(self.model, ty) {
+            Type::Sequence {
+                bound: Some(bound), ..
+            } => {
+                let bound = Literal::u32_unsuffixed(*bound);
+                quote! { Some(#bound) }
+            }
+            _ => quote! { None },
+        };
+        quote! { #rt::Lazy::decode(#d, #bound) }
     }
 
     fn decode_sequence(self, element: &Type, bound: Option<u32>, d: &Ident) -> TokenStream {

@@ -37,6 +37,10 @@ impl Context<'_> {
                 let value = self.to_owned(value, &Place::reference(quote! { value }));
                 quote! { #receiver.iter().map(|(key, value)| (#key, #value)).collect() }
             }
+            _ if shape::is_nonnil(self.model, ty) => {
+                let reference = view.by_value();
+                quote! { ::core::clone::Clone::clone(#reference) }
+            }
             _ if shape::is_reference(self.model, ty) => quote! { #receiver.cloned() },
             _ => quote! { #receiver.to_owned() },
         }
@@ -83,6 +87,7 @@ impl Context<'_> {
                 dimensions,
             } => self.array_as_view(element, dimensions, owned),
             Type::Map { key, value, .. } => self.map_as_view([key, value], owned),
+            _ if shape::is_nonnil(self.model, ty) => owned.by_reference(),
             _ if shape::is_reference(self.model, ty) => quote! { #receiver.as_ref() },
             _ if shape::needs_arena(self.model, ty) => quote! { #receiver.as_view_in(arena)? },
             _ => quote! { #receiver.as_view() },

@@ -66,6 +66,9 @@ fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ide
         if param.mode == ParamMode::InOut {
             let new = new_name(method, param);
             quote! { &mut #new }
+        } else if param.lazy {
+            let name = ident(&param.rust_name);
+            quote! { ::core::convert::From::from(#name) }
         } else {
             let name = ident(&param.rust_name);
             quote! { #name }

@@ -6,11 +6,12 @@ use chronorb_idl::model::{DefId, DefKind, Model, Type};
 
 use super::GenerateError;
 use crate::names::Place;
+use crate::recursion::Recursion;
 use crate::shape;
 
 /// Refuses types that are nested too deeply or hold too many others: a few
 /// lines of IDL can double a type again and again through its own parts.
-pub(super) fn refuse_too_large(model: &Model) -> Result<(), GenerateError> {
+pub(super) fn refuse_too_large(model: &Model, recursion: &Recursion) -> Result<(), GenerateError> {
     let mut measure = Measure {
         model,
         known: HashMap::new(),
@@ -23,7 +24,7 @@ pub(super) fn refuse_too_large(model: &Model) -> Result<(), GenerateError> {
             }
             _ => continue,
         };
-        if extent.is_none() {
+        if extent.is_none() || !recursion.unfolds_within(model, id, MAX_UNFOLDED) {
             return Err(GenerateError::TooLarge {
                 place: Place::of(model, what, &definition.name, &definition.location),
             });
@@ -122,3 +123,6 @@ impl Extent {
 const MAX_DEPTH: u32 = 200;
 
 const MAX_TYPES: u32 = 1 << 16;
+
+/// Of types that hold each other every one has the others in its type code.
+const MAX_UNFOLDED: u32 = 1 << 12;

@@ -185,7 +185,8 @@ struct Checked<'m> {
 impl<'m> Checked<'m> {
     fn new(model: &'m Model, options: &GenerateOptions) -> Result<Self, GenerateError> {
         error::refuse_unsupported(model)?;
-        limits::refuse_too_large(model)?;
+        let recursion = Recursion::new(model);
+        limits::refuse_too_large(model, &recursion)?;
         applied::refuse_invalid(model)?;
         let externals = Externals::new(model, &options.extern_paths)?;
         if options.no_alloc {
@@ -194,7 +195,7 @@ impl<'m> Checked<'m> {
         Ok(Self {
             names: Names::new(model, options.has_ami())?,
             externals,
-            recursion: Recursion::new(model),
+            recursion,
         })
     }
 

@@ -38,7 +38,8 @@ fn signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let name = method.ident();
     let call = method.fresh("call");
     let borrows = |ty| shape::has_twin(context.model, ty);
-    let uses_lifetime = context.has_variable_error(method)
+    let uses_lifetime = method.params.iter().any(|param| param.lazy)
+        || context.has_variable_error(method)
         || method.result.is_some_and(borrows)
         || method.params.iter().any(|param| borrows(param.ty));
     let (generics, call_lifetime) = if uses_lifetime {
@@ -48,7 +49,9 @@ fn signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     };
     let params = method.inputs().map(|param| {
         let name = ident(&param.rust_name);
-        let ty = if param.mode == ParamMode::In {
+        let ty = if param.lazy {
+            context.lazy(param.ty)
+        } else if param.mode == ParamMode::In {
             context.parameter(param.ty, Lifetime::A)
         } else {
             let ty = context.value(param.ty, Lifetime::A);

@@ -129,6 +129,10 @@ fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream
     let decoded = method.inputs().map(|param| {
         let name = ident(&param.rust_name);
         let mutable = (param.mode == ParamMode::InOut).then(|| quote! { mut });
+        if param.lazy {
+            let (ty, decode) = (context.lazy(param.ty), context.decode_lazy(param.ty, &d));
+            return quote! { let #name: #ty = #decode?; };
+        }
         let decode = match param.clause {
             Some(_) => quote! { #rt::decode_context(#d) },
             None => context.decode_value(param.ty, &d),
@@ -140,6 +144,8 @@ fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream
         let name = ident(&param.rust_name);
         if param.mode == ParamMode::InOut {
             quote! { &mut #name }
+        } else if shape::is_nonnil(context.model, param.ty) {
+            quote! { &#name }
         } else if shape::is_reference(context.model, param.ty) {
             quote! { #name.as_ref() }
         } else if context.is_by_reference(param.ty) {

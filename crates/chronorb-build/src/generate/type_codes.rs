@@ -12,6 +12,7 @@ use quote::quote;
 use super::codec::Form;
 use super::context::{Context, ident, rt};
 use super::types::Lifetime;
+use crate::recursion::is_written_out;
 use crate::shape;
 
 impl Context<'_> {
@@ -98,6 +99,11 @@ impl Context<'_> {
                     quote! { #rt::TypeCode::Array { element: &#inner, length: #length } }
                 });
             }
+            Type::InlineString { bound } => {
+                let bound = Literal::u32_unsuffixed(*bound);
+                quote! { String { bound: #bound } }
+            }
+            Type::NonNil(reference) => return self.type_code(reference, open),
             Type::String { bound } => {
                 let bound = bound_of(*bound);
                 quote! { String { bound: #bound } }
@@ -146,14 +152,13 @@ impl Context<'_> {
                 self.with_id(id, &quote! { Alias }, &quote! { target: &#target })
             }
             DefKind::Typedef { .. } => self.path_beside(id, self.names.type_code(id)),
-            _ if self.is_in_a_cycle(id, open) => self.definition(id, open),
+            _ if is_written_out(self.model, id) || self.is_in_a_cycle(id, open) => {
+                self.definition(id, open)
+            }
             DefKind::Value(_) => {
                 let path = self.path(id, "");
                 quote! { <dyn #path as #rt::Typed>::TYPE_CODE }
             }
-            // What is local has no type code of its own.
-            _ if shape::is_local(self.model, &Type::Named(id)) => self.definition(id, open),
-            DefKind::Interface(interface) if interface.is_abstract => self.definition(id, open),
             _ => {
                 let ty = self.type_named(id, Form::View, Lifetime::Static);
                 quote! { <#ty as #rt::Typed>::TYPE_CODE }

@@ -74,7 +74,8 @@ impl Context<'_> {
         let of_reference = lifetime.of_reference();
         if shape::is_reference(self.model, ty) {
             let interface = self.interface_type(ty);
-            return quote! { ::core::option::Option<&#of_reference #interface> };
+            let reference = quote! { &#of_reference #interface };
+            return self.or_nil(ty, reference);
         }
         match ty {
             // What is local has no view: a sequence of it is a slice of what owns.
@@ -113,7 +114,7 @@ impl Context<'_> {
         let rt = rt();
         if shape::is_reference(self.model, ty) {
             let interface = self.interface_type(ty);
-            return quote! { ::core::option::Option<#interface> };
+            return self.or_nil(ty, interface);
         }
         match ty {
             Type::String { .. } | Type::WString { .. } => quote! { ::std::string::String },
@@ -161,7 +162,7 @@ impl Context<'_> {
     pub(super) fn parameter(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
         if shape::is_reference(self.model, ty) {
             let interface = self.interface_type(ty);
-            return quote! { ::core::option::Option<&#interface> };
+            return self.or_nil(ty, quote! { &#interface });
         }
         let view = self.view(ty, lifetime);
         if self.is_by_reference(ty) {
@@ -174,7 +175,7 @@ impl Context<'_> {
     /// Whether an in parameter is a reference to the view.
     pub(super) fn is_by_reference(self, ty: &Type) -> bool {
         match shape::resolve(self.model, ty) {
-            Type::Array { .. } | Type::Any | Type::TypeCode => true,
+            Type::Array { .. } | Type::Any | Type::TypeCode | Type::InlineString { .. } => true,
             Type::Named(id) => matches!(
                 self.model.get(*id).kind,
                 DefKind::Struct { .. } | DefKind::Exception { .. } | DefKind::Union(_)
@@ -193,11 +194,22 @@ impl Context<'_> {
         }
     }
 
+    /// What a servant gets for a sequence with `@rt::lazy`.
+    pub(super) fn lazy(self, ty: &Type) -> TokenStream {
+        let rt = rt();
+        let element = match shape::resolve(self.model, ty) {
+            Type::Sequence { element, .. } => self.view(element, Lifetime::A),
+            other => self.view(other, Lifetime::A),
+        };
+        quote! { #rt::Lazy<'a, #element> }
+    }
+
     /// The handle's type behind a reference.
     fn interface_type(self, ty: &Type) -> TokenStream {
         let rt = rt();
         let id = match ty {
             Type::Named(id) => *id,
+            Type::NonNil(ty) => return self.interface_type(ty),
             Type::ValueBase => return quote! { ::std::sync::Arc<dyn #rt::Value> },
             Type::AbstractBase => return quote! { ::std::sync::Arc<dyn #rt::AbstractBase> },
             _ => return quote! { #rt::Object },
@@ -210,6 +222,15 @@ impl Context<'_> {
             DefKind::Value(_) => quote! { ::std::sync::Arc<dyn #path> },
             DefKind::ValueBox { .. } => quote! { ::std::sync::Arc<#path> },
             _ => path,
+        }
+    }
+
+    /// The type of a reference, which is optional where it may be nil.
+    fn or_nil(self, ty: &Type, reference: TokenStream) -> TokenStream {
+        if shape::is_nonnil(self.model, ty) {
+            reference
+        } else {
+            quote! { ::core::option::Option<#reference> }
         }
     }
 }
@@ -247,6 +268,10 @@ fn basic_type(ty: &Type) -> TokenStream {
         Type::Float => quote! { f32 },
         Type::Double => quote! { f64 },
         Type::LongDouble => quote! { #rt::LongDouble },
+        Type::InlineString { bound } => {
+            let bound = Literal::u32_unsuffixed(*bound);
+            quote! { #rt::InlineStr<#bound> }
+        }
         Type::Fixed { digits, scale } => {
             let (digits, scale) = (
                 Literal::u8_unsuffixed(*digits),

@@ -80,6 +80,8 @@ pub(crate) struct MethodParam<'m> {
     pub(crate) rust_name: String,
     pub(crate) mode: ParamMode,
     pub(crate) ty: &'m Type,
+    /// The servant gets a sequence that is decoded bit by bit (`@rt::lazy`).
+    pub(crate) lazy: bool,
     /// Of the one for the properties that the `context` clause names: these names.
     pub(crate) clause: Option<&'m [String]>,
 }
@@ -91,6 +93,7 @@ impl<'m> MethodParam<'m> {
             rust_name,
             mode: ParamMode::In,
             ty: &PROPERTIES,
+            lazy: false,
             clause: Some(clause),
         }
     }

@@ -329,6 +329,7 @@ impl<'m> Builder<'m> {
                 rust_name,
                 mode: param.mode,
                 ty: &param.ty,
+                lazy: param.annotations.iter().any(|mark| mark.name == "rt::lazy"),
                 clause: None,
             });
         }
@@ -406,6 +407,7 @@ impl<'m> Builder<'m> {
                     rust_name: "value".to_owned(),
                     mode: ParamMode::In,
                     ty: &attribute.ty,
+                    lazy: false,
                     clause: None,
                 }],
                 error: unnamed_error(&attribute.set_raises),

@@ -1,7 +1,7 @@
 //! Copies a value whose type is known by its type code alone, between any two byte orders,
 //! alignments and forms of text.
 
-use super::walk::{Scope, arm, is_empty};
+use super::walk::{Scope, arm, begins_with_id, is_empty};
 use crate::{Cdr, CdrError, Char, Decoder, Encoder, LongDouble, TypeCode};
 
 /// Copies a value of that type, which has been walked over before.
@@ -38,8 +38,11 @@ fn value(
         TypeCode::Struct { members, .. } => members
             .iter()
             .try_for_each(|member| value(&member.type_code, d, e, Some(here))),
-        TypeCode::Except { members, .. } => {
-            e.write_str(d.read_str()?)?;
+        TypeCode::Except { id, members, .. } => {
+            if begins_with_id(type_code, d) {
+                d.read_str()?;
+            }
+            e.write_str(id)?;
             members
                 .iter()
                 .try_for_each(|member| value(&member.type_code, d, e, Some(here)))

@@ -8,7 +8,7 @@ use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory};
 
 /// What decides whether the octets of a value mean the same elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Traits {
+pub(crate) struct Traits {
     /// The alignment of what comes first.
     pub(super) first_align: usize,
     /// The greatest alignment.
@@ -37,7 +37,7 @@ impl Default for Traits {
 ///
 /// # Errors
 /// Whatever makes it no value of its type; [`CdrError::OpaqueValue`].
-pub(super) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Traits, CdrError> {
+pub(crate) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Traits, CdrError> {
     let mut walk = Walk {
         traits: Traits::default(),
         is_first: true,
@@ -116,7 +116,9 @@ impl Walk {
                 Ok(())
             }
             TypeCode::Except { members, .. } => {
-                self.string(0, d)?;
+                if begins_with_id(type_code, d) {
+                    self.string(0, d)?;
+                }
                 d.enter()?;
                 for member in *members {
                     self.value(&member.type_code, d, Some(here))?;
@@ -438,6 +440,13 @@ impl Walk {
         self.traits.has_wide = true;
         TypeCode::decode_in_place(d)
     }
+}
+
+/// Whether an exception begins with its repository id, as CORBA says; omniORB leaves it out.
+pub(super) fn begins_with_id(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> bool {
+    let id = type_code.unaliased().id().unwrap_or_default();
+    let text = d.look_ahead(|ahead| Ok(id.is_empty() || ahead.read_str()? == id));
+    matches!(text, Ok((true, ..)))
 }
 
 /// Checks the characters of a wide string.

@@ -247,7 +247,8 @@ impl<'a> Whole<'a> {
         let n = r.len(5 + MIN_SIZE)?;
         let default_index = match u32::try_from(default) {
             Ok(index) if (index as usize) < n => Some(index),
-            Err(_) if default == -1 => None,
+            // CORBA says -1; omniORB says -2 where not all values have a label.
+            Err(_) => None,
             _ => return Err(CdrError::InvalidTypeCode),
         };
         let members = self.arena.fill(n, |_| {

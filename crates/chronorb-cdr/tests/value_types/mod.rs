@@ -275,7 +275,7 @@ concrete!(
     Label,
     "IDL:Label:1.0",
     |this, e| e.write_str(&this.0),
-    |d| { Self(d.read_str()?.to_owned()) }
+    |d| Self(d.read_str()?.to_owned())
 );
 
 pub(crate) fn register_label() {

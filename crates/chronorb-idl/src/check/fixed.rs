@@ -121,7 +121,7 @@ impl Checker<'_> {
                     codes::DIGITS_LOST,
                     span,
                     format!("`{number}` loses digits in `fixed<{digits}, {scale}>`"),
-                    format!("only {scale} digits behind the point are kept"),
+                    format!("digits kept behind the point: {scale}"),
                 )
                 .hint("leave the further digits out, or give the type more"),
             );

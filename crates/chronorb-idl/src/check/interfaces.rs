@@ -173,7 +173,10 @@ impl Checker<'_> {
     pub(super) fn operation(&mut self, scope: ScopeId, operation: &OperationDef) {
         let name = &operation.name;
         let result = match &operation.result {
-            Some(spec) => self.complete_type(scope, spec).map(Some),
+            Some(spec) => {
+                let ty = self.complete_type(scope, spec);
+                ty.map(|ty| Some(self.marked(ty, &operation.meta)))
+            }
             None => Some(None),
         };
         self.declare_member(scope, name, EntityKind::Operation);
@@ -221,6 +224,8 @@ impl Checker<'_> {
         let mut params = Vec::with_capacity(written.len());
         for param in written {
             let ty = self.complete_type(inner, &param.ty);
+            let ty = ty.map(|ty| self.marked(ty, &param.meta));
+            self.check_lazy(param, ty.as_ref());
             self.declare(
                 inner,
                 &param.name,
@@ -324,6 +329,7 @@ impl Checker<'_> {
         attribute: &AttributeDef,
     ) {
         let ty = self.complete_type(outer, &attribute.ty);
+        let ty = ty.map(|ty| self.marked(ty, &attribute.meta));
         if let Some(ty) = &ty {
             self.check_local_use(scope, ty, attribute.ty.span, "attribute");
         }

@@ -11,6 +11,7 @@ mod fixed;
 mod ids;
 mod interfaces;
 mod local;
+mod marks;
 mod order;
 mod ports;
 mod ranges;
@@ -249,6 +250,7 @@ impl Checker<'_> {
 
     fn typedef(&mut self, scope: ScopeId, definition: &ast::Typedef) {
         let ty = self.resolve_type(scope, &definition.ty, true);
+        let ty = ty.map(|ty| self.marked(ty, &definition.meta));
         for declarator in &definition.declarators {
             if self.is_exhausted() {
                 return;

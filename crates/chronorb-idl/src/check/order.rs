@@ -206,7 +206,9 @@ impl Renumber {
     fn ty(&self, ty: &mut Type) {
         match ty {
             Type::Named(def) => self.id(def),
-            Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element),
+            Type::Sequence { element, .. }
+            | Type::Array { element, .. }
+            | Type::NonNil(element) => self.ty(element),
             Type::Map { key, value, .. } => {
                 self.ty(key);
                 self.ty(value);

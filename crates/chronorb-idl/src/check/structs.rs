@@ -224,7 +224,7 @@ impl Checker<'_> {
         let ty = ty.and_then(|ty| self.with_dimensions(scope, ty, declarator));
         self.check_inherited_variable(scope, name);
         self.declare(scope, name, EntityKind::Variable, codes::DUPLICATE_MEMBER);
-        let ty = ty?;
+        let ty = self.marked(ty?, &written.meta);
         if let Some(found) = self.incomplete_part(&ty) {
             if !found.in_sequence {
                 self.incomplete_struct(found.part, written.ty.span);

@@ -9,9 +9,19 @@ impl Parser<'_> {
     /// Any type, defined here or named.
     pub(super) fn type_spec(&mut self) -> Option<TypeSpec> {
         self.deeper()?;
-        let annotations = self.meta()?.annotations;
+        let mut annotations = self.meta()?.annotations;
         let start = self.peek().span;
-        let kind = self.type_kind()?;
+        let mut kind = self.type_kind()?;
+        // What stands before a definition is meant for that.
+        let defined = match &mut kind {
+            TypeKind::Struct(definition) => Some(&mut definition.meta),
+            TypeKind::Union(definition) => Some(&mut definition.meta),
+            TypeKind::Enum(definition) => Some(&mut definition.meta),
+            _ => None,
+        };
+        if let Some(meta) = defined {
+            meta.annotations = std::mem::take(&mut annotations);
+        }
         self.depth -= 1;
         Some(TypeSpec {
             annotations,

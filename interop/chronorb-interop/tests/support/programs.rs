@@ -30,6 +30,8 @@ impl Side {
             (Self::OmniOrb, Role::Server) => omniorb("omni_server"),
             (Self::OmniOrb, Role::Client) => omniorb("omni_client"),
             (Self::OmniOrb, Role::AdaptersServer) => omniorb("omni_adapters_server"),
+            // chronorb's serves in the process of the tests.
+            (_, Role::ValuesServer) => omniorb("omni_values_server"),
         }
     }
 
@@ -59,6 +61,7 @@ enum Role {
     Server,
     Client,
     AdaptersServer,
+    ValuesServer,
 }
 
 /// A server of `Interop::Hub` or of `Adapters::Control`.
@@ -84,6 +87,11 @@ impl Server {
     ) -> Self {
         let named = ["--name", name];
         Self::start_as(side, Role::AdaptersServer, &named, address, options)
+    }
+
+    /// omniORB's server of `Values::Mirror`.
+    pub(crate) fn start_values() -> Self {
+        Self::start_as(Side::OmniOrb, Role::ValuesServer, &[], ANY_PORT, &[])
     }
 
     fn start_as(
@@ -129,6 +137,15 @@ pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> Strin
     passed(client)
 }
 
+/// Runs omniORB's client of `Values::Mirror` to its end, and asserts that it made checks and that
+/// all of them passed.
+pub(crate) fn run_values_client(reference: &str) {
+    let client = Process::start(omniorb_programs().join("omni_values_client"), |_| {
+        vec!["--ior".to_owned(), reference.to_owned()]
+    });
+    passed(client);
+}
+
 /// omniORB's client of two servers of `Adapters::Control`.
 #[derive(Debug)]
 pub(crate) struct AdaptersClient {
@@ -170,6 +187,33 @@ impl AdaptersClient {
     pub(crate) fn finish(self) {
         passed(self.process);
     }
+}
+
+/// omniORB's server of `Anys::Mirror`.
+pub(crate) fn start_anys() -> Server {
+    let mut process = Process::start(omniorb_programs().join("omni_anys"), |folder| {
+        let file = folder.path().join(IOR_FILE).display().to_string();
+        let mut arguments = vec!["--ior-file".to_owned(), file];
+        arguments.extend(Side::OmniOrb.endpoint(ANY_PORT));
+        arguments
+    });
+    let ior = process.wait_for_file(IOR_FILE);
+    Server { process, ior }
+}
+
+/// Runs omniORB's checks of a server of `Anys::Mirror`, and asserts that all of them passed.
+pub(crate) fn check_anys(reference: &str) {
+    passed(Process::start(omniorb_programs().join("omni_anys"), |_| {
+        vec!["--ior".to_owned(), reference.to_owned()]
+    }));
+}
+
+/// What omniORB writes for each sample of `idl/anys.idl`, as hexadecimal digits.
+pub(crate) fn print_anys(byte_order: &str) -> String {
+    Process::start(omniorb_programs().join("omni_anys"), |_| {
+        vec!["--print".to_owned(), byte_order.to_owned()]
+    })
+    .finish()
 }
 
 /// Waits for the end of a client that checks, and asserts that it made checks and that all of them

@@ -1,0 +1,11 @@
+//! Generated code of every file of `idl/` and of Debian's `omniorb-idl`, to see that it compiles.
+
+/// The files of `idl/omg` and `idl`.
+pub mod omg {
+    include!(concat!(env!("OUT_DIR"), "/omg.rs"));
+}
+
+/// The files of omniORB and of its services; nothing where they are not installed.
+pub mod omniorb {
+    include!(concat!(env!("OUT_DIR"), "/omniorb.rs"));
+}
