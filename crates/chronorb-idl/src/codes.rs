@@ -237,4 +237,6 @@ codes! {
     DIGITS_LOST = "W0010";
     /// An annotation that is neither standard nor declared.
     UNKNOWN_ANNOTATION = "W0011";
+    /// An identifier that differs from a keyword that CORBA 3 added in case only.
+    YOUNGER_KEYWORD = "W0012";
 }

@@ -36,6 +36,8 @@ looks! {
         "enum E { A, B };\nunion U switch (E) {\n  case A: case B: long x;\n  default: long y;\n};\n";
     a_label_of_another_type_says_what_is_expected:
         "union U switch (boolean) {\n  case 1: long x;\n};\n";
+    a_label_in_another_scope_is_told_its_name:
+        "module M { enum Side { BUY, SELL }; };\nunion U switch (M::Side) {\n  case BUY: long x;\n};\n";
     a_discriminator_must_be_countable:
         "typedef double Price;\nunion U switch (Price) {\n  case 1: long x;\n};\n";
     a_member_without_labels_gets_an_example:
@@ -183,4 +185,17 @@ fn an_earlier_definition_in_another_file_is_shown_behind_characters_of_many_byte
     let shown = failure.to_string();
     assert!(shown.contains("main.idl:2:6 ]"), "{shown}");
     assert!(shown.contains("part.idl:3:16 ]"), "{shown}");
+}
+
+#[test]
+fn names_like_younger_keywords_are_a_warning() {
+    let text = "typedef long EventType;\nstruct Home { EventType a; };\n";
+    let warnings = compile_text("a.idl", text, &Options::default())
+        .unwrap()
+        .warnings;
+    let found: Vec<_> = warnings
+        .iter()
+        .map(|finding| (finding.code, finding.labels[0].location.line))
+        .collect();
+    assert_eq!(found, [("W0012", 1), ("W0012", 2)]);
 }

@@ -74,6 +74,32 @@ pub(crate) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
 
+/// The keywords that CORBA 3 added to those of CORBA 2.3. Files that are older than they are
+/// use them as names with capitals, as `EventType`.
+const YOUNGER: [&str; 16] = [
+    "component",
+    "consumes",
+    "emits",
+    "eventtype",
+    "finder",
+    "getraises",
+    "home",
+    "import",
+    "multiple",
+    "primarykey",
+    "provides",
+    "publishes",
+    "setraises",
+    "typeid",
+    "typeprefix",
+    "uses",
+];
+
+/// Whether CORBA 3 added this keyword.
+pub(crate) fn is_younger(keyword: &str) -> bool {
+    YOUNGER.contains(&keyword)
+}
+
 /// The keyword that differs from the word in case only.
 pub(crate) fn keyword_ignoring_case(word: &str) -> Option<&'static str> {
     KEYWORDS

@@ -27,7 +27,7 @@ use crate::suggest::closest;
 pub(crate) use keywords::{KEYWORDS, keyword_ignoring_case};
 pub(crate) use literals::decoded;
 
-use keywords::is_keyword;
+use keywords::{is_keyword, is_younger};
 
 /// Parses everything.
 pub(crate) fn parse(stream: &Stream, sink: &mut Sink) -> Vec<Item> {
@@ -342,15 +342,15 @@ impl<'a> Parser<'a> {
         if !ident.escaped
             && let Some(keyword) = keyword_ignoring_case(&ident.name)
         {
-            self.sink.push(
-                Diagnostic::error(
-                    codes::KEYWORD_COLLISION,
-                    token.span,
-                    format!("`{}` collides with the keyword `{keyword}`", ident.name),
-                    "differs from a keyword in case only",
-                )
-                .hint(format!("write `_{}`", ident.name)),
-            );
+            let message = format!("`{}` collides with the keyword `{keyword}`", ident.name);
+            let label = "differs from a keyword in case only";
+            let diagnostic = if is_younger(keyword) {
+                Diagnostic::warning(codes::YOUNGER_KEYWORD, token.span, message, label)
+            } else {
+                Diagnostic::error(codes::KEYWORD_COLLISION, token.span, message, label)
+            };
+            self.sink
+                .push(diagnostic.hint(format!("write `_{}`", ident.name)));
         }
         Some(ident)
     }
