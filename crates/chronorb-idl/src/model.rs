@@ -92,7 +92,8 @@ pub struct Location {
 pub struct Annotation {
     /// The name as written, for example `rt::priority`.
     pub name: String,
-    /// The parameters; a single unnamed one has the key `value`.
+    /// The parameters that are written. One without its name has that of the only parameter of
+    /// the annotation, which is `value` for all standard ones and for those that are not known.
     pub params: Vec<(String, ConstValue)>,
 }
 

@@ -36,6 +36,8 @@ looks! {
         "enum E { A, B };\nunion U switch (E) {\n  case A: case B: long x;\n  default: long y;\n};\n";
     a_label_of_another_type_says_what_is_expected:
         "union U switch (boolean) {\n  case 1: long x;\n};\n";
+    a_label_in_another_scope_is_told_its_name:
+        "module M { enum Side { BUY, SELL }; };\nunion U switch (M::Side) {\n  case BUY: long x;\n};\n";
     a_discriminator_must_be_countable:
         "typedef double Price;\nunion U switch (Price) {\n  case 1: long x;\n};\n";
     a_member_without_labels_gets_an_example:

@@ -116,6 +116,67 @@ fn types_and_names_that_are_copied_by_many_declarators_are_limited() {
 }
 
 #[test]
+fn annotations_that_are_copied_by_many_declarators_are_limited() {
+    let long = vec!["n".repeat(250); 190].join("::");
+    let members: Vec<String> = (0..20_000).map(|i| format!("m{i}")).collect();
+    let text = format!(
+        "struct S {{ @rt::lane({long}) long {}; }};",
+        members.join(", ")
+    );
+    assert_eq!(first_error(&text), "E0809");
+}
+
+#[test]
+fn nested_unions_maps_and_annotations_are_limited() {
+    let unions: String = (0..300)
+        .map(|i| format!("union U{i} switch (long) {{ case 1: "))
+        .collect();
+    assert_eq!(first_error(&unions), "E0804");
+    let map = format!(
+        "typedef {}long{} M;",
+        "map<long, ".repeat(300),
+        ">".repeat(300)
+    );
+    assert_eq!(first_error(&map), "E0804");
+    let value = format!(
+        "@id({}1{}) struct S {{ }};",
+        "(".repeat(300),
+        ")".repeat(300)
+    );
+    assert_eq!(first_error(&value), "E0804");
+    let product = vec!["1.5d"; 300].join(" * ");
+    assert_eq!(first_error(&format!("const fixed F = {product};")), "E0804");
+}
+
+#[test]
+fn a_struct_or_bit_set_has_at_most_250_bases() {
+    for (kind, first) in [("struct", "struct S0 { };"), ("bitset", "bitset S0 { };")] {
+        let chain: String = (0..300)
+            .map(|i| format!("{kind} S{} : S{i} {{ }};\n", i + 1))
+            .collect();
+        assert_eq!(first_error(&format!("{first}\n{chain}")), "E0806");
+    }
+}
+
+#[test]
+fn a_union_of_twenty_thousand_cases_compiles() {
+    let cases: String = (0..20_000)
+        .map(|i| format!("case {i}: long m{i};\n"))
+        .collect();
+    let text = format!("union U switch (long) {{\n{cases}}};");
+    compile_text("large.idl", &text, &Options::default()).unwrap();
+}
+
+#[test]
+fn a_chain_of_incomplete_types_compiles() {
+    let chain: String = (0..20_000)
+        .map(|i| format!("typedef A{i} A{}[1];\n", i + 1))
+        .collect();
+    let text = format!("struct F;\ntypedef sequence<F> A0;\n{chain}struct F {{ A20000 m; }};");
+    compile_text("chain.idl", &text, &Options::default()).unwrap();
+}
+
+#[test]
 fn a_chain_of_twenty_thousand_typedefs_compiles() {
     let mut text = "typedef long T0;\n".to_owned();
     for i in 1..20_000 {

@@ -38,8 +38,7 @@ pub(super) enum Target {
     Field,
     Operation,
     Attribute,
-    /// A parameter.
-    Param_,
+    Parameter,
     /// A type where it is used.
     TypeUse,
     Other,
@@ -143,7 +142,11 @@ impl Checker<'_> {
     ) -> Vec<Annotation> {
         let applied: Vec<Annotation> = written
             .iter()
-            .map(|annotation| self.annotation(scope, annotation, target, ty))
+            .map(|annotation| {
+                let applied = self.annotation(scope, annotation, target, ty);
+                self.charge(size_of_annotation(&applied), annotation.span);
+                applied
+            })
             .collect();
         self.check_extensibility(written, &applied);
         self.check_range(written, &applied);
@@ -460,6 +463,15 @@ impl ast::Annotation {
             Some(name) => known.iter().all(|known| *known.name != *name.name),
         })
     }
+}
+
+/// About how many bytes an annotation has.
+fn size_of_annotation(annotation: &Annotation) -> usize {
+    let params = annotation.params.iter().map(|(name, value)| match value {
+        ConstValue::String(text) | ConstValue::WString(text) => name.len() + text.len() + 64,
+        _ => name.len() + 64,
+    });
+    annotation.name.len() + 64 + params.sum::<usize>()
 }
 
 /// Whether a boolean annotation is applied, and not with `FALSE`.

@@ -232,8 +232,12 @@ impl Checker<'_> {
                 EntityKind::Variable,
                 codes::DUPLICATE_PARAM,
             );
-            let annotations =
-                self.annotations_of(scope, &param.meta.annotations, Target::Param_, ty.as_ref());
+            let annotations = self.annotations_of(
+                scope,
+                &param.meta.annotations,
+                Target::Parameter,
+                ty.as_ref(),
+            );
             let Some(ty) = ty else {
                 continue;
             };

@@ -110,7 +110,7 @@ const VALUES: &[Target] = &[
     Field,
     Typedef,
     TypeUse,
-    Param_,
+    Parameter,
     Attribute,
     Operation,
     Const,

@@ -6,7 +6,7 @@ use super::Checker;
 use super::annotations::Target;
 use super::consts::integer_range;
 use super::scope::ScopeId;
-use crate::ast::{Label, TypeKind, TypeSpec, UnionDef};
+use crate::ast::{Expr, ExprKind, Label, TypeKind, TypeSpec, UnionDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{Case, ConstValue, DefId, DefKind, Type, Union};
@@ -112,8 +112,10 @@ impl Checker<'_> {
                 },
                 Label::Value(expr) => {
                     // Without a type there is nothing that a label could be checked against.
-                    let Some(value) = switch.and_then(|ty| self.evaluate_as(scope, expr, ty))
-                    else {
+                    let value = switch
+                        .filter(|ty| !self.is_hidden_enumerator(scope, expr, ty))
+                        .and_then(|ty| self.evaluate_as(scope, expr, ty));
+                    let Some(value) = value else {
                         labels.incomplete = true;
                         continue;
                     };
@@ -129,6 +131,36 @@ impl Checker<'_> {
         }
         self.charge(size_of::<ConstValue>() * values.len(), label_span(written));
         values
+    }
+
+    /// Reports a label that is an enumerator of the discriminator, but is not visible here.
+    fn is_hidden_enumerator(&mut self, scope: ScopeId, label: &Expr, switch: &Type) -> bool {
+        let (ExprKind::Name(name), Type::Named(def)) = (&label.kind, switch) else {
+            return false;
+        };
+        let definition = &self.definitions[def.0 as usize];
+        let (Some(single), DefKind::Enum { enumerators, .. }) = (name.single(), &definition.kind)
+        else {
+            return false;
+        };
+        let is_meant = enumerators.iter().any(|e| *e.name == *single.name);
+        if !is_meant || self.resolve_quietly(scope, name).is_some() {
+            return false;
+        }
+        let mut full = definition.scoped_name.clone();
+        full.pop();
+        full.push(single.name.to_string());
+        self.sink.push(
+            Diagnostic::error(
+                codes::UNDEFINED,
+                single.span,
+                format!("`{}` is not visible here", single.name),
+                "an enumerator of another scope",
+            )
+            .label(self.spans[def.0 as usize], "its enum")
+            .hint(format!("write `{}`", full.join("::"))),
+        );
+        true
     }
 
     fn duplicate_label(&mut self, what: &str, span: Span, earlier: Span) {
