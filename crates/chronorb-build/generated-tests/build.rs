@@ -19,6 +19,7 @@ fn main() -> Result<(), BuildError> {
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
+        "idl/components.idl",
         "idl/marked.idl",
     ])?;
     let omg = "../../../idl/omg";
