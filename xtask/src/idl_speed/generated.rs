@@ -78,7 +78,7 @@ fn module(number: usize) -> String {
         0 => ("Place".to_owned(), String::new()),
         _ => (format!("M{before}::Point"), format!(" : M{before}::Store")),
     };
-    let derived = match number % 50 {
+    let derived = match number % 4 {
         // Chains of bases end, as those of people do.
         0 => String::new(),
         _ => base,
@@ -101,11 +101,11 @@ fn module(number: usize) -> String {
     }
     let _ = write!(
         text,
-        "    Label label;\n    Series series;\n    Color color;\n    Matrix matrix;\n  }};\n\
+        "    Label tag;\n    Series values;\n    Color hue;\n    Matrix grid;\n  }};\n\
          \x20 typedef sequence<Point> Points;\n\
-         \x20 union Shape switch (Color) {{\n    case RED: Point point;\n    case GREEN: Points points;\n\
+         \x20 union Shape switch (Color) {{\n    case RED: Point one;\n    case GREEN: Points many;\n\
          \x20   default: string text;\n  }};\n\
-         \x20 exception Missing {{ Label label; unsigned long index; }};\n\
+         \x20 exception Missing {{ Label tag; unsigned long index; }};\n\
          \x20 exception Full {{ }};\n\
          \x20 interface Store{derived} {{\n\
          \x20   readonly attribute unsigned long size_{number};\n\
@@ -114,13 +114,13 @@ fn module(number: usize) -> String {
     for operation in 0..6 {
         let _ = write!(
             text,
-            "    Points find_{number}_{operation}(in Label name, in {point} from, out Shape shape)\n\
+            "    Points find_{number}_{operation}(in Label name, in {point} from, out Shape found)\n\
              \x20     raises (Missing, Full);\n"
         );
     }
     let _ = write!(
         text,
-        "    oneway void notify_{number}(in Shape shape, in long long time);\n  }};\n\
+        "    oneway void notify_{number}(in Shape what, in long long time);\n  }};\n\
          \x20 interface Reader {{\n    Store open(in string name) raises (Missing);\n    any read(in Color what);\n  }};\n}};\n"
     );
     text

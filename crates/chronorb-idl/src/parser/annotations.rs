@@ -57,7 +57,8 @@ impl Parser<'_> {
             };
             parts.push(Ident::new(word, token.span));
             self.at += 1;
-            if self.peek().kind != TokenKind::Scope {
+            // In `@key ::M::T x` the type begins with the first `::`.
+            if self.peek().kind != TokenKind::Scope || self.peek().space {
                 break;
             }
             if parts.len() >= super::MAX_PARTS {
