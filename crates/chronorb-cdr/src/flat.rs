@@ -373,13 +373,13 @@ impl Flat for Char {
     #[inline(always)]
     fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self {
         let code = u8::get(r);
-        r.check(r.narrow == CharSet::Latin1 || code.is_ascii());
+        r.check(r.narrow != CharSet::Utf8 || code.is_ascii());
         Self(code)
     }
 
     #[inline(always)]
     fn put<const SWAP: bool>(&self, w: &mut FlatWriter<'_, SWAP>) {
-        w.sound &= w.narrow == CharSet::Latin1 || self.0.is_ascii();
+        w.sound &= w.narrow != CharSet::Utf8 || self.0.is_ascii();
         self.0.put(w);
     }
 }

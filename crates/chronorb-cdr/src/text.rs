@@ -8,6 +8,9 @@ pub enum CharSet {
     Latin1,
     /// UTF-8.
     Utf8,
+    /// That of what does not leave the process, which is never negotiated: UTF-8, but each `char`
+    /// is the octet that it is.
+    Process,
 }
 
 /// The form in which `wchar` and `wstring` travel; it follows from the

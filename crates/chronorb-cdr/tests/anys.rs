@@ -3,8 +3,8 @@
 mod dynamic;
 
 use chronorb_cdr::{
-    Any, AnyBuf, Arena, Cdr, CdrError, CharSet, Decoder, Encoder, Endian, Frame, StructMember,
-    TextForm, TypeCode, Typed as _, UnionMember, ValueModifier, WideForm, WideStr,
+    Any, AnyBuf, Arena, Cdr, CdrError, Char, CharSet, Decoder, Encoder, Endian, Frame,
+    StructMember, TextForm, TypeCode, Typed as _, UnionMember, ValueModifier, WideForm, WideStr,
 };
 use dynamic::{Form, Ref, forms, typed};
 use proptest::collection::vec;
@@ -214,6 +214,28 @@ fn a_wide_string_is_told_apart_from_a_narrow_one() {
     let form = Form { text: old, ..BIG };
     let written = form.write(|e| view.encode(e)).err();
     assert_eq!(written, Some(CdrError::WideNotAllowedWrite));
+}
+
+#[test]
+fn characters_beyond_ascii_are_owned_and_travel_on() {
+    let arena = Arena::new(1 << 10);
+    let mut frame = BIG.write(|e| Any::of(&Char(0xe4)).encode(e)).unwrap();
+    let any = BIG.read(&mut frame, &arena, Any::decode).unwrap();
+    let own = any.to_owned();
+    assert_eq!(own, AnyBuf::new(&Char(0xe4)).unwrap());
+    let view = own.as_view_in(&arena).unwrap();
+    assert_eq!(view.extract(), Ok(Char(0xe4)));
+    let written = BIG.write(|e| own.encode(e)).unwrap();
+    assert_eq!(written.as_slice(), [0, 0, 0, 9, 0xe4]);
+    let utf8 = TextForm {
+        narrow: CharSet::Utf8,
+        ..TextForm::default()
+    };
+    let form = Form { text: utf8, ..BIG };
+    assert_eq!(
+        form.write(|e| own.encode(e)).err(),
+        Some(CdrError::UnmappableChar)
+    );
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl CodeSetContext {
         Self {
             char_data: match text.narrow {
                 CharSet::Latin1 => ISO_8859_1,
-                CharSet::Utf8 => UTF_8,
+                CharSet::Utf8 | CharSet::Process => UTF_8,
             },
             wchar_data: match text.wide {
                 WideForm::Illegal => 0,

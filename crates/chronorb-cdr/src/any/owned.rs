@@ -152,7 +152,7 @@ pub(super) fn view<'a>(
 
 /// How text is kept: so that there is no character that cannot be.
 const TEXT: TextForm = TextForm {
-    narrow: CharSet::Utf8,
+    narrow: CharSet::Process,
     wide: WideForm::Utf16,
 };
 

@@ -314,7 +314,7 @@ impl Walk {
         }
         if !text.is_ascii() {
             self.traits.has_narrow = true;
-            if d.text().narrow == CharSet::Utf8 && str::from_utf8(text).is_err() {
+            if d.text().narrow != CharSet::Latin1 && str::from_utf8(text).is_err() {
                 return Err(CdrError::InvalidUtf8);
             }
         }
