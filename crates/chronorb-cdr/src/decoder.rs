@@ -42,6 +42,10 @@ pub struct Decoder<'a> {
     pub(crate) values: Option<Box<dyn ReadNotes>>,
 }
 
+/// How many elements without octets a sequence may have, whatever is left of the message: each
+/// costs time all the same.
+const FREE_ELEMENTS: usize = 256;
+
 impl<'a> Decoder<'a> {
     /// Makes a decoder of `bytes`, the first of which stands `position`
     /// octets after the origin.
@@ -305,6 +309,20 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// [`read_len`](Self::read_len) of a sequence of `T`. Elements that need neither octets nor
+    /// memory, as empty structs, may be more than octets are left: [`FREE_ELEMENTS`].
+    #[inline]
+    pub(crate) fn read_len_of<T>(&mut self, min_element_size: usize) -> Result<usize, CdrError> {
+        if size_of::<T>() != 0 || min_element_size != 0 {
+            return self.read_len(min_element_size);
+        }
+        let len = self.read_u32()? as usize;
+        if len > self.rest.len().max(FREE_ELEMENTS) {
+            return Err(CdrError::LengthOverflow);
+        }
+        Ok(len)
+    }
+
     /// Reads a number of `W` octets, and leaves it in this machine's byte order where it lies.
     pub(crate) fn native_word<const W: usize>(&mut self) -> Result<[u8; W], CdrError> {
         let native = self.endian.is_native();
@@ -457,7 +475,7 @@ impl<'a> Decoder<'a> {
     /// [`read_seq`](Self::read_seq).
     #[inline]
     pub fn read_seq_bounded<T: Cdr<'a>>(&mut self, bound: u32) -> Result<&'a [T], CdrError> {
-        let n = self.read_len(T::MIN_SIZE)?;
+        let n = self.read_len_of::<T>(T::MIN_SIZE)?;
         if n > bound as usize {
             return Err(CdrError::BoundExceeded);
         }
@@ -481,7 +499,7 @@ impl<'a> Decoder<'a> {
         min_size: usize,
         mut element: impl FnMut(&mut Self) -> Result<T, CdrError>,
     ) -> Result<&'a [T], CdrError> {
-        let n = self.read_len(min_size)?;
+        let n = self.read_len_of::<T>(min_size)?;
         if bound.is_some_and(|bound| n > bound as usize) {
             return Err(CdrError::BoundExceeded);
         }

@@ -88,7 +88,7 @@ impl<'a, T: Cdr<'a> + Typed> Lazy<'a, T> {
     /// # Errors
     /// As that of a slice of `T`, but that a full arena is told by the iterator.
     pub fn decode(d: &mut Decoder<'a>, bound: Option<u32>) -> Result<Self, CdrError> {
-        let len = d.read_len(T::MIN_SIZE)?;
+        let len = d.read_len_of::<T>(T::MIN_SIZE)?;
         if bound.is_some_and(|bound| len > bound as usize) {
             return Err(CdrError::BoundExceeded);
         }

@@ -8,7 +8,7 @@ pub enum CharSet {
     Latin1,
     /// UTF-8.
     Utf8,
-    /// That of what does not leave the process, which is never negotiated: UTF-8, but each `char`
+    /// That of values which an any owns, never that of a message: UTF-8, but each `char`
     /// is the octet that it is.
     Process,
 }

@@ -33,6 +33,20 @@ where
 }
 
 #[test]
+fn elements_without_octets_may_end_a_message_and_cannot_be_without_number() {
+    let arena = Arena::new(64);
+    let read = |len: u32| {
+        let mut octets = len.to_be_bytes();
+        let mut d = Decoder::new(&mut octets, 0, Endian::Big, &arena);
+        d.read_seq::<()>().map(<[()]>::len)
+    };
+    assert_eq!(read(256), Ok(256));
+    for len in [257, u32::MAX] {
+        assert_eq!(read(len), Err(CdrError::LengthOverflow));
+    }
+}
+
+#[test]
 fn a_length_that_cannot_be_true_reserves_nothing() {
     let arena = Arena::new(1 << 10);
     for len in [2u32, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
