@@ -9,8 +9,17 @@ pub enum CharSet {
     /// UTF-8.
     Utf8,
     /// That of values which an any owns, never that of a message: UTF-8, but each `char`
-    /// is the octet that it is.
+    /// is the octet that it is, and bounds count characters, of which no message can have more.
     Process,
+}
+
+impl CharSet {
+    /// Whether a string of these octets is longer than a bound.
+    pub(crate) fn exceeds(self, text: &[u8], bound: u32) -> bool {
+        let bound = bound as usize;
+        let characters = || text.iter().filter(|&octet| octet & 0xc0 != 0x80).count();
+        text.len() > bound && (self != Self::Process || characters() > bound)
+    }
 }
 
 /// The form in which `wchar` and `wstring` travel; it follows from the

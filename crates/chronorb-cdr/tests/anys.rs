@@ -239,6 +239,21 @@ fn characters_beyond_ascii_are_owned_and_travel_on() {
 }
 
 #[test]
+fn a_bounded_string_that_was_received_can_be_owned() {
+    let arena = Arena::new(1 << 10);
+    let bounded = TypeCode::String { bound: 3 };
+    let octets = octets(&bounded, &[0, 0, 0, 4, 0xe4, 0xf6, 0xfc, 0]);
+    let mut frame = BIG.write(|e| e.write_octets(&octets)).unwrap();
+    let any = BIG.read(&mut frame, &arena, Any::decode).unwrap();
+    let written = BIG.write(|e| any.to_owned().encode(e)).unwrap();
+    assert_eq!(written.as_slice(), octets);
+    assert_eq!(
+        AnyBuf::with_type(bounded, &"abcd").err(),
+        Some(CdrError::BoundExceeded)
+    );
+}
+
+#[test]
 fn what_the_other_code_set_lacks_is_an_error() {
     let any = AnyBuf::new(&"Δ").unwrap();
     assert_eq!(

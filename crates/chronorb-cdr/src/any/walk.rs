@@ -303,10 +303,11 @@ impl Walk {
         if n > d.remaining() {
             return Err(CdrError::LengthOverflow);
         }
-        if bound != 0 && n - 1 > bound as usize {
+        let octets = d.read_octets(n)?;
+        if bound != 0 && d.text().narrow.exceeds(&octets[..n - 1], bound) {
             return Err(CdrError::BoundExceeded);
         }
-        let Some((0, text)) = d.read_octets(n)?.split_last() else {
+        let Some((0, text)) = octets.split_last() else {
             return Err(CdrError::UnterminatedString);
         };
         if text.contains(&0) {

@@ -62,10 +62,11 @@ impl<'a> Decoder<'a> {
         if len == 0 {
             return Ok("");
         }
-        if len - 1 > bound as usize {
+        let octets = self.read_octets(len)?;
+        if self.text.narrow.exceeds(&octets[..len - 1], bound) {
             return Err(CdrError::BoundExceeded);
         }
-        let Some((0, text)) = self.read_octets(len)?.split_last() else {
+        let Some((0, text)) = octets.split_last() else {
             return Err(CdrError::UnterminatedString);
         };
         if text.contains(&0) {

@@ -53,8 +53,11 @@ impl Encoder<'_> {
         if self.text.narrow == CharSet::Latin1 && !value.is_ascii() {
             return self.write_latin1(value, bound);
         }
+        if self.text.narrow.exceeds(bytes, bound) {
+            return Err(CdrError::BoundExceeded);
+        }
         let (text, nul) = self
-            .append_str(bytes.len(), bound)?
+            .append_str(bytes.len(), u32::MAX)?
             .split_at_mut(bytes.len());
         text.copy_from_slice(bytes);
         copied::count(bytes.len());
