@@ -91,7 +91,14 @@ const COMPILERS: [Compiler; 3] = [
         command: |out| {
             let mut command = Command::new(chronorb());
             command
-                .args(["idl", "rust", "--shared", "crate::cos", "--out"])
+                .args([
+                    "idl",
+                    "rust",
+                    "-D__OMNIIDL__",
+                    "--shared",
+                    "crate::cos",
+                    "--out",
+                ])
                 .arg(out);
             command
         },
@@ -101,7 +108,9 @@ const COMPILERS: [Compiler; 3] = [
         at_once: false,
         command: |out| {
             let mut command = Command::new(chronorb());
-            command.args(["idl", "rust", "--out"]).arg(out);
+            command
+                .args(["idl", "rust", "-D__OMNIIDL__", "--out"])
+                .arg(out);
             command
         },
     },
