@@ -1,5 +1,7 @@
 //! What all parts of the generator share.
 
+use std::collections::HashSet;
+
 use chronorb_idl::model::{DefId, DefKind, Model};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -17,6 +19,8 @@ pub(super) struct Context<'g> {
     pub(super) options: &'g GenerateOptions,
     pub(super) externals: &'g Externals,
     pub(super) recursion: &'g Recursion,
+    /// The interfaces that others are derived from.
+    pub(super) bases: &'g HashSet<DefId>,
     /// The Rust module that code is generated for.
     pub(super) module: &'g [String],
 }
@@ -85,8 +89,7 @@ impl<'g> Context<'g> {
 
     /// A name for a generic parameter that would hide no generated type.
     pub(super) fn type_parameter(self, name: &str) -> Ident {
-        let mut ids = self.model.iter().map(|(id, _)| id);
-        if ids.any(|id| self.names.name(id) == name) {
+        if self.names.is_taken(name) {
             format_ident!("{name}_")
         } else {
             format_ident!("{name}")

@@ -361,12 +361,7 @@ pub(super) fn encode_input(
 impl Context<'_> {
     /// Whether another interface is derived from this one.
     fn has_derived(self, id: DefId) -> bool {
-        self.model
-            .iter()
-            .any(|(_, definition)| match &definition.kind {
-                DefKind::Interface(interface) => interface.all_bases.contains(&id),
-                _ => false,
-            })
+        self.bases.contains(&id)
     }
 
     /// A view in the form that a method returns it in; a reference is owned

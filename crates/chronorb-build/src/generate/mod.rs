@@ -33,6 +33,7 @@ mod unions;
 mod value_boxes;
 mod values;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use chronorb_idl::model::{DefId, DefKind, Model, Type};
@@ -224,6 +225,7 @@ pub fn generate_files(
 /// What is made of a model before any text is.
 struct Checked<'m> {
     names: Names<'m>,
+    bases: HashSet<DefId>,
     recursion: Recursion,
 }
 
@@ -239,6 +241,7 @@ impl<'m> Checked<'m> {
         }
         Ok(Self {
             names: Names::new(model, options.has_ami())?,
+            bases: bases(model),
             recursion,
         })
     }
@@ -256,9 +259,19 @@ impl<'m> Checked<'m> {
             options,
             externals,
             recursion: &self.recursion,
+            bases: &self.bases,
             module: &[],
         }
     }
+}
+
+/// The interfaces that others are derived from.
+fn bases(model: &Model) -> HashSet<DefId> {
+    let interfaces = model.definitions.iter().filter_map(|d| match &d.kind {
+        DefKind::Interface(interface) => Some(interface),
+        _ => None,
+    });
+    interfaces.flat_map(|i| i.all_bases.iter().copied()).collect()
 }
 
 /// The lints that say nothing about generated code.

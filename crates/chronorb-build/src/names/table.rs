@@ -1,6 +1,6 @@
 //! The Rust names of a whole model, made once and free of collisions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chronorb_idl::model::{
     Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Factory, Interface, Location,
@@ -18,6 +18,8 @@ use crate::shape;
 pub(crate) struct Names<'m> {
     /// By definition: the modules around the item, then its own name.
     items: Vec<(Vec<String>, String)>,
+    /// The names of all items, wherever they stand.
+    taken: HashSet<String>,
     /// By interface: its own operations and attribute accessors, in order.
     methods: HashMap<DefId, Vec<Method<'m>>>,
     /// By value type: its initialisers, in order.
@@ -46,6 +48,7 @@ impl<'m> Names<'m> {
         builder.name_methods()?;
         builder.check_methods()?;
         Ok(Self {
+            taken: builder.items.iter().map(|(_, name)| name.clone()).collect(),
             items: builder.items,
             methods: builder.methods,
             factories: builder.factories,
@@ -61,6 +64,11 @@ impl<'m> Names<'m> {
     /// The modules around the Rust item of the definition.
     pub(crate) fn module(&self, id: DefId) -> &[String] {
         &self.items[id.0 as usize].0
+    }
+
+    /// Whether some definition has that name.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.taken.contains(name)
     }
 
     /// The Rust name of the definition.
