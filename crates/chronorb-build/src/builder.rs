@@ -1,6 +1,7 @@
 //! IDL files to Rust files.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
@@ -8,7 +9,8 @@ use chronorb_idl::{Compilation, Failure, Options};
 
 use crate::files::Staged;
 use crate::generate::{
-    GenerateError, GenerateOptions, GeneratedFile, generate, generate_files, is_defined,
+    GenerateError, GenerateOptions, GeneratedFile, generate, generate_each, generate_files,
+    is_defined,
 };
 use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
@@ -43,6 +45,7 @@ pub struct Builder {
     defines: Vec<(String, String)>,
     emit_rerun_if_changed: bool,
     file_per_module: bool,
+    shared: Option<String>,
     options: GenerateOptions,
 }
 
@@ -54,6 +57,7 @@ impl Default for Builder {
             defines: Vec::new(),
             emit_rerun_if_changed: true,
             file_per_module: false,
+            shared: None,
             options: GenerateOptions::default(),
         }
     }
@@ -135,6 +139,29 @@ impl Builder {
         self
     }
 
+    /// Generates each file once, those that are included too, as a module of its own in the module
+    /// with this absolute path, so that files that include the same one agree about its types. `mod.rs`
+    /// declares all of them:
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), chronorb_build::BuildError> {
+    /// chronorb_build::configure()
+    ///     .include("idl")
+    ///     .shared("crate::services")
+    ///     .compile(&["idl/CosNaming.idl", "idl/CosTrading.idl"])
+    /// # }
+    /// ```
+    ///
+    /// The program takes them in with `mod services { chronorb::include_idl!("mod"); }`, and has
+    /// `services::cos_naming` and `services::cos_trading`, or has the files in `src/services`. Files that are built into the compiler,
+    /// as `orb.idl`, are among them where others use what they define.
+    ///
+    /// [`file_per_module`](Self::file_per_module) has no effect then.
+    pub fn shared(mut self, module: impl Into<String>) -> Self {
+        self.shared = Some(module.into());
+        self
+    }
+
     /// Writes a file for each module of the IDL at file level: `NAME.rs`, which a program takes in
     /// by `mod NAME;`, and beside it `NAME/MODULE.rs`. That is for code that is checked in; for
     /// `include!` one file is right.
@@ -204,6 +231,8 @@ struct Output<'a> {
     sources: HashMap<String, PathBuf>,
     /// External paths that nothing has needed.
     unused: Vec<&'a str>,
+    /// The lines of `mod.rs`.
+    modules: String,
 }
 
 impl<'a> Output<'a> {
@@ -217,10 +246,14 @@ impl<'a> Output<'a> {
             staged: Staged::default(),
             sources: HashMap::new(),
             unused: paths.iter().map(|(idl, _)| idl.as_str()).collect(),
+            modules: String::new(),
         })
     }
 
     fn add(&mut self, file: &Path, compilation: &Compilation) -> Result<(), BuildError> {
+        if let Some(root) = &self.builder.shared {
+            return self.add_shared(file, compilation, root);
+        }
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         if let Some(first) = self.sources.insert(stem.to_string(), file.to_owned()) {
             return Err(BuildError::SameName {
@@ -251,6 +284,39 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
+    /// Adds the file, and all that it includes, as far as they are not there yet.
+    fn add_shared(
+        &mut self,
+        file: &Path,
+        compilation: &Compilation,
+        root: &str,
+    ) -> Result<(), BuildError> {
+        let model = &compilation.model;
+        self.unused.retain(|idl| !is_defined(model, idl));
+        let is_present = |path: &Path| self.sources.values().any(|source| source == path);
+        for module in generate_each(model, &self.builder.options, root, is_present)? {
+            let (name, source) = (module.name, module.source);
+            if let Some(first) = self.sources.insert(name.clone(), source.clone()) {
+                return Err(BuildError::SameName {
+                    first,
+                    second: source,
+                });
+            }
+            self.stage(Path::new(&format!("{name}.rs")), &module.text)?;
+            let idl = source.file_name().unwrap_or_default().to_string_lossy();
+            let idl = idl.replace(char::is_control, " ");
+            let _ = write!(
+                self.modules,
+                "\n/// What `{idl}` defines.\n#[path = \"{name}.rs\"]\npub mod {name};\n"
+            );
+        }
+        if let Some(text) = real_time_annotations(model) {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            self.stage(Path::new(&format!("{stem}.rt.toml")), &text)?;
+        }
+        Ok(())
+    }
+
     fn stage(&mut self, path: &Path, text: &str) -> Result<(), BuildError> {
         let path = self.dir.join(path);
         self.staged
@@ -258,7 +324,14 @@ impl<'a> Output<'a> {
             .map_err(|source| BuildError::Write { path, source })
     }
 
-    fn commit(self) -> Result<(), BuildError> {
+    fn commit(mut self) -> Result<(), BuildError> {
+        if self.builder.shared.is_some() {
+            let version = env!("CARGO_PKG_VERSION");
+            let modules = std::mem::take(&mut self.modules);
+            let text =
+                format!("// @generated by chronorb-build {version}. Do not edit.\n{modules}");
+            self.stage(Path::new("mod.rs"), &text)?;
+        }
         if let Some(idl) = self.unused.first() {
             return Err(BuildError::UnusedExternPath {
                 idl: (*idl).to_owned(),

@@ -19,5 +19,10 @@ pub mod street {
     chronorb::include_idl!("street");
 }
 
+/// Files that are compiled together, and the one that two of them include, each once.
+pub mod shared {
+    chronorb::include_idl!("shared/mod");
+}
+
 /// Code that is checked in, a file for each module; a test keeps it as the compiler writes it.
 pub mod town;

@@ -125,3 +125,24 @@ fn modules_in_files_of_their_own_find_each_other() {
     assert_eq!(region.squares[0].size.x, 5);
     assert_eq!(town::country::TOWNS, town::FOUNDED / 10);
 }
+
+#[test]
+fn files_that_include_the_same_one_agree_about_its_types() {
+    use chronorb_extern_tests::shared::grapes::grapes::{Colour, Kind, KindBuf};
+    use chronorb_extern_tests::shared::{guests, wine};
+
+    // By its type the result of one file's interface is a parameter of the other's.
+    fn pour(press: &wine::Press, guest: &guests::Guest) -> Result<(), SystemException> {
+        let kind: KindBuf = press.pressed(1997).map_err(|_| unsupported())?;
+        guest.drink(&kind.as_view())
+    }
+    fn unsupported() -> SystemException {
+        SystemException::new(SystemExceptionKind::NoImplement, 0, CompletionStatus::No)
+    }
+    let _: fn(&wine::Press, &guests::Guest) -> Result<(), SystemException> = pour;
+    let kind = Kind {
+        name: "Riesling",
+        of: Colour::White,
+    };
+    assert_eq!(kind.to_owned().as_view(), kind);
+}

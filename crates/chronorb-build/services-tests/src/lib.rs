@@ -2,10 +2,10 @@
 
 /// The files of `idl/omg` and `idl`.
 pub mod omg {
-    include!(concat!(env!("OUT_DIR"), "/omg.rs"));
+    include!(concat!(env!("OUT_DIR"), "/omg/mod.rs"));
 }
 
 /// The files of omniORB and of its services; nothing where they are not installed.
 pub mod omniorb {
-    include!(concat!(env!("OUT_DIR"), "/omniorb.rs"));
+    include!(concat!(env!("OUT_DIR"), "/omniorb/mod.rs"));
 }

@@ -1,11 +1,14 @@
 //! What other crates have generated.
 
+use std::path::Path;
+
 use chronorb_idl::model::{DefId, DefKind, Definition, Model};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
-use super::GenerateError;
 use super::context::ident;
+use super::{GenerateError, identifier, stem_of};
+use crate::names::snake;
 
 /// The external ones of a model's definitions.
 #[derive(Debug, Default)]
@@ -54,6 +57,35 @@ impl Externals {
         };
         let of = model.definitions.iter().map(external).collect();
         Ok(Self { of, externals })
+    }
+
+    /// The same for one of several files that the model is generated as: what stands in another one
+    /// and is not external yet is in the module `root::FILE`. A main file has what `#line` directives
+    /// say is elsewhere.
+    pub(super) fn beside(
+        model: &Model,
+        paths: &[(String, String)],
+        file: usize,
+        root: &str,
+    ) -> Result<Self, GenerateError> {
+        let mut all = Self::new(model, paths)?;
+        all.of.resize(model.definitions.len(), None);
+        let first = all.externals.len();
+        for path in &model.files {
+            let module = format!("{root}::{}", module_of(path));
+            all.externals
+                .push(External::parse(&format!("{}.idl", stem_of(path)), &module)?);
+        }
+        for (place, definition) in all.of.iter_mut().zip(&model.definitions) {
+            let at = definition.location.file as usize;
+            let at = if at < model.files.len() { at } else { 0 };
+            if at == file {
+                *place = None;
+            } else {
+                place.get_or_insert(first + at);
+            }
+        }
+        Ok(all)
     }
 
     /// Where the definition stands, if it is external.
@@ -134,4 +166,9 @@ pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
         }
         None => false,
     }
+}
+
+/// The name of the module for a file, where each file has one.
+pub(super) fn module_of(path: &Path) -> String {
+    snake(&identifier(&stem_of(path)))
 }

@@ -33,7 +33,7 @@ mod unions;
 mod value_boxes;
 mod values;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chronorb_idl::model::{DefId, DefKind, Model, Type};
 use proc_macro2::TokenStream;
@@ -42,12 +42,12 @@ use quote::{format_ident, quote};
 pub use error::GenerateError;
 pub(crate) use external::is_defined;
 
-use crate::names::{self, Names};
+use crate::names::Names;
 use crate::operation_demux::OperationDemux;
 use crate::recursion::Recursion;
 use crate::shape;
 use context::Context;
-use external::Externals;
+use external::{Externals, module_of};
 use text::Text;
 
 /// What [`generate`] can be told.
@@ -89,14 +89,20 @@ impl GenerateOptions {
 /// them another. Types of more than 200 levels or 65536 parts are refused.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let context = checked.context(model, options);
-    let wrapper = format_ident!("__{}", names::snake(&identifier(&stem(model))));
+    let externals = Externals::new(model, &options.extern_paths)?;
+    let context = checked.context(model, options, &externals);
+    file(context, main_file(model))
+}
+
+/// The definitions that are not external, as a file that has the name of this one.
+fn file(context: Context<'_>, path: &Path) -> Result<String, GenerateError> {
+    let wrapper = format_ident!("__{}", module_of(path));
     let rt = context::rt();
     let allow = allow();
     let mut text = Text::default();
     text.open(quote! { #[allow(#allow)] mod #wrapper })?;
     text.items(quote! { use ::chronorb::__runtime::v1 as #rt; })?;
-    items(context, &mut text, &model.roots)?;
+    items(context, &mut text, &context.model.roots)?;
     text.close();
     text.items(quote! {
         #[allow(
@@ -109,7 +115,45 @@ pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, Gene
         )]
         pub use self::#wrapper::*;
     })?;
-    Ok(format!("{}{}", heading(model), text.finish()))
+    Ok(format!("{}{}", heading(path), text.finish()))
+}
+
+/// A file of the IDL as a module of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct GeneratedModule {
+    /// The module's name.
+    pub(crate) name: String,
+    /// The IDL file.
+    pub(crate) source: PathBuf,
+    /// What the file for it holds.
+    pub(crate) text: String,
+}
+
+/// A module for each of the model's files for which there is none, all of them in the module `root`.
+pub(crate) fn generate_each(
+    model: &Model,
+    options: &GenerateOptions,
+    root: &str,
+    is_present: impl Fn(&Path) -> bool,
+) -> Result<Vec<GeneratedModule>, GenerateError> {
+    let checked = Checked::new(model, options)?;
+    let mut modules = Vec::new();
+    for (i, source) in model.files.iter().enumerate() {
+        if is_present(source) {
+            continue;
+        }
+        let externals = Externals::beside(model, &options.extern_paths, i, root)?;
+        let context = checked.context(model, options, &externals);
+        if i > 0 && !model.roots.iter().any(|&id| context.is_generated(id)) {
+            continue;
+        }
+        modules.push(GeneratedModule {
+            name: module_of(source),
+            source: source.clone(),
+            text: file(context, source)?,
+        });
+    }
+    Ok(modules)
 }
 
 /// A file of Rust text.
@@ -133,9 +177,11 @@ pub fn generate_files(
     options: &GenerateOptions,
 ) -> Result<Vec<GeneratedFile>, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let context = checked.context(model, options);
-    let stem = PathBuf::from(stem(model));
-    let (rt, heading, allow) = (context::rt(), heading(model), allow());
+    let externals = Externals::new(model, &options.extern_paths)?;
+    let context = checked.context(model, options, &externals);
+    let main = main_file(model);
+    let stem = PathBuf::from(stem_of(main));
+    let (rt, heading, allow) = (context::rt(), heading(main), allow());
     let mut root = Text::default();
     root.items(quote! {
         #![cfg_attr(rustfmt, rustfmt_skip)]
@@ -178,7 +224,6 @@ pub fn generate_files(
 /// What is made of a model before any text is.
 struct Checked<'m> {
     names: Names<'m>,
-    externals: Externals,
     recursion: Recursion,
 }
 
@@ -188,24 +233,28 @@ impl<'m> Checked<'m> {
         let recursion = Recursion::new(model);
         limits::refuse_too_large(model, &recursion)?;
         applied::refuse_invalid(model)?;
-        let externals = Externals::new(model, &options.extern_paths)?;
         if options.no_alloc {
+            let externals = Externals::new(model, &options.extern_paths)?;
             allocating::refuse(model, &externals)?;
         }
         Ok(Self {
             names: Names::new(model, options.has_ami())?,
-            externals,
             recursion,
         })
     }
 
     /// What all parts of the generator share, for code at file level.
-    fn context(&self, model: &'m Model, options: &'m GenerateOptions) -> Context<'_> {
+    fn context<'c>(
+        &'c self,
+        model: &'c Model,
+        options: &'c GenerateOptions,
+        externals: &'c Externals,
+    ) -> Context<'c> {
         Context {
             model,
             names: &self.names,
             options,
-            externals: &self.externals,
+            externals,
             recursion: &self.recursion,
             module: &[],
         }
@@ -230,17 +279,22 @@ fn allow() -> TokenStream {
     }
 }
 
-/// The name of the main file, without its ending.
-fn stem(model: &Model) -> String {
-    let stem = model.files.first().and_then(|file| file.file_stem());
-    stem.map_or_else(|| "idl".into(), |stem| stem.to_string_lossy().into_owned())
+/// The file that the model was made of.
+fn main_file(model: &Model) -> &Path {
+    let main = model.files.first();
+    main.map_or_else(|| Path::new("idl"), PathBuf::as_path)
+}
+
+/// The name of a file, without its ending; that of a built-in one without its brackets.
+fn stem_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    stem.trim_start_matches('<').to_owned()
 }
 
 /// The comment at the beginning of each file.
-fn heading(model: &Model) -> String {
+fn heading(path: &Path) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let name = model.files.first().and_then(|file| file.file_name());
-    let name = name.map_or_else(|| "idl".into(), |name| name.to_string_lossy());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.replace(char::is_control, " ");
     format!("// @generated by chronorb-build {version} from `{name}`. Do not edit.\n\n")
 }

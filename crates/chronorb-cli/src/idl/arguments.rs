@@ -152,8 +152,13 @@ pub(crate) struct RustArguments {
     no_alloc: bool,
 
     /// Write a file for each module at file level.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "shared")]
     file_per_module: bool,
+
+    /// Generate each file once, included ones too, as modules of this one, which is to be in the
+    /// program: crate::services. A mod.rs declares them.
+    #[arg(long, value_name = "MODULE")]
+    shared: Option<String>,
 
     /// Leave out the documentation comments.
     #[arg(long)]
@@ -211,6 +216,10 @@ impl RustArguments {
             .no_alloc(self.no_alloc)
             .file_per_module(self.file_per_module)
             .disable_comments(self.disable_comments);
+        let builder = match &self.shared {
+            Some(module) => builder.shared(module),
+            None => builder,
+        };
         let paths = self.extern_path.iter();
         paths.fold(builder, |builder, (idl, rust)| {
             builder.extern_path(idl, rust)

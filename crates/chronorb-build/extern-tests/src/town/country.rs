@@ -97,3 +97,22 @@ impl RegionBuf {
         Ok(())
     }
 }
+
+impl __rt::Typed for Region<'_> {
+    const TYPE_CODE: __rt::TypeCode<'static> = __rt::TypeCode::Struct {
+        id: "IDL:country/Region:1.0",
+        name: "Region",
+        members: &[
+            __rt::StructMember {
+                name: "squares",
+                type_code: super::town::market::SQUARES_TYPE_CODE,
+            },
+        ],
+    };
+}
+
+impl __rt::Typed for RegionBuf {
+    const TYPE_CODE: __rt::TypeCode<'static> = <Region<
+        'static,
+    > as __rt::Typed>::TYPE_CODE;
+}

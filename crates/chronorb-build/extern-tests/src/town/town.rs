@@ -91,6 +91,29 @@ impl SquareBuf {
     }
 }
 
+impl __rt::Typed for Square<'_> {
+    const TYPE_CODE: __rt::TypeCode<'static> = __rt::TypeCode::Struct {
+        id: "IDL:town/Square:1.0",
+        name: "Square",
+        members: &[
+            __rt::StructMember {
+                name: "size",
+                type_code: <::chronorb_generated_tests::base::house::base::Pair as __rt::Typed>::TYPE_CODE,
+            },
+            __rt::StructMember {
+                name: "name",
+                type_code: __rt::TypeCode::String { bound: 0 },
+            },
+        ],
+    };
+}
+
+impl __rt::Typed for SquareBuf {
+    const TYPE_CODE: __rt::TypeCode<'static> = <Square<
+        'static,
+    > as __rt::Typed>::TYPE_CODE;
+}
+
 /// IDL module `market`.
 pub mod market {
     use super::__rt;
@@ -100,6 +123,16 @@ pub mod market {
 
     /// The owned twin of [`Squares`].
     pub type SquaresBuf = ::std::vec::Vec<super::SquareBuf>;
+
+    /// The type code of [`Squares`].
+    pub const SQUARES_TYPE_CODE: __rt::TypeCode<'static> = __rt::TypeCode::Alias {
+        id: "IDL:town/market/Squares:1.0",
+        name: "Squares",
+        target: &__rt::TypeCode::Sequence {
+            element: &<super::Square<'static> as __rt::Typed>::TYPE_CODE,
+            bound: 0,
+        },
+    };
 
     /// IDL interface `Hall`.
     #[derive(Clone, Debug, PartialEq)]
@@ -476,6 +509,13 @@ pub mod market {
             )?;
             Ok(object.map(|object| Self { object }))
         }
+    }
+
+    impl __rt::Typed for Hall {
+        const TYPE_CODE: __rt::TypeCode<'static> = __rt::TypeCode::ObjRef {
+            id: "IDL:town/market/Hall:1.0",
+            name: "Hall",
+        };
     }
 
     impl ::core::convert::From<Hall> for ::chronorb_generated_tests::base::house::Base {
