@@ -54,6 +54,8 @@ codes! {
     UNCLOSED_BRACE = "E0104";
     /// A malformed number, character or string literal.
     BAD_LITERAL = "E0105";
+    /// A name that does not begin with a letter.
+    BAD_NAME = "E0106";
 
     /// A name that is not defined.
     UNDEFINED = "E0200";

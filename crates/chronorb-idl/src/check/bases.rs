@@ -7,7 +7,7 @@ use super::scope::{EntityId, EntityKind, ScopeId, StructState, lower};
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{DefId, DefKind, InterfaceOrigin};
+use crate::model::{DefId, DefKind, InterfaceOrigin, Type};
 use crate::source::Span;
 
 /// The number of bases, inherited ones included.
@@ -128,6 +128,21 @@ impl Checker<'_> {
         (fits || wanted == BaseKind::Equivalent).then_some((def, scope))
     }
 
+    /// The interface or value type that a typedef names: one may be a base by such a name, too.
+    fn aliased(&self, id: EntityId, wanted: BaseKind) -> EntityId {
+        let by_alias = matches!(
+            wanted,
+            BaseKind::Interface | BaseKind::Value | BaseKind::Equivalent
+        );
+        let EntityKind::Typedef(def) = self.scopes.entity(id).kind else {
+            return id;
+        };
+        match self.without_aliases(&Type::Named(def)) {
+            Type::Named(root) if by_alias => self.scopes.declared_as(root).unwrap_or(id),
+            _ => id,
+        }
+    }
+
     pub(super) fn base(
         &mut self,
         scope: ScopeId,
@@ -137,7 +152,7 @@ impl Checker<'_> {
     ) -> Option<Base> {
         let (noun, with_article, wrong_kind) = wanted.names();
         let id = self.resolve(scope, name)?;
-        let entity = self.scopes.entity(id).clone();
+        let entity = self.scopes.entity(self.aliased(id, wanted)).clone();
         let diagnostic = match self.base_of_kind(wanted, entity.kind) {
             Some((def, _)) if Some(def) == own => Diagnostic::error(
                 codes::BASE_ITSELF,

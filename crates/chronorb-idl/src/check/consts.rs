@@ -384,7 +384,7 @@ impl Checker<'_> {
                 let shown = number.to_string();
                 return self.out_of_range(&shown, &format!("from {least} to {greatest}"), span);
             }
-            (ConstValue::Float(number), Type::Float) if number.abs() > f64::from(f32::MAX) => {
+            (ConstValue::Float(number), Type::Float) if (*number as f32).is_infinite() => {
                 return self.out_of_range(&number.to_string(), "up to 3.4e38", span);
             }
             (ConstValue::Float(number), Type::Float | Type::Double | Type::LongDouble) => {

@@ -186,6 +186,8 @@ impl EntityKind {
 pub(super) struct Scopes {
     scopes: Vec<Scope>,
     entities: Vec<Entity>,
+    /// What a definition was declared as first.
+    declared_as: HashMap<DefId, EntityId>,
 }
 
 impl Default for Scopes {
@@ -204,6 +206,7 @@ impl Default for Scopes {
         Self {
             scopes: vec![file],
             entities: Vec::new(),
+            declared_as: HashMap::new(),
         }
     }
 }
@@ -249,6 +252,10 @@ impl Scopes {
 
     pub(super) fn entity(&self, entity: EntityId) -> &Entity {
         &self.entities[entity.0 as usize]
+    }
+
+    pub(super) fn declared_as(&self, def: DefId) -> Option<EntityId> {
+        self.declared_as.get(&def).copied()
     }
 
     pub(super) fn entity_mut(&mut self, entity: EntityId) -> &mut Entity {
@@ -421,6 +428,9 @@ impl Checker<'_> {
             kind,
             scope,
         });
+        if let Some(def) = kind.def() {
+            self.scopes.declared_as.entry(def).or_insert(id);
+        }
         self.scopes.get_mut(scope).names.entry(key).or_insert(id);
         id
     }

@@ -339,6 +339,17 @@ impl<'a> Parser<'a> {
         }
         self.at += 1;
         let ident = Ident::new(written, token.span);
+        if !ident.name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            self.sink.push(
+                Diagnostic::error(
+                    codes::BAD_NAME,
+                    token.span,
+                    format!("`{written}` is no name"),
+                    "does not begin with a letter",
+                )
+                .hint("one `_` may stand before a name, to tell it from a keyword"),
+            );
+        }
         if !ident.escaped
             && let Some(keyword) = keyword_ignoring_case(&ident.name)
         {
