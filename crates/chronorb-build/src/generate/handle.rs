@@ -1,6 +1,6 @@
 //! The typed object reference: what clients call.
 
-use chronorb_idl::model::{DefId, DefKind, Interface, ParamMode, Type};
+use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 

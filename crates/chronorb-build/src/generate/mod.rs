@@ -271,7 +271,9 @@ fn bases(model: &Model) -> HashSet<DefId> {
         DefKind::Interface(interface) => Some(interface),
         _ => None,
     });
-    interfaces.flat_map(|i| i.all_bases.iter().copied()).collect()
+    interfaces
+        .flat_map(|i| i.all_bases.iter().copied())
+        .collect()
 }
 
 /// The lints that say nothing about generated code.
