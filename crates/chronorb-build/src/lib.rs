@@ -38,6 +38,7 @@ mod names;
 mod operation_demux;
 mod perfect_hash;
 mod ranges;
+mod reach;
 mod realtime;
 mod recursion;
 mod shape;

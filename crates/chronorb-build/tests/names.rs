@@ -293,3 +293,16 @@ fn annotations_that_are_not_rust_are_refused() {
         &["pub struct S"],
     );
 }
+
+#[test]
+fn of_built_in_files_only_what_is_used_is_generated() {
+    let text = rust("eventtype Alarm { public string text; };").expect("generated");
+    assert!(
+        text.contains("pub trait EventBase"),
+        "the base of all events"
+    );
+    assert!(
+        !text.contains("CCMHome"),
+        "homes have nothing to do with it"
+    );
+}

@@ -83,7 +83,7 @@ impl<'g> Context<'g> {
             DefKind::Module { members } if !members.is_empty() => {
                 members.iter().any(|&member| self.is_generated(member))
             }
-            _ => !self.is_external(id),
+            _ => !self.is_external(id) && !self.externals.is_unused(id),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What other crates have generated.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use chronorb_idl::model::{DefId, DefKind, Definition, Model};
@@ -9,6 +10,7 @@ use quote::{ToTokens, quote};
 use super::context::ident;
 use super::{GenerateError, identifier, stem_of};
 use crate::names::snake;
+use crate::reach;
 
 /// The external ones of a model's definitions.
 #[derive(Debug, Default)]
@@ -16,6 +18,8 @@ pub(super) struct Externals {
     /// By definition; empty where nothing is external.
     of: Vec<Option<usize>>,
     externals: Vec<External>,
+    /// What nobody needs.
+    unused: HashSet<DefId>,
 }
 
 /// A module of Rust that stands for a module of the IDL, or for an IDL file.
@@ -56,7 +60,28 @@ impl Externals {
             externals.iter().position(found).filter(|_| !is_own)
         };
         let of = model.definitions.iter().map(external).collect();
-        Ok(Self { of, externals })
+        Ok(Self {
+            of,
+            externals,
+            unused: HashSet::new(),
+        })
+    }
+
+    /// Whether nobody needs it.
+    pub(super) fn is_unused(&self, id: DefId) -> bool {
+        self.unused.contains(&id)
+    }
+
+    /// The same, without what of built-in files is not used: that is not generated.
+    pub(super) fn without_unused(
+        model: &Model,
+        paths: &[(String, String)],
+    ) -> Result<Self, GenerateError> {
+        let unused = reach::unused_built_in(model);
+        Ok(Self {
+            unused,
+            ..Self::new(model, paths)?
+        })
     }
 
     /// The same for one of several files that the model is generated as: what stands in another one

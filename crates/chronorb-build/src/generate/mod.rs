@@ -90,7 +90,7 @@ impl GenerateOptions {
 /// them another. Types of more than 200 levels or 65536 parts are refused.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let externals = Externals::new(model, &options.extern_paths)?;
+    let externals = Externals::without_unused(model, &options.extern_paths)?;
     let context = checked.context(model, options, &externals);
     file(context, main_file(model))
 }
@@ -178,7 +178,7 @@ pub fn generate_files(
     options: &GenerateOptions,
 ) -> Result<Vec<GeneratedFile>, GenerateError> {
     let checked = Checked::new(model, options)?;
-    let externals = Externals::new(model, &options.extern_paths)?;
+    let externals = Externals::without_unused(model, &options.extern_paths)?;
     let context = checked.context(model, options, &externals);
     let main = main_file(model);
     let stem = PathBuf::from(stem_of(main));

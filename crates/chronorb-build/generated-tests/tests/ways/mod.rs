@@ -1,5 +1,7 @@
 //! A servant as clients have it, in each way in which they may call it; and values as they travel.
 
+#![allow(dead_code, reason = "no test needs all of it")]
+
 use chronorb::prelude::*;
 use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
@@ -45,7 +47,6 @@ impl Served {
     }
 
     /// The ORB that calls.
-    #[allow(dead_code, reason = "not all tests need it")]
     pub(crate) fn client(&self) -> &Orb {
         &self.orbs[self.orbs.len() - 1]
     }
