@@ -66,12 +66,26 @@ fn test() -> Result<(), Failure> {
     let left_out = peers::provide()?;
     models()?;
     corpora()?;
+    services()?;
     run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
     bare()?;
     for what in &left_out {
         println!("left out: {what}");
     }
     Ok(())
+}
+
+/// The Rust of every file of the OMG and of omniORB, as far as that is installed by now. It has no
+/// tests, and is not linked.
+fn services() -> Result<(), Failure> {
+    let clippy = [
+        "clippy",
+        "--package=chronorb-services-tests",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    run::cargo(&clippy, &[])
 }
 
 /// What is refused without the features, and the server that has none. They would have all with

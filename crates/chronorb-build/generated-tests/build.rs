@@ -19,8 +19,12 @@ fn main() -> Result<(), BuildError> {
         "idl/recursive.idl",
         "idl/dynamic.idl",
         "idl/extended.idl",
+        "idl/components.idl",
         "idl/marked.idl",
     ])?;
+    let omg = "../../../idl/omg";
+    let services = [format!("{omg}/CosNotifyComm.idl")];
+    configure().include(omg).compile(&services)?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

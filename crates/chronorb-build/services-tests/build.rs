@@ -67,6 +67,10 @@ impl Set {
         let dir = out_dir.join(self.name);
         write(fs::create_dir_all(&dir), &dir)?;
         let files = self.files();
+        if files.is_empty() {
+            // `cargo xtask test` installs them; with CHRONORB_PEERS=required it fails where it cannot.
+            println!("cargo::warning=NOT RUN: {} has no IDL files", self.name);
+        }
         let mut modules = String::new();
         for (module, file) in &files {
             self.generate(file, &dir, &files)?;

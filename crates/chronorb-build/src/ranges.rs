@@ -53,8 +53,8 @@ impl Range {
         for annotation in annotations {
             for (key, value) in &annotation.params {
                 match (annotation.name.as_str(), key.as_str()) {
-                    ("min", _) | ("range", "min") => self.min.get_or_insert(value.clone()),
-                    ("max", _) | ("range", "max") => self.max.get_or_insert(value.clone()),
+                    ("min", _) | ("range", "min") => self.min.get_or_insert_with(|| value.clone()),
+                    ("max", _) | ("range", "max") => self.max.get_or_insert_with(|| value.clone()),
                     _ => continue,
                 };
             }

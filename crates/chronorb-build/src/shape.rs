@@ -3,6 +3,8 @@
 //! A type can hold itself only through a sequence or a map. Most questions stop there; those that
 //! look through them keep a list of what they have seen.
 
+use std::collections::HashSet;
+
 use chronorb_idl::model::{BitField, ConstValue, DefId, DefKind, Member, Model, Type, Union};
 
 use crate::ranges;
@@ -33,25 +35,13 @@ pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
 /// Whether it is or holds something that cannot leave the process: a local interface, or a native
 /// type. It has one Rust type then, which owns.
 pub(crate) fn is_local(model: &Model, ty: &Type) -> bool {
-    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
-        match resolve(model, ty) {
-            Type::Sequence { element, .. } | Type::Array { element, .. } => {
-                within(model, element, seen)
-            }
-            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
-            Type::Named(id) => match &model.get(*id).kind {
-                DefKind::Interface(interface) => interface.local,
-                DefKind::Native => true,
-                _ if seen.contains(id) => false,
-                _ => {
-                    seen.push(*id);
-                    parts(model, *id).any(|part| within(model, &part.ty, seen))
-                }
-            },
-            _ => false,
-        }
-    }
-    within(model, ty, &mut Vec::new())
+    some_type(model, ty, |ty| match ty {
+        Type::Named(id) => match &model.get(*id).kind {
+            DefKind::Interface(interface) => interface.local,
+            kind => matches!(kind, DefKind::Native),
+        },
+        _ => false,
+    })
 }
 
 /// Whether it is an object reference that is never nil.
@@ -125,70 +115,39 @@ pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
 /// CORBA or the wire has not, what is longer than its bound or out of its range, and unions whose
 /// discriminator is not one of their arm.
 pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
-    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
-        match resolve(model, ty) {
-            Type::Char
-            | Type::WChar
-            | Type::String { .. }
-            | Type::InlineString { .. }
-            | Type::WString { .. }
-            | Type::Any
-            | Type::TypeCode => true,
-            Type::Sequence { bound: Some(_), .. } | Type::Map { bound: Some(_), .. } => true,
-            Type::Sequence { element, .. } | Type::Array { element, .. } => {
-                within(model, element, seen)
-            }
-            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
-            Type::Named(id) if !seen.contains(id) => {
-                seen.push(*id);
-                matches!(model.get(*id).kind, DefKind::Union(_))
-                    || parts(model, *id).any(|part| {
-                        ranges::of_member(model, part).is_some() || within(model, &part.ty, seen)
-                    })
-            }
-            _ => false,
+    some_type(model, ty, |ty| match ty {
+        Type::Char
+        | Type::WChar
+        | Type::String { .. }
+        | Type::InlineString { .. }
+        | Type::WString { .. }
+        | Type::Any
+        | Type::TypeCode => true,
+        Type::Sequence { bound, .. } | Type::Map { bound, .. } => bound.is_some(),
+        Type::Named(id) => {
+            matches!(model.get(*id).kind, DefKind::Union(_))
+                || parts(model, *id).any(|part| ranges::of_member(model, part).is_some())
         }
-    }
-    within(model, ty, &mut Vec::new())
+        _ => false,
+    })
 }
 
 /// Whether there is an `any` in its values.
 pub(crate) fn holds_any(model: &Model, ty: &Type) -> bool {
-    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
-        match resolve(model, ty) {
-            Type::Any => true,
-            Type::Sequence { element, .. } | Type::Array { element, .. } => {
-                within(model, element, seen)
-            }
-            Type::Map { key, value, .. } => within(model, key, seen) || within(model, value, seen),
-            Type::Named(id) if !seen.contains(id) => {
-                seen.push(*id);
-                parts(model, *id).any(|part| within(model, &part.ty, seen))
-            }
-            _ => false,
-        }
-    }
-    within(model, ty, &mut Vec::new())
+    some_type(model, ty, |ty| *ty == Type::Any)
 }
 
 /// Whether its values may have slices of octets or numbers that are great enough to be sent from
 /// where they are.
 pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
     const GREAT: u64 = 64 << 10;
-    fn within(model: &Model, ty: &Type, seen: &mut Vec<DefId>) -> bool {
-        let (element, len) = match resolve(model, ty) {
+    some_type(model, ty, |ty| {
+        let (element, len) = match ty {
             Type::Sequence { element, bound } => (element, *bound),
             Type::Array {
                 element,
                 dimensions,
             } => (element, dimensions.last().copied()),
-            Type::Map { key, value, .. } => {
-                return within(model, key, seen) || within(model, value, seen);
-            }
-            Type::Named(id) if !seen.contains(id) => {
-                seen.push(*id);
-                return parts(model, *id).any(|part| within(model, &part.ty, seen));
-            }
             _ => return false,
         };
         let is_slice = matches!(
@@ -207,10 +166,31 @@ pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
                 | Type::Float
                 | Type::Double
         );
-        let is_long = || len.is_none_or(|n| u64::from(n) * min_size(model, element) >= GREAT);
-        (is_slice && is_long()) || within(model, element, seen)
+        is_slice && len.is_none_or(|n| u64::from(n) * min_size(model, element) >= GREAT)
+    })
+}
+
+/// Whether one of the types that its values are made of, itself included and looked through
+/// sequences and maps, is such.
+fn some_type(model: &Model, ty: &Type, is_such: impl Fn(&Type) -> bool) -> bool {
+    let mut seen = HashSet::new();
+    // Not by recursion: a chain of types may be longer than the thread's stack is deep.
+    let mut open = vec![ty];
+    while let Some(ty) = open.pop() {
+        let ty = resolve(model, ty);
+        if is_such(ty) {
+            return true;
+        }
+        match ty {
+            Type::Sequence { element, .. } | Type::Array { element, .. } => open.push(element),
+            Type::Map { key, value, .. } => open.extend([key.as_ref(), value.as_ref()]),
+            Type::Named(id) if seen.insert(*id) => {
+                open.extend(parts(model, *id).map(|part| &part.ty));
+            }
+            _ => {}
+        }
     }
-    within(model, ty, &mut Vec::new())
+    false
 }
 
 /// Whether a view of the owned twin needs room in an arena, for a sequence

@@ -212,6 +212,16 @@ fn without_real_time_annotations_there_is_no_list() {
 }
 
 #[test]
+fn without_allocation_value_types_are_refused() {
+    let model = model("valuetype Point { public long x; };");
+    let mut options = GenerateOptions::default();
+    options.no_alloc = true;
+    let error = generate(&model, &options).expect_err("it allocates");
+    let text = error.to_string();
+    assert!(text.contains("valuetype `Point`"), "{text}");
+}
+
+#[test]
 fn without_allocation_operations_that_carry_references_are_refused() {
     let model = model("interface A { void take(in Object s); };");
     let mut options = GenerateOptions::default();

@@ -68,6 +68,6 @@ fn files(name: &str) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "idl"))
         .collect();
     files.sort();
-    assert!(files.len() >= 50, "only {} files in {name}/", files.len());
+    assert!(files.len() >= 250, "only {} files in {name}/", files.len());
     files
 }

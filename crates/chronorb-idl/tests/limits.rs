@@ -119,7 +119,10 @@ fn types_and_names_that_are_copied_by_many_declarators_are_limited() {
 fn annotations_that_are_copied_by_many_declarators_are_limited() {
     let long = vec!["n".repeat(250); 190].join("::");
     let members: Vec<String> = (0..20_000).map(|i| format!("m{i}")).collect();
-    let text = format!("struct S {{ @rt::lane({long}) long {}; }};", members.join(", "));
+    let text = format!(
+        "struct S {{ @rt::lane({long}) long {}; }};",
+        members.join(", ")
+    );
     assert_eq!(first_error(&text), "E0809");
 }
 

@@ -1,5 +1,6 @@
 //! What all parts of one ORB share.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +10,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, PiMutex};
 use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
 
-use crate::client::{ClientConnections, Slots};
+use crate::client::ClientConnections;
 use crate::config::OrbConfig;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
@@ -45,8 +46,9 @@ pub(crate) struct Core {
     pub(crate) resolver: Resolver,
     pub(crate) policies: OrbPolicies,
     pub(crate) client_connections: ClientConnections,
-    /// For asynchronous calls; made with the first of them.
-    pub(crate) slots: OnceLock<Slots>,
+    /// What asynchronous calls need, made with the first of them. Of no known type, so that programs without such
+    /// calls need not know how to drop it.
+    pub(crate) slots: OnceLock<Box<dyn Any + Send + Sync>>,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chronorb_cdr::Any;
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Rights, Termination, lock_all};
 use thiserror::Error;
@@ -169,6 +170,15 @@ impl Orb {
     /// The text `IOR:…` of a reference, for [`string_to_object`](Self::string_to_object) of any ORB.
     pub fn object_to_string(&self, object: &Object) -> String {
         object.ior().to_string()
+    }
+
+    /// The any as one from which object references can be extracted. One that a call has brought is
+    /// such a one; the view of an `AnyBuf` is not, since that belongs to no ORB.
+    ///
+    /// # Errors
+    /// `NO_MEMORY` where the arena of the any is full.
+    pub fn any<'a>(&'a self, any: Any<'a>) -> Result<Any<'a>, SystemException> {
+        Ok(any.with_host(&self.core)?)
     }
 
     /// An initial reference by name: one registered here, one of `-ORBInitRef`, or

@@ -132,7 +132,7 @@ fn who_does_not_know_a_value_takes_it_for_its_base() {
 #[test]
 fn lists_and_trees_keep_their_form() {
     with_each(|mirror| {
-        let list = (0..100).fold(None, |next, number| Some(NodeState { number, next }.into()));
+        let list = (0..60).fold(None, |next, number| Some(NodeState { number, next }.into()));
         assert_eq!(mirror.echo_node(list.as_ref()), Ok(list));
         let leaf: Arc<dyn idl::Tree> = TreeState {
             label: "leaf".to_owned(),

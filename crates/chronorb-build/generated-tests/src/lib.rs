@@ -106,7 +106,17 @@ pub mod extended {
     chronorb::include_idl!("extended");
 }
 
+/// Components, homes and events as their equivalent interfaces, and instances of template modules.
+pub mod components {
+    chronorb::include_idl!("components");
+}
+
 /// Bits, and what annotations make of types.
 pub mod marked {
     chronorb::include_idl!("marked");
+}
+
+/// Consumers and suppliers of the notification service, as the OMG has them.
+pub mod notification {
+    chronorb::include_idl!("CosNotifyComm");
 }

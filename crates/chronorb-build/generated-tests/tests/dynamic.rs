@@ -120,6 +120,20 @@ fn an_any_takes_generated_types_and_gives_them_back() {
 }
 
 #[test]
+fn references_come_out_of_owned_anys_by_an_orb() {
+    let arena = Arena::new(1 << 16);
+    for (served, store) in stores() {
+        let sent = Some(&store);
+        let mut other = AnyBuf::new(&0_u8).expect("made");
+        let (kept, _) = store.put(&Any::of(&sent), &mut other).expect("called");
+        let view = kept.as_view_in(&arena).expect("room");
+        assert!(view.extract::<Option<&Store>>().is_err(), "of no ORB");
+        let view = served.client().any(view).expect("room");
+        assert_eq!(view.extract::<Option<&Store>>(), Ok(Some(&store)));
+    }
+}
+
+#[test]
 fn exceptions_tell_of_types_and_values() {
     for (_served, store) in stores() {
         let refused = store.put(&Any::of(&"text"), &mut AnyBuf::default());

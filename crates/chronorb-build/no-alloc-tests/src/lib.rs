@@ -13,3 +13,13 @@
 pub mod gauge {
     chronorb::include_idl!("gauge");
 }
+
+/// Maps, and structs that extend others: that the code compiles is the test.
+pub mod extended {
+    chronorb::include_idl!("extended");
+}
+
+/// Types that hold themselves.
+pub mod recursive {
+    chronorb::include_idl!("recursive");
+}

@@ -9,16 +9,22 @@ use super::external::Externals;
 use crate::names::Place;
 use crate::shape;
 
-/// Refuses operations and attributes whose values are allocated where they are decoded: object
-/// references.
+/// Refuses value types, and operations and attributes whose values are allocated where they are
+/// decoded: object references.
 pub(super) fn refuse(model: &Model, externals: &Externals) -> Result<(), GenerateError> {
     for (id, definition) in model.iter() {
-        let DefKind::Interface(interface) = &definition.kind else {
-            continue;
-        };
         if externals.get(id).is_some() {
             continue;
         }
+        let interface = match &definition.kind {
+            DefKind::Interface(interface) => interface,
+            DefKind::Value(_) | DefKind::ValueBox { .. } => {
+                let kind = shape::kind_name(&definition.kind);
+                let place = Place::of(model, kind, &definition.name, &definition.location);
+                return Err(GenerateError::Allocates { place });
+            }
+            _ => continue,
+        };
         let refuse = |what: &str, name: &str, location: &Location, types: &[&Type]| {
             if !types.iter().any(|ty| allocates(model, ty)) {
                 return Ok(());

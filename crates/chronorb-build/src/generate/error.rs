@@ -64,7 +64,7 @@ pub enum GenerateError {
 
     /// An operation or attribute that is not to be had without allocation.
     #[error(
-        "{place} carries object references, which are allocated, and no_alloc is on\n  \
+        "{place} carries object references or values, which are allocated, and no_alloc is on\n  \
          hint: move it to an interface in a file of its own, compiled without no_alloc"
     )]
     Allocates {

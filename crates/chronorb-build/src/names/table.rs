@@ -595,7 +595,8 @@ fn renamed(annotations: &[Annotation], place: &Place) -> Result<Option<String>, 
     let Some(name) = rename(annotations) else {
         return Ok(None);
     };
-    if syn::parse_str::<syn::Ident>(&name).is_err() {
+    // Two underscores begin what generated code calls its own.
+    if syn::parse_str::<syn::Ident>(&name).is_err() || name.starts_with("__") {
         return Err(GenerateError::InvalidName {
             name,
             place: place.clone(),

@@ -10,6 +10,7 @@
 
 mod abstracts;
 mod chunks;
+mod depth;
 mod read;
 mod registry;
 mod write;

@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
 use super::registry::{self, Read};
-use super::{ReadState, Value, ValueType, narrow_value};
+use super::{ReadState, Value, ValueType, depth, narrow_value};
 use crate::{CdrError, Decoder};
 
-/// How deep values may be within values in one message.
-pub const MAX_VALUE_DEPTH: u32 = 200;
+/// How deep values may be within values in one message. If their states are great, it is less: all
+/// of them together may take 128 KiB of the stack.
+pub const MAX_VALUE_DEPTH: u32 = 64;
 
 /// How many values there may be in one message.
 pub const MAX_VALUES: u32 = 1 << 16;
@@ -167,10 +168,12 @@ impl<'a> Decoder<'a> {
 
     fn open_value(&mut self, start: usize, is_chunked: bool) -> Result<(), CdrError> {
         let has_fragments = self.joint != usize::MAX;
+        let here = depth::stack_address();
         let reading = self.reading();
-        if reading.open.len() >= MAX_VALUE_DEPTH as usize {
-            return Err(CdrError::TooDeep);
+        if reading.open.is_empty() {
+            reading.stack = here;
         }
+        depth::check(reading.open.len(), reading.stack, here)?;
         if reading.count >= MAX_VALUES {
             return Err(CdrError::TooManyValues);
         }
@@ -292,6 +295,8 @@ pub(crate) struct Reading {
     lists: HashMap<usize, Arc<[Arc<str>]>>,
     /// The positions of the values that the next octet is within.
     open: Vec<usize>,
+    /// Where the stack stood at the outermost of them.
+    stack: usize,
     count: u32,
     /// How many of them are in chunks.
     level: u32,

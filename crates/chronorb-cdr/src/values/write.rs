@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
-use super::{MAX_VALUE_DEPTH, Value, ValueInfo, ValueType};
+use super::{Value, ValueInfo, ValueType, depth};
 use crate::{CdrError, Encoder};
 
 /// The tag of a value, and its bits.
@@ -19,7 +19,7 @@ impl Encoder<'_> {
     ///
     /// # Errors
     /// [`CdrError::CyclicValue`] if it is within itself, [`CdrError::TooDeep`] if it is within
-    /// more than [`MAX_VALUE_DEPTH`] others, and what its state fails with.
+    /// more than [`MAX_VALUE_DEPTH`](crate::MAX_VALUE_DEPTH) others, and what its state fails with.
     pub fn write_value<V: ValueType + ?Sized>(
         &mut self,
         value: Option<&Arc<V>>,
@@ -72,11 +72,13 @@ impl Encoder<'_> {
         let chunks = if is_chunked { CHUNKED } else { 0 };
         self.write_u32(TAG | ids | chunks)?;
         let position = self.position() - 4;
+        let here = depth::stack_address();
         let notes = self.writing();
-        notes.depth += 1;
-        if notes.depth > MAX_VALUE_DEPTH {
-            return Err(CdrError::TooDeep);
+        if notes.depth == 0 {
+            notes.stack = here;
         }
+        depth::check(notes.depth, notes.stack, here)?;
+        notes.depth += 1;
         notes.first = notes.first.min(position);
         let written = Written {
             position,
@@ -192,7 +194,9 @@ pub(crate) struct Writing {
     lists: Vec<(&'static str, usize)>,
     /// The position of the first value.
     first: usize,
-    depth: u32,
+    depth: usize,
+    /// Where the stack stood at the outermost value.
+    stack: usize,
     /// How many values in chunks the next octet is within.
     level: i32,
     chunk: Option<Chunk>,
@@ -224,6 +228,7 @@ impl Default for Writing {
             lists: Vec::new(),
             first: usize::MAX,
             depth: 0,
+            stack: 0,
             level: 0,
             chunk: None,
             great: usize::MAX,

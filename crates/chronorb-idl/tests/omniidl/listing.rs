@@ -117,7 +117,7 @@ impl Listing<'_> {
             let result = each
                 .result
                 .as_ref()
-                .map_or("void".to_owned(), |ty| self.ty(ty));
+                .map_or_else(|| "void".to_owned(), |ty| self.ty(ty));
             let context: String = each
                 .context
                 .iter()

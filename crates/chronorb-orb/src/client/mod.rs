@@ -12,7 +12,7 @@ mod prepared;
 mod route;
 
 pub use asynchronous::Pending;
-pub(crate) use asynchronous::{Slots, is_in_handler};
+pub(crate) use asynchronous::is_in_handler;
 pub(crate) use collocated::direct;
 pub(crate) use connection::ClientConnections;
 pub(crate) use explicit::bind_explicitly;

@@ -146,7 +146,7 @@ fn values_as_deep_as_is_allowed_fit_a_small_stack() {
             assert_eq!(served.list(list.as_ref()), Ok(list.clone()));
         }
         // Each tree but the leaf is in a sequence: these are counted, too.
-        let tree = (0..60).fold(None, |branch: Option<Arc<dyn lists::Tree>>, weight| {
+        let tree = (0..30).fold(None, |branch: Option<Arc<dyn lists::Tree>>, weight| {
             let branches = vec![branch];
             Some(lists::TreeState { weight, branches }.into())
         });

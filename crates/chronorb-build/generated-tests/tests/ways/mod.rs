@@ -43,6 +43,12 @@ impl Served {
             .expect("a reference");
         Self { orbs, object }
     }
+
+    /// The ORB that calls.
+    #[allow(dead_code, reason = "not all tests need it")]
+    pub(crate) fn client(&self) -> &Orb {
+        &self.orbs[self.orbs.len() - 1]
+    }
 }
 
 impl Drop for Served {

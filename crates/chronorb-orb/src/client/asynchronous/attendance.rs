@@ -299,7 +299,7 @@ impl Attendant for Replier {
         let i = calls
             .iter()
             .position(|call| call.request_id == request_id)?;
-        let mut call = calls.swap_remove(i);
+        let call = calls.swap_remove(i);
         call.slot.sit_down();
         Some(call)
     }

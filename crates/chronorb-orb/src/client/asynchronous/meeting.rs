@@ -58,7 +58,7 @@ impl Meeting {
     }
 
     /// The call has come to its end.
-    pub(super) fn bring(&self, slot: Box<Slot>) {
+    pub(super) fn bring(self: Arc<Self>, slot: Box<Slot>) {
         let mut state = self.state.lock();
         if state.is_left {
             drop(state);
@@ -67,8 +67,10 @@ impl Meeting {
         state.ended = Some(slot);
         state.place = None;
         let waker = state.waker.take();
-        drop(state);
         self.is_over.set(1);
+        drop(state);
+        // Whoever is woken can have the place for another call.
+        drop(self);
         if let Some(waker) = waker {
             waker.wake();
         }

@@ -13,6 +13,5 @@ mod table;
 
 pub(crate) use attendance::is_in_handler;
 pub use pending::Pending;
-pub(crate) use table::Slots;
 
 pub(in crate::client) use attendance::Attended;

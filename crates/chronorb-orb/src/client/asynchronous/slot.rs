@@ -105,6 +105,10 @@ pub(super) fn begin(
     let deadline = Deadline::after(object.time_out());
     let priority = onward_priority(core)?;
     let mut slot = Slots::of(core).take()?;
+    if slot.reply.capacity() == 0 {
+        // For the first call in it; then frames go from hand to hand.
+        slot.reply = scope::frame();
+    }
     slot.call = Some(Call {
         object: object.clone(),
         operation: *operation,
@@ -394,7 +398,7 @@ impl Slot {
     }
 
     /// Has the call looked after by the slot's own seat again.
-    pub(super) fn sit_down(&mut self) {
+    pub(super) fn sit_down(&self) {
         if let Some((open, request_id)) = self.awaited() {
             open.shared.hand_to(request_id, &self.seat, false);
         }

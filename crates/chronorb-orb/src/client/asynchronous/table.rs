@@ -7,7 +7,9 @@ use super::slot::Slot;
 use crate::core::Core;
 
 /// The slots of an ORB, made with its first asynchronous call.
-pub(crate) struct Slots {
+pub(super) struct Slots {
+    /// In boxes, so that lending one moves a pointer.
+    #[allow(clippy::vec_box)]
     free: PiMutex<Vec<Box<Slot>>>,
     /// Held while an attendant is made.
     pub(super) making: PiMutex<()>,
@@ -23,8 +25,10 @@ impl Slots {
     }
 
     pub(super) fn of(core: &Core) -> &Self {
-        core.slots
-            .get_or_init(|| Self::new(core.config.max_pending))
+        let slots = core
+            .slots
+            .get_or_init(|| Box::new(Self::new(core.config.max_pending)));
+        slots.downcast_ref().expect("nothing else is put there")
     }
 
     /// A slot that is free.
