@@ -57,7 +57,7 @@ fn a_bit_set_has_a_getter_and_a_setter_for_each_field() {
     assert_eq!(header.version(), 5);
     assert!(header.urgent() && header.last());
     assert_eq!(header.offset(), -2);
-    assert_eq!(header.bits(), 0b1_11_1111_1110_0000_1101);
+    assert_eq!(header.bits(), 0b111_1111_1110_0000_1101);
     assert_eq!(header.with_version(0xff).version(), 7, "three bits");
     let extended = Extended::from_bits(header.bits().into()).with_sequence_number(0xf_ffff);
     assert_eq!(extended.version(), 5);
