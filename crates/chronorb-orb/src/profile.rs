@@ -69,10 +69,7 @@ impl Profile {
         let mut this = Self {
             version: iiop.version.min(max_version),
             key: iiop.object_key.clone().into_boxed_slice(),
-            addresses: vec![Address {
-                host: iiop.host.clone(),
-                port: iiop.port,
-            }],
+            addresses: vec![Address::host(iiop.host.clone(), iiop.port)],
             lanes: Vec::new(),
             priority_model: None,
             bands: None,
@@ -84,15 +81,12 @@ impl Profile {
             // A component that cannot be read is as good as one that is not there.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
-                    this.addresses.push(Address { host, port });
+                    this.addresses.push(Address::host(host, port));
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
                 Ok(Component::TaoEndpoints(endpoints)) => {
                     this.lanes.extend(endpoints.into_iter().map(|e| {
-                        let address = Address {
-                            host: e.host,
-                            port: e.port,
-                        };
+                        let address = Address::host(e.host, e.port);
                         // TAO says -1 for any.
                         (Priority::new(e.priority), address)
                     }));

@@ -1,6 +1,10 @@
 //! Endpoints as people write them: `iiop://host:port/option=value`.
 
+use std::fmt;
+
 use thiserror::Error;
+
+use crate::Address;
 
 /// Where to listen, as given to `-ORBListenEndpoints`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -9,14 +13,59 @@ pub struct Endpoint {
     pub scheme: String,
     /// The greatest GIOP version to offer there, `1.2` where none is given.
     pub version: Option<(u8, u8)>,
-    /// The host to bind to; empty for every interface.
-    pub host: String,
-    /// The port to bind to; 0 for any free one.
-    pub port: u16,
-    /// The host name that object references publish, instead of the bound one.
-    pub hostname_in_ior: Option<String>,
-    /// How many ports to try from `port` on.
-    pub port_span: u16,
+    /// What to bind to. An empty host is every interface, port 0 any free one, and an empty path
+    /// one that the transport makes up.
+    pub address: Address,
+    /// Its options, in their order, each once.
+    pub options: Vec<(String, String)>,
+}
+
+impl Endpoint {
+    /// The value of an option, if it is given.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        let mut options = self.options.iter();
+        let (_, value) = options.find(|(given, _)| given == name)?;
+        Some(value)
+    }
+
+    /// That no options are given but these.
+    ///
+    /// # Errors
+    /// [`EndpointError`] names the first other one.
+    pub fn check_options(&self, known: &[&str]) -> Result<(), EndpointError> {
+        let mut names = self.options.iter().map(|(name, _)| name);
+        match names.find(|name| !known.contains(&name.as_str())) {
+            Some(name) => Err(self.error(format!("the option {name:?} is not known"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The error of this endpoint that has this problem.
+    pub fn error(&self, problem: impl Into<String>) -> EndpointError {
+        EndpointError {
+            text: self.to_string(),
+            problem: problem.into(),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme)?;
+        if let Some((major, minor)) = self.version {
+            write!(f, "{major}.{minor}@")?;
+        }
+        write!(f, "{}", self.address)?;
+        let separator = match self.address {
+            Address::Host { .. } => '/',
+            Address::Path(_) => '|',
+        };
+        for (index, (name, value)) in self.options.iter().enumerate() {
+            let before = if index == 0 { separator } else { '&' };
+            write!(f, "{before}{name}={value}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A text that is not a list of endpoints.
@@ -29,12 +78,14 @@ pub struct EndpointError {
     pub problem: String,
 }
 
-/// Reads endpoints `scheme://[V.v@]host[:port][,…][/option=value[&…]]`, several separated by `;`.
+/// Reads endpoints, several separated by `;`:
+/// `scheme://[V.v@]host[:port][,…][/option=value[&…]]`, or
+/// `scheme://[V.v@]path[,…][|option=value[&…]]` of transports that listen at paths, which are
+/// those whose schemes are `uiop` and `shmiop`, and those where there is a `|`.
 ///
 /// An address without a host stands for every interface, one without a port
-/// for any free port; IPv6 addresses stand in brackets. Options are
-/// `hostname_in_ior` (what object references publish) and `portspan` (how
-/// many ports to try).
+/// for any free port; IPv6 addresses stand in brackets. Which options there are says the
+/// transport, whose [`check`](crate::Transport::check) comes after this.
 ///
 /// # Errors
 /// [`EndpointError`] names the endpoint and what is wrong with it.
@@ -59,43 +110,42 @@ fn parse_one(text: &str, endpoints: &mut Vec<Endpoint>) -> Result<(), String> {
     let (scheme, rest) = text
         .split_once("://")
         .ok_or_else(|| "there is no `://`".to_owned())?;
-    let (addresses, options) = rest.split_once('/').unwrap_or((rest, ""));
-    let (hostname_in_ior, port_span) = parse_options(options)?;
+    let scheme = scheme.to_ascii_lowercase();
+    let has_paths = SCHEMES_OF_PATHS.contains(&scheme.as_str()) || rest.contains('|');
+    let separator = if has_paths { '|' } else { '/' };
+    let (addresses, options) = rest.split_once(separator).unwrap_or((rest, ""));
+    let options = parse_options(options)?;
     for address in addresses.split(',') {
         let (version, address) = match address.split_once('@') {
             Some((version, address)) => (Some(parse_version(version)?), address),
             None => (None, address),
         };
-        let (host, port) = split_address(address)?;
         endpoints.push(Endpoint {
-            scheme: scheme.to_ascii_lowercase(),
+            scheme: scheme.clone(),
             version,
-            host,
-            port,
-            hostname_in_ior: hostname_in_ior.clone(),
-            port_span,
+            address: match has_paths {
+                true => Address::Path(address.to_owned()),
+                false => split_address(address)?,
+            },
+            options: options.clone(),
         });
     }
     Ok(())
 }
 
-fn parse_options(text: &str) -> Result<(Option<String>, u16), String> {
-    let mut hostname_in_ior = None;
-    let mut port_span = 1;
+fn parse_options(text: &str) -> Result<Vec<(String, String)>, String> {
+    let mut options: Vec<(String, String)> = Vec::new();
     for option in text.split('&').filter(|o| !o.is_empty()) {
-        match option.split_once('=') {
-            Some(("hostname_in_ior", value)) if !value.is_empty() => {
-                hostname_in_ior = Some(value.to_owned());
-            }
-            Some(("portspan", value)) => {
-                port_span = value.parse().ok().filter(|span| *span > 0).ok_or_else(|| {
-                    format!("the portspan {value:?} is not a number from 1 to 65535")
-                })?;
-            }
-            _ => return Err(format!("the option {option:?} is not known")),
+        let (name, value) = option
+            .split_once('=')
+            .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+            .ok_or_else(|| format!("the option {option:?} is not of the form name=value"))?;
+        if options.iter().any(|(given, _)| given == name) {
+            return Err(format!("the option {name:?} is given twice"));
         }
+        options.push((name.to_owned(), value.to_owned()));
     }
-    Ok((hostname_in_ior, port_span))
+    Ok(options)
 }
 
 fn parse_version(text: &str) -> Result<(u8, u8), String> {
@@ -107,7 +157,7 @@ fn parse_version(text: &str) -> Result<(u8, u8), String> {
     }
 }
 
-fn split_address(text: &str) -> Result<(String, u16), String> {
+fn split_address(text: &str) -> Result<Address, String> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest
             .split_once(']')
@@ -126,10 +176,12 @@ fn split_address(text: &str) -> Result<(String, u16), String> {
             .parse()
             .map_err(|_| format!("the port {port:?} is not a number from 0 to 65535"))?,
     };
-    Ok((host.to_owned(), port))
+    Ok(Address::host(host, port))
 }
 
-const EXPECTED: &str = "scheme://[version@]host[:port][,…][/hostname_in_ior=name&portspan=n], for example iiop://:2809";
+const SCHEMES_OF_PATHS: [&str; 2] = ["uiop", "shmiop"];
+
+const EXPECTED: &str = "scheme://[version@]host[:port][,…][/option=value&…] or scheme://[version@]path[|option=value&…], for example iiop://:2809 or uiop:///run/radar";
 
 #[cfg(test)]
 mod tests {
@@ -144,24 +196,37 @@ mod tests {
     #[test]
     fn everything_but_the_scheme_can_be_left_out() {
         let endpoint = one("iiop://");
-        assert_eq!((endpoint.host.as_str(), endpoint.port), ("", 0));
-        assert_eq!(endpoint.port_span, 1);
+        assert_eq!(endpoint.address, Address::host("", 0));
+        assert_eq!(endpoint.options, []);
+        assert_eq!(one("uiop://").address, Address::Path(String::new()));
     }
 
     #[test]
     fn everything_can_be_given() {
-        let endpoint = one("iiop://1.1@[::1]:2809/hostname_in_ior=radar.example&portspan=4");
+        let text = "iiop://1.1@[::1]:2809/hostname_in_ior=radar.example&portspan=4";
+        let endpoint = one(text);
         assert_eq!(endpoint.version, Some((1, 1)));
-        assert_eq!((endpoint.host.as_str(), endpoint.port), ("::1", 2809));
-        assert_eq!(endpoint.hostname_in_ior.as_deref(), Some("radar.example"));
-        assert_eq!(endpoint.port_span, 4);
+        assert_eq!(endpoint.address, Address::host("::1", 2809));
+        assert_eq!(endpoint.option("hostname_in_ior"), Some("radar.example"));
+        assert_eq!(endpoint.option("portspan"), Some("4"));
+        assert_eq!(endpoint.to_string(), text);
+    }
+
+    #[test]
+    fn paths_end_at_a_bar() {
+        let endpoint = one("UIOP:///run/a/radar|mode=0660");
+        assert_eq!(endpoint.scheme, "uiop");
+        assert_eq!(endpoint.address, Address::Path("/run/a/radar".to_owned()));
+        assert_eq!(endpoint.option("mode"), Some("0660"));
+        assert_eq!(endpoint.to_string(), "uiop:///run/a/radar|mode=0660");
+        assert_eq!(one("own://a place|").address.as_path(), Some("a place"));
     }
 
     #[test]
     fn several_addresses_and_several_endpoints_make_one_list() {
         let all = parse_endpoints("iiop://a:1,b:2;iiop://c").expect("correct endpoints");
-        let hosts: Vec<_> = all.iter().map(|e| (e.host.as_str(), e.port)).collect();
-        assert_eq!(hosts, [("a", 1), ("b", 2), ("c", 0)]);
+        let addresses: Vec<_> = all.iter().map(|e| e.address.to_string()).collect();
+        assert_eq!(addresses, ["a:1", "b:2", "c:0"]);
     }
 
     #[test]
@@ -171,12 +236,22 @@ mod tests {
             ("localhost:2809", "://"),
             ("iiop://h:99999", "port"),
             ("iiop://[::1", "bracket"),
-            ("iiop://h/colour=red", "colour"),
-            ("iiop://h/portspan=0", "portspan"),
+            ("iiop://h/colour", "colour"),
+            ("iiop://h/portspan=", "portspan"),
+            ("iiop://h/portspan=1&portspan=2", "twice"),
             ("iiop://3.0@h", "version"),
         ] {
             let error = parse_endpoints(text).expect_err(text).to_string();
             assert!(error.contains(problem), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn options_that_a_transport_does_not_know_are_named() {
+        let endpoint = one("iiop://h/portspan=2&colour=red");
+        assert_eq!(endpoint.check_options(&["portspan", "colour"]), Ok(()));
+        let error = endpoint.check_options(&["portspan"]);
+        let error = error.expect_err("it is not known").to_string();
+        assert!(error.contains("colour"), "{error}");
     }
 }

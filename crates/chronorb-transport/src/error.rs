@@ -5,6 +5,8 @@ use std::io;
 use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::EndpointError;
+
 /// An endpoint could not be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -17,6 +19,9 @@ pub enum ListenError {
         /// The resolver's word.
         source: io::Error,
     },
+    /// What is asked for cannot be had by this transport.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
     /// The address is in use, not of this machine, or not permitted.
     #[error("cannot listen on {endpoint}: {source}")]
     Refused {
@@ -46,6 +51,14 @@ pub enum ConnectError {
         address: String,
         /// The system's word.
         source: io::Error,
+    },
+    /// The peer, or this side, refused to go on: protection that one of them asks for cannot be had.
+    #[error("no connection to {address}: {problem}")]
+    Unacceptable {
+        /// The address tried last.
+        address: String,
+        /// What is missing, and on which side.
+        problem: String,
     },
     /// The deadline passed first.
     #[error("no connection to {address} in time")]
@@ -83,6 +96,12 @@ pub enum IoError {
     /// The peer closed the connection.
     #[error("the peer closed the connection")]
     Closed,
+    /// A message is longer than the connection carries; nothing of it was sent, and the connection goes on.
+    #[error("the message is longer than the transport carries")]
+    TooLarge,
+    /// The peer did what the transport's protocol forbids, or could not prove who it is.
+    #[error("the peer broke the protocol")]
+    Violated,
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Broken(Errno),

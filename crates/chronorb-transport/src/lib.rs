@@ -3,7 +3,7 @@
 //! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes
 //! connections in, [`Connection`] moves octets. Each transport is a folder
 //! with the same set of files (`acceptor`, `connection`, `connector`, `mod`), and none
-//! knows what the octets mean. [`Reactor`] waits for many of them at once.
+//! knows what the octets mean, but for where a message ends ([`Messages`]). [`Reactor`] waits for many of them at once.
 //!
 //! A connection offers both ways of waiting: `try_*` for a thread that serves
 //! many connections through a reactor and must not wait on one, and
@@ -11,9 +11,12 @@
 //! to itself. A thread that has it for a while can be called away from
 //! [`recv_until_interrupted`](Connection::recv_until_interrupted).
 
+mod address;
 mod endpoint;
 mod error;
+mod inet;
 mod reactor;
+mod setup;
 pub mod tcp;
 mod waiting;
 
@@ -24,74 +27,44 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 
+pub use address::Address;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
 pub use reactor::{Event, Interest, Reactor};
+pub use setup::{Messages, Setup, SocketOptions};
 pub use waiting::Waiting;
 
-/// Where a peer can be reached: a host name or address, and a port.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Address {
-    /// A host name, or an IPv4 or IPv6 address without brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
-/// Properties that a transport sets on its sockets, on those that listen, and on both ends of a
-/// connection.
-///
-/// What the kernel refuses is an error where a socket listens or connects, and names the option; a
-/// connection that was taken in and cannot have them ends at once. [`Connection::options`] tells
-/// what holds.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct SocketOptions {
-    /// Send small messages at once (`TCP_NODELAY`).
-    pub no_delay: bool,
-    /// Probe idle peers (`SO_KEEPALIVE`).
-    pub keep_alive: bool,
-    /// Reach only hosts of the networks that this machine is attached to (`SO_DONTROUTE`).
-    pub dont_route: bool,
-    /// The differentiated services code point of packets, 0 to 63 (`IP_TOS`, `IPV6_TCLASS`); `None`
-    /// leaves the kernel's choice.
-    pub dscp: Option<u8>,
-    /// The priority of packets in this machine's queues, 0 to 6, and above with `CAP_NET_ADMIN`
-    /// (`SO_PRIORITY`); `None` leaves the kernel's choice, which follows `dscp`.
-    pub priority: Option<u32>,
-    /// Send buffer in octets, cut to `net.core.wmem_max`; `None` leaves the kernel's choice.
-    pub send_buffer: Option<u32>,
-    /// Receive buffer in octets, cut to `net.core.rmem_max`; `None` leaves the kernel's choice.
-    pub receive_buffer: Option<u32>,
-}
-
-impl Default for SocketOptions {
-    fn default() -> Self {
-        Self {
-            no_delay: true,
-            keep_alive: true,
-            dont_route: false,
-            dscp: None,
-            priority: None,
-            send_buffer: None,
-            receive_buffer: None,
-        }
-    }
+/// How a connection carries octets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Carriage {
+    /// As a stream: all of them, in order, cut anywhere.
+    Stream,
+    /// As messages, each whole or not at all. Some may be lost, come twice or in another order.
+    ///
+    /// What is sent is one or more whole messages, each of at most `largest` octets
+    /// ([`IoError::TooLarge`] else); [`try_send_both`](Connection::try_send_both) and
+    /// [`send_both`](Connection::send_both) get one message in two pieces. What is received is whole messages of the
+    /// kind that [`Messages`] says; others never get out of the transport. If one is longer than the room, its rest
+    /// follows.
+    Messages {
+        /// Octets of the longest message that can be sent.
+        largest: usize,
+        /// Messages of any number of peers come by it, and none goes to them. A message that is
+        /// wrong says nothing of the next one.
+        many_peers: bool,
+    },
 }
 
 /// One kind of transport.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// The scheme of its endpoints, for example `iiop`.
-    fn scheme(&self) -> &'static str;
+    fn scheme(&self) -> &str;
+
+    /// Whether an endpoint has what this transport needs, and nothing else.
+    ///
+    /// # Errors
+    /// [`EndpointError`] says what is wrong with it.
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError>;
 
     /// Opens every address of an endpoint for connections.
     ///
@@ -100,7 +73,7 @@ pub trait Transport: fmt::Debug + Send + Sync {
     fn listen(
         &self,
         endpoint: &Endpoint,
-        options: SocketOptions,
+        setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError>;
 
     /// Connects to a peer.
@@ -110,7 +83,7 @@ pub trait Transport: fmt::Debug + Send + Sync {
     fn connect(
         &self,
         address: &Address,
-        options: SocketOptions,
+        setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError>;
 }
@@ -124,12 +97,28 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     /// later; [`AcceptError::Failed`] for anything else.
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError>;
 
-    /// Where peers reach it: what object references publish.
-    fn published(&self) -> &Address;
+    /// Where peers reach it, the preferred address first: what object references publish. At least one.
+    fn published(&self) -> &[Address];
 }
 
-/// A connected stream of octets.
+/// A connection to a peer.
+///
+/// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
+/// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
+/// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
+/// [`IoError::WouldBlock`], or until a read did not fill its room.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
+    /// How it carries octets.
+    fn carriage(&self) -> Carriage {
+        Carriage::Stream
+    }
+
+    /// Whether it can carry messages already. A connection that was taken in may have to agree with its peer on
+    /// something first, which it does while it is received from; if that takes too long, it is ended.
+    fn is_established(&self) -> bool {
+        true
+    }
+
     /// Receives what is there, without waiting.
     ///
     /// # Errors

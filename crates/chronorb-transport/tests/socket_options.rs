@@ -32,7 +32,7 @@ fn soon() -> Deadline {
 
 fn listen(host: &str, options: SocketOptions) -> Result<Box<dyn Acceptor>, ListenError> {
     let endpoints = parse_endpoints(&format!("iiop://{host}:0")).expect("an endpoint");
-    let acceptors = Tcp.listen(&endpoints[0], options)?;
+    let acceptors = Tcp.listen(&endpoints[0], options.into())?;
     Ok(acceptors.into_iter().next().expect("one address"))
 }
 
@@ -42,7 +42,7 @@ fn connect(
     options: SocketOptions,
 ) -> Result<Box<dyn Connection>, ConnectError> {
     let host = host.to_owned();
-    Tcp.connect(&Address { host, port }, options, soon())
+    Tcp.connect(&Address::host(host, port), options.into(), soon())
 }
 
 fn accept(acceptor: &dyn Acceptor) -> Box<dyn Connection> {
@@ -57,7 +57,7 @@ fn accept(acceptor: &dyn Acceptor) -> Box<dyn Connection> {
 /// Both ends of a connection, with these options at both.
 fn pair(listening: &str, connecting: &str, options: SocketOptions) -> [Box<dyn Connection>; 2] {
     let acceptor = listen(listening, options).expect("it opens");
-    let port = acceptor.published().port;
+    let (_, port) = acceptor.published()[0].as_host().expect("it has a port");
     let near = connect(connecting, port, options).expect("somebody listens");
     let far = accept(&*acceptor);
     [near, far]

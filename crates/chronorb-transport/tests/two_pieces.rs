@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 use chronorb_transport::tcp::Tcp;
-use chronorb_transport::{
-    Acceptor, Connection, IoError, SocketOptions, Transport, parse_endpoints,
-};
+use chronorb_transport::{Acceptor, Connection, IoError, Setup, Transport, parse_endpoints};
 
 /// Both ends of a connection.
 fn pair() -> (Box<dyn Connection>, Box<dyn Connection>) {
     let endpoints = parse_endpoints("iiop://127.0.0.1:0").expect("an endpoint");
-    let options = SocketOptions::default();
-    let acceptors = Tcp.listen(&endpoints[0], options).expect("a free port");
-    let client = Tcp.connect(acceptors[0].published(), options, patience());
+    let setup = Setup::default();
+    let acceptors = Tcp.listen(&endpoints[0], setup).expect("a free port");
+    let client = Tcp.connect(&acceptors[0].published()[0], setup, patience());
     (client.expect("it listens"), accept(&*acceptors[0]))
 }
 

@@ -38,7 +38,15 @@ fn lanes_take_two_arguments_or_one() {
     let ports: Vec<_> = config
         .lane_listen_endpoints
         .iter()
-        .map(|(lane, e)| (*lane, e.port))
+        .map(|(lane, e)| {
+            (
+                *lane,
+                e.address
+                    .as_host()
+                    .map(|(_, port)| port)
+                    .unwrap_or_default(),
+            )
+        })
         .collect();
     assert_eq!(ports, [((1, 0), 4000), ((1, 1), 4001)]);
 }
@@ -75,7 +83,12 @@ fn endpoints_of_a_later_source_replace_those_of_an_earlier_one() {
     let hosts: Vec<_> = config
         .listen_endpoints
         .iter()
-        .map(|e| e.host.as_str())
+        .map(|e| {
+            e.address
+                .as_host()
+                .map(|(host, _)| host)
+                .unwrap_or_default()
+        })
         .collect();
     assert_eq!(hosts, ["b", "c"]);
 }

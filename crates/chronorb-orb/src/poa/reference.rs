@@ -155,13 +155,16 @@ impl Poa {
         };
         let max_version = core.config.max_giop_version;
         let version = first.version.map_or(max_version, |v| v.min(max_version));
-        let first = &first.address;
+        let (host, port) = first.address.as_host().unwrap_or_default();
         let mut components = Vec::new();
         if version > Version::V1_0 {
             components.push(Component::OrbType(ORB_TYPE).tagged()?);
             components.push(Component::CodeSets(CodeSetComponentInfo::ours()).tagged()?);
             for Published { address, .. } in addresses {
-                let (host, port) = (address.host.clone(), address.port);
+                let Some((host, port)) = address.as_host() else {
+                    continue;
+                };
+                let host = host.to_owned();
                 components.push(Component::AlternateIiopAddress { host, port }.tagged()?);
             }
             let exported = self.policies().exported(model)?;
@@ -174,8 +177,8 @@ impl Poa {
         }
         let profile = IiopProfile {
             version,
-            host: first.host.clone(),
-            port: first.port,
+            host: host.to_owned(),
+            port,
             object_key: key.to_vec(),
             components,
         };
@@ -229,9 +232,10 @@ fn lane_endpoints(pool: &Threadpool) -> Vec<TaoEndpoint> {
         .iter()
         .flat_map(|lane| {
             lane.published()
-                .map(|Published { address, .. }| TaoEndpoint {
-                    host: address.host.clone(),
-                    port: address.port,
+                .filter_map(|Published { address, .. }| address.as_host())
+                .map(|(host, port)| TaoEndpoint {
+                    host: host.to_owned(),
+                    port,
                     priority: lane.priority().map_or(ANY_PRIORITY, |p| p.value()),
                 })
         })

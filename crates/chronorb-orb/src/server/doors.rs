@@ -39,14 +39,16 @@ impl Doors {
             }
             let opened = core
                 .transport
-                .listen(endpoint, core.server_socket_options(setup.priority));
+                .listen(endpoint, core.server_socket_options(setup.priority).into());
             for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
-                published.push(Published {
-                    address: acceptor.published().clone(),
-                    version: endpoint
-                        .version
-                        .map(|(major, minor)| Version::new(major, minor)),
-                });
+                published.extend(acceptor.published().iter().map(|address| {
+                    Published {
+                        address: address.clone(),
+                        version: endpoint
+                            .version
+                            .map(|(major, minor)| Version::new(major, minor)),
+                    }
+                }));
                 acceptors.push(acceptor);
             }
         }

@@ -491,11 +491,13 @@ fn given_endpoints(core: &Core, lane: (u32, u32)) -> Vec<Endpoint> {
 /// Any port of the default host.
 fn free_endpoint(core: &Core) -> Result<Vec<Endpoint>, SystemException> {
     match core.config.listen_endpoints.first() {
-        Some(endpoint) => Ok(vec![Endpoint {
-            port: 0,
-            port_span: 1,
-            ..endpoint.clone()
-        }]),
+        Some(endpoint) => {
+            let mut free = endpoint.clone();
+            let (host, _) = endpoint.address.as_host().unwrap_or_default();
+            free.address = Address::host(host, 0);
+            free.options.retain(|(name, _)| name != "portspan");
+            Ok(vec![free])
+        }
         None => any_endpoint(),
     }
 }

@@ -1,7 +1,7 @@
 //! Taking in TCP connections.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use chronorb_rt::{Activity, doing};
@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, sockopt};
 
 use super::connection::TcpConnection;
-use super::{options, reachable_host, socket};
+use super::{options, socket};
+use crate::inet::HostEndpoint;
 use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, SocketOptions};
 
 /// A listening TCP socket.
@@ -17,44 +18,18 @@ use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, S
 pub(super) struct TcpAcceptor {
     socket: OwnedFd,
     options: SocketOptions,
-    published: Address,
+    published: Vec<Address>,
 }
 
 impl TcpAcceptor {
     /// Binds to the first free port of the endpoint's span.
     pub(super) fn open(endpoint: &Endpoint, options: SocketOptions) -> Result<Self, ListenError> {
-        let text = || format!("{}://{}:{}", endpoint.scheme, endpoint.host, endpoint.port);
-        let ips = resolve(&endpoint.host).map_err(|source| ListenError::Unresolved {
-            endpoint: text(),
-            source,
-        })?;
-        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for port in ports(endpoint) {
-            for ip in &ips {
-                match listen(SocketAddr::new(*ip, port), options) {
-                    Ok((socket, local)) => {
-                        let host = match &endpoint.hostname_in_ior {
-                            Some(host) => host.clone(),
-                            None if local.ip().is_unspecified() => reachable_host().to_string(),
-                            None if endpoint.host.is_empty() => local.ip().to_string(),
-                            None => endpoint.host.clone(),
-                        };
-                        return Ok(Self {
-                            socket,
-                            options,
-                            published: Address {
-                                host,
-                                port: local.port(),
-                            },
-                        });
-                    }
-                    Err(error) => last = error,
-                }
-            }
-        }
-        Err(ListenError::Refused {
-            endpoint: text(),
-            source: last,
+        let endpoint = HostEndpoint::of(endpoint)?;
+        let (socket, published) = endpoint.open(|address| listen(address, options))?;
+        Ok(Self {
+            socket,
+            options,
+            published,
         })
     }
 }
@@ -82,7 +57,7 @@ impl Acceptor for TcpAcceptor {
         }
     }
 
-    fn published(&self) -> &Address {
+    fn published(&self) -> &[Address] {
         &self.published
     }
 }
@@ -91,26 +66,6 @@ impl AsFd for TcpAcceptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-fn ports(endpoint: &Endpoint) -> impl Iterator<Item = u16> + use<> {
-    let last = match endpoint.port {
-        0 => 0,
-        first => first.saturating_add(endpoint.port_span - 1),
-    };
-    endpoint.port..=last
-}
-
-/// The addresses to bind to, the preferred one first.
-fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
-    if host.is_empty() {
-        // One IPv6 socket takes both families; machines without IPv6 fall back to IPv4.
-        return Ok(vec![
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-            std::net::Ipv4Addr::UNSPECIFIED.into(),
-        ]);
-    }
-    Ok((host, 0).to_socket_addrs()?.map(|a| a.ip()).collect())
 }
 
 fn listen(address: SocketAddr, wanted: SocketOptions) -> io::Result<(OwnedFd, SocketAddr)> {
@@ -150,10 +105,7 @@ mod tests {
                 priority: Some(u32::MAX),
                 ..SocketOptions::default()
             },
-            published: Address {
-                host: local.ip().to_string(),
-                port: local.port(),
-            },
+            published: Vec::new(),
         };
         let mut peer = TcpStream::connect(local)?;
         poll(&mut [PollFd::new(&acceptor, PollFlags::IN)], None)?;

@@ -6,15 +6,17 @@ mod connector;
 mod options;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use chronorb_rt::Deadline;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use self::acceptor::TcpAcceptor;
+use crate::inet::{HOSTNAME_IN_IOR, HostEndpoint, PORT_SPAN, resolve};
 use crate::{
-    Acceptor, Address, ConnectError, Connection, Endpoint, ListenError, SocketOptions, Transport,
+    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
+    Transport,
 };
 
 /// TCP over IPv4 and IPv6.
@@ -22,37 +24,37 @@ use crate::{
 pub struct Tcp;
 
 impl Transport for Tcp {
-    fn scheme(&self) -> &'static str {
+    fn scheme(&self) -> &str {
         "iiop"
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        HostEndpoint::of(endpoint)?;
+        endpoint.check_options(&[HOSTNAME_IN_IOR, PORT_SPAN])
     }
 
     fn listen(
         &self,
         endpoint: &Endpoint,
-        options: SocketOptions,
+        setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-        let acceptor = TcpAcceptor::open(endpoint, options)?;
+        let acceptor = TcpAcceptor::open(endpoint, setup.options)?;
         Ok(vec![Box::new(acceptor)])
     }
 
     fn connect(
         &self,
         address: &Address,
-        options: SocketOptions,
+        setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
-        let resolved = (address.host.as_str(), address.port)
-            .to_socket_addrs()
-            .map_err(|source| ConnectError::Unresolved {
-                host: address.host.clone(),
-                source,
-            })?;
+        let resolved = resolve(address)?;
         let mut last = ConnectError::Refused {
             address: address.to_string(),
             source: io::ErrorKind::AddrNotAvailable.into(),
         };
         for socket_address in resolved {
-            match connector::connect(socket_address, options, deadline) {
+            match connector::connect(socket_address, setup.options, deadline) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 Err(error) => last = error,
             }
@@ -73,13 +75,4 @@ fn socket(address: &SocketAddr) -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         Some(net::ipproto::TCP),
     )?)
-}
-
-/// The address to publish for an unspecified one: that of the first interface
-/// that is up and not the loopback, else the loopback.
-fn reachable_host() -> IpAddr {
-    chronorb_rt::interface_addresses()
-        .into_iter()
-        .find(|address| !address.is_loopback() && address.is_ipv4())
-        .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }

@@ -138,7 +138,9 @@ fn connect(
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
     let attempt = Deadline::after(left.min(core.config.connect_timeout));
-    let transport = core.transport.connect(&key.address, key.options, attempt);
+    let transport = core
+        .transport
+        .connect(&key.address, key.options.into(), attempt);
     let transport = transport.map_err(|_| NoConnection::Unreachable)?;
     Ok((transport, permit))
 }

@@ -1,0 +1,90 @@
+//! What a transport is told before it listens or connects.
+
+/// How connections shall be, on both ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// The properties of their sockets.
+    pub options: SocketOptions,
+    /// What travels by them.
+    pub messages: Messages,
+}
+
+/// What transports must know of messages: where one ends.
+///
+/// A stream has no use for it. A datagram that is not one whole message is left out by it.
+#[derive(Clone, Copy, Debug)]
+pub struct Messages {
+    /// Octets of the message that begins so, header included; `None` where no message does. It is
+    /// given the beginning of a message of at least 16 octets, or a whole shorter one.
+    pub len: fn(&[u8]) -> Option<usize>,
+    /// The longest message that is taken, in octets.
+    pub max: usize,
+}
+
+impl Messages {
+    /// Octets without messages in them, of which any number is taken as it comes.
+    pub const ANY: Self = Self {
+        len: |octets| Some(octets.len()),
+        max: usize::MAX,
+    };
+}
+
+impl Default for Setup {
+    /// Ordinary sockets, for octets of any kind.
+    fn default() -> Self {
+        Self {
+            options: SocketOptions::default(),
+            messages: Messages::ANY,
+        }
+    }
+}
+
+impl From<SocketOptions> for Setup {
+    /// Sockets of these properties, for octets of any kind.
+    fn from(options: SocketOptions) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+}
+
+/// Properties that a transport sets on its sockets, on those that listen, and on both ends of a
+/// connection. A transport leaves out what its sockets do not have.
+///
+/// What the kernel refuses is an error where a socket listens or connects, and names the option; a
+/// connection that was taken in and cannot have them ends at once. [`Connection::options`](crate::Connection::options) tells
+/// what holds.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct SocketOptions {
+    /// Send small messages at once (`TCP_NODELAY`).
+    pub no_delay: bool,
+    /// Probe idle peers (`SO_KEEPALIVE`).
+    pub keep_alive: bool,
+    /// Reach only hosts of the networks that this machine is attached to (`SO_DONTROUTE`).
+    pub dont_route: bool,
+    /// The differentiated services code point of packets, 0 to 63 (`IP_TOS`, `IPV6_TCLASS`); `None`
+    /// leaves the kernel's choice.
+    pub dscp: Option<u8>,
+    /// The priority of packets in this machine's queues, 0 to 6, and above with `CAP_NET_ADMIN`
+    /// (`SO_PRIORITY`); `None` leaves the kernel's choice, which follows `dscp`.
+    pub priority: Option<u32>,
+    /// Send buffer in octets, cut to `net.core.wmem_max`; `None` leaves the kernel's choice.
+    pub send_buffer: Option<u32>,
+    /// Receive buffer in octets, cut to `net.core.rmem_max`; `None` leaves the kernel's choice.
+    pub receive_buffer: Option<u32>,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            no_delay: true,
+            keep_alive: true,
+            dont_route: false,
+            dscp: None,
+            priority: None,
+            send_buffer: None,
+            receive_buffer: None,
+        }
+    }
+}
