@@ -166,3 +166,13 @@ stream!(
     tcp_on_every_interface,
     subject(chronorb_transport::tcp::Tcp, "iiop://")
 );
+#[cfg(feature = "uds")]
+stream!(
+    unix,
+    subject(chronorb_transport::uds::Unix, "uiop://")
+        .refuses("uiop://|mode=888", "mode")
+        .refuses("uiop://|mode=0", "mode")
+        .refuses("uiop://|mode=1777", "mode")
+        .refuses("uiop://@name|mode=0600", "mode")
+        .refuses("uiop://@", "empty")
+);
