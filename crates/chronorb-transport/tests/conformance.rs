@@ -176,3 +176,17 @@ stream!(
         .refuses("uiop://@name|mode=0600", "mode")
         .refuses("uiop://@", "empty")
 );
+#[cfg(feature = "uds")]
+stream!(
+    unix_without_files,
+    subject(chronorb_transport::uds::Unix, &abstract_name()).and_at(&abstract_name())
+);
+
+/// An endpoint that nobody else has.
+#[cfg(feature = "uds")]
+fn abstract_name() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("uiop://@chronorb-{}-{number}", std::process::id())
+}
