@@ -170,8 +170,8 @@ fn a_place_that_nobody_uses_is_freed_and_the_next_call_has_another() {
 fn a_peer_that_sends_what_is_no_giop_is_told_and_loses_its_place() {
     let s = served_by(server("diop://127.0.0.1:0"));
     let peer = peer_of(&s.object);
-    // A message by its header, of a type that there is not.
-    peer.send(b"GIOP\x01\x02\x01\x63\x00\x00\x00\x00")
+    // A message by its header, and no request by what follows.
+    peer.send(b"GIOP\x01\x02\x01\x00\x04\x00\x00\x00\xff\xff\xff\xff")
         .expect("it is sent");
     peer.set_read_timeout(Some(PATIENCE)).expect("it is open");
     let mut room = [0; 100];
