@@ -15,9 +15,16 @@ mod address;
 mod endpoint;
 mod error;
 mod inet;
+mod ip_options;
 mod reactor;
 mod setup;
+mod stream;
 pub mod tcp;
+mod timed;
+#[cfg(feature = "udp")]
+pub mod udp;
+#[cfg(feature = "uds")]
+pub mod uds;
 mod waiting;
 
 use std::fmt;
