@@ -17,7 +17,11 @@ mod error;
 mod inet;
 mod reactor;
 mod setup;
+mod stream;
 pub mod tcp;
+mod timed;
+#[cfg(feature = "uds")]
+pub mod uds;
 mod waiting;
 
 use std::fmt;
