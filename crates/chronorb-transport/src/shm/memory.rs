@@ -102,7 +102,13 @@ impl Memory {
     /// Gives memory to every page, so that no message has to wait for it.
     fn populate(&self) -> Result<(), Errno> {
         // SAFETY: the range is the own mapping, and what is in it stays as it is.
-        unsafe { madvise(self.start.as_ptr(), len(self.ring), Advice::LinuxPopulateWrite) }
+        unsafe {
+            madvise(
+                self.start.as_ptr(),
+                len(self.ring),
+                Advice::LinuxPopulateWrite,
+            )
+        }
     }
 
     /// One of its rings.
@@ -157,9 +163,12 @@ impl Octets<'_> {
         // memory and the mapping do not overlap.
         unsafe {
             let at = self.start.add(self.offset(position));
-            at.as_ptr().copy_to_nonoverlapping(first.as_mut_ptr(), first.len());
+            at.as_ptr()
+                .copy_to_nonoverlapping(first.as_mut_ptr(), first.len());
             if !rest.is_empty() {
-                self.start.as_ptr().copy_to_nonoverlapping(rest.as_mut_ptr(), rest.len());
+                self.start
+                    .as_ptr()
+                    .copy_to_nonoverlapping(rest.as_mut_ptr(), rest.len());
             }
         }
     }
@@ -172,9 +181,12 @@ impl Octets<'_> {
         // SAFETY: as in `read`.
         unsafe {
             let at = self.start.add(self.offset(position));
-            at.as_ptr().copy_from_nonoverlapping(first.as_ptr(), first.len());
+            at.as_ptr()
+                .copy_from_nonoverlapping(first.as_ptr(), first.len());
             if !rest.is_empty() {
-                self.start.as_ptr().copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+                self.start
+                    .as_ptr()
+                    .copy_from_nonoverlapping(rest.as_ptr(), rest.len());
             }
         }
     }

@@ -15,10 +15,10 @@
 
 use core::sync::atomic::AtomicU32 as OwnWord;
 
-#[cfg(loom)]
-use super::models::Octets;
 #[cfg(not(loom))]
 use super::memory::Octets;
+#[cfg(loom)]
+use super::models::Octets;
 use super::sync::{AtomicU32, Ordering};
 
 /// What both sides of a direction share beside the octets.
@@ -101,9 +101,7 @@ pub(super) struct Consumer {
 impl Words {
     /// An empty ring, whose consumer waits for the doorbell.
     pub(super) fn begin(&self) {
-        self.tail
-            .0
-            .store(Wait::Doorbell as u32, Ordering::Relaxed);
+        self.tail.0.store(Wait::Doorbell as u32, Ordering::Relaxed);
         self.head.0.store(Wait::Not as u32, Ordering::Relaxed);
         self.ended.store(0, Ordering::Relaxed);
     }
@@ -188,7 +186,11 @@ impl Producer {
             ring.octets.write(between, second);
         }
         let new = ahead(between, second.len());
-        let before = ring.words.tail.0.swap(word(new, Wait::Not), Ordering::AcqRel);
+        let before = ring
+            .words
+            .tail
+            .0
+            .swap(word(new, Wait::Not), Ordering::AcqRel);
         self.tail.set(new);
         match position_of(before) == tail {
             true => Ok((n, wait_of(before))),
@@ -298,7 +300,11 @@ impl Consumer {
         if released == head {
             return Ok(Wait::Not);
         }
-        let before = ring.words.head.0.swap(word(head, Wait::Not), Ordering::AcqRel);
+        let before = ring
+            .words
+            .head
+            .0
+            .swap(word(head, Wait::Not), Ordering::AcqRel);
         self.released.set(head);
         match position_of(before) == released {
             true => Ok(wait_of(before)),
@@ -338,18 +344,12 @@ enum Found {
 
 /// Puts the wish to be woken into a word, as long as that stands at `position`. `own` is what stands
 /// there as far as this side knows.
-fn exchange_wait(
-    at: &AtomicU32,
-    position: u32,
-    own: &Own,
-    wait: Wait,
-) -> Result<Found, Rubbish> {
+fn exchange_wait(at: &AtomicU32, position: u32, own: &Own, wait: Wait) -> Result<Found, Rubbish> {
     let wanted = word(position, wait);
     let mut expected = position << WAIT_BITS | own.get();
     // Only this side changes its wish, and who calls its thread away or ends it, which is rare.
     for _ in 0..MOST_CHANGES {
-        let exchanged =
-            at.compare_exchange(expected, wanted, Ordering::AcqRel, Ordering::Acquire);
+        let exchanged = at.compare_exchange(expected, wanted, Ordering::AcqRel, Ordering::Acquire);
         match exchanged {
             Ok(_) => {
                 own.set(wait as u32);
@@ -374,12 +374,12 @@ impl Own {
 
     #[inline]
     fn get(&self) -> u32 {
-        self.0.load(core::sync::atomic::Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed)
     }
 
     #[inline]
     fn set(&self, value: u32) {
-        self.0.store(value, core::sync::atomic::Ordering::Relaxed);
+        self.0.store(value, Ordering::Relaxed);
     }
 }
 
@@ -423,4 +423,3 @@ const WAIT: u32 = (1 << WAIT_BITS) - 1;
 const POSITIONS: u32 = u32::MAX >> WAIT_BITS;
 /// How often somebody else may change a wish while it is put there.
 const MOST_CHANGES: usize = 8;
-
