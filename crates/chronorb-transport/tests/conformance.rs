@@ -189,5 +189,8 @@ stream!(
 #[cfg(feature = "shm")]
 stream!(
     shared_memory_with_small_rings,
-    subject(chronorb_transport::shm::SharedMemory, "shmiop://|ring=16384")
+    subject(
+        chronorb_transport::shm::SharedMemory,
+        "shmiop://|ring=16384"
+    )
 );

@@ -15,10 +15,7 @@
 
 use core::sync::atomic::AtomicU32 as OwnWord;
 
-#[cfg(not(loom))]
 use super::memory::Octets;
-#[cfg(loom)]
-use super::models::Octets;
 use super::sync::{AtomicU32, Ordering};
 
 /// What both sides of a direction share beside the octets.
@@ -28,7 +25,7 @@ pub(super) struct Words {
     /// What the producer has put in, and how the consumer waits.
     pub(super) tail: Line<AtomicU32>,
     /// Whether the producer will put in nothing more, beside the word that is looked at anyway.
-    ended: AtomicU32,
+    pub(super) ended: AtomicU32,
     /// What the consumer has done with, and how the producer waits.
     pub(super) head: Line<AtomicU32>,
 }
@@ -99,7 +96,7 @@ pub(super) struct Consumer {
 }
 
 impl Words {
-    /// An empty ring, whose consumer waits for the doorbell.
+    /// Words of zeroes become those of an empty ring, whose consumer waits for the doorbell.
     pub(super) fn begin(&self) {
         self.tail.0.store(Wait::Doorbell as u32, Ordering::Relaxed);
         self.head.0.store(Wait::Not as u32, Ordering::Relaxed);

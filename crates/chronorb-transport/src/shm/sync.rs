@@ -1,6 +1,3 @@
-//! The atomics of what is shared: those of the core library, or the model checker's.
+//! The atomics of what is shared. The model checker puts its own in their place (`tests/loom.rs`).
 
-#[cfg(not(loom))]
 pub(super) use core::sync::atomic::{AtomicU32, Ordering};
-#[cfg(loom)]
-pub(super) use loom::sync::atomic::{AtomicU32, Ordering};
