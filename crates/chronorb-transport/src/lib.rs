@@ -15,6 +15,7 @@ mod address;
 mod endpoint;
 mod error;
 mod inet;
+mod ip_options;
 mod reactor;
 mod setup;
 #[cfg(feature = "shm")]
@@ -22,6 +23,8 @@ pub mod shm;
 mod stream;
 pub mod tcp;
 mod timed;
+#[cfg(feature = "udp")]
+pub mod udp;
 #[cfg(feature = "uds")]
 pub mod uds;
 mod waiting;

@@ -194,3 +194,32 @@ stream!(
         "shmiop://|ring=16384"
     )
 );
+#[cfg(feature = "uds")]
+stream!(
+    unix_without_files,
+    subject(chronorb_transport::uds::Unix, &abstract_name()).and_at(&abstract_name())
+);
+
+#[cfg(feature = "udp")]
+messages!(
+    udp,
+    subject(chronorb_transport::udp::Udp, "diop://127.0.0.1:0")
+        .refuses("diop://:0/max=511", "max")
+        .refuses("diop://:0/max=65528", "max")
+        .refuses("diop://:0/portspan=0", "portspan")
+        .refuses("diop:///a/path|max=1000", "host")
+);
+#[cfg(feature = "udp")]
+messages!(
+    udp_on_every_interface,
+    subject(chronorb_transport::udp::Udp, "diop://")
+);
+
+/// An endpoint that nobody else has.
+#[cfg(feature = "uds")]
+fn abstract_name() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("uiop://@chronorb-{}-{number}", std::process::id())
+}

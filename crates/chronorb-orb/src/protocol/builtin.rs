@@ -3,10 +3,6 @@
 use std::sync::Arc;
 
 use chronorb_giop::TAG_INTERNET_IOP;
-#[cfg(feature = "shmiop")]
-use chronorb_giop::TAG_SHMIOP;
-#[cfg(feature = "shmiop")]
-use chronorb_transport::shm::SharedMemory;
 use chronorb_transport::tcp::Tcp;
 
 use super::{AddressForm, PluggableProtocol, ProtocolProblem};
@@ -16,7 +12,25 @@ use crate::config::OrbConfig;
 pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
     Ok(vec![
         #[cfg(feature = "shmiop")]
-        PluggableProtocol::new(Arc::new(SharedMemory), TAG_SHMIOP, AddressForm::PATH),
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::shm::SharedMemory),
+            chronorb_giop::TAG_SHMIOP,
+            AddressForm::PATH,
+        )
+        .by_files(),
+        #[cfg(feature = "uiop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::uds::Unix),
+            chronorb_giop::TAG_UIOP,
+            AddressForm::PATH,
+        )
+        .by_files(),
         PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
+        #[cfg(feature = "diop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::udp::Udp),
+            chronorb_giop::TAG_DIOP,
+            AddressForm::HOST_AND_PORT,
+        ),
     ])
 }
