@@ -32,6 +32,8 @@ pub(super) struct ShmConnection {
     is_joining: AtomicBool,
     /// Nothing can be sent any more, and nothing comes but what is there.
     ended: AtomicBool,
+    /// The peer broke the protocol: what is there is not looked at any more.
+    broken: AtomicBool,
     interrupted: AtomicBool,
     /// By how many octets the peer may ring at most, of those that were not taken yet.
     rings: AtomicU32,
@@ -55,6 +57,7 @@ impl ShmConnection {
             largest_ring,
             is_joining: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
             // Both sides begin as if they waited for the doorbell.
             rings: AtomicU32::new(1),
@@ -100,6 +103,7 @@ impl ShmConnection {
     /// Ends the connection, whose peer broke the protocol.
     #[cold]
     fn violated(&self, _: Rubbish) -> IoError {
+        self.broken.store(true, Ordering::Relaxed);
         self.shutdown();
         IoError::Violated
     }
@@ -121,6 +125,9 @@ impl ShmConnection {
     /// Takes out what is there.
     #[inline]
     fn take(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(IoError::Ended);
+        }
         let ring = channel.back();
         let taken = channel.consumer.take(ring, room);
         let taken = taken.map_err(|rubbish| self.violated(rubbish))?;

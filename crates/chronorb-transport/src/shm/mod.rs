@@ -82,3 +82,6 @@ const MAX_RING: usize = 16 << 20;
 const DEFAULT_RING: usize = 64 << 10;
 /// After which a thread that sleeps on the memory looks whether its peer still lives.
 const LONGEST_DELAY: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests;
