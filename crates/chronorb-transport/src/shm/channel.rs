@@ -2,6 +2,8 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::os::fd::OwnedFd;
+
 use super::memory::{Direction, Memory};
 use super::ring::{Consumer, Producer, Ring, Wait, leave};
 use super::sync::AtomicU32;
@@ -36,6 +38,12 @@ impl Channel {
             producer: Producer::new(),
             consumer: Consumer::new(),
         }
+    }
+
+    /// Whether the memory, whose file this is, was sealed for good by the other side; it has all
+    /// its pages then.
+    pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
+        self.memory.is_sealed(file)
     }
 
     /// Where this side puts in.

@@ -3,12 +3,12 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, PiMutex};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown, sockopt};
 
@@ -32,8 +32,10 @@ pub(super) struct ShmConnection {
     is_joining: AtomicBool,
     /// Nothing can be sent any more, and nothing comes but what is there.
     ended: AtomicBool,
-    /// The peer broke the protocol: what is there is not looked at any more.
-    broken: AtomicBool,
+    /// Whether what comes may be looked at.
+    trust: AtomicU32,
+    /// The file of the memory, until the peer has sealed it.
+    file: PiMutex<Option<OwnedFd>>,
     interrupted: AtomicBool,
     /// By how many octets the peer may ring at most, of those that were not taken yet.
     rings: AtomicU32,
@@ -43,8 +45,10 @@ pub(super) struct ShmConnection {
 
 impl ShmConnection {
     /// That of who connects, and has made the memory.
-    pub(super) fn connected(socket: TimedSocket, memory: Memory) -> Self {
-        let connection = Self::accepted(socket, 0);
+    pub(super) fn connected(socket: TimedSocket, memory: Memory, file: OwnedFd) -> Self {
+        let mut connection = Self::accepted(socket, 0);
+        connection.trust = AtomicU32::new(UNSEALED);
+        connection.file = PiMutex::new(Some(file));
         let _ = connection.channel.set(Channel::of_maker(memory));
         connection
     }
@@ -57,7 +61,8 @@ impl ShmConnection {
             largest_ring,
             is_joining: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            broken: AtomicBool::new(false),
+            trust: AtomicU32::new(SEALED),
+            file: PiMutex::new(None),
             interrupted: AtomicBool::new(false),
             // Both sides begin as if they waited for the doorbell.
             rings: AtomicU32::new(1),
@@ -103,7 +108,7 @@ impl ShmConnection {
     /// Ends the connection, whose peer broke the protocol.
     #[cold]
     fn violated(&self, _: Rubbish) -> IoError {
-        self.broken.store(true, Ordering::Relaxed);
+        self.trust.store(BROKEN, Ordering::Relaxed);
         self.shutdown();
         IoError::Violated
     }
@@ -125,8 +130,8 @@ impl ShmConnection {
     /// Takes out what is there.
     #[inline]
     fn take(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
-        if self.broken.load(Ordering::Relaxed) {
-            return Err(IoError::Ended);
+        if self.trust.load(Ordering::Relaxed) != SEALED {
+            self.gain_trust(channel)?;
         }
         let ring = channel.back();
         let taken = channel.consumer.take(ring, room);
@@ -135,6 +140,22 @@ impl ShmConnection {
             self.release(channel)?;
         }
         Ok(taken)
+    }
+
+    /// That the peer has sealed the memory for good, which it does before it puts anything in.
+    #[cold]
+    fn gain_trust(&self, channel: &Channel) -> Result<(), IoError> {
+        if self.trust.load(Ordering::Relaxed) == BROKEN {
+            return Err(IoError::Ended);
+        }
+        if channel.consumer.has_something(channel.back()) {
+            let file = self.file.lock().take();
+            if !file.is_some_and(|file| channel.is_sealed(&file)) {
+                return Err(self.violated(Rubbish));
+            }
+            self.trust.store(SEALED, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Lets the peer know what was taken out.
@@ -614,6 +635,12 @@ fn rest_of<'o>(first: &'o [u8], second: &'o [u8], sent: usize) -> (&'o [u8], &'o
     }
 }
 
+/// What is in the memory can be looked at.
+const SEALED: u32 = 0;
+/// The peer has put in nothing yet, and perhaps not sealed the memory.
+const UNSEALED: u32 = 1;
+/// The peer broke the protocol: nothing is looked at any more.
+const BROKEN: u32 = 2;
 /// After so many octets that may have rung they are taken, where nothing else tells that it is time: long before the
 /// socket is full.
 const MANY_RINGS: u32 = 16;

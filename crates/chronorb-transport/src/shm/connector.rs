@@ -25,5 +25,5 @@ pub(super) fn connect(
     let path = Address::Path(place.path.to_owned());
     let socket = uds::connect(&path, SocketOptions::default(), deadline)?;
     rendezvous::offer(socket.socket(), &file, ring).map_err(|e| refused(e.into()))?;
-    Ok(ShmConnection::connected(socket, memory))
+    Ok(ShmConnection::connected(socket, memory, file))
 }

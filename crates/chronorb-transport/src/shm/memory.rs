@@ -2,8 +2,8 @@
 //! both processes.
 //!
 //! The first page holds the [`Words`] of both directions, the two rings follow. The file is sealed,
-//! so that it keeps its size, and, once both sides have it, its pages: whatever the other process
-//! does, no access can fail. The octets of a ring are copied in and out and never referred to, since the other process may
+//! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals neither
+//! side takes anything out: whatever the other process does, no access can fail then. The octets of a ring are copied in and out and never referred to, since the other process may
 //! change them at any time.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -77,6 +77,19 @@ impl Memory {
         fs::fcntl_add_seals(file, PAGE_SEALS)?;
         memory.populate()?;
         Ok(memory)
+    }
+
+    /// As [`adopt`](Self::adopt), by a peer that does not keep to the protocol.
+    #[cfg(test)]
+    pub(super) fn adopt_without_seals(file: &OwnedFd, ring: usize) -> Self {
+        Self::map(file, ring).expect("it has the right size")
+    }
+
+    /// Whether the other process has [adopted](Self::adopt) the memory, whose file this is, and sealed it; no page
+    /// of it is missing then.
+    pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
+        let seals = fs::fcntl_get_seals(file);
+        seals.is_ok_and(|seals| seals.contains(PAGE_SEALS)) && self.populate().is_ok()
     }
 
     /// Maps a file of the right size.

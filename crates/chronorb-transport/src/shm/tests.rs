@@ -336,6 +336,25 @@ fn memory_that_was_taken_keeps_its_size_and_its_pages() {
 }
 
 #[test]
+fn who_connects_takes_nothing_out_of_memory_that_was_not_sealed() {
+    for seals in [SealFlags::empty(), SealFlags::SEAL] {
+        let (memory, file) = Memory::create(RING).expect("there is memory");
+        let (near, far) = UnixStream::pair().expect("descriptors");
+        let copy = rustix::io::dup(&file).expect("a descriptor");
+        let socket = crate::timed::TimedSocket::new(near.into());
+        let connection = connection::ShmConnection::connected(socket, memory, copy);
+        // The peer answers at once.
+        let adopted = Memory::adopt_without_seals(&file, RING);
+        let back = adopted.ring(Direction::Back);
+        fs::fcntl_add_seals(&file, seals).expect("it is not sealed yet");
+        Producer::new().put(back, b"x", b"").expect("it is new");
+        assert_eq!(connection.look(&mut [0; 5]), Err(IoError::Violated));
+        assert_ended(&connection);
+        drop(far);
+    }
+}
+
+#[test]
 fn a_flood_of_the_doorbell_ends_the_connection() {
     let scene = Scene::new();
     let (peer, connection) = scene.pair();
