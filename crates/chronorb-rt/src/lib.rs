@@ -22,7 +22,7 @@
 //! | who serves, who rests, and what waits for a thread | [`Crew`] |
 //! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
-//! | looking again and again, so that nobody starves | [`look_for`] |
+//! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
@@ -97,7 +97,7 @@ pub use scheduling::{
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
-pub use spin::look_for;
+pub use spin::{look_for, look_unless_wanted};
 pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;
 pub use thread::{
