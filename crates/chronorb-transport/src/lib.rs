@@ -14,6 +14,8 @@
 mod address;
 mod endpoint;
 mod error;
+#[cfg(feature = "faults")]
+pub mod faults;
 mod inet;
 mod reactor;
 mod setup;
@@ -106,7 +108,8 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
 /// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
 /// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
 /// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or until a read did not fill its room.
+/// [`IoError::WouldBlock`], or until a read did not fill its room. A transport whose descriptor is not the one that has
+/// room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is told.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {
