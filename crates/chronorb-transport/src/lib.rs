@@ -20,6 +20,8 @@ mod inet;
 mod reactor;
 mod setup;
 pub mod tcp;
+#[cfg(feature = "trace")]
+pub mod trace;
 mod waiting;
 
 use std::fmt;

@@ -497,7 +497,8 @@ impl Worker {
         event: Event,
     ) -> Result<Option<(MessageHeader, AtWork<'c>)>, End> {
         self.core.at(Stage::Read);
-        if event.writable && connection.flush()? {
+        // Some transports tell of room to send as of input.
+        if connection.flush()? && event.writable {
             lane.rearm(connection, key);
         }
         if event.hang_up {
