@@ -658,6 +658,7 @@ impl Worker {
         if handled == Handled::Answered {
             self.core.at(Stage::Write);
             lane.send(connection, key, self.reply.as_slice())?;
+            self.core.at(Stage::Rest);
         }
         self.request.relax(KEPT_CAPACITY);
         self.reply.relax(KEPT_CAPACITY);
