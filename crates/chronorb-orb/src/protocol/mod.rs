@@ -8,6 +8,8 @@
 mod builtin;
 mod form;
 mod registry;
+#[cfg(any(feature = "faults", feature = "trace"))]
+mod wrapping;
 
 use std::fmt;
 use std::sync::Arc;
