@@ -77,8 +77,9 @@ impl StageProbe {
         Self::new(|stage| chronorb_rt::stamp(stage as u8))
     }
 
+    /// Tells of a stage, as the ORB's threads do.
     #[cold]
-    pub(crate) fn at(&self, stage: Stage) {
+    pub fn at(&self, stage: Stage) {
         (self.0)(stage);
     }
 }
