@@ -34,7 +34,7 @@ mod request;
 mod target;
 
 pub use component::{
-    Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
+    Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TAG_PLACE,
     TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint, TaoPathEndpoint,
 };
 pub use contexts::ServiceContext;

@@ -28,6 +28,11 @@ impl Endpoint {
         Some(value)
     }
 
+    /// Whether it is at the same address of the same transport, whatever its options.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.scheme == other.scheme && self.address == other.address
+    }
+
     /// That no options are given but these.
     ///
     /// # Errors
@@ -117,6 +122,10 @@ fn parse_one(text: &str, endpoints: &mut Vec<Endpoint>) -> Result<(), String> {
     let options = parse_options(options)?;
     for address in addresses.split(',') {
         let (version, address) = match address.split_once('@') {
+            // It belongs to the path.
+            Some((before, _)) if has_paths && (before.is_empty() || before.contains('/')) => {
+                (None, address)
+            }
             Some((version, address)) => (Some(parse_version(version)?), address),
             None => (None, address),
         };

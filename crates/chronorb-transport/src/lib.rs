@@ -17,11 +17,18 @@ mod error;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod inet;
+mod ip_options;
 mod reactor;
 mod setup;
+mod stream;
 pub mod tcp;
+mod timed;
 #[cfg(feature = "trace")]
 pub mod trace;
+#[cfg(feature = "udp")]
+pub mod udp;
+#[cfg(feature = "uds")]
+pub mod uds;
 mod waiting;
 
 use std::fmt;
@@ -29,9 +36,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
-
 pub use address::Address;
+pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
 pub use reactor::{Event, Interest, Reactor};

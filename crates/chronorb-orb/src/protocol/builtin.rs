@@ -10,9 +10,20 @@ use crate::config::OrbConfig;
 
 /// All of them, the one first that clients prefer where nothing else is said.
 pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
-    Ok(vec![PluggableProtocol::new(
-        Arc::new(Tcp),
-        TAG_INTERNET_IOP,
-        AddressForm::HOST_AND_PORT,
-    )])
+    Ok(vec![
+        #[cfg(feature = "uiop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::uds::Unix),
+            chronorb_giop::TAG_UIOP,
+            AddressForm::PATH,
+        )
+        .by_files(),
+        PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
+        #[cfg(feature = "diop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::udp::Udp),
+            chronorb_giop::TAG_DIOP,
+            AddressForm::HOST_AND_PORT,
+        ),
+    ])
 }

@@ -7,6 +7,8 @@
 
 mod builtin;
 mod form;
+#[cfg(any(feature = "uiop", feature = "shmiop"))]
+mod place;
 mod registry;
 #[cfg(any(feature = "faults", feature = "trace"))]
 mod wrapping;
@@ -67,6 +69,15 @@ impl PluggableProtocol {
             profiles: Some(form),
             components: None,
             place: None,
+        }
+    }
+
+    /// The same, with addresses that are files of this machine.
+    #[cfg(any(feature = "uiop", feature = "shmiop"))]
+    fn by_files(self) -> Self {
+        Self {
+            place: Some(place::OF_FILES),
+            ..self
         }
     }
 
