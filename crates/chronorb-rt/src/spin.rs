@@ -20,7 +20,7 @@ use crate::scheduling::{Policy, current};
 ///   never throttled while it only looks, and what is less urgent gets that tenth: 85 % of each 10
 ///   ms. A thread that has used that up gets `None` until the next 10 ms.
 ///
-/// One look should take microseconds at most. Nothing here allocates or takes a lock, and asks the
+/// One look should take microseconds at most, since time is read after every few of them. Nothing here allocates or takes a lock, and asks the
 /// kernel for no more than the thread's priority, once in each 10 ms in which it looks.
 pub fn look_for<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
@@ -31,19 +31,22 @@ pub fn look_for<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Opti
     let mut share = SHARE.get().unwrap_or_else(|| Share::begin(begun));
     let mut last = begun;
     let mut found = None;
-    loop {
+    'looking: loop {
         share = share.at(last);
         if share.left.is_zero() || last - begun > bound {
             break;
         }
-        found = look();
+        // To read the clock takes longer than some looks, and so does what it delays.
+        for _ in 0..LOOKS_PER_CLOCK {
+            found = look();
+            if found.is_some() {
+                break 'looking;
+            }
+            hint::spin_loop();
+        }
         let now = Monotonic::now();
         share.left = share.left.saturating_sub(now - last);
         last = now;
-        if found.is_some() {
-            break;
-        }
-        hint::spin_loop();
     }
     SHARE.set(Some(share));
     found
@@ -129,6 +132,8 @@ fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
     (of_kernel.min(DEFAULT_SHARE) - RESERVE).max(0.0)
 }
 
+/// How often it is looked between two readings of the clock.
+const LOOKS_PER_CLOCK: usize = 4;
 /// In which a thread's share is counted.
 const PERIOD: Duration = Duration::from_millis(10);
 /// What Linux leaves to real-time threads by default.

@@ -20,6 +20,8 @@ mod inet;
 mod ip_options;
 mod reactor;
 mod setup;
+#[cfg(feature = "shm")]
+pub mod shm;
 mod stream;
 pub mod tcp;
 mod timed;
@@ -135,6 +137,18 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
+
+    /// As [`try_recv`](Self::try_recv), for a thread that looks again and again: where the transport
+    /// can do without, the peer does not wake anybody meanwhile.
+    ///
+    /// After it the descriptor may tell nothing of what comes, until [`try_recv`](Self::try_recv) or a
+    /// method that waits was called.
+    ///
+    /// # Errors
+    /// As [`try_recv`](Self::try_recv).
+    fn look(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        self.try_recv(room)
+    }
 
     /// Sends as much as fits into the transport's buffer, without waiting.
     ///

@@ -176,6 +176,24 @@ stream!(
         .refuses("uiop://@name|mode=0600", "mode")
         .refuses("uiop://@", "empty")
 );
+#[cfg(feature = "shm")]
+stream!(
+    shared_memory,
+    subject(chronorb_transport::shm::SharedMemory, "shmiop://")
+        .refuses("shmiop://|ring=5000", "ring")
+        .refuses("shmiop://|ring=1024", "ring")
+        .refuses("shmiop://|ring=33554432&mode=0600", "ring")
+        .refuses("shmiop://|mode=888", "mode")
+        .refuses("shmiop://@", "empty")
+);
+#[cfg(feature = "shm")]
+stream!(
+    shared_memory_with_small_rings,
+    subject(
+        chronorb_transport::shm::SharedMemory,
+        "shmiop://|ring=16384"
+    )
+);
 #[cfg(feature = "uds")]
 stream!(
     unix_without_files,
