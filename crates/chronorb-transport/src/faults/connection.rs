@@ -200,7 +200,15 @@ impl Connection for FaultyConnection {
     }
 
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
-        self.send_all(&[first, second].concat(), deadline)
+        if let Carriage::Messages { .. } = self.carriage() {
+            return self.send_all(&[first, second].concat(), deadline);
+        }
+        self.send_all(first, deadline)?;
+        let sent = self.send_all(second, deadline);
+        sent.map_err(|error| SendError {
+            sent: first.len() + error.sent,
+            ..error
+        })
     }
 
     fn is_stale(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What comes, until it is due.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 use chronorb_rt::Monotonic;
@@ -88,23 +89,37 @@ impl Incoming {
                 return Ok(false);
             }
         };
-        if self.fates.carries_messages {
-            // The rest of a message follows at once.
-            while let Some(whole) = (self.fates.messages.len)(&self.room[..len])
-                && whole > len
-                && whole <= self.fates.messages.max
-            {
-                self.room.resize(self.room.len().max(whole), 0);
-                match receive(&mut self.room[len..whole]) {
-                    Ok(more) => len += more,
-                    Err(_) => break,
-                }
+        if !self.fates.carries_messages {
+            return Ok(self.admit_from_room(0..len));
+        }
+        // There may be several messages, and the rest of one that is longer than the room follows at once.
+        let mut at = 0;
+        let mut ends = false;
+        while at < len {
+            let whole = (self.fates.messages.len)(&self.room[at..len]);
+            let end = at + whole.map_or(len - at, |whole| whole.max(1));
+            if end <= len {
+                ends |= self.admit_from_room(at..end);
+                at = end;
+                continue;
+            }
+            if end - at > self.fates.messages.max {
+                break;
+            }
+            self.room.resize(self.room.len().max(end), 0);
+            match receive(&mut self.room[len..end]) {
+                Ok(more) => len += more,
+                Err(_) => break,
             }
         }
-        let portion = std::mem::take(&mut self.room);
-        let ends = self.admit(&portion[..len]);
-        self.room = portion;
         Ok(ends)
+    }
+
+    fn admit_from_room(&mut self, portion: Range<usize>) -> bool {
+        let room = std::mem::take(&mut self.room);
+        let ends = self.admit(&room[portion]);
+        self.room = room;
+        ends
     }
 
     fn admit(&mut self, portion: &[u8]) -> bool {

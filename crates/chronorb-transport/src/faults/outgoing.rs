@@ -1,5 +1,7 @@
 //! What goes, as far as it does.
 
+use std::cell::Cell;
+
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::fate::{Fate, Fates};
@@ -63,12 +65,14 @@ impl Outgoing {
         let mut sent = 0;
         while sent < octets.len() {
             let portion = self.portion(&octets[sent..]);
-            let step = self
-                .wait_until_due(deadline)
-                .and_then(|()| self.send_portion(inner, portion, deadline));
-            match step {
+            let due = self.wait_until_due(deadline);
+            due.map_err(|cause| SendError { sent, cause })?;
+            match self.send_portion(inner, portion, deadline) {
                 Ok(moved) => sent += moved,
-                Err(cause) => return Err(SendError { sent, cause }),
+                Err(error) => {
+                    sent += error.sent;
+                    return Err(SendError { sent, ..error });
+                }
             }
         }
         Ok(())
@@ -110,7 +114,7 @@ impl Outgoing {
     /// The first message, or some of a stream.
     fn portion<'o>(&mut self, octets: &'o [u8]) -> &'o [u8] {
         if !self.fates.carries_messages {
-            return &octets[..self.fates.cut(octets.len())];
+            return &octets[..self.fates.cut(octets.len().min(LARGEST_PORTION))];
         }
         let len = (self.fates.messages.len)(octets).unwrap_or(octets.len());
         &octets[..len.clamp(1, octets.len())]
@@ -145,17 +149,22 @@ impl Outgoing {
         inner: &dyn Connection,
         portion: &[u8],
         deadline: Deadline,
-    ) -> Result<usize, IoError> {
+    ) -> Result<usize, SendError> {
+        let failed = |sent, cause| SendError { sent, cause };
         if self.ended {
-            return Err(IoError::Closed);
+            return Err(failed(0, IoError::Closed));
         }
         let fate = self.fates.of(portion);
-        self.carry_out(inner, &fate, |octets| {
-            inner
-                .send_all(octets, deadline)
-                .map_err(|error| error.cause)?;
+        let before = Cell::new(0);
+        let moved = self.carry_out(inner, &fate, |octets| {
+            let sent = inner.send_all(octets, deadline);
+            sent.map_err(|error| {
+                before.set(error.sent.min(fate.of));
+                error.cause
+            })?;
             Ok(fate.of)
-        })
+        });
+        moved.map_err(|cause| failed(before.get(), cause))
     }
 
     /// Does by `send` what is meant to happen; returns how many octets count as sent.
@@ -190,3 +199,6 @@ impl Outgoing {
         Ok(moved)
     }
 }
+
+/// Octets of a stream that are thrown for at once.
+const LARGEST_PORTION: usize = 64 * 1024;

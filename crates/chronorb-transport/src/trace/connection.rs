@@ -25,7 +25,7 @@ pub(super) struct TracedConnection {
 #[derive(Debug)]
 struct Told {
     conversation: Conversation,
-    /// The beginning of a message whose rest is to come.
+    /// What has come of a message whose rest is to come.
     part: Vec<u8>,
 }
 
@@ -62,9 +62,13 @@ impl TracedConnection {
                 Carriage::Stream => conversation.octets(&self.file, Way::In, &room[..*n]),
                 Carriage::Messages { .. } => {
                     part.extend_from_slice(&room[..*n]);
-                    if (self.messages.len)(part).is_none_or(|len| len <= part.len()) {
-                        conversation.octets(&self.file, Way::In, part);
-                        part.clear();
+                    while !part.is_empty() {
+                        let len = (self.messages.len)(part).unwrap_or(part.len()).max(1);
+                        let Some(message) = part.get(..len) else {
+                            break;
+                        };
+                        conversation.octets(&self.file, Way::In, message);
+                        part.drain(..len);
                     }
                 }
             },
@@ -74,6 +78,7 @@ impl TracedConnection {
         }
     }
 
+    /// Writes down what goes.
     fn sends(&self, conversation: &mut Conversation, octets: &[u8]) {
         let mut rest = octets;
         while !rest.is_empty() {
@@ -112,7 +117,7 @@ impl TracedConnection {
         sent
     }
 
-    /// Writes down what is sent, and sends it: nobody may wait for a lock while a peer takes its time.
+    /// Writes down what is sent, and sends it by `send`: nobody may wait for a lock while a peer takes its time.
     fn waits(
         &self,
         octets: &[&[u8]],
@@ -139,6 +144,24 @@ impl TracedConnection {
             told.conversation.reset(&self.file, Way::Out, &about);
         }
         sent
+    }
+
+    /// Sends so much that it would take its time to write it down, in parts.
+    fn send_great(&self, octets: [&[u8]; 2], deadline: Deadline) -> Result<(), SendError> {
+        let mut before = 0;
+        for part in octets.iter().flat_map(|piece| piece.chunks(GREAT)) {
+            let sent = self.waits(&[part], || self.inner.send_all(part, deadline));
+            sent.map_err(|error| SendError {
+                sent: before + error.sent,
+                ..error
+            })?;
+            before += part.len();
+        }
+        Ok(())
+    }
+
+    fn is_great(&self, len: usize) -> bool {
+        len > GREAT && self.told.is_some() && self.carriage() == Carriage::Stream
     }
 }
 
@@ -192,10 +215,16 @@ impl Connection for TracedConnection {
     }
 
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        if self.is_great(octets.len()) {
+            return self.send_great([octets, &[]], deadline);
+        }
         self.waits(&[octets], || self.inner.send_all(octets, deadline))
     }
 
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        if self.is_great(first.len() + second.len()) {
+            return self.send_great([first, second], deadline);
+        }
         self.waits(&[first, second], || {
             self.inner.send_both(first, second, deadline)
         })
@@ -232,3 +261,6 @@ impl Drop for TracedConnection {
         }
     }
 }
+
+/// Octets that are written down before some of them are sent.
+const GREAT: usize = 256 * 1024;
