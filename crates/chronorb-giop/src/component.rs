@@ -2,7 +2,6 @@ use chronorb_cdr::CdrError;
 
 use crate::codesets::CodeSetComponentInfo;
 use crate::encapsulation::{self, Reader};
-use crate::minor;
 use crate::policies::Policies;
 
 /// Which ORB made the reference.
@@ -15,9 +14,6 @@ pub const TAG_POLICIES: u32 = 2;
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 /// The addresses of the server, each for one priority, as TAO writes them.
 pub const TAG_TAO_ENDPOINTS: u32 = 0x5441_4f02;
-/// The tag of chronorb's component that says on which machine, and among which files there, the path of a profile
-/// is; see [`TAG_UIOP`](crate::TAG_UIOP).
-pub const TAG_PLACE: u32 = minor::CHRONORB | 3;
 
 /// A part of a profile, as it travels. Whoever does not know its tag passes
 /// it on as it is.

@@ -26,6 +26,7 @@ mod encapsulation;
 mod exception;
 mod header;
 mod ior;
+mod local;
 mod locate;
 mod policies;
 mod profile;
@@ -34,7 +35,7 @@ mod request;
 mod target;
 
 pub use component::{
-    Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TAG_PLACE,
+    Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
     TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint, TaoPathEndpoint,
 };
 pub use contexts::ServiceContext;
@@ -44,6 +45,7 @@ pub use header::{
     start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
+pub use local::{OmniOrbUnixAddress, Place, TAG_OMNIORB_UNIX_TRANS, TAG_PLACE};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
     encode_locate_request,

@@ -24,7 +24,8 @@ pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, P
             chronorb_giop::TAG_UIOP,
             AddressForm::PATH,
         )
-        .by_files(),
+        .by_files()
+        .with_omniorb(),
         PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
         #[cfg(feature = "diop")]
         PluggableProtocol::new(

@@ -7,6 +7,8 @@
 
 mod builtin;
 mod form;
+#[cfg(feature = "uiop")]
+mod omniorb;
 #[cfg(any(feature = "uiop", feature = "shmiop"))]
 mod place;
 mod registry;
@@ -33,7 +35,7 @@ pub struct PluggableProtocol {
     tag: u32,
     /// References have profiles of its own, whose tag is the protocol's.
     profiles: Option<AddressForm>,
-    /// References tell of it by components of the profile of IIOP.
+    /// References tell of it by components of the profile of IIOP, too.
     components: Option<Components>,
     place: Option<Place>,
 }
@@ -77,6 +79,15 @@ impl PluggableProtocol {
     fn by_files(self) -> Self {
         Self {
             place: Some(place::OF_FILES),
+            ..self
+        }
+    }
+
+    /// The same, of whose files omniORB can be told, and tells.
+    #[cfg(feature = "uiop")]
+    fn with_omniorb(self) -> Self {
+        Self {
+            components: Some(omniorb::UNIX),
             ..self
         }
     }

@@ -4,24 +4,18 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use chronorb_giop::{TAG_PLACE, TaggedComponent};
+use chronorb_giop::{Place as Name, TAG_PLACE};
 
 use super::Place;
 
 /// For protocols whose addresses are files of this machine.
 pub(super) const OF_FILES: Place = Place {
-    component: || {
-        let data = here()?.as_bytes().to_vec();
-        Some(TaggedComponent {
-            tag: TAG_PLACE,
-            data,
-        })
-    },
+    component: || Name(here()?.to_owned()).tagged().ok(),
     is_here: |components| {
         let told = components.iter().find(|told| told.tag == TAG_PLACE);
         // Other ORBs do not tell, and a process that cannot know where it is tries.
         match (told, here()) {
-            (Some(told), Some(here)) => told.data == here.as_bytes(),
+            (Some(told), Some(here)) => Name::decode(&told.data).is_ok_and(|told| told.0 == here),
             _ => true,
         }
     },
@@ -46,8 +40,7 @@ mod tests {
     fn a_place_knows_itself_and_no_other() {
         let here = (OF_FILES.component)().expect("proc is mounted");
         assert!((OF_FILES.is_here)(std::slice::from_ref(&here)));
-        let mut elsewhere = here;
-        elsewhere.data[0] ^= 1;
+        let elsewhere = Name("another".to_owned()).tagged().expect("it fits");
         assert!(!(OF_FILES.is_here)(&[elsewhere]));
     }
 
