@@ -14,6 +14,8 @@
 mod address;
 mod endpoint;
 mod error;
+#[cfg(feature = "faults")]
+pub mod faults;
 mod inet;
 mod ip_options;
 mod reactor;
@@ -23,6 +25,8 @@ pub mod shm;
 mod stream;
 pub mod tcp;
 mod timed;
+#[cfg(feature = "trace")]
+pub mod trace;
 #[cfg(feature = "udp")]
 pub mod udp;
 #[cfg(feature = "uds")]
@@ -114,7 +118,8 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
 /// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
 /// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
 /// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or until a read did not fill its room.
+/// [`IoError::WouldBlock`], or until a read did not fill its room. A transport whose descriptor is not the one that has
+/// room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is told.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {

@@ -12,6 +12,8 @@ mod omniorb;
 #[cfg(any(feature = "uiop", feature = "shmiop"))]
 mod place;
 mod registry;
+#[cfg(any(feature = "faults", feature = "trace"))]
+mod wrapping;
 
 use std::fmt;
 use std::sync::Arc;
