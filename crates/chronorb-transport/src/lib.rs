@@ -15,6 +15,8 @@ mod address;
 mod endpoint;
 mod error;
 mod inet;
+#[cfg(feature = "multicast")]
+pub mod multicast;
 mod reactor;
 mod setup;
 pub mod tcp;

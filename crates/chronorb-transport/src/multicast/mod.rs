@@ -1,0 +1,5 @@
+//! IP multicast.
+mod collections;
+mod counts;
+mod packet;
+pub use counts::Counts;
