@@ -93,7 +93,9 @@ pub use scheduling::{
 };
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
-pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
+pub use socket::{
+    dont_route, hear_only_joined_groups, packet_priority, set_dont_route, set_packet_priority,
+};
 pub use spin::look_for;
 pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;

@@ -108,7 +108,7 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
 /// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
 /// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
 /// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or until a read did not fill its room.
+/// [`IoError::WouldBlock`], or, of a stream, until a read did not fill its room.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {
@@ -121,7 +121,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         true
     }
 
-    /// Receives what is there, without waiting.
+    /// Receives what is there, without waiting. A connection of messages gives 0 where it has dropped much and has not
+    /// looked at all: there may be more.
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.

@@ -31,12 +31,13 @@ pub struct Limits {
     pub age: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+impl Limits {
+    /// Those that are usual for messages of at most so many octets: 64 collections, four times a message, one second.
+    pub fn of_messages(message: usize) -> Self {
         Self {
             collections: 64,
-            octets: 4 << 20,
-            message: 1 << 20,
+            octets: message.saturating_mul(4),
+            message,
             age: Duration::from_secs(1),
         }
     }
@@ -201,7 +202,11 @@ impl Collections {
         let heaviest = self.open.iter().enumerate().max_by_key(|(at, collection)| {
             let sender = collection.sender;
             let of_host = sum(&|other| other.ip() == sender.ip());
-            (of_host, sum(&|other| *other == sender), self.open.len() - at)
+            (
+                of_host,
+                sum(&|other| *other == sender),
+                self.open.len() - at,
+            )
         });
         heaviest.map_or(0, |(at, _)| at)
     }
@@ -247,7 +252,7 @@ struct Growth {
 
 impl Growth {
     fn octets(self) -> usize {
-        self.pieces * mem::size_of::<Piece>() + self.data
+        self.pieces * size_of::<Piece>() + self.data
     }
 }
 
@@ -268,8 +273,8 @@ impl Collection {
     }
 
     fn octets(&self) -> usize {
-        let pieces = self.pieces.capacity() * mem::size_of::<Piece>();
-        mem::size_of::<Self>() + pieces + self.data.capacity()
+        let pieces = self.pieces.capacity() * size_of::<Piece>();
+        size_of::<Self>() + pieces + self.data.capacity()
     }
 
     fn is_whole(&self) -> bool {

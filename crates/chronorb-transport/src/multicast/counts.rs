@@ -25,7 +25,7 @@ pub struct Counts {
 
 /// Why something was dropped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Drop {
+pub(super) enum Drop {
     /// See [`Counts::malformed`].
     Malformed,
     /// See [`Counts::duplicates`].
@@ -66,7 +66,7 @@ impl Counters {
     }
 
     /// Counts something that was dropped.
-    pub fn count(&self, why: Drop) {
+    pub(super) fn count(&self, why: Drop) {
         self.dropped[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -19,13 +19,13 @@
 use thiserror::Error;
 
 /// Octets of the headers that are sent, whose ids have [`ID_LEN`] octets.
-pub const HEADER_LEN: usize = ID_AT + ID_LEN;
+pub(super) const HEADER_LEN: usize = ID_AT + ID_LEN;
 
 /// Octets of the ids that are sent.
-pub const ID_LEN: usize = 12;
+pub(super) const ID_LEN: usize = 12;
 
 /// Octets of the longest id that is received.
-pub const MAX_ID_LEN: usize = 252;
+pub(super) const MAX_ID_LEN: usize = 252;
 
 /// Part of a message, as it travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,12 +67,13 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// [`PacketError`] says what is wrong with it.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
-        let (head, rest) = datagram
-            .split_first_chunk::<ID_AT>()
-            .ok_or(match datagram.starts_with(MAGIC) {
-                true => PacketError::Header,
-                false => PacketError::Magic,
-            })?;
+        let (head, rest) =
+            datagram
+                .split_first_chunk::<ID_AT>()
+                .ok_or(match datagram.starts_with(MAGIC) {
+                    true => PacketError::Header,
+                    false => PacketError::Magic,
+                })?;
         if head[..4] != *MAGIC {
             return Err(PacketError::Magic);
         }
@@ -120,7 +121,7 @@ impl<'a> Packet<'a> {
 }
 
 /// The header of a packet with `len` octets of data, the `number`th of `total`.
-pub fn header(id: [u8; ID_LEN], len: u16, number: u32, total: u32) -> [u8; HEADER_LEN] {
+pub(super) fn header(id: [u8; ID_LEN], len: u16, number: u32, total: u32) -> [u8; HEADER_LEN] {
     let order = match cfg!(target_endian = "little") {
         true => LITTLE_ENDIAN,
         false => 0,
@@ -142,7 +143,7 @@ pub fn header(id: [u8; ID_LEN], len: u16, number: u32, total: u32) -> [u8; HEADE
 ///
 /// It is text: some ORBs read ids as such, and would take two for the same that differ in octets
 /// which are no characters only.
-pub fn unique_id(sender: u64, count: u32) -> [u8; ID_LEN] {
+pub(super) fn unique_id(sender: u64, count: u32) -> [u8; ID_LEN] {
     let mut bits = (u128::from(sender) << 32) | u128::from(count);
     let mut id = [0; ID_LEN];
     for octet in id.iter_mut().rev() {

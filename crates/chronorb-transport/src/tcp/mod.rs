@@ -3,7 +3,7 @@
 mod acceptor;
 mod connection;
 mod connector;
-mod options;
+pub(crate) mod options;
 
 use std::io;
 use std::net::SocketAddr;

@@ -17,6 +17,14 @@ use crate::SocketOptions;
 pub(super) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     sockopt::set_tcp_nodelay(socket, options.no_delay).or_else(refused("TCP_NODELAY"))?;
     sockopt::set_socket_keepalive(socket, options.keep_alive).or_else(refused("SO_KEEPALIVE"))?;
+    set_of_network(socket, options)
+}
+
+/// Sets what sockets of any transport over IP have.
+///
+/// # Errors
+/// Names the first option that the kernel refuses.
+pub(crate) fn set_of_network(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     chronorb_rt::set_dont_route(socket, options.dont_route).or_else(refused("SO_DONTROUTE"))?;
     if let Some(size) = options.send_buffer {
         sockopt::set_socket_send_buffer_size(socket, size as usize)
@@ -38,15 +46,23 @@ pub(super) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
 
 /// What holds now.
 pub(super) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
-    let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     Ok(SocketOptions {
         no_delay: sockopt::tcp_nodelay(socket)?,
         keep_alive: sockopt::socket_keepalive(socket)?,
+        ..get_of_network(socket)?
+    })
+}
+
+/// What holds now of what sockets of any transport over IP have; the rest is as by default.
+pub(crate) fn get_of_network(socket: &OwnedFd) -> io::Result<SocketOptions> {
+    let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+    Ok(SocketOptions {
         dont_route: chronorb_rt::dont_route(socket)?,
         dscp: Some(dscp(socket)?),
         priority: Some(chronorb_rt::packet_priority(socket)?),
         send_buffer: Some(octets(sockopt::socket_send_buffer_size(socket)?)),
         receive_buffer: Some(octets(sockopt::socket_recv_buffer_size(socket)?)),
+        ..SocketOptions::default()
     })
 }
 
@@ -76,7 +92,9 @@ fn dscp(socket: &OwnedFd) -> io::Result<u8> {
 }
 
 /// The error of an option, with its name.
-fn refused<T, E: Into<io::Error>>(option: &'static str) -> impl FnOnce(E) -> io::Result<T> {
+pub(crate) fn refused<T, E: Into<io::Error>>(
+    option: &'static str,
+) -> impl FnOnce(E) -> io::Result<T> {
     move |error| {
         let error = error.into();
         let text = format!("the socket option {option} is refused: {error}");
