@@ -320,7 +320,7 @@ fn garbage_and_half_collections_do_not_keep_messages_from_coming() {
         for _ in 0..100 {
             number += 1;
             half[20..24].copy_from_slice(&number.to_be_bytes());
-            let datagram = if number % 2 == 0 { &half } else { &half[..19] };
+            let datagram = if number.is_multiple_of(2) { &half } else { &half[..19] };
             flooding.send(datagram).expect("it is sent");
         }
         sender

@@ -382,4 +382,5 @@ impl Id {
 const LEAST_BEGINNING: usize = 16;
 
 #[cfg(test)]
+#[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tests;

@@ -152,10 +152,10 @@ impl Interface {
                 Ok(address) => (address, 0),
                 Err(_) => {
                     let index = netdevice::name_to_index(socket, name);
-                    let index = index.or_else(|error| {
+                    let index = index.map_err(|error| {
                         let error = io::Error::from(error);
                         let text = format!("there is no interface {name:?}: {error}");
-                        Err(io::Error::new(error.kind(), text))
+                        io::Error::new(error.kind(), text)
                     })?;
                     (any, index)
                 }

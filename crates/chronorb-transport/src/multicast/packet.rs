@@ -67,13 +67,12 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// [`PacketError`] says what is wrong with it.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
-        let (head, rest) =
-            datagram
-                .split_first_chunk::<ID_AT>()
-                .ok_or(match datagram.starts_with(MAGIC) {
-                    true => PacketError::Header,
-                    false => PacketError::Magic,
-                })?;
+        let (head, rest) = datagram.split_first_chunk::<ID_AT>().ok_or_else(|| {
+            match datagram.starts_with(MAGIC) {
+                true => PacketError::Header,
+                false => PacketError::Magic,
+            }
+        })?;
         if head[..4] != *MAGIC {
             return Err(PacketError::Magic);
         }
