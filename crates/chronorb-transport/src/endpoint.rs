@@ -117,6 +117,10 @@ fn parse_one(text: &str, endpoints: &mut Vec<Endpoint>) -> Result<(), String> {
     let options = parse_options(options)?;
     for address in addresses.split(',') {
         let (version, address) = match address.split_once('@') {
+            // It belongs to the path.
+            Some((before, _)) if has_paths && (before.is_empty() || before.contains('/')) => {
+                (None, address)
+            }
             Some((version, address)) => (Some(parse_version(version)?), address),
             None => (None, address),
         };

@@ -19,7 +19,11 @@ mod inet;
 pub mod multicast;
 mod reactor;
 mod setup;
+mod stream;
 pub mod tcp;
+mod timed;
+#[cfg(feature = "uds")]
+pub mod uds;
 mod waiting;
 
 use std::fmt;
