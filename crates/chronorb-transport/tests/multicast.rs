@@ -320,7 +320,11 @@ fn garbage_and_half_collections_do_not_keep_messages_from_coming() {
         for _ in 0..100 {
             number += 1;
             half[20..24].copy_from_slice(&number.to_be_bytes());
-            let datagram = if number.is_multiple_of(2) { &half } else { &half[..19] };
+            let datagram = if number.is_multiple_of(2) {
+                &half
+            } else {
+                &half[..19]
+            };
             flooding.send(datagram).expect("it is sent");
         }
         sender
@@ -385,7 +389,7 @@ fn what_is_no_group_is_refused_by_name() {
         ));
     }
     let nobody = transport.connect(&Address::host("10.0.0.1", 5000), setup(), soon());
-    assert!(matches!(nobody, Err(ConnectError::Unacceptable { .. })));
+    assert!(matches!(nobody, Err(ConnectError::Refused { .. })));
     let nowhere = Multicast::new(MulticastOptions::parse("interface=none0").expect("options"));
     let nowhere = nowhere.connect(&Address::host(GROUP, 5000), setup(), soon());
     let error = nowhere.expect_err("there is no such interface").to_string();

@@ -12,8 +12,8 @@ mod options;
 mod packet;
 mod receiver;
 mod sender;
-mod wait;
 
+use std::io;
 use std::sync::Arc;
 
 use chronorb_rt::Deadline;
@@ -84,11 +84,9 @@ impl Transport for Multicast {
         setup: Setup,
         _: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
-        let group = options::group(address).map_err(|problem| ConnectError::Unacceptable {
-            address: address.to_string(),
-            problem: problem.to_owned(),
-        })?;
-        let sender = Sender::connect(group, &self.options, setup);
+        let group = options::group(address)
+            .map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem));
+        let sender = group.and_then(|group| Sender::connect(group, &self.options, setup));
         let sender = sender.map_err(|source| ConnectError::Refused {
             address: address.to_string(),
             source,

@@ -161,6 +161,7 @@ const ID_AT: usize = 20;
 const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
 #[cfg(test)]
+#[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tests {
     use proptest::prelude::*;
 

@@ -17,16 +17,15 @@ use super::acceptor::Vacancy;
 use super::collections::Collections;
 use super::counts::{Counters, Drop as Dropped};
 use super::packet::Packet;
-use super::wait::ReceiveTimeOut;
 use crate::tcp::options::get_of_network;
+use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, SendError, SocketOptions};
 
 /// A socket that has joined a group, and what is not read of what came by it.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    socket: OwnedFd,
+    socket: TimedSocket,
     group: SocketAddr,
-    time_out: ReceiveTimeOut,
     intake: PiMutex<Intake>,
     counters: Arc<Counters>,
     is_shut_down: AtomicBool,
@@ -52,9 +51,8 @@ impl Receiver {
         vacancy: Arc<Vacancy>,
     ) -> Self {
         Self {
-            socket,
+            socket: TimedSocket::new(socket),
             group,
-            time_out: ReceiveTimeOut::default(),
             intake: PiMutex::new(Intake {
                 datagram: vec![0; LONGEST_DATAGRAM].into_boxed_slice(),
                 collections,
@@ -148,7 +146,7 @@ impl Connection for Receiver {
         let _receiving = doing(Activity::InputOutput);
         loop {
             self.check_open()?;
-            self.time_out.arm(&self.socket, deadline)?;
+            self.socket.end_receiving(deadline)?;
             match self.step(room, RecvFlags::empty()) {
                 Ok(0) | Err(Errno::AGAIN) => {}
                 Ok(n) => return Ok(n),
@@ -164,7 +162,7 @@ impl Connection for Receiver {
     ) -> Result<Option<usize>, IoError> {
         let _receiving = doing(Activity::InputOutput);
         if let Some(limit) = limit {
-            self.time_out.limit(&self.socket, limit)?;
+            self.socket.limit_receiving(limit)?;
         }
         loop {
             self.check_open()?;
@@ -179,12 +177,11 @@ impl Connection for Receiver {
     }
 
     fn interrupt(&self) {
-        // It is refused only where the socket is none.
-        let _ = rustix::io::ioctl_fionbio(&self.socket, true);
+        self.socket.set_interrupted(true);
     }
 
     fn resume(&self) {
-        let _ = rustix::io::ioctl_fionbio(&self.socket, false);
+        self.socket.set_interrupted(false);
     }
 
     fn send_all(&self, _: &[u8], _: Deadline) -> Result<(), SendError> {
@@ -202,7 +199,9 @@ impl Connection for Receiver {
     }
 
     fn is_stale(&self) -> bool {
-        self.check_open().is_err()
+        let intake = self.intake.lock();
+        let is_read = intake.rest_start == intake.rest.len();
+        !is_read || self.check_open().is_err() || self.socket.has_news()
     }
 
     fn shutdown(&self) {
@@ -212,7 +211,7 @@ impl Connection for Receiver {
     }
 
     fn options(&self) -> io::Result<SocketOptions> {
-        get_of_network(&self.socket)
+        get_of_network(self.socket.socket())
     }
 
     #[allow(clippy::disallowed_macros, reason = "for messages to people")]

@@ -5,7 +5,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use rustix::time::Timespec;
 
 use super::options::{Interface, MulticastOptions, socket};
 use super::packet::{HEADER_LEN, header, unique_id};
-use super::wait::ReceiveTimeOut;
 use crate::tcp::options::{get_of_network, set_of_network};
+use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, Messages, SendError, Setup, SocketOptions};
 
 /// A socket that sends to a group, from which nothing comes back.
 #[derive(Debug)]
 pub(super) struct Sender {
-    socket: OwnedFd,
+    socket: TimedSocket,
     group: SocketAddr,
     messages: Messages,
     /// Octets of the longest message.
@@ -36,7 +36,6 @@ pub(super) struct Sender {
     /// What sets its messages apart from those of all others.
     number: u64,
     progress: Progress,
-    time_out: ReceiveTimeOut,
     is_shut_down: AtomicBool,
 }
 
@@ -69,7 +68,7 @@ impl Sender {
             SocketAddr::V6(_) => IPV6_HEADERS,
         };
         Ok(Self {
-            socket,
+            socket: TimedSocket::new(socket),
             group,
             messages: setup.messages,
             largest: setup.messages.max.min(options.max as usize),
@@ -81,7 +80,6 @@ impl Sender {
             // Keys that differ from those of any other process, and from one to the next.
             number: RandomState::new().hash_one(group),
             progress: Progress::default(),
-            time_out: ReceiveTimeOut::default(),
             is_shut_down: AtomicBool::new(false),
         })
     }
@@ -127,8 +125,8 @@ impl Sender {
     /// Begins a message; returns its length.
     fn begin(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let len = match second {
-            // One or more.
-            [] => (self.messages.len)(first).unwrap_or(first.len()),
+            // One or more. What is none is not looked at any further, here.
+            [] => (self.messages.len)(first).map_or(first.len(), |len| len.min(first.len())),
             // One in two pieces.
             _ => first.len() + second.len(),
         };
@@ -222,11 +220,6 @@ impl Sender {
         }
     }
 
-    /// Receives what cannot come from a group, and drops it.
-    fn receive(&self, flags: RecvFlags) -> Result<(), Errno> {
-        net::recv(&self.socket, &mut [0; 1], flags).map(drop)
-    }
-
     fn check_open(&self) -> Result<(), IoError> {
         match self.is_shut_down.load(Ordering::Acquire) {
             true => Err(IoError::Ended),
@@ -254,10 +247,8 @@ impl Connection for Sender {
     fn try_recv(&self, _: &mut [u8]) -> Result<usize, IoError> {
         loop {
             self.check_open()?;
-            match self.receive(RecvFlags::DONTWAIT) {
-                Ok(()) | Err(Errno::INTR) => {}
-                Err(error) => return Err(IoError::from_errno(error)),
-            }
+            // From a group nothing comes.
+            self.socket.receive(&mut [0], RecvFlags::DONTWAIT)?;
         }
     }
 
@@ -272,10 +263,10 @@ impl Connection for Sender {
     fn recv(&self, _: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
         loop {
             self.check_open()?;
-            self.time_out.arm(&self.socket, deadline)?;
-            match self.receive(RecvFlags::empty()) {
-                Ok(()) | Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => return Err(IoError::from_errno(error)),
+            self.socket.end_receiving(deadline)?;
+            match self.socket.receive(&mut [0], RecvFlags::empty()) {
+                Ok(_) | Err(IoError::WouldBlock) => {}
+                Err(error) => return Err(error),
             }
         }
     }
@@ -286,25 +277,22 @@ impl Connection for Sender {
         limit: Option<Duration>,
     ) -> Result<Option<usize>, IoError> {
         if let Some(limit) = limit {
-            self.time_out.limit(&self.socket, limit)?;
+            self.socket.limit_receiving(limit)?;
         }
         loop {
             self.check_open()?;
-            match self.receive(RecvFlags::empty()) {
-                Ok(()) => {}
-                Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
-                Err(error) => return Err(IoError::from_errno(error)),
+            if self.socket.receive_until_interrupted(&mut [0])?.is_none() {
+                return Ok(None);
             }
         }
     }
 
     fn interrupt(&self) {
-        // It is refused only where the socket is none.
-        let _ = rustix::io::ioctl_fionbio(&self.socket, true);
+        self.socket.set_interrupted(true);
     }
 
     fn resume(&self) {
-        let _ = rustix::io::ioctl_fionbio(&self.socket, false);
+        self.socket.set_interrupted(false);
     }
 
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
@@ -325,7 +313,7 @@ impl Connection for Sender {
     }
 
     fn options(&self) -> io::Result<SocketOptions> {
-        get_of_network(&self.socket)
+        get_of_network(self.socket.socket())
     }
 
     #[allow(clippy::disallowed_macros, reason = "for messages to people")]
