@@ -4,7 +4,7 @@ use chronorb_cdr::CdrError;
 
 use crate::encapsulation::{self, Reader};
 use crate::url::{CorbalocPlace, ObjectUrl, UrlError};
-use crate::{IiopProfile, Ior, TaggedComponent, TaggedProfile, Version};
+use crate::{IiopProfile, Ior, TaggedComponent, TaggedProfile, Target, Version};
 
 /// The tag of profiles of MIOP, GIOP over multicast: [`UipmcProfile`].
 pub const TAG_UIPMC: u32 = 3;
@@ -78,6 +78,57 @@ impl GroupId {
             tag: TAG_GROUP,
             data: self.encode()?,
         })
+    }
+}
+
+/// The group that a request is for, where it lies in its message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TargetGroup<'a> {
+    domain: &'a [u8],
+    number: u64,
+}
+
+impl<'a> TargetGroup<'a> {
+    /// The group of a request's target; `None` where that is none. A group is named by its profile, or by the content of
+    /// its component in the place of an object key.
+    pub fn of(target: &Target<'a>) -> Option<Self> {
+        let profile = match *target {
+            Target::Key(key) => return Self::of_component(key),
+            Target::Profile(profile) => profile,
+            Target::Reference { index, ior } => ior.profiles.get(index as usize)?.as_view(),
+        };
+        if profile.tag != TAG_UIPMC {
+            return None;
+        }
+        let mut r = Reader::new(profile.data).ok()?;
+        read_version(&mut r).ok()?;
+        r.read_octet_seq().ok()?;
+        r.read_u16().ok()?;
+        let components = r.read_u32().ok()?;
+        for _ in 0..components {
+            let tag = r.read_u32().ok()?;
+            let data = r.read_octet_seq().ok()?;
+            if tag == TAG_GROUP {
+                return Self::of_component(data);
+            }
+        }
+        None
+    }
+
+    /// Whether it is this group.
+    pub fn is(&self, group: &GroupId) -> bool {
+        let domain = self.domain.strip_suffix(b"\0").unwrap_or(self.domain);
+        let domain = domain.iter().copied().map(char::from);
+        self.number == group.number && domain.eq(group.domain.chars())
+    }
+
+    fn of_component(data: &'a [u8]) -> Option<Self> {
+        let mut r = Reader::new(data).ok()?;
+        read_version(&mut r).ok()?;
+        let domain = r.read_octet_seq().ok()?;
+        let number = r.read_u64().ok()?;
+        r.read_u32().ok()?;
+        Some(Self { domain, number })
     }
 }
 

@@ -40,7 +40,9 @@ pub use component::{
 };
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
-pub use group::{GroupId, TAG_GROUP, TAG_GROUP_IIOP, TAG_UIPMC, UipmcProfile, parse_group_url};
+pub use group::{
+    GroupId, TAG_GROUP, TAG_GROUP_IIOP, TAG_UIPMC, TargetGroup, UipmcProfile, parse_group_url,
+};
 pub use header::{
     HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
     start_message_in, write_header,

@@ -4,7 +4,7 @@ use chronorb_cdr::CdrError;
 use chronorb_giop::url::UrlError;
 use chronorb_giop::{
     GroupId, IiopProfile, TAG_GROUP, TAG_GROUP_IIOP, TAG_INTERNET_IOP, TAG_UIPMC, TaggedComponent,
-    UipmcProfile, Version, minor, parse_group_url,
+    TaggedProfileView, Target, TargetGroup, UipmcProfile, Version, minor, parse_group_url,
 };
 use proptest::prelude::*;
 
@@ -190,6 +190,50 @@ fn other_texts_are_not_groups_and_malformed_ones_are_refused() {
 }
 
 #[test]
+fn a_request_names_its_group_by_profile_reference_or_component() {
+    let url = "corbaloc:miop:1.0@1.0-Radar-72623859790382856-9/239.255.1.1:1234";
+    let ior = parse_group_url(url).unwrap().unwrap();
+    let other = GroupId {
+        domain: "Rada".to_owned(),
+        ..radar()
+    };
+    for target in [
+        Target::Profile(ior.profiles[0].as_view()),
+        Target::Reference {
+            index: 0,
+            ior: &ior,
+        },
+        Target::Key(GROUP),
+    ] {
+        let group = TargetGroup::of(&target).expect("it is a group");
+        assert!(group.is(&radar()));
+        assert!(!group.is(&other));
+        assert!(!group.is(&GroupId {
+            number: 1,
+            ..radar()
+        }));
+    }
+    for target in [
+        Target::Key(b"NameService"),
+        Target::Key(b""),
+        Target::Reference {
+            index: 1,
+            ior: &ior,
+        },
+        Target::Profile(TaggedProfileView {
+            tag: TAG_INTERNET_IOP,
+            ..ior.profiles[0].as_view()
+        }),
+        Target::Profile(TaggedProfileView {
+            tag: TAG_UIPMC,
+            data: GROUP,
+        }),
+    ] {
+        assert_eq!(TargetGroup::of(&target), None);
+    }
+}
+
+#[test]
 fn a_profile_without_a_group_is_of_none() {
     let mut none = profile("corbaloc:miop:1.0@1.0-Radar-1/239.255.1.1:1234");
     none.components = vec![TaggedComponent {
@@ -224,6 +268,8 @@ proptest! {
             *start = [start[0] & 1, 1, 0];
         }
         let _ = GroupId::decode(&data);
+        let _ = TargetGroup::of(&Target::Key(&data));
+        let _ = TargetGroup::of(&Target::Profile(TaggedProfileView { tag: TAG_UIPMC, data: &data }));
         if let Ok(profile) = UipmcProfile::decode(&data) {
             let _ = profile.group();
             let _ = profile.iiop();
