@@ -10,9 +10,10 @@ use crate::config::OrbConfig;
 
 /// All of them, the one first that clients prefer where nothing else is said.
 pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
-    Ok(vec![PluggableProtocol::new(
-        Arc::new(Tcp),
-        TAG_INTERNET_IOP,
-        AddressForm::HOST_AND_PORT,
-    )])
+    Ok(vec![
+        // A reference to a group is one, whatever else it says.
+        #[cfg(feature = "miop")]
+        crate::groups::protocol(_config),
+        PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
+    ])
 }

@@ -68,6 +68,12 @@ impl PluggableProtocol {
         }
     }
 
+    /// The protocol of groups, by this transport.
+    #[cfg(feature = "miop")]
+    pub(crate) fn of_groups(transport: Arc<dyn Transport>) -> Self {
+        Self::new(transport, chronorb_giop::TAG_UIPMC, AddressForm::GROUP)
+    }
+
     /// The scheme of its endpoints, for example `iiop`.
     pub fn scheme(&self) -> &str {
         self.transport.scheme()

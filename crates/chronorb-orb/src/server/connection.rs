@@ -33,6 +33,8 @@ pub(super) struct ServerConnection {
     fragment_size: usize,
     /// Octets of the longest message that can be sent.
     largest: usize,
+    /// Many peers speak by it, none of whom can be answered.
+    many_peers: bool,
     /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
@@ -94,9 +96,12 @@ impl Drop for Unfinished<'_> {
 
 impl ServerConnection {
     pub(super) fn new(transport: Box<dyn Connection>, load: Arc<Load>) -> Self {
-        let largest = match transport.carriage() {
-            Carriage::Stream => usize::MAX,
-            Carriage::Messages { largest, .. } => largest,
+        let (largest, many_peers) = match transport.carriage() {
+            Carriage::Stream => (usize::MAX, false),
+            Carriage::Messages {
+                largest,
+                many_peers,
+            } => (largest, many_peers),
         };
         let opens = !transport.is_established();
         Self {
@@ -110,6 +115,7 @@ impl ServerConnection {
                 _ => 0,
             },
             largest,
+            many_peers,
             output: Baton::new(Output::new(load)),
             output_waits: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
@@ -181,6 +187,11 @@ impl ServerConnection {
     /// Whether messages are sent from where their octets are.
     pub(super) fn gathers(&self) -> bool {
         self.fragment_size == 0 && self.largest == usize::MAX
+    }
+
+    /// Whether many peers speak by it, none of whom can be answered.
+    pub(super) fn has_many_peers(&self) -> bool {
+        self.many_peers
     }
 
     /// Octets of the longest message that can be sent.
