@@ -27,6 +27,7 @@ mod exception;
 mod group;
 mod header;
 mod ior;
+mod local;
 mod locate;
 mod policies;
 mod profile;
@@ -48,6 +49,7 @@ pub use header::{
     start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
+pub use local::{OmniOrbUnixAddress, Place, TAG_OMNIORB_UNIX_TRANS, TAG_PLACE};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
     encode_locate_request,

@@ -172,7 +172,7 @@ fn an_object_may_be_a_member_before_it_is_active() {
         .expect("the group is there");
     assert_eq!(
         root.reference_to_ids(&radar).expect("a group"),
-        [id.clone()]
+        std::slice::from_ref(&id)
     );
     let client = group_orb();
     tell(&group(&client, &url), "too early").expect("it is sent");
@@ -202,7 +202,7 @@ fn objects_of_persistent_adapters_are_members_by_their_own_ids() {
         .expect("the group is there");
     let refused = poa.create_id_for_reference(&radar);
     assert_eq!(refused, Err(ObjectError::WrongPolicy.into()));
-    poa.activate_object_with_id(id.clone(), ears.member("kept"))
+    poa.activate_object_with_id(id, ears.member("kept"))
         .expect("it activates");
     let client = group_orb();
     tell(&group(&client, &url), "1").expect("it is sent");

@@ -28,6 +28,7 @@
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
@@ -46,6 +47,7 @@ mod alloc;
 mod baton;
 mod clock;
 mod crew;
+mod datagram;
 pub mod epoch;
 mod gate;
 mod hash_index;
@@ -78,6 +80,7 @@ pub use alloc::{CountingAllocator, allocated_octets, allocations, forbid, live_o
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
 pub use crew::{Bounds, Call, Crew, Offered, Risen};
+pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;

@@ -15,6 +15,7 @@ mod address;
 mod endpoint;
 mod error;
 mod inet;
+mod ip_options;
 #[cfg(feature = "multicast")]
 pub mod multicast;
 mod reactor;
@@ -22,6 +23,8 @@ mod setup;
 mod stream;
 pub mod tcp;
 mod timed;
+#[cfg(feature = "udp")]
+pub mod udp;
 #[cfg(feature = "uds")]
 pub mod uds;
 mod waiting;
@@ -31,9 +34,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
-
 pub use address::Address;
+pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
 pub use reactor::{Event, Interest, Reactor};

@@ -207,6 +207,21 @@ fn group() -> String {
     format!("miop://239.78.{high}.{low}:{}", 20_000 + number)
 }
 
+#[cfg(feature = "udp")]
+messages!(
+    udp,
+    subject(chronorb_transport::udp::Udp, "diop://127.0.0.1:0")
+        .refuses("diop://:0/max=511", "max")
+        .refuses("diop://:0/max=65528", "max")
+        .refuses("diop://:0/portspan=0", "portspan")
+        .refuses("diop:///a/path|max=1000", "host")
+);
+#[cfg(feature = "udp")]
+messages!(
+    udp_on_every_interface,
+    subject(chronorb_transport::udp::Udp, "diop://")
+);
+
 /// An endpoint that nobody else has.
 #[cfg(feature = "uds")]
 fn abstract_name() -> String {

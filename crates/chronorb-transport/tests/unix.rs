@@ -114,7 +114,7 @@ fn one_where_somebody_is_about_to_listen_is_left_alone() {
     let directory = Directory::new();
     let path = directory.file();
     drop(UnixListener::bind(&path).expect("the name is new"));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).expect("it is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).expect("it is ours");
     let error = refused(&path);
     assert!(error.contains("about to listen"), "{error}");
 }

@@ -137,6 +137,7 @@ impl Poa {
             core,
             pool,
             key: &key.to_vec(),
+            endpoints: self.manager().endpoints(),
             policies: self.policies().exported(model, &core.protocols)?,
         };
         let ior = Ior {

@@ -14,6 +14,20 @@ pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, P
         // A reference to a group is one, whatever else it says.
         #[cfg(feature = "miop")]
         crate::groups::protocol(_config),
+        #[cfg(feature = "uiop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::uds::Unix),
+            chronorb_giop::TAG_UIOP,
+            AddressForm::PATH,
+        )
+        .by_files()
+        .with_omniorb(),
         PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
+        #[cfg(feature = "diop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::udp::Udp),
+            chronorb_giop::TAG_DIOP,
+            AddressForm::HOST_AND_PORT,
+        ),
     ])
 }

@@ -7,6 +7,10 @@
 
 mod builtin;
 mod form;
+#[cfg(feature = "uiop")]
+mod omniorb;
+#[cfg(any(feature = "uiop", feature = "shmiop"))]
+mod place;
 mod registry;
 
 use std::fmt;
@@ -29,7 +33,7 @@ pub struct PluggableProtocol {
     tag: u32,
     /// References have profiles of its own, whose tag is the protocol's.
     profiles: Option<AddressForm>,
-    /// References tell of it by components of the profile of IIOP.
+    /// References tell of it by components of the profile of IIOP, too.
     components: Option<Components>,
     place: Option<Place>,
 }
@@ -72,6 +76,24 @@ impl PluggableProtocol {
     #[cfg(feature = "miop")]
     pub(crate) fn of_groups(transport: Arc<dyn Transport>) -> Self {
         Self::new(transport, chronorb_giop::TAG_UIPMC, AddressForm::GROUP)
+    }
+
+    /// The same, with addresses that are files of this machine.
+    #[cfg(any(feature = "uiop", feature = "shmiop"))]
+    fn by_files(self) -> Self {
+        Self {
+            place: Some(place::OF_FILES),
+            ..self
+        }
+    }
+
+    /// The same, of whose files omniORB can be told, and tells.
+    #[cfg(feature = "uiop")]
+    fn with_omniorb(self) -> Self {
+        Self {
+            components: Some(omniorb::UNIX),
+            ..self
+        }
     }
 
     /// The scheme of its endpoints, for example `iiop`.

@@ -14,7 +14,7 @@ use super::collections::{Collections, Limits};
 use super::counts::Counters;
 use super::options::{Interface, MulticastOptions, socket};
 use super::receiver::Receiver;
-use crate::tcp::options::set_of_network;
+use crate::ip_options;
 use crate::{AcceptError, Acceptor, Address, Connection, Setup};
 
 /// A group that is listened at. It has one connection, and another one when that is over.
@@ -124,7 +124,7 @@ fn listen(group: SocketAddr, options: &MulticastOptions, setup: Setup) -> io::Re
     chronorb_rt::hear_only_joined_groups(&socket, group.is_ipv6())?;
     let mut properties = setup.options;
     properties.receive_buffer.get_or_insert(RECEIVE_BUFFER);
-    set_of_network(&socket, properties)?;
+    ip_options::set(&socket, properties)?;
     let interface = Interface::of(options, &socket)?;
     net::bind(&socket, &interface.scoped(group))?;
     interface.join(&socket, group.ip())?;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, netdevice, sockopt};
 
-use crate::tcp::options::refused;
+use crate::ip_options::refused;
 use crate::{Address, Endpoint, EndpointError};
 
 /// How groups are sent to and listened at.

@@ -17,7 +17,7 @@ use super::acceptor::Vacancy;
 use super::collections::Collections;
 use super::counts::{Counters, Drop as Dropped};
 use super::packet::Packet;
-use crate::tcp::options::get_of_network;
+use crate::ip_options;
 use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, SendError, SocketOptions};
 
@@ -211,7 +211,7 @@ impl Connection for Receiver {
     }
 
     fn options(&self) -> io::Result<SocketOptions> {
-        get_of_network(self.socket.socket())
+        ip_options::get(self.socket.socket())
     }
 
     #[allow(clippy::disallowed_macros, reason = "for messages to people")]

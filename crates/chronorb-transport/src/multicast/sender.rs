@@ -17,7 +17,7 @@ use rustix::time::Timespec;
 
 use super::options::{Interface, MulticastOptions, socket};
 use super::packet::{HEADER_LEN, header, unique_id};
-use crate::tcp::options::{get_of_network, set_of_network};
+use crate::ip_options;
 use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, Messages, SendError, Setup, SocketOptions};
 
@@ -59,7 +59,7 @@ impl Sender {
         setup: Setup,
     ) -> io::Result<Self> {
         let socket = socket(group)?;
-        set_of_network(&socket, setup.options)?;
+        ip_options::set(&socket, setup.options)?;
         let interface = Interface::of(options, &socket)?;
         interface.send_by(&socket, group.ip(), options)?;
         net::connect(&socket, &interface.scoped(group))?;
@@ -313,7 +313,7 @@ impl Connection for Sender {
     }
 
     fn options(&self) -> io::Result<SocketOptions> {
-        get_of_network(self.socket.socket())
+        ip_options::get(self.socket.socket())
     }
 
     #[allow(clippy::disallowed_macros, reason = "for messages to people")]

@@ -3,7 +3,7 @@
 mod acceptor;
 mod connection;
 mod connector;
-pub(crate) mod options;
+mod options;
 
 use std::io;
 use std::net::SocketAddr;

@@ -119,7 +119,7 @@ fn is_listened_at(path: &str) -> io::Result<bool> {
 
 /// Refuses directories in which everybody may put another file in the place of the socket's.
 fn check_directory(path: &str) -> io::Result<()> {
-    let directory = Path::new(path).parent().unwrap_or(Path::new("/"));
+    let directory = Path::new(path).parent().unwrap_or_else(|| Path::new("/"));
     let mode = Mode::from_raw_mode(fs::stat(directory)?.st_mode);
     if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
         return Err(io::Error::new(

@@ -182,7 +182,7 @@ impl Worker {
         let config = &self.core.config;
         let deadline = if input.is_empty() {
             *due = None;
-            config.server_idle_timeout.map(Deadline::after)
+            input.idle_timeout.map(Deadline::after)
         } else {
             // The rest of a message is waited for here too, as long as anywhere.
             Some(*due.get_or_insert_with(|| Deadline::after(config.input_timeout)))
