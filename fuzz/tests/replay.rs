@@ -25,6 +25,11 @@ fn idl_source() {
 }
 
 #[test]
+fn multicast_packets() {
+    replay("multicast_packets", chronorb_fuzz::multicast_packets);
+}
+
+#[test]
 fn reference_text() {
     replay("reference_text", chronorb_fuzz::reference_text);
 }

@@ -7,7 +7,7 @@
 //! * Messages in a stream of octets: [`framing`]; messages in parts:
 //!   [`fragments`].
 //! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
-//!   forms as text: [`url`].
+//!   forms as text: [`url`]. References to groups: [`UipmcProfile`].
 //! * [`SystemException`] and its [`minor`] codes.
 //! * [`codesets`]: in which code set text travels. [`contexts`]: what travels
 //!   with a request beside its parameters.
@@ -24,6 +24,7 @@ pub mod url;
 mod component;
 mod encapsulation;
 mod exception;
+mod group;
 mod header;
 mod ior;
 mod local;
@@ -40,6 +41,9 @@ pub use component::{
 };
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use group::{
+    GroupId, TAG_GROUP, TAG_GROUP_IIOP, TAG_UIPMC, TargetGroup, UipmcProfile, parse_group_url,
+};
 pub use header::{
     HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
     start_message_in, write_header,

@@ -101,6 +101,9 @@ pub enum UrlError {
     /// There is no `/` and key behind the addresses. Minor OMG|9.
     #[error("there is no \"/\" and object key behind the addresses")]
     NoKey,
+    /// A group is not of the form `1.0-domain-number`. Minor OMG|9.
+    #[error("group {0:?} is not of the form 1.0-domain-number or 1.0-domain-number-version")]
+    Group(String),
     /// A `%` is not followed by two hexadecimal digits. Minor OMG|9.
     #[error("a \"%\" is not followed by two hexadecimal digits")]
     Escape,
@@ -125,7 +128,9 @@ impl UrlError {
             | Self::Host(_)
             | Self::Port(_)
             | Self::MixedRir => minor::BAD_ADDRESS,
-            Self::NoKey | Self::Escape | Self::Name | Self::Path => minor::BAD_SCHEME_SPECIFIC,
+            Self::NoKey | Self::Group(_) | Self::Escape | Self::Name | Self::Path => {
+                minor::BAD_SCHEME_SPECIFIC
+            }
             Self::Ior(_) => minor::STRING_TO_OBJECT,
         }
     }

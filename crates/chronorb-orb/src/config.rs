@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use chronorb_giop::Version;
 use chronorb_giop::fragments::Pieces;
+#[cfg(feature = "miop")]
+use chronorb_transport::multicast::MulticastOptions;
 use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 use thiserror::Error;
 
@@ -49,6 +51,9 @@ pub struct OrbConfig {
     pub protocols: Vec<String>,
     /// Protocols of the application, which are preferred to those of the ORB.
     pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
+    /// `-ORBMulticast NAME=VALUE&…`: how groups are called and listened at.
+    #[cfg(feature = "miop")]
+    pub multicast: MulticastOptions,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
     /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
     /// free port of the host of the first listen endpoint.
@@ -150,6 +155,8 @@ impl Default for OrbConfig {
             listen_endpoints: Vec::new(),
             protocols: Vec::new(),
             pluggable_protocols: Vec::new(),
+            #[cfg(feature = "miop")]
+            multicast: MulticastOptions::default(),
             lane_listen_endpoints: Vec::new(),
             init_refs: Vec::new(),
             default_init_ref: None,
@@ -484,6 +491,15 @@ const SETTINGS: &[Setting] = &[
                 .split(',')
                 .map(|scheme| scheme.trim().to_ascii_lowercase());
             config.protocols = schemes.collect();
+            Ok(())
+        },
+    },
+    #[cfg(feature = "miop")]
+    Setting {
+        key: "multicast",
+        options: &["-ORBMulticast"],
+        apply: |config, text| {
+            config.multicast = MulticastOptions::parse(text)?;
             Ok(())
         },
     },

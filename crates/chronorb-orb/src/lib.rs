@@ -14,6 +14,8 @@ mod config;
 mod core;
 mod demux;
 mod gather;
+#[cfg(feature = "miop")]
+mod groups;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;
@@ -54,6 +56,8 @@ pub use config::{
     ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
+#[cfg(feature = "miop")]
+pub use groups::GroupError;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use protocol::{AddressForm, PluggableProtocol};

@@ -18,6 +18,8 @@ mod error;
 pub mod faults;
 mod inet;
 mod ip_options;
+#[cfg(feature = "multicast")]
+pub mod multicast;
 mod reactor;
 mod setup;
 #[cfg(feature = "shm")]
@@ -118,8 +120,9 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
 /// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
 /// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
 /// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or until a read did not fill its room. A transport whose descriptor is not the one that has
-/// room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is told.
+/// [`IoError::WouldBlock`], or, of a stream, until a read did not fill its room. A transport whose descriptor is not
+/// the one that has room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is
+/// told.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {
@@ -132,7 +135,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         true
     }
 
-    /// Receives what is there, without waiting.
+    /// Receives what is there, without waiting. A connection of messages gives 0 where it has dropped much and has not
+    /// looked at all: there may be more.
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.

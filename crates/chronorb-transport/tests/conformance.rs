@@ -18,6 +18,8 @@ mod conformance {
 }
 
 use chronorb_transport::Transport;
+#[cfg(feature = "multicast")]
+use chronorb_transport::multicast::{Multicast, MulticastOptions};
 use conformance::subject::Subject;
 
 /// Makes one test of each statement.
@@ -199,6 +201,29 @@ stream!(
     unix_without_files,
     subject(chronorb_transport::uds::Unix, &abstract_name()).and_at(&abstract_name())
 );
+
+#[cfg(feature = "multicast")]
+one_way_messages!(multicast, {
+    let options = "interface=lo&ttl=0&max=100000";
+    let options = MulticastOptions::parse(options).expect("right options");
+    subject(Multicast::new(options), &group())
+        .and_at(&group())
+        .refuses("miop://10.0.0.1:5000", "224.0.0.0/4")
+        .refuses("miop://239.255.77.2", "port")
+        .refuses("miop://localhost:5000", "group")
+        .refuses("miop://239.255.77.2:5000/ttl=many", "ttl")
+        .refuses("miop://239.255.77.2:5000/portspan=2", "portspan")
+});
+
+/// A group that nobody else hears.
+#[cfg(feature = "multicast")]
+fn group() -> String {
+    use std::sync::atomic::{AtomicU16, Ordering};
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let [high, low] = (std::process::id() as u16).to_be_bytes();
+    format!("miop://239.78.{high}.{low}:{}", 20_000 + number)
+}
 
 #[cfg(feature = "udp")]
 messages!(

@@ -243,7 +243,7 @@ fn establish(
         connection,
         forwarded,
         propagated: route.propagated,
-        addressing: Cell::new(AddressingDisposition::Key),
+        addressing: Cell::new(target.addressing()),
         prepared: Prepared::new(),
         target,
         policies: generation,

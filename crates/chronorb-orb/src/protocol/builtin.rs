@@ -18,6 +18,9 @@ pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, P
             AddressForm::PATH,
         )
         .by_files(),
+        // A reference to a group is one, whatever else it says.
+        #[cfg(feature = "miop")]
+        crate::groups::protocol(_config),
         #[cfg(feature = "uiop")]
         PluggableProtocol::new(
             Arc::new(chronorb_transport::uds::Unix),

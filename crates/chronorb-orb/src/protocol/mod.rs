@@ -74,6 +74,12 @@ impl PluggableProtocol {
         }
     }
 
+    /// The protocol of groups, by this transport.
+    #[cfg(feature = "miop")]
+    pub(crate) fn of_groups(transport: Arc<dyn Transport>) -> Self {
+        Self::new(transport, chronorb_giop::TAG_UIPMC, AddressForm::GROUP)
+    }
+
     /// The same, with addresses that are files of this machine.
     #[cfg(any(feature = "uiop", feature = "shmiop"))]
     fn by_files(self) -> Self {

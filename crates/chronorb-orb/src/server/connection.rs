@@ -34,6 +34,8 @@ pub(super) struct ServerConnection {
     fragment_size: usize,
     /// Octets of the longest message that can be sent.
     largest: usize,
+    /// Many peers speak by it, none of whom can be answered.
+    many_peers: bool,
     /// Its peer may leave without a word.
     is_place: bool,
     /// Whether `output` holds anything, to be asked without claiming it.
@@ -104,9 +106,12 @@ impl ServerConnection {
     ) -> Self {
         let carriage = transport.carriage();
         let idle_timeout = places::idle_timeout(carriage, idle_timeout);
-        let largest = match carriage {
-            Carriage::Stream => usize::MAX,
-            Carriage::Messages { largest, .. } => largest,
+        let (largest, many_peers) = match carriage {
+            Carriage::Stream => (usize::MAX, false),
+            Carriage::Messages {
+                largest,
+                many_peers,
+            } => (largest, many_peers),
         };
         let opens = !transport.is_established();
         Self {
@@ -121,6 +126,7 @@ impl ServerConnection {
                 _ => 0,
             },
             largest,
+            many_peers,
             output: Baton::new(Output::new(load)),
             output_waits: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
@@ -192,6 +198,11 @@ impl ServerConnection {
     /// Whether messages are sent from where their octets are.
     pub(super) fn gathers(&self) -> bool {
         self.fragment_size == 0 && self.largest == usize::MAX
+    }
+
+    /// Whether many peers speak by it, none of whom can be answered.
+    pub(super) fn has_many_peers(&self) -> bool {
+        self.many_peers
     }
 
     /// Whether its peer may leave without a word.

@@ -15,6 +15,8 @@ use chronorb_rt::{
     look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
+#[cfg(feature = "miop")]
+use chronorb_transport::{Address, Endpoint};
 
 use self::places::Places;
 use super::connection::{Gone, ServerConnection, Timeliness};
@@ -33,7 +35,7 @@ pub(crate) struct Lane {
     setup: LaneSetup,
     pub(super) reactor: Reactor,
     /// Emptied, and so closed, with the lane.
-    acceptors: PiMutex<Vec<Box<dyn Acceptor>>>,
+    acceptors: PiMutex<Vec<Door>>,
     published: Arc<[Published]>,
     /// Whether it reads; else another lane does for it.
     has_doors: bool,
@@ -69,6 +71,9 @@ pub(crate) struct Lane {
     watch: LaneWatch,
     probe: Option<StageProbe>,
 }
+
+/// An endpoint of a lane; none in the place of a group that it has left.
+type Door = Option<Box<dyn Acceptor>>;
 
 /// The number of a lane's pool, and its own there.
 pub(super) type LaneId = (u32, u32);
@@ -135,7 +140,7 @@ impl Lane {
             published,
             behind,
             has_doors: !acceptors.is_empty(),
-            acceptors: PiMutex::new(acceptors),
+            acceptors: PiMutex::new(acceptors.into_iter().map(Some).collect()),
             // Those that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
             max_connections: core.config.max_connections,
@@ -171,7 +176,7 @@ impl Lane {
     }
 
     /// Whether it reads what comes for it itself.
-    pub(super) fn has_doors(&self) -> bool {
+    pub(crate) fn has_doors(&self) -> bool {
         self.has_doors
     }
 
@@ -317,7 +322,8 @@ impl Lane {
             return;
         }
         if self.accept_again.swap(false, Ordering::Relaxed) {
-            (0..self.published.len()).for_each(|index| self.accept(index));
+            let doors = self.acceptors.lock().len();
+            (0..doors).for_each(|index| self.accept(index));
         }
         if self.load.has_slow() {
             self.sweep(input_timeout);
@@ -413,7 +419,7 @@ impl Lane {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
-        while let Some(acceptor) = acceptors.get(index) {
+        while let Some(Some(acceptor)) = acceptors.get(index) {
             match acceptor.accept() {
                 Ok(Some(transport)) => self.admit(transport),
                 Ok(None) => return,
@@ -422,6 +428,53 @@ impl Lane {
                     return;
                 }
                 Err(_) => return,
+            }
+        }
+    }
+
+    /// Listens at a group too, unless it does already.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where that cannot be had.
+    #[cfg(feature = "miop")]
+    pub(crate) fn join(&self, core: &Core, endpoint: &Endpoint) -> Result<(), SystemException> {
+        let mut acceptors = self.acceptors.lock();
+        let is_group = |door: &Door| {
+            door.as_ref()
+                .is_some_and(|a| is_at(&**a, &endpoint.address))
+        };
+        if self.is_stopping() || acceptors.iter().any(is_group) {
+            return Ok(());
+        }
+        let opened = Doors::open(core, &self.setup, std::slice::from_ref(endpoint))?;
+        for acceptor in opened.acceptors {
+            let free = acceptors.iter().position(Option::is_none);
+            let index = free.unwrap_or_else(|| {
+                acceptors.push(None);
+                acceptors.len() - 1
+            });
+            let token = ACCEPTORS + index as u64;
+            let added = self.reactor.add(&acceptor, token, Interest::Read);
+            added.map_err(|e| no_resources(&self.setup, "no endpoint", &e))?;
+            acceptors[index] = Some(acceptor);
+        }
+        Ok(())
+    }
+
+    /// Does not listen at a group any more.
+    #[cfg(feature = "miop")]
+    pub(crate) fn leave(&self, group: &Address) {
+        let mut acceptors = self.acceptors.lock();
+        for door in acceptors.iter_mut() {
+            door.take_if(|acceptor| is_at(&**acceptor, group));
+        }
+        drop(acceptors);
+        for key in self.connections.keys() {
+            let hears = |connection: &ServerConnection| {
+                connection.has_many_peers() && is_bound_to(connection.transport(), group)
+            };
+            if self.connections.get(key).is_some_and(|c| hears(&c)) {
+                self.end(key);
             }
         }
     }
@@ -492,6 +545,20 @@ impl Lane {
         }
         self.ended.set(1);
     }
+}
+
+/// Whether it is the endpoint of a group.
+#[cfg(feature = "miop")]
+fn is_at(acceptor: &dyn Acceptor, group: &Address) -> bool {
+    acceptor.published() == std::slice::from_ref(group)
+}
+
+/// Whether what is sent to a group comes by the connection.
+#[cfg(feature = "miop")]
+fn is_bound_to(connection: &dyn Connection, group: &Address) -> bool {
+    let local = rustix::net::getsockname(connection).ok();
+    let local = local.and_then(|local| std::net::SocketAddr::try_from(local).ok());
+    local.is_some_and(|local| Address::host(local.ip().to_string(), local.port()) == *group)
 }
 
 /// Whether it is the calling thread's turn to do what is done once in each `pause`.

@@ -273,7 +273,7 @@ impl Threadpool {
             .unwrap_or_default()
     }
 
-    pub(super) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         self.number
     }
 

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use chronorb_rt::{Kick, thread_id};
-use chronorb_transport::{Connection, Event, Interest, IoError, Reactor};
+use chronorb_transport::{Carriage, Connection, Event, Interest, IoError, Reactor};
 
 use super::subject::{Subject, message, patience, receive, soon};
 
@@ -63,13 +63,14 @@ pub(crate) fn every_edge_is_told(subject: &Subject) {
 
 /// Octets that are there, as who was told of an edge reads them.
 fn read_to_the_edge(connection: &dyn Connection) -> usize {
+    let is_stream = connection.carriage() == Carriage::Stream;
     let mut room = [0; 64];
     let mut received = 0;
     loop {
         match connection.try_recv(&mut room) {
             Ok(n) => {
                 received += n;
-                if n < room.len() {
+                if is_stream && n < room.len() {
                     return received;
                 }
             }
