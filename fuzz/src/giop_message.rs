@@ -71,8 +71,8 @@ fn read_all_ways(frame: &mut Frame) {
             let _ = read(&mut copy(frame.as_slice()), message, version, text);
         }
     }
-    let text = message.version.text(CharSet::Latin1);
-    let _ = read(frame, message, message.version, text);
+    let text = message.version().text(CharSet::Latin1);
+    let _ = read(frame, message, message.version(), text);
 }
 
 fn read(
@@ -98,7 +98,7 @@ fn read(
         }
         MessageType::Reply => {
             let header = ReplyHeader::decode(&mut d, version)?;
-            if version == message.version {
+            if version == message.version() {
                 assert_eq!(id, Some(header.request_id));
             }
             read_contexts(header.contexts);
@@ -176,7 +176,7 @@ fn written(
     header: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
 ) -> Frame {
     let mut frame = Frame::new(256, 2 * MAX_MESSAGE);
-    let e = start_message_in(&mut frame, message.version, message.kind, message.endian);
+    let e = start_message_in(&mut frame, message.version(), message.kind, message.endian);
     let mut e = e.expect("a message header is small").with_text(text);
     header(&mut e).expect("a header that was read can be written");
     frame

@@ -122,7 +122,7 @@ impl Reassembly {
     }
 
     fn open(&mut self, header: MessageHeader, message: &[u8]) -> Result<(), FragmentError> {
-        let request_id = match (header.kind, header.version) {
+        let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
             (
                 MessageType::Request
@@ -146,7 +146,7 @@ impl Reassembly {
             .map_err(|_| FragmentError::TooLarge)?;
         self.open.push(Open {
             request_id,
-            version: header.version,
+            version: header.version(),
             endian: header.endian,
             counted: message.len(),
             frame,
@@ -159,7 +159,7 @@ impl Reassembly {
         header: MessageHeader,
         message: &[u8],
     ) -> Result<Option<Frame>, FragmentError> {
-        let (request_id, body) = if header.version == Version::V1_1 {
+        let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
         } else {
             let id = first_u32(header.endian, message).ok_or(FragmentError::TooShort)?;
@@ -171,13 +171,13 @@ impl Reassembly {
             .position(|open| open.request_id == request_id)
             .ok_or(FragmentError::Unexpected)?;
         let open = &self.open[at];
-        if (open.version, open.endian) != (header.version, header.endian) {
+        if (open.version, open.endian) != (header.version(), header.endian) {
             return Err(FragmentError::Inconsistent);
         }
         self.count(message.len())?;
         let open = &mut self.open[at];
         open.counted += message.len();
-        let joined = match header.version {
+        let joined = match header.version() {
             Version::V1_1 => open.frame.join(body),
             _ => open.frame.extend_from_slice(body),
         };

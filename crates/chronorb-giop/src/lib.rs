@@ -3,7 +3,8 @@
 //!
 //! * Messages: [`MessageHeader`], [`RequestHeader`], [`ReplyHeader`],
 //!   [`LocateRequestHeader`], [`LocateReplyHeader`], in GIOP 1.0, 1.1 and 1.2
-//!   and in both byte orders.
+//!   and in both byte orders, and in [`GiopLite`].
+//! * What all of these [message protocols](MessageProtocol) have in common.
 //! * Messages in a stream of octets: [`framing`]; messages in parts:
 //!   [`fragments`].
 //! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
@@ -26,9 +27,12 @@ mod encapsulation;
 mod exception;
 mod header;
 mod ior;
+#[cfg(feature = "gioplite")]
+mod lite;
 mod locate;
 mod policies;
 mod profile;
+mod protocol;
 mod reply;
 mod request;
 mod target;
@@ -40,10 +44,12 @@ pub use component::{
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
 pub use header::{
-    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
-    start_message_in, write_header,
+    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, set_message_len,
+    start_message, start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
+#[cfg(feature = "gioplite")]
+pub use lite::GiopLite;
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
     encode_locate_request,
@@ -55,6 +61,7 @@ pub use policies::{
     ProtocolValue, TcpPropertiesValue,
 };
 pub use profile::{IiopProfile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS};
+pub use protocol::{MessageProtocol, Protocol};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
     RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,
