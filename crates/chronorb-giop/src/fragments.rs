@@ -10,7 +10,8 @@ use chronorb_cdr::{Endian, Frame};
 use crate::encapsulation::Reader;
 use crate::header::clear_more_fragments;
 use crate::{
-    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, reply_id,
+    HEADER_LEN, HeaderError, MessageHeader, MessageProtocol, MessageType, Protocol, Version,
+    finish_message, reply_id,
 };
 
 pub use pieces::{Piece, Pieces};
@@ -91,19 +92,19 @@ impl Reassembly {
     /// header that says so; it is to be read by [`Frame::decoder`], as in GIOP
     /// 1.1 alignment begins anew in each fragment.
     ///
-    /// A CancelRequest is taken too: the message that it is about is forgotten.
+    /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is forgotten.
     ///
     /// # Errors
     /// See [`FragmentError`].
     pub fn push(&mut self, part: &[u8]) -> Result<Option<Frame>, FragmentError> {
-        let header = MessageHeader::parse(part)?;
+        let header = Protocol::read_header(part)?;
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
         match header.kind {
             MessageType::Fragment => self.join(header, part),
             MessageType::CancelRequest => {
-                self.cancel(header, part);
+                self.cancel(part);
                 Ok(None)
             }
             _ if header.more_fragments => self.open(header, part).map(|()| None),
@@ -192,8 +193,8 @@ impl Reassembly {
     }
 
     /// Forgets the message that a CancelRequest is about.
-    fn cancel(&mut self, header: MessageHeader, message: &[u8]) {
-        let Some(request_id) = first_u32(header.endian, message) else {
+    fn cancel(&mut self, message: &[u8]) {
+        let Some(request_id) = reply_id(message) else {
             return;
         };
         if let Some(at) = self

@@ -95,8 +95,8 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// [`CdrError::FrameFull`]
     fn pad_reply(self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
 
-    /// The id of the request that a whole reply, locate reply or request belongs to, read from its
-    /// octets without changing them. There is none if they end before it.
+    /// The id of the request that a whole message is, or belongs to, read from its octets without
+    /// changing them. There is none if they end before it.
     fn reply_id(message: &[u8]) -> Option<u32>;
 
     /// Writes a locate request.

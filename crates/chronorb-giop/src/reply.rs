@@ -140,8 +140,8 @@ impl<'a> ReplyHeader<'a> {
     }
 }
 
-/// The id of the request that a whole reply, locate reply or request belongs to,
-/// read from its octets without changing them. There is none if they end before it.
+/// The id of the request that a whole message is, or belongs to, read from its octets
+/// without changing them. There is none if they end before it.
 #[inline]
 pub fn reply_id(message: &[u8]) -> Option<u32> {
     Protocol::reply_id(message)
@@ -150,7 +150,8 @@ pub fn reply_id(message: &[u8]) -> Option<u32> {
 pub(crate) fn giop_reply_id(message: &[u8]) -> Option<u32> {
     let header = MessageHeader::parse(message).ok()?;
     let mut r = Reader::at(message, HEADER_LEN, header.endian);
-    if header.version() < Version::V1_2 && header.kind != MessageType::LocateReply {
+    let begins_with_contexts = matches!(header.kind, MessageType::Request | MessageType::Reply);
+    if header.version() < Version::V1_2 && begins_with_contexts {
         for _ in 0..r.read_len().ok()? {
             let _id = r.read_u32().ok()?;
             let _data = r.read_octet_seq().ok()?;

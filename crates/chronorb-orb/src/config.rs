@@ -82,6 +82,9 @@ pub struct OrbConfig {
     pub input_timeout: Duration,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,
+    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
+    #[cfg(feature = "gioplite")]
+    pub giop_lite: bool,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
     pub max_giop_version: Version,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
@@ -149,6 +152,8 @@ impl Default for OrbConfig {
             connect_timeout: Duration::from_secs(10),
             input_timeout: Duration::from_secs(30),
             hold_timeout: Duration::from_secs(30),
+            #[cfg(feature = "gioplite")]
+            giop_lite: false,
             max_giop_version: Version::V1_2,
             poa_demultiplexing: Demultiplexing::Active,
             servant_demultiplexing: Demultiplexing::Active,
@@ -487,6 +492,12 @@ const SETTINGS: &[Setting] = &[
             };
             Ok(())
         },
+    },
+    #[cfg(feature = "gioplite")]
+    Setting {
+        key: "giop_lite",
+        options: &["-ORBGIOPLite"],
+        apply: |config, text| boolean(text).map(|yes| config.giop_lite = yes),
     },
     Setting {
         key: "lock_memory",

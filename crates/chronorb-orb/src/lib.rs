@@ -14,6 +14,8 @@ mod config;
 mod core;
 mod demux;
 mod gather;
+#[cfg(feature = "gioplite")]
+mod lite;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;

@@ -5,12 +5,15 @@
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame};
+#[cfg(feature = "gioplite")]
+use chronorb_giop::GiopLite;
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HEADER_LEN, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
-    MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, Version, encode_locate_reply, finish_message, minor, start_message,
+    CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
+    MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags, ServiceContext,
+    SystemException, SystemExceptionKind, Version, encode_locate_reply, finish_message, minor,
+    start_message,
 };
 use chronorb_rt::{Key, epoch};
 
@@ -53,30 +56,34 @@ impl Context<'_> {
     /// Serves a request.
     pub(super) fn request(&mut self, message: MessageHeader) -> Result<Handled, End> {
         self.core.at(Stage::Dispatch);
-        let body = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let body = message.decoder(self.request, self.arena);
         let mut body = body.with_host(Some(self.core));
         let header =
-            RequestHeader::decode(&mut body, message.version).map_err(|_| End::Malformed)?;
-        let announced = learn_announced(self.connection, &header, message);
-        body.set_text(self.connection.text(message.version));
+            RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
+        let announced = learn_announced(self.core, self.connection, &header, message);
+        body.set_text(self.connection.text(message.version()));
 
         let priority = propagated_priority(&header);
         let echo = priority
             .ok()
             .flatten()
             .map(|p| contexts::encode_priority(p.value()));
-        let reply_contexts: &[ServiceContext<'_>] = match &echo {
-            Some(data) => &[ServiceContext {
-                id: contexts::RT_CORBA_PRIORITY,
-                data,
-            }],
-            None => &[],
+        let echo = echo.as_ref().map(|data| ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data,
+        });
+        let agrees = agrees_to_lite(self.core, self.connection, &header);
+        let reply_contexts: &[ServiceContext<'_>] = match (echo, agrees) {
+            (None, false) => &[],
+            (None, true) => &[AGREED],
+            (Some(echo), false) => &[echo],
+            (Some(echo), true) => &[echo, AGREED],
         };
         let mut reply = ReplyWriter::new(
             self.reply,
-            message.version,
+            message.protocol,
             header.request_id,
-            self.connection.text(message.version),
+            self.connection.text(message.version()),
             reply_contexts,
         );
         if header.response == ResponseFlags::SyncWithTarget && self.connection.gathers() {
@@ -142,13 +149,13 @@ impl Context<'_> {
         message: MessageHeader,
         exception: SystemException,
     ) -> Result<Handled, End> {
-        let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let mut d = message.decoder(self.request, self.arena);
         if message.kind == MessageType::LocateRequest {
-            let header = LocateRequestHeader::decode(&mut d, message.version);
+            let header = LocateRequestHeader::decode(&mut d, message.protocol);
             let header = header.map_err(|_| End::Malformed)?;
             let refused = write_locate_reply(
                 self.reply,
-                message.version,
+                message.protocol,
                 header.request_id,
                 Err(exception),
                 None,
@@ -156,12 +163,18 @@ impl Context<'_> {
             refused.map_err(|_| End::Gone)?;
             return Ok(Handled::Answered);
         }
-        let header = RequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
+        let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
         if header.response == ResponseFlags::None {
             return Ok(Handled::Silently);
         }
-        let text = self.connection.text(message.version);
-        let mut reply = ReplyWriter::new(self.reply, message.version, header.request_id, text, &[]);
+        let text = self.connection.text(message.version());
+        let agreed: &[ServiceContext<'_>] =
+            match agrees_to_lite(self.core, self.connection, &header) {
+                true => &[AGREED],
+                false => &[],
+            };
+        let id = header.request_id;
+        let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
         reply.system_exception(exception).map_err(|_| End::Gone)?;
         reply.finish();
         Ok(Handled::Answered)
@@ -169,16 +182,16 @@ impl Context<'_> {
 
     /// Answers where an object is.
     pub(super) fn locate(&mut self, message: MessageHeader) -> Result<Handled, End> {
-        let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let mut d = message.decoder(self.request, self.arena);
         let header =
-            LocateRequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
+            LocateRequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
         let registered = self.core.resolver.registered(key);
         let here = is_here(self.core, key);
         let written = write_locate_reply(
             self.reply,
-            message.version,
+            message.protocol,
             header.request_id,
             here,
             registered.as_ref(),
@@ -191,7 +204,7 @@ impl Context<'_> {
 /// Says where an object is: here, where it is registered, nowhere, or why that cannot be said.
 fn write_locate_reply(
     reply: &mut Frame,
-    version: Version,
+    protocol: Protocol,
     request_id: u32,
     here: Result<bool, SystemException>,
     registered: Option<&Ior>,
@@ -200,13 +213,13 @@ fn write_locate_reply(
         (Ok(true), _) => LocateStatus::ObjectHere,
         (Ok(false), Some(_)) => LocateStatus::ObjectForward,
         (Ok(false), None) => LocateStatus::UnknownObject,
-        (Err(_), _) if version >= Version::V1_2 => LocateStatus::SystemException,
+        (Err(_), _) if protocol.version() >= Version::V1_2 => LocateStatus::SystemException,
         // Older versions have no way to say it: the request itself is told.
         (Err(_), _) => LocateStatus::ObjectHere,
     };
-    let mut e = start_message(reply, version, MessageType::LocateReply)?;
+    let mut e = start_message(reply, protocol, MessageType::LocateReply)?;
     let header = LocateReplyHeader { request_id, status };
-    encode_locate_reply(&mut e, version, &header)?;
+    encode_locate_reply(&mut e, protocol, &header)?;
     if let (LocateStatus::ObjectForward, Some(ior)) = (status, registered) {
         ior.encode(&mut e)?;
     }
@@ -227,8 +240,8 @@ pub(super) fn priority_of(
     if message.kind != MessageType::Request {
         return None;
     }
-    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
-    let header = RequestHeader::decode(&mut d, message.version).ok()?;
+    let mut d = message.decoder(request, arena);
+    let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
     let key = ObjectKey::parse(header.target.key()?)?;
     priority_at(core, &key, propagated_priority(&header).ok()?)
 }
@@ -426,33 +439,59 @@ pub(super) fn propagated_priority(
 
 /// Reads the code set that a connection's first request announces, before any other is read.
 pub(super) fn learn_text(
+    core: &Core,
     connection: &ServerConnection,
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,
 ) {
-    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
+    let mut d = message.decoder(request, arena);
     // One that cannot be read is told as such when it is served.
-    if let Ok(header) = RequestHeader::decode(&mut d, message.version) {
-        let _ = learn_announced(connection, &header, message);
+    if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
+        let _ = learn_announced(core, connection, &header, message);
     }
 }
 
 fn learn_announced(
+    core: &Core,
     connection: &ServerConnection,
     header: &RequestHeader<'_>,
     message: MessageHeader,
 ) -> Result<(), SystemException> {
     if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
-        let text = CodeSetContext::decode(data)?.text(message.version)?;
+        let text = CodeSetContext::decode(data)?.text(message.version())?;
         connection.set_narrow(text.narrow);
     }
     if contexts::find(header.contexts, contexts::ONE_AT_A_TIME).is_some() {
         connection.set_one_at_a_time();
     }
+    #[cfg(feature = "gioplite")]
+    if agrees_to_lite(core, connection, header) {
+        connection.speech.agree();
+    }
+    #[cfg(not(feature = "gioplite"))]
+    let _ = core;
     Ok(())
 }
 
+/// Whether the client asks by a request for GIOPlite, and may have it.
+#[inline]
+fn agrees_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHeader<'_>) -> bool {
+    #[cfg(feature = "gioplite")]
+    return core.config.speaks_lite_on(connection.transport())
+        && GiopLite::is_proposed_by(header.contexts);
+    #[cfg(not(feature = "gioplite"))]
+    {
+        let _ = (core, connection, header);
+        false
+    }
+}
+
+/// What a reply agrees to GIOPlite by.
+const AGREED: ServiceContext<'_> = ServiceContext {
+    id: contexts::GIOP_LITE,
+    data: &contexts::GIOP_LITE_DATA,
+};
 /// The client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);

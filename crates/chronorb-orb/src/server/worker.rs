@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
+use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException};
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
@@ -20,7 +20,7 @@ use super::dispatch::{self, Handled};
 use super::filter::{self, Target};
 use super::handed::Handed;
 use super::intake::{self, End, Intake};
-use super::lane::{Lane, UPKEEP_PAUSE, empty_message};
+use super::lane::{Lane, UPKEEP_PAUSE};
 use super::probe::Stage;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
@@ -44,7 +44,7 @@ pub(super) fn conclude(
             lane.end(key);
         }
         Err(End::Malformed) => {
-            connection.say_goodbye(&empty_message(MessageType::MessageError));
+            connection.say_goodbye(MessageType::MessageError);
             lane.end(key);
         }
     }
@@ -517,6 +517,7 @@ impl Worker {
             let intake = intake::receive(
                 |room| connection.transport().try_recv(room),
                 &mut input,
+                &connection.speech,
                 &mut self.request,
                 self.core.config.max_message_size,
             )?;
@@ -553,7 +554,8 @@ impl Worker {
             if header.kind == MessageType::Request && connection.is_text_unknown() {
                 // Before the next request can be read by another thread.
                 self.arena.reset();
-                dispatch::learn_text(connection, &mut self.request, &self.arena, header);
+                let (core, arena) = (&self.core, &self.arena);
+                dispatch::learn_text(core, connection, &mut self.request, arena, header);
             }
             self.may_stay = connection.is_one_at_a_time()
                 && waits_for_reply(header, &self.request)
@@ -665,12 +667,11 @@ impl Worker {
 }
 
 /// Whether the client of a message sends the next one only after it was answered, where it
-/// announced that it sends one at a time. That is told by the octet after the request's id.
+/// announced that it sends one at a time.
 fn waits_for_reply(header: MessageHeader, message: &Frame) -> bool {
     header.kind == MessageType::Request
-        && header.version >= Version::V1_2
         && !header.more_fragments
-        && (message.as_slice().get(HEADER_LEN + 4)).is_some_and(|flags| flags & 3 == 3)
+        && header.protocol.waits_for_target(message.as_slice())
 }
 
 /// A thread of a lane, as the one that serves.

@@ -14,6 +14,7 @@ use super::directory::Permit;
 use super::{Awaited, Channel, Failure, comm_failure, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
+use crate::client::speech::Speech;
 use crate::config::OrbConfig;
 use crate::gather::{self, Unsent, Write};
 
@@ -29,12 +30,17 @@ pub(in crate::client) struct Exclusive {
 
 impl Exclusive {
     pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
+        let speech = Speech::new(config, &*transport);
         Self {
             transport,
             permit,
             next_request: Cell::new(1),
             closed: Cell::new(false),
-            inbox: RefCell::new(Inbox::new(config.max_message_size, config.client_wait)),
+            inbox: RefCell::new(Inbox::new(
+                config.max_message_size,
+                config.client_wait,
+                speech,
+            )),
             fragment_size: config.fragment_size,
         }
     }
@@ -136,6 +142,15 @@ impl Channel for Exclusive {
 
     fn has_one_call_at_a_time(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn speaks_lite(&self) -> bool {
+        self.inbox.borrow().speech.is_lite()
+    }
+
+    fn proposes_lite(&self) -> bool {
+        self.inbox.borrow().speech.is_proposing()
     }
 
     fn is_stale(&self) -> bool {
