@@ -11,7 +11,7 @@ use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
 use chronorb_orb::{Call, Object, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy};
 use chronorb_rt::{CountingAllocator, allocations, lock_operations, page_faults};
-use support::{call, orb, orb_with};
+use support::{LITE_OR_NOT, call, orb_with, set_lite};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -81,10 +81,19 @@ fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
 
 #[test]
 fn nothing_gratuitous_happens_on_the_request_path() {
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens(*lite);
+    }
+}
+
+/// By GIOPlite or by GIOP.
+fn nothing_gratuitous_happens(lite: bool) {
     let priority = Priority::new(20_000).expect("not negative");
     // Whatever the environment says: the other strategy hands each request over, by two locks.
-    let server =
-        orb_with(|config| config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers);
+    let server = orb_with(|config| {
+        config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+        set_lite(config, lite);
+    });
     let lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(priority, 1)],
         ..Default::default()
@@ -104,7 +113,7 @@ fn nothing_gratuitous_happens_on_the_request_path() {
     let object = poa.serve(Counter).expect("it activates");
     root.manager().activate().expect("it was not deactivated");
 
-    let client = orb();
+    let client = orb_with(|config| set_lite(config, lite));
     client
         .rt_current()
         .set_priority(priority)
