@@ -36,6 +36,14 @@ fn server(lite: bool) -> Served {
     served_by(orb_with(|config| config.giop_lite = lite))
 }
 
+/// It has sent each answer before it reads on.
+fn server_of_one_thread() -> Served {
+    served_by(orb_with(|config| {
+        config.giop_lite = true;
+        config.threads = 1;
+    }))
+}
+
 fn client(strategy: ConnectionStrategy, lite: bool) -> Orb {
     orb_with(|config| {
         config.client_connection = strategy;
@@ -466,7 +474,7 @@ fn gioplite_without_an_agreement_is_no_message() {
 
 #[test]
 fn both_protocols_are_taken_once_there_is_an_agreement() {
-    let s = server(true);
+    let s = server_of_one_thread();
     let mut peer = RawClient::to(&s);
     peer.ask(&contexts::GIOP_LITE_DATA);
     peer.receive().expect("a reply");
@@ -497,11 +505,7 @@ fn both_protocols_are_taken_once_there_is_an_agreement() {
 
 #[test]
 fn rubbish_is_answered_by_the_protocol_that_was_spoken() {
-    // One thread has sent the reply before it reads on: nothing else could come between.
-    let s = served_by(orb_with(|config| {
-        config.giop_lite = true;
-        config.threads = 1;
-    }));
+    let s = server_of_one_thread();
     let rubbish: [&[u8]; 5] = [
         &u32::MAX.to_ne_bytes(),
         &(1_u32 << 29).to_ne_bytes(),
