@@ -617,7 +617,7 @@ impl RawClient {
     }
 
     /// Sends a request that asks for GIOPlite by this content of the context.
-    fn ask(&mut self, data: &[u8]) {
+    fn ask(&self, data: &[u8]) {
         let id = contexts::GIOP_LITE;
         self.send(&self.request(GIOP, &[ServiceContext { id, data }]));
     }

@@ -60,7 +60,7 @@ impl Context<'_> {
         let mut body = body.with_host(Some(self.core));
         let header =
             RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
-        let announced = learn_announced(self.core, self.connection, &header, message);
+        let announced = learn_announced(self.connection, &header, message);
         body.set_text(self.connection.text(message.version()));
 
         let priority = propagated_priority(&header);
@@ -72,7 +72,7 @@ impl Context<'_> {
             id: contexts::RT_CORBA_PRIORITY,
             data,
         });
-        let agrees = agrees_to_lite(self.core, self.connection, &header);
+        let agrees = agree_to_lite(self.core, self.connection, &header);
         let reply_contexts: &[ServiceContext<'_>] = match (echo, agrees) {
             (None, false) => &[],
             (None, true) => &[AGREED],
@@ -136,6 +136,9 @@ impl Context<'_> {
             ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
         };
         reply.finish();
+        if answered && self.reply.len() > self.connection.largest() {
+            return self.refuse(message, REPLY_TOO_LARGE);
+        }
         Ok(if answered {
             Handled::Answered
         } else {
@@ -168,11 +171,11 @@ impl Context<'_> {
             return Ok(Handled::Silently);
         }
         let text = self.connection.text(message.version());
-        let agreed: &[ServiceContext<'_>] =
-            match agrees_to_lite(self.core, self.connection, &header) {
-                true => &[AGREED],
-                false => &[],
-            };
+        let agreed: &[ServiceContext<'_>] = match agree_to_lite(self.core, self.connection, &header)
+        {
+            true => &[AGREED],
+            false => &[],
+        };
         let id = header.request_id;
         let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
         reply.system_exception(exception).map_err(|_| End::Gone)?;
@@ -439,7 +442,6 @@ pub(super) fn propagated_priority(
 
 /// Reads the code set that a connection's first request announces, before any other is read.
 pub(super) fn learn_text(
-    core: &Core,
     connection: &ServerConnection,
     request: &mut Frame,
     arena: &Arena,
@@ -448,12 +450,11 @@ pub(super) fn learn_text(
     let mut d = message.decoder(request, arena);
     // One that cannot be read is told as such when it is served.
     if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
-        let _ = learn_announced(core, connection, &header, message);
+        let _ = learn_announced(connection, &header, message);
     }
 }
 
 fn learn_announced(
-    core: &Core,
     connection: &ServerConnection,
     header: &RequestHeader<'_>,
     message: MessageHeader,
@@ -465,26 +466,24 @@ fn learn_announced(
     if contexts::find(header.contexts, contexts::ONE_AT_A_TIME).is_some() {
         connection.set_one_at_a_time();
     }
-    #[cfg(feature = "gioplite")]
-    if agrees_to_lite(core, connection, header) {
-        connection.speech.agree();
-    }
-    #[cfg(not(feature = "gioplite"))]
-    let _ = core;
     Ok(())
 }
 
-/// Whether the client asks by a request for GIOPlite, and may have it.
+/// Agrees to GIOPlite, where the client asks for it by a request and may have it; the reply has to say so.
+#[cfg(feature = "gioplite")]
 #[inline]
-fn agrees_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHeader<'_>) -> bool {
-    #[cfg(feature = "gioplite")]
-    return core.config.speaks_lite_on(connection.transport())
-        && GiopLite::is_proposed_by(header.contexts);
-    #[cfg(not(feature = "gioplite"))]
-    {
-        let _ = (core, connection, header);
-        false
+fn agree_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHeader<'_>) -> bool {
+    let agrees = GiopLite::is_proposed_by(header.contexts)
+        && core.config.speaks_lite_on(connection.transport());
+    if agrees {
+        connection.speech.agree();
     }
+    agrees
+}
+
+#[cfg(not(feature = "gioplite"))]
+fn agree_to_lite(_: &Core, _: &ServerConnection, _: &RequestHeader<'_>) -> bool {
+    false
 }
 
 /// What a reply agrees to GIOPlite by.
@@ -492,6 +491,12 @@ const AGREED: ServiceContext<'_> = ServiceContext {
     id: contexts::GIOP_LITE,
     data: &contexts::GIOP_LITE_DATA,
 };
+/// The transport cannot carry the reply.
+const REPLY_TOO_LARGE: SystemException = SystemException::new(
+    SystemExceptionKind::ImpLimit,
+    minor::MESSAGE_TOO_LARGE,
+    CompletionStatus::Yes,
+);
 /// The client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);

@@ -521,6 +521,9 @@ impl Worker {
                 &mut self.request,
                 self.core.config.max_message_size,
             )?;
+            if input.opens {
+                input.opens = !connection.transport().is_established();
+            }
             let limit = self.core.config.input_timeout;
             let Intake::Message { header, more } = intake else {
                 input.settle(parts > 0)?;
@@ -554,8 +557,7 @@ impl Worker {
             if header.kind == MessageType::Request && connection.is_text_unknown() {
                 // Before the next request can be read by another thread.
                 self.arena.reset();
-                let (core, arena) = (&self.core, &self.arena);
-                dispatch::learn_text(core, connection, &mut self.request, arena, header);
+                dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
             self.may_stay = connection.is_one_at_a_time()
                 && waits_for_reply(header, &self.request)

@@ -8,10 +8,10 @@ use std::cell::{Cell, RefCell};
 use chronorb_cdr::{Encoder, Frame};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::Deadline;
-use chronorb_transport::{Connection, IoError, SendError};
+use chronorb_transport::{Carriage, Connection, SendError};
 
 use super::directory::Permit;
-use super::{Awaited, Channel, Failure, comm_failure, not_sent};
+use super::{Awaited, Channel, Failure, comm_failure, is_harmless, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
 use crate::client::speech::Speech;
@@ -26,14 +26,17 @@ pub(in crate::client) struct Exclusive {
     closed: Cell<bool>,
     inbox: RefCell<Inbox>,
     fragment_size: usize,
+    is_stream: bool,
 }
 
 impl Exclusive {
     pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
+        let is_stream = transport.carriage() == Carriage::Stream;
         let speech = Speech::new(config, &*transport);
         Self {
             transport,
             permit,
+            is_stream,
             next_request: Cell::new(1),
             closed: Cell::new(false),
             inbox: RefCell::new(Inbox::new(
@@ -41,7 +44,7 @@ impl Exclusive {
                 config.client_wait,
                 speech,
             )),
-            fragment_size: config.fragment_size,
+            fragment_size: if is_stream { config.fragment_size } else { 0 },
         }
     }
 
@@ -77,8 +80,7 @@ impl Exclusive {
 
     /// What it means that a message was not sent whole.
     fn unsent(&self, error: SendError) -> Failure {
-        // A call that had no time left has done the connection no harm.
-        if error.sent > 0 || error.cause != IoError::TimedOut {
+        if !is_harmless(error) {
             self.close();
         }
         not_sent(error)
@@ -137,7 +139,7 @@ impl Channel for Exclusive {
     }
 
     fn gathering(&self) -> Option<&Exclusive> {
-        (self.fragment_size == 0).then_some(self)
+        (self.is_stream && self.fragment_size == 0).then_some(self)
     }
 
     fn has_one_call_at_a_time(&self) -> bool {
@@ -151,6 +153,10 @@ impl Channel for Exclusive {
 
     fn proposes_lite(&self) -> bool {
         self.inbox.borrow().speech.is_proposing()
+    }
+
+    fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     fn is_stale(&self) -> bool {

@@ -130,6 +130,10 @@ impl Channel for Member {
         self.open.shared.proposes_lite()
     }
 
+    fn is_stream(&self) -> bool {
+        self.open.shared.is_stream()
+    }
+
     fn is_stale(&self) -> bool {
         self.open.shared.is_stale()
     }

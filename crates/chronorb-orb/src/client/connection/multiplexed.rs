@@ -19,7 +19,7 @@ use chronorb_giop::{
     Version, reply_id,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
-use chronorb_transport::{Connection, IoError, Waiting};
+use chronorb_transport::{Carriage, Connection, IoError, Waiting};
 
 pub(in crate::client) use self::attended::{Attendant, Rest};
 pub(super) use self::sending::Sending;
@@ -36,6 +36,7 @@ pub(in crate::client) struct Multiplexed {
     transport: Box<dyn Connection>,
     permit: Permit,
     fragment_size: usize,
+    is_stream: bool,
     next_request: AtomicU32,
     closed: AtomicBool,
     /// Whether the server is asked for GIOPlite, and whether it has agreed.
@@ -104,6 +105,7 @@ impl Multiplexed {
             true => Waiting::Block,
             false => config.client_wait,
         };
+        let is_stream = transport.carriage() == Carriage::Stream;
         let speech = Speech::new(config, &*transport);
         Self {
             proposes_lite: speech.is_proposing(),
@@ -111,7 +113,8 @@ impl Multiplexed {
             transport,
             permit,
             is_kept: AtomicBool::new(false),
-            fragment_size: config.fragment_size,
+            is_stream,
+            fragment_size: if is_stream { config.fragment_size } else { 0 },
             next_request: AtomicU32::new(1),
             closed: AtomicBool::new(false),
             sending,
@@ -151,6 +154,11 @@ impl Multiplexed {
     /// Whether it is to be asked whether it does.
     pub(super) fn proposes_lite(&self) -> bool {
         self.proposes_lite && !self.speaks_lite()
+    }
+
+    /// Whether all messages arrive that are sent by it, in order.
+    pub(in crate::client) fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     pub(in crate::client) fn is_closed(&self) -> bool {
