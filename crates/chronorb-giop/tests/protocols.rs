@@ -103,11 +103,10 @@ fn context_list() -> impl Strategy<Value = Vec<(u32, Vec<u8>)>> {
 }
 
 fn views(contexts: &[(u32, Vec<u8>)]) -> Vec<ServiceContext<'_>> {
-    let view = |(id, data): &(u32, Vec<u8>)| ServiceContext {
-        id: *id,
-        data,
-    };
-    contexts.iter().map(view).collect()
+    contexts
+        .iter()
+        .map(|(id, data)| ServiceContext { id: *id, data })
+        .collect()
 }
 
 const REPLY_STATUSES: [ReplyStatus; 6] = [
