@@ -18,7 +18,7 @@ mod values;
 mod walk;
 
 pub use cdr_values::cdr_values;
-pub use giop_message::giop_message;
+pub use giop_message::{giop_message, gioplite};
 pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
 pub use reference_text::reference_text;
