@@ -27,7 +27,12 @@ use crate::server::{RequestFilters, StageProbe};
 pub use architecture::Architecture;
 
 // The book describes the whole.
-#[cfg(all(test, feature = "config-file", feature = "monitor"))]
+#[cfg(all(
+    test,
+    feature = "config-file",
+    feature = "gioplite",
+    feature = "monitor"
+))]
 mod book;
 
 /// The settings of an ORB.
@@ -533,11 +538,10 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    #[cfg(feature = "gioplite")]
     Setting {
         key: "giop_lite",
         options: &["-ORBGIOPLite"],
-        apply: |config, text| boolean(text).map(|yes| config.giop_lite = yes),
+        apply: giop_lite,
     },
     Setting {
         key: "lock_memory",
@@ -870,8 +874,21 @@ fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
     }
 }
 
+#[cfg(feature = "gioplite")]
+fn giop_lite(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    boolean(text).map(|yes| config.giop_lite = yes)
+}
+
+#[cfg(not(feature = "gioplite"))]
+fn giop_lite(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match boolean(text) {
+        Ok(true) => Err(lacks("gioplite")),
+        other => other.map(drop),
+    }
+}
+
 /// What is told of a setting whose feature this program is built without.
-#[cfg(not(all(feature = "config-file", feature = "monitor")))]
+#[cfg(not(all(feature = "config-file", feature = "gioplite", feature = "monitor")))]
 fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }
