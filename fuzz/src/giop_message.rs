@@ -2,12 +2,12 @@ use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Frame, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts::{CODE_SETS, RT_CORBA_PRIORITY, ServiceContext, decode_priority};
 use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
-use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::framing::{Framed, next_message, next_message_of};
 use chronorb_giop::{
-    AddressingDisposition, HEADER_LEN, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
-    MessageHeader, MessageType, ReplyHeader, ReplyStatus, RequestHeader, SystemException, Version,
-    decode_cancel_request, encode_locate_reply, encode_locate_request, encode_reply,
-    encode_request, reply_id, start_message_in,
+    AddressingDisposition, GiopLite, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
+    SystemException, Version, decode_cancel_request, encode_locate_reply, encode_locate_request,
+    encode_reply, encode_request, reply_id, start_message_in,
 };
 
 use crate::walk::walk;
@@ -25,6 +25,31 @@ pub fn giop_message(data: &[u8]) {
                 if take(&mut reassembly, header, message).is_err() {
                     return;
                 }
+                rest = later;
+            }
+            Ok(Framed::NeedMore { total }) => {
+                assert!(rest.len() < total, "all that is needed is there");
+                return;
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+/// Reads `data` as what comes over a connection whose ends have agreed on
+/// GIOPlite: messages of either protocol one after the other, none of them in
+/// fragments. The header of each is written and read once more.
+pub fn gioplite(data: &[u8]) {
+    let mut rest = data;
+    loop {
+        match next_message_of::<Protocol>(rest, MAX_MESSAGE) {
+            Ok(Framed::Complete { header, len }) => {
+                let (message, later) = rest.split_at(len);
+                let text = header.version().text(CharSet::Utf8);
+                let _ = GiopLite::is_agreed_by(message);
+                let _ = header.protocol.waits_for_target(message);
+                // That something is wrong with a message is of no interest.
+                let _ = read(&mut copy(message), header, header.protocol, text);
                 rest = later;
             }
             Ok(Framed::NeedMore { total }) => {
@@ -68,17 +93,17 @@ fn read_all_ways(frame: &mut Frame) {
         for narrow in [CharSet::Latin1, CharSet::Utf8] {
             let text = version.text(narrow);
             // That something is wrong with a message is of no interest.
-            let _ = read(&mut copy(frame.as_slice()), message, version, text);
+            let _ = read(&mut copy(frame.as_slice()), message, version.into(), text);
         }
     }
-    let text = message.version.text(CharSet::Latin1);
-    let _ = read(frame, message, message.version, text);
+    let text = message.version().text(CharSet::Latin1);
+    let _ = read(frame, message, message.protocol, text);
 }
 
 fn read(
     frame: &mut Frame,
     message: MessageHeader,
-    version: Version,
+    protocol: Protocol,
     text: TextForm,
 ) -> Result<(), CdrError> {
     let id = reply_id(frame.as_slice());
@@ -87,43 +112,43 @@ fn read(
     let mut d = decoder(frame, message, &arena).with_text(text);
     match message.kind {
         MessageType::Request => {
-            let header = RequestHeader::decode(&mut d, version)?;
+            let header = RequestHeader::decode(&mut d, protocol)?;
             let _ = header.target.key();
             read_contexts(header.contexts);
-            let mut again = written(message, text, |e| encode_request(e, version, &header));
+            let mut again = written(message, text, |e| encode_request(e, protocol, &header));
             let arena = Arena::new(arena.capacity());
             let mut copy = decoder(&mut again, message, &arena).with_text(text);
-            assert_eq!(RequestHeader::decode(&mut copy, version), Ok(header));
+            assert_eq!(RequestHeader::decode(&mut copy, protocol), Ok(header));
             walk(&mut d, header.operation)
         }
         MessageType::Reply => {
-            let header = ReplyHeader::decode(&mut d, version)?;
-            if version == message.version {
+            let header = ReplyHeader::decode(&mut d, protocol)?;
+            if protocol == message.protocol {
                 assert_eq!(id, Some(header.request_id));
             }
             read_contexts(header.contexts);
-            let mut again = written(message, text, |e| encode_reply(e, version, &header));
+            let mut again = written(message, text, |e| encode_reply(e, protocol, &header));
             let arena = Arena::new(arena.capacity());
             let mut copy = decoder(&mut again, message, &arena).with_text(text);
-            assert_eq!(ReplyHeader::decode(&mut copy, version), Ok(header));
+            assert_eq!(ReplyHeader::decode(&mut copy, protocol), Ok(header));
             read_reply(&mut d, header.status)
         }
         MessageType::LocateRequest => {
-            let header = LocateRequestHeader::decode(&mut d, version)?;
+            let header = LocateRequestHeader::decode(&mut d, protocol)?;
             let _ = header.target.key();
             let mut again = written(message, text, |e| {
-                encode_locate_request(e, version, &header)
+                encode_locate_request(e, protocol, &header)
             });
             let arena = Arena::new(arena.capacity());
             let mut copy = decoder(&mut again, message, &arena).with_text(text);
-            assert_eq!(LocateRequestHeader::decode(&mut copy, version), Ok(header));
+            assert_eq!(LocateRequestHeader::decode(&mut copy, protocol), Ok(header));
             Ok(())
         }
         MessageType::LocateReply => {
-            let header = LocateReplyHeader::decode(&mut d, version)?;
-            let mut again = written(message, text, |e| encode_locate_reply(e, version, &header));
+            let header = LocateReplyHeader::decode(&mut d, protocol)?;
+            let mut again = written(message, text, |e| encode_locate_reply(e, protocol, &header));
             let mut copy = decoder(&mut again, message, &arena).with_text(text);
-            assert_eq!(LocateReplyHeader::decode(&mut copy, version), Ok(header));
+            assert_eq!(LocateReplyHeader::decode(&mut copy, protocol), Ok(header));
             match header.status {
                 LocateStatus::UnknownObject | LocateStatus::ObjectHere => Ok(()),
                 LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
@@ -166,7 +191,7 @@ fn read_contexts(contexts: &[ServiceContext<'_>]) {
 }
 
 fn decoder<'a>(frame: &'a mut Frame, message: MessageHeader, arena: &'a Arena) -> Decoder<'a> {
-    frame.decoder(HEADER_LEN, message.endian, arena)
+    message.decoder(frame, arena)
 }
 
 /// A message with a header that was read, which can always be written.
@@ -176,7 +201,7 @@ fn written(
     header: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
 ) -> Frame {
     let mut frame = Frame::new(256, 2 * MAX_MESSAGE);
-    let e = start_message_in(&mut frame, message.version, message.kind, message.endian);
+    let e = start_message_in(&mut frame, message.protocol, message.kind, message.endian);
     let mut e = e.expect("a message header is small").with_text(text);
     header(&mut e).expect("a header that was read can be written");
     frame

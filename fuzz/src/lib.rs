@@ -20,7 +20,7 @@ mod values;
 mod walk;
 
 pub use cdr_values::cdr_values;
-pub use giop_message::giop_message;
+pub use giop_message::{giop_message, gioplite};
 pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
 pub use multicast_packets::multicast_packets;

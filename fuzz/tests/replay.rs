@@ -15,6 +15,11 @@ fn giop_message() {
 }
 
 #[test]
+fn gioplite() {
+    replay("gioplite", chronorb_fuzz::gioplite);
+}
+
+#[test]
 fn idl_grammar() {
     replay("idl_grammar", chronorb_fuzz::idl_grammar);
 }

@@ -10,7 +10,8 @@ use chronorb_cdr::{Endian, Frame};
 use crate::encapsulation::Reader;
 use crate::header::clear_more_fragments;
 use crate::{
-    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, reply_id,
+    HEADER_LEN, HeaderError, MessageHeader, MessageProtocol, MessageType, Protocol, Version,
+    finish_message, reply_id,
 };
 
 pub use pieces::{Piece, Pieces};
@@ -91,19 +92,19 @@ impl Reassembly {
     /// header that says so; it is to be read by [`Frame::decoder`], as in GIOP
     /// 1.1 alignment begins anew in each fragment.
     ///
-    /// A CancelRequest is taken too: the message that it is about is forgotten.
+    /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is forgotten.
     ///
     /// # Errors
     /// See [`FragmentError`].
     pub fn push(&mut self, part: &[u8]) -> Result<Option<Frame>, FragmentError> {
-        let header = MessageHeader::parse(part)?;
+        let header = Protocol::read_header(part)?;
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
         match header.kind {
             MessageType::Fragment => self.join(header, part),
             MessageType::CancelRequest => {
-                self.cancel(header, part);
+                self.cancel(part);
                 Ok(None)
             }
             _ if header.more_fragments => self.open(header, part).map(|()| None),
@@ -122,7 +123,7 @@ impl Reassembly {
     }
 
     fn open(&mut self, header: MessageHeader, message: &[u8]) -> Result<(), FragmentError> {
-        let request_id = match (header.kind, header.version) {
+        let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
             (
                 MessageType::Request
@@ -146,7 +147,7 @@ impl Reassembly {
             .map_err(|_| FragmentError::TooLarge)?;
         self.open.push(Open {
             request_id,
-            version: header.version,
+            version: header.version(),
             endian: header.endian,
             counted: message.len(),
             frame,
@@ -159,7 +160,7 @@ impl Reassembly {
         header: MessageHeader,
         message: &[u8],
     ) -> Result<Option<Frame>, FragmentError> {
-        let (request_id, body) = if header.version == Version::V1_1 {
+        let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
         } else {
             let id = first_u32(header.endian, message).ok_or(FragmentError::TooShort)?;
@@ -171,13 +172,13 @@ impl Reassembly {
             .position(|open| open.request_id == request_id)
             .ok_or(FragmentError::Unexpected)?;
         let open = &self.open[at];
-        if (open.version, open.endian) != (header.version, header.endian) {
+        if (open.version, open.endian) != (header.version(), header.endian) {
             return Err(FragmentError::Inconsistent);
         }
         self.count(message.len())?;
         let open = &mut self.open[at];
         open.counted += message.len();
-        let joined = match header.version {
+        let joined = match header.version() {
             Version::V1_1 => open.frame.join(body),
             _ => open.frame.extend_from_slice(body),
         };
@@ -192,8 +193,8 @@ impl Reassembly {
     }
 
     /// Forgets the message that a CancelRequest is about.
-    fn cancel(&mut self, header: MessageHeader, message: &[u8]) {
-        let Some(request_id) = first_u32(header.endian, message) else {
+    fn cancel(&mut self, message: &[u8]) {
+        let Some(request_id) = reply_id(message) else {
             return;
         };
         if let Some(at) = self

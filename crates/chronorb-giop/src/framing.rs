@@ -2,7 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use crate::{HEADER_LEN, HeaderError, MessageHeader};
+use crate::{HeaderError, MessageHeader, MessageProtocol, Version};
 
 /// What the octets that were received so far are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,7 +34,7 @@ pub enum FramingError {
     TooLarge(usize),
 }
 
-/// Looks for a message at the start of `buf`. Messages of more than `limit`
+/// Looks for a message of GIOP at the start of `buf`. Messages of more than `limit`
 /// octets, header included, are refused as soon as their header is seen, and
 /// what is not GIOP by its first octet.
 ///
@@ -42,9 +42,25 @@ pub enum FramingError {
 /// See [`FramingError`].
 #[inline]
 pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
-    let header = match MessageHeader::parse(buf) {
+    next_message_of::<Version>(buf, limit)
+}
+
+/// As [`next_message`], for messages of another protocol, or of each
+/// ([`Protocol`](crate::Protocol)).
+///
+/// # Errors
+/// See [`FramingError`].
+#[inline]
+pub fn next_message_of<P: MessageProtocol>(
+    buf: &[u8],
+    limit: usize,
+) -> Result<Framed, FramingError> {
+    let header = match P::read_header(buf) {
         Ok(header) => header,
-        Err(HeaderError::TooShort) => return Ok(Framed::NeedMore { total: HEADER_LEN }),
+        Err(HeaderError::TooShort) => {
+            let total = P::least_len(buf);
+            return Ok(Framed::NeedMore { total });
+        }
         Err(error) => return Err(error.into()),
     };
     let len = header.message_len();

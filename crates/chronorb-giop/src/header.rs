@@ -1,8 +1,10 @@
 use std::fmt;
 
-use chronorb_cdr::{CdrError, CharSet, Encoder, Endian, Frame, TextForm, WideForm};
+use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm, WideForm};
 
-/// Number of octets of the header that every message starts with.
+use crate::{MessageProtocol, Protocol};
+
+/// Number of octets of the header that every message of GIOP starts with.
 pub const HEADER_LEN: usize = 12;
 
 /// A version of GIOP, and of IIOP.
@@ -89,9 +91,15 @@ impl MessageType {
         Self::MessageError,
         Self::Fragment,
     ];
+
+    /// That of a number.
+    #[inline]
+    pub(crate) fn of(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
 }
 
-/// The header that every message starts with.
+/// The header that every message starts with; in GIOP:
 ///
 /// ```text
 /// 0        4       5       6        7      8                 12
@@ -99,11 +107,11 @@ impl MessageType {
 /// ```
 ///
 /// Bit 0 of the flags is the byte order, bit 1 says that fragments follow.
-/// CORBA 3.3 part 2, clause 9.4.1.
+/// CORBA 3.3 part 2, clause 9.4.1. [`GiopLite`](crate::GiopLite) has the type and the size of it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct MessageHeader {
-    /// The version of the message.
-    pub version: Version,
+    /// The protocol that the message is of, and its version.
+    pub protocol: Protocol,
     /// The byte order of the message.
     pub endian: Endian,
     /// Whether fragments of this message follow.
@@ -119,8 +127,8 @@ pub struct MessageHeader {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// There are fewer than [`HEADER_LEN`] octets.
-    #[error("a message header has 12 octets")]
+    /// There are fewer octets than a header has.
+    #[error("the octets end before the header of the message does")]
     TooShort,
     /// The first octets are not "GIOP": the sender speaks another protocol.
     #[error("the message does not start with \"GIOP\"")]
@@ -131,10 +139,13 @@ pub enum HeaderError {
     /// The number of a message type that the version does not have.
     #[error("there is no message type {0}")]
     BadType(u8),
+    /// A message of GIOPlite is greater than such a message may be: the sender speaks another protocol.
+    #[error("a message of GIOPlite does not have {0} octets")]
+    BadSize(u32),
 }
 
 impl MessageHeader {
-    /// Reads the header from the first octets of a message.
+    /// Reads the header from the first octets of a message of GIOP.
     ///
     /// # Errors
     /// See [`HeaderError`].
@@ -156,14 +167,14 @@ impl MessageHeader {
             return Err(HeaderError::BadVersion(version));
         }
         let bad_type = HeaderError::BadType(kind);
-        let kind = *MessageType::ALL.get(usize::from(kind)).ok_or(bad_type)?;
+        let kind = MessageType::of(kind).ok_or(bad_type)?;
         if kind == MessageType::Fragment && version == Version::V1_0 {
             return Err(bad_type);
         }
         let endian = Endian::from_flag(flags & FLAG_LITTLE != 0);
         let size = [s0, s1, s2, s3];
         Ok(Self {
-            version,
+            protocol: Protocol::Giop(version),
             endian,
             more_fragments: version > Version::V1_0 && flags & FLAG_MORE != 0,
             kind,
@@ -174,13 +185,14 @@ impl MessageHeader {
         })
     }
 
-    /// The octets of the header.
+    /// The octets of the header in GIOP.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..4].copy_from_slice(MAGIC);
-        bytes[4] = self.version.major;
-        bytes[5] = self.version.minor;
+        let version = self.version();
+        bytes[4] = version.major;
+        bytes[5] = version.minor;
         bytes[FLAGS_AT] = (u8::from(self.endian.is_little()) * FLAG_LITTLE)
             | (u8::from(self.more_fragments) * FLAG_MORE);
         bytes[7] = self.kind as u8;
@@ -193,7 +205,21 @@ impl MessageHeader {
 
     /// Number of octets of the whole message.
     pub fn message_len(&self) -> usize {
-        HEADER_LEN.saturating_add(self.size as usize)
+        self.protocol
+            .header_len()
+            .saturating_add(self.size as usize)
+    }
+
+    /// The version of GIOP, or that by whose rules its values are written.
+    #[inline]
+    pub fn version(&self) -> Version {
+        self.protocol.version()
+    }
+
+    /// A decoder of what follows the header of a message that it is read from.
+    #[inline]
+    pub fn decoder<'a>(&self, message: &'a mut Frame, arena: &'a Arena) -> Decoder<'a> {
+        message.decoder(self.protocol.header_len(), self.endian, arena)
     }
 }
 
@@ -206,25 +232,26 @@ impl MessageHeader {
 #[inline]
 pub fn start_message(
     frame: &mut Frame,
-    version: Version,
+    protocol: impl MessageProtocol,
     kind: MessageType,
 ) -> Result<Encoder<'_>, CdrError> {
-    start_message_in(frame, version, kind, Endian::NATIVE)
+    start_message_in(frame, protocol, kind, Endian::NATIVE)
 }
 
-/// As [`start_message`], in a byte order of choice.
+/// As [`start_message`], in a byte order of choice; GIOPlite has none.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`] if the frame cannot hold a header.
 pub fn start_message_in(
     frame: &mut Frame,
-    version: Version,
+    protocol: impl MessageProtocol,
     kind: MessageType,
     endian: Endian,
 ) -> Result<Encoder<'_>, CdrError> {
     frame.clear();
-    let mut e = Encoder::new(frame, endian).with_text(version.text(CharSet::Latin1));
-    write_header(&mut e, version, kind)?;
+    let text = protocol.version().text(CharSet::Latin1);
+    let mut e = Encoder::new(frame, endian).with_text(text);
+    protocol.write_header(&mut e, kind)?;
     Ok(e)
 }
 
@@ -236,21 +263,21 @@ pub fn start_message_in(
 #[inline]
 pub fn write_header(
     e: &mut Encoder<'_>,
-    version: Version,
+    protocol: impl MessageProtocol,
     kind: MessageType,
 ) -> Result<(), CdrError> {
-    e.write_octets(&message_header(e, version, kind))
+    protocol.write_header(e, kind)
 }
 
-/// The header of a message whose length is not known yet.
+/// The header of a message of GIOP whose length is not known yet.
 #[inline]
-pub(crate) fn message_header(
+pub(crate) fn giop_header(
     e: &Encoder<'_>,
     version: Version,
     kind: MessageType,
 ) -> [u8; HEADER_LEN] {
     let header = MessageHeader {
-        version,
+        protocol: Protocol::Giop(version),
         endian: e.endian(),
         more_fragments: false,
         kind,
@@ -265,11 +292,24 @@ pub(crate) fn message_header(
 pub fn finish_message(frame: &mut Frame) {
     // A frame is never longer than an `unsigned long` can say.
     let len = frame.len() as u32;
-    let Some((header, _)) = frame.as_mut_slice().split_first_chunk_mut::<HEADER_LEN>() else {
+    set_message_len(frame, len);
+}
+
+/// As [`finish_message`], of a message of `len` octets, header included, not all of which are in the
+/// frame.
+#[inline]
+pub fn set_message_len(frame: &mut Frame, len: u32) {
+    Protocol::write_len(frame.as_mut_slice(), len);
+}
+
+/// Writes into the header of a message of GIOP how long it is.
+#[inline]
+pub(crate) fn write_giop_len(message: &mut [u8], len: u32) {
+    let Some((header, _)) = message.split_first_chunk_mut::<HEADER_LEN>() else {
         return;
     };
     let little = header[FLAGS_AT] & FLAG_LITTLE != 0;
-    let size = len - HEADER_LEN as u32;
+    let size = len.saturating_sub(HEADER_LEN as u32);
     header[SIZE_AT..].copy_from_slice(&match Endian::from_flag(little) {
         Endian::Big => size.to_be_bytes(),
         Endian::Little => size.to_le_bytes(),

@@ -3,7 +3,8 @@
 //!
 //! * Messages: [`MessageHeader`], [`RequestHeader`], [`ReplyHeader`],
 //!   [`LocateRequestHeader`], [`LocateReplyHeader`], in GIOP 1.0, 1.1 and 1.2
-//!   and in both byte orders.
+//!   and in both byte orders, and in [`GiopLite`].
+//! * What all of these [message protocols](MessageProtocol) have in common.
 //! * Messages in a stream of octets: [`framing`]; messages in parts:
 //!   [`fragments`].
 //! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
@@ -27,10 +28,13 @@ mod exception;
 mod group;
 mod header;
 mod ior;
+#[cfg(feature = "gioplite")]
+mod lite;
 mod local;
 mod locate;
 mod policies;
 mod profile;
+mod protocol;
 mod reply;
 mod request;
 mod target;
@@ -45,10 +49,12 @@ pub use group::{
     GroupId, TAG_GROUP, TAG_GROUP_IIOP, TAG_UIPMC, TargetGroup, UipmcProfile, parse_group_url,
 };
 pub use header::{
-    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
-    start_message_in, write_header,
+    HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, set_message_len,
+    start_message, start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
+#[cfg(feature = "gioplite")]
+pub use lite::GiopLite;
 pub use local::{OmniOrbUnixAddress, Place, TAG_OMNIORB_UNIX_TRANS, TAG_PLACE};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
@@ -64,6 +70,7 @@ pub use profile::{
     IiopProfile, PathProfile, TAG_DIOP, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP,
     TAG_UIOP,
 };
+pub use protocol::{MessageProtocol, Protocol};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
     RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,

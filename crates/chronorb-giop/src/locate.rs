@@ -1,6 +1,6 @@
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
-use crate::{Target, Version};
+use crate::{MessageProtocol, Target, Version};
 
 /// The header, and all, of a locate request: CORBA 3.3 part 2, clause 9.4.5.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,32 +43,27 @@ pub enum LocateStatus {
 /// Writes a locate request.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`], and in GIOP 1.0 and 1.1 what keeps the target
-/// from being written as a key.
+/// [`CdrError::FrameFull`], and in GIOP 1.0 and 1.1 and GIOPlite what keeps
+/// the target from being written as a key.
 pub fn encode_locate_request(
     e: &mut Encoder<'_>,
-    version: Version,
+    protocol: impl MessageProtocol,
     header: &LocateRequestHeader<'_>,
 ) -> Result<(), CdrError> {
-    e.write_u32(header.request_id)?;
-    header.target.encode(e, version)
+    protocol.encode_locate_request(e, header)
 }
 
 /// Writes the header of a locate reply.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `version` does not
+/// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `protocol` does not
 /// have the status.
 pub fn encode_locate_reply(
     e: &mut Encoder<'_>,
-    version: Version,
+    protocol: impl MessageProtocol,
     header: &LocateReplyHeader,
 ) -> Result<(), CdrError> {
-    if version < Version::V1_2 && header.status as u32 > LocateStatus::ObjectForward as u32 {
-        return Err(CdrError::InvalidEnum);
-    }
-    e.write_u32(header.request_id)?;
-    e.write_u32(header.status as u32)
+    protocol.encode_locate_reply(e, header)
 }
 
 impl<'a> LocateRequestHeader<'a> {
@@ -76,7 +71,20 @@ impl<'a> LocateRequestHeader<'a> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+    pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
+        protocol.decode_locate_request(d)
+    }
+
+    pub(crate) fn encode_giop(
+        &self,
+        e: &mut Encoder<'_>,
+        version: Version,
+    ) -> Result<(), CdrError> {
+        e.write_u32(self.request_id)?;
+        self.target.encode(e, version)
+    }
+
+    pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         Ok(Self {
             request_id: d.read_u32()?,
             target: Target::decode(d, version)?,
@@ -89,18 +97,41 @@ impl LocateReplyHeader {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn decode(d: &mut Decoder<'_>, version: Version) -> Result<Self, CdrError> {
+    pub fn decode(d: &mut Decoder<'_>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
+        protocol.decode_locate_reply(d)
+    }
+
+    pub(crate) fn encode_giop(
+        &self,
+        e: &mut Encoder<'_>,
+        version: Version,
+    ) -> Result<(), CdrError> {
+        if version < Version::V1_2 && self.status as u32 > LocateStatus::ObjectForward as u32 {
+            return Err(CdrError::InvalidEnum);
+        }
+        e.write_u32(self.request_id)?;
+        e.write_u32(self.status as u32)
+    }
+
+    pub(crate) fn decode_giop(d: &mut Decoder<'_>, version: Version) -> Result<Self, CdrError> {
         Ok(Self {
             request_id: d.read_u32()?,
-            status: match d.read_u32()? {
-                0 => LocateStatus::UnknownObject,
-                1 => LocateStatus::ObjectHere,
-                2 => LocateStatus::ObjectForward,
-                3 if version >= Version::V1_2 => LocateStatus::ObjectForwardPerm,
-                4 if version >= Version::V1_2 => LocateStatus::SystemException,
-                5 if version >= Version::V1_2 => LocateStatus::NeedsAddressingMode,
-                _ => return Err(CdrError::InvalidEnum),
-            },
+            status: LocateStatus::of(d.read_u32()?, version)?,
+        })
+    }
+}
+
+impl LocateStatus {
+    /// That of a number.
+    pub(crate) fn of(number: u32, version: Version) -> Result<Self, CdrError> {
+        Ok(match number {
+            0 => Self::UnknownObject,
+            1 => Self::ObjectHere,
+            2 => Self::ObjectForward,
+            3 if version >= Version::V1_2 => Self::ObjectForwardPerm,
+            4 if version >= Version::V1_2 => Self::SystemException,
+            5 if version >= Version::V1_2 => Self::NeedsAddressingMode,
+            _ => return Err(CdrError::InvalidEnum),
         })
     }
 }

@@ -2,9 +2,11 @@
 use chronorb_cdr::{CdrError, Decoder, Encoder, Endian};
 
 use crate::encapsulation::Reader;
-use crate::header::message_header;
+use crate::header::giop_header;
 use crate::request::align_body;
-use crate::{HEADER_LEN, MessageHeader, MessageType, ServiceContext, Version, write_header};
+use crate::{
+    HEADER_LEN, MessageHeader, MessageProtocol, MessageType, Protocol, ServiceContext, Version,
+};
 
 /// The header of a reply: CORBA 3.3 part 2, clause 9.4.3.
 ///
@@ -41,28 +43,18 @@ pub enum ReplyStatus {
     NeedsAddressingMode = 5,
 }
 
-/// Writes the header of a reply. The caller aligns to 8 before the body, if
-/// there is one and `version` is 1.2.
+/// Writes the header of a reply. The caller [pads](MessageProtocol::pad_reply) it before the body, if there
+/// is one.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `version` does not
+/// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `protocol` does not
 /// have the status.
 pub fn encode_reply(
     e: &mut Encoder<'_>,
-    version: Version,
+    protocol: impl MessageProtocol,
     header: &ReplyHeader<'_>,
 ) -> Result<(), CdrError> {
-    if version < Version::V1_2 {
-        if header.status as u32 > ReplyStatus::LocationForward as u32 {
-            return Err(CdrError::InvalidEnum);
-        }
-        e.write_seq(header.contexts)?;
-        e.write_u32(header.request_id)?;
-        return e.write_u32(header.status as u32);
-    }
-    e.write_u32(header.request_id)?;
-    e.write_u32(header.status as u32)?;
-    e.write_seq(header.contexts)
+    protocol.encode_reply(e, header)
 }
 
 /// Begins a reply in an empty frame: the header of the message, which
@@ -73,16 +65,25 @@ pub fn encode_reply(
 #[inline]
 pub fn start_reply(
     e: &mut Encoder<'_>,
+    protocol: impl MessageProtocol,
+    header: &ReplyHeader<'_>,
+) -> Result<(), CdrError> {
+    protocol.start_reply(e, header)
+}
+
+#[inline]
+pub(crate) fn start_giop(
+    e: &mut Encoder<'_>,
     version: Version,
     header: &ReplyHeader<'_>,
 ) -> Result<(), CdrError> {
     if version < Version::V1_2 || !header.contexts.is_empty() {
-        write_header(e, version, MessageType::Reply)?;
-        return encode_reply(e, version, header);
+        version.write_header(e, MessageType::Reply)?;
+        return header.encode_giop(e, version);
     }
     // The usual one in one go: id, status and the number of contexts, which is none.
     let mut octets = [0; HEADER_LEN + 12];
-    octets[..HEADER_LEN].copy_from_slice(&message_header(e, version, MessageType::Reply));
+    octets[..HEADER_LEN].copy_from_slice(&giop_header(e, version, MessageType::Reply));
     let words = [header.request_id, header.status as u32];
     for (place, word) in octets[HEADER_LEN..].chunks_exact_mut(4).zip(words) {
         place.copy_from_slice(&match e.endian() {
@@ -98,17 +99,40 @@ impl<'a> ReplyHeader<'a> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+    #[inline]
+    pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
+        protocol.decode_reply(d)
+    }
+
+    pub(crate) fn encode_giop(
+        &self,
+        e: &mut Encoder<'_>,
+        version: Version,
+    ) -> Result<(), CdrError> {
+        if version < Version::V1_2 {
+            if self.status as u32 > ReplyStatus::LocationForward as u32 {
+                return Err(CdrError::InvalidEnum);
+            }
+            e.write_seq(self.contexts)?;
+            e.write_u32(self.request_id)?;
+            return e.write_u32(self.status as u32);
+        }
+        e.write_u32(self.request_id)?;
+        e.write_u32(self.status as u32)?;
+        e.write_seq(self.contexts)
+    }
+
+    pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         if version < Version::V1_2 {
             return Ok(Self {
                 contexts: d.read_seq()?,
                 request_id: d.read_u32()?,
-                status: ReplyStatus::decode(d, version)?,
+                status: ReplyStatus::of(d.read_u32()?, version)?,
             });
         }
         let header = Self {
             request_id: d.read_u32()?,
-            status: ReplyStatus::decode(d, version)?,
+            status: ReplyStatus::of(d.read_u32()?, version)?,
             contexts: d.read_seq()?,
         };
         align_body(d)?;
@@ -116,12 +140,18 @@ impl<'a> ReplyHeader<'a> {
     }
 }
 
-/// The id of the request that a whole reply, locate reply or request belongs to,
-/// read from its octets without changing them. There is none if they end before it.
+/// The id of the request that a whole message is, or belongs to, read from its octets
+/// without changing them. There is none if they end before it.
+#[inline]
 pub fn reply_id(message: &[u8]) -> Option<u32> {
+    Protocol::reply_id(message)
+}
+
+pub(crate) fn giop_reply_id(message: &[u8]) -> Option<u32> {
     let header = MessageHeader::parse(message).ok()?;
     let mut r = Reader::at(message, HEADER_LEN, header.endian);
-    if header.version < Version::V1_2 && header.kind != MessageType::LocateReply {
+    let begins_with_contexts = matches!(header.kind, MessageType::Request | MessageType::Reply);
+    if header.version() < Version::V1_2 && begins_with_contexts {
         for _ in 0..r.read_len().ok()? {
             let _id = r.read_u32().ok()?;
             let _data = r.read_octet_seq().ok()?;
@@ -131,8 +161,9 @@ pub fn reply_id(message: &[u8]) -> Option<u32> {
 }
 
 impl ReplyStatus {
-    fn decode(d: &mut Decoder<'_>, version: Version) -> Result<Self, CdrError> {
-        Ok(match d.read_u32()? {
+    /// That of a number.
+    pub(crate) fn of(number: u32, version: Version) -> Result<Self, CdrError> {
+        Ok(match number {
             0 => Self::NoException,
             1 => Self::UserException,
             2 => Self::SystemException,

@@ -1,7 +1,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
-use crate::{ServiceContext, Target, Version};
+use crate::{MessageProtocol, ServiceContext, Target, Version};
 
 /// The header of a request: CORBA 3.3 part 2, clause 9.4.2.
 ///
@@ -42,38 +42,18 @@ impl ResponseFlags {
     }
 }
 
-/// Writes the header of a request. The caller aligns to 8 before the body, if
-/// there is one and `version` is 1.2.
+/// Writes the header of a request. The caller [pads](MessageProtocol::pad_request) it before the body, if
+/// there is one.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`], and what keeps the operation or, in GIOP 1.0 and
-/// 1.1, the target from being written.
+/// 1.1 and GIOPlite, the target from being written.
 pub fn encode_request(
     e: &mut Encoder<'_>,
-    version: Version,
+    protocol: impl MessageProtocol,
     header: &RequestHeader<'_>,
 ) -> Result<(), CdrError> {
-    if version < Version::V1_2 {
-        e.write_seq(header.contexts)?;
-        e.write_u32(header.request_id)?;
-        e.write_bool(header.response.response_expected())?;
-        if version == Version::V1_1 {
-            e.write_octets(&[0; 3])?;
-        }
-        header.target.encode(e, version)?;
-        encode_operation(e, header.operation)?;
-        return e.write_octet_seq(NO_PRINCIPAL);
-    }
-    e.write_u32(header.request_id)?;
-    e.write_u8(match header.response {
-        ResponseFlags::None => 0,
-        ResponseFlags::SyncWithServer => 1,
-        ResponseFlags::SyncWithTarget => 3,
-    })?;
-    e.write_octets(&[0; 3])?;
-    header.target.encode(e, version)?;
-    encode_operation(e, header.operation)?;
-    e.write_seq(header.contexts)
+    protocol.encode_request(e, header)
 }
 
 impl<'a> RequestHeader<'a> {
@@ -84,7 +64,40 @@ impl<'a> RequestHeader<'a> {
     // Always inlined: what is moved through memory in parts and read as a whole costs as much as
     // all the reading.
     #[inline(always)]
-    pub fn decode(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+    pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
+        protocol.decode_request(d)
+    }
+
+    pub(crate) fn encode_giop(
+        &self,
+        e: &mut Encoder<'_>,
+        version: Version,
+    ) -> Result<(), CdrError> {
+        if version < Version::V1_2 {
+            e.write_seq(self.contexts)?;
+            e.write_u32(self.request_id)?;
+            e.write_bool(self.response.response_expected())?;
+            if version == Version::V1_1 {
+                e.write_octets(&[0; 3])?;
+            }
+            self.target.encode(e, version)?;
+            encode_operation(e, self.operation)?;
+            return e.write_octet_seq(NO_PRINCIPAL);
+        }
+        e.write_u32(self.request_id)?;
+        e.write_u8(match self.response {
+            ResponseFlags::None => 0,
+            ResponseFlags::SyncWithServer => 1,
+            ResponseFlags::SyncWithTarget => 3,
+        })?;
+        e.write_octets(&[0; 3])?;
+        self.target.encode(e, version)?;
+        encode_operation(e, self.operation)?;
+        e.write_seq(self.contexts)
+    }
+
+    #[inline(always)]
+    pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         let is_old = version < Version::V1_2;
         let mut contexts: &[ServiceContext<'_>] = &[];
         if is_old {

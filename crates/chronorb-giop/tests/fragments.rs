@@ -8,7 +8,7 @@ use proptest::prelude::*;
 /// A message of little-endian order with this body.
 fn part(version: Version, kind: MessageType, more_fragments: bool, body: &[u8]) -> Vec<u8> {
     let header = MessageHeader {
-        version,
+        protocol: version.into(),
         endian: Endian::Little,
         more_fragments,
         kind,
@@ -177,7 +177,7 @@ proptest! {
 /// A message of GIOP 1.2 with a body of `len` octets, the request id among them.
 fn message(kind: MessageType, endian: Endian, len: usize) -> Vec<u8> {
     let header = MessageHeader {
-        version: Version::V1_2,
+        protocol: Version::V1_2.into(),
         endian,
         more_fragments: false,
         kind,

@@ -27,7 +27,7 @@ fn message(
     write(&mut start_message_in(&mut frame, version, kind, endian)?)?;
     finish_message(&mut frame);
     let header = MessageHeader {
-        version,
+        protocol: version.into(),
         endian,
         more_fragments: false,
         kind,

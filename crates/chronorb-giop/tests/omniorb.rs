@@ -31,7 +31,7 @@ fn story(version: &str) -> Vec<String> {
             next_message(&message, len),
             Ok(Framed::Complete { header, len })
         );
-        assert_eq!(header.version.to_string(), version);
+        assert_eq!(header.version().to_string(), version);
         if header.more_fragments || header.kind == MessageType::Fragment {
             let Some(joined) = reassembly.push(&message).unwrap() else {
                 continue;
@@ -47,7 +47,7 @@ fn story(version: &str) -> Vec<String> {
 fn tell(message: &mut [u8], operations: &mut HashMap<u32, Vec<u8>>) -> Result<String, CdrError> {
     let header = MessageHeader::parse(message).unwrap();
     assert_eq!(header.message_len(), message.len());
-    let version = header.version;
+    let version = header.version();
     let id = reply_id(message);
     let arena = Arena::new(4096);
     let mut d = Decoder::new(
@@ -252,10 +252,10 @@ fn values_in_fragments_are_aligned_as_their_version_says() {
             let arena = Arena::new(1024);
             let mut d = message.decoder(HEADER_LEN, header.endian, &arena);
             if header.kind == MessageType::Request {
-                RequestHeader::decode(&mut d, header.version).unwrap();
+                RequestHeader::decode(&mut d, header.version()).unwrap();
                 assert_eq!(d.read_u8(), Ok(1));
             } else {
-                ReplyHeader::decode(&mut d, header.version).unwrap();
+                ReplyHeader::decode(&mut d, header.version()).unwrap();
             }
             assert_eq!(d.read_seq::<f64>(), Ok(&[0.0; 1100][..]));
             assert_eq!(d.read_u8(), Ok(5));
@@ -346,17 +346,17 @@ fn survive(message: &[u8]) {
     let body = &mut frame.as_mut_slice()[HEADER_LEN..];
     let mut d = Decoder::new(body, HEADER_LEN, header.endian, &arena);
     let _ = match header.kind {
-        MessageType::Request => RequestHeader::decode(&mut d, header.version).map(|request| {
+        MessageType::Request => RequestHeader::decode(&mut d, header.version()).map(|request| {
             let _ = request.target.key();
             let _ = values(request.operation, &mut d, false);
         }),
-        MessageType::Reply => ReplyHeader::decode(&mut d, header.version).map(|_| {
+        MessageType::Reply => ReplyHeader::decode(&mut d, header.version()).map(|_| {
             let _ = SystemException::decode(&mut d);
         }),
         MessageType::LocateRequest => {
-            LocateRequestHeader::decode(&mut d, header.version).map(|_| ())
+            LocateRequestHeader::decode(&mut d, header.version()).map(|_| ())
         }
-        MessageType::LocateReply => LocateReplyHeader::decode(&mut d, header.version).map(|_| ()),
+        MessageType::LocateReply => LocateReplyHeader::decode(&mut d, header.version()).map(|_| ()),
         _ => Ok(()),
     };
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 use chronorb_giop::{
-    CompletionStatus, ReplyHeader, ReplyStatus, ServiceContext, SystemException,
-    SystemExceptionKind, Version, finish_message, minor, start_reply,
+    CompletionStatus, MessageProtocol, Protocol, ReplyHeader, ReplyStatus, ServiceContext,
+    SystemException, SystemExceptionKind, finish_message, minor, start_reply,
 };
 
 use crate::core::Core;
@@ -203,7 +203,7 @@ impl fmt::Debug for Call<'_> {
 #[derive(Debug)]
 pub struct ReplyWriter<'f> {
     encoder: Encoder<'f>,
-    version: Version,
+    protocol: Protocol,
     request_id: u32,
     contexts: &'f [ServiceContext<'f>],
     /// The end of the header before it was padded for a body, and after; 0 before anything is begun.
@@ -217,7 +217,7 @@ pub struct ReplyWriter<'f> {
 impl<'f> ReplyWriter<'f> {
     pub(crate) fn new(
         frame: &'f mut Frame,
-        version: Version,
+        protocol: Protocol,
         request_id: u32,
         text: TextForm,
         contexts: &'f [ServiceContext<'f>],
@@ -225,7 +225,7 @@ impl<'f> ReplyWriter<'f> {
         frame.clear();
         Self {
             encoder: Encoder::new(frame, Endian::NATIVE).with_text(text),
-            version,
+            protocol,
             request_id,
             contexts,
             header_end: 0,
@@ -350,7 +350,7 @@ impl<'f> ReplyWriter<'f> {
     }
 
     fn complete(&mut self) {
-        // GIOP 1.2 pads the header to 8 for a body; without one there must be no padding.
+        // The header may be padded for a body; without one there must be no padding.
         if self.encoder.position() == self.body_start {
             self.encoder.truncate(self.header_end);
         }
@@ -364,11 +364,9 @@ impl<'f> ReplyWriter<'f> {
             status,
             contexts: self.contexts,
         };
-        start_reply(&mut self.encoder, self.version, &header)?;
+        start_reply(&mut self.encoder, self.protocol, &header)?;
         self.header_end = self.encoder.position();
-        if self.version >= Version::V1_2 {
-            self.encoder.align(8)?;
-        }
+        self.protocol.pad_reply(&mut self.encoder)?;
         self.body_start = self.encoder.position();
         Ok(())
     }

@@ -32,7 +32,12 @@ pub use architecture::Architecture;
 pub use wrapping::TraceSettings;
 
 // The book describes the whole.
-#[cfg(all(test, feature = "config-file", feature = "monitor"))]
+#[cfg(all(
+    test,
+    feature = "config-file",
+    feature = "gioplite",
+    feature = "monitor"
+))]
 mod book;
 
 /// The settings of an ORB.
@@ -96,6 +101,9 @@ pub struct OrbConfig {
     pub input_timeout: Duration,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,
+    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
+    #[cfg(feature = "gioplite")]
+    pub giop_lite: bool,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
     pub max_giop_version: Version,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
@@ -174,6 +182,8 @@ impl Default for OrbConfig {
             connect_timeout: Duration::from_secs(10),
             input_timeout: Duration::from_secs(30),
             hold_timeout: Duration::from_secs(30),
+            #[cfg(feature = "gioplite")]
+            giop_lite: false,
             max_giop_version: Version::V1_2,
             poa_demultiplexing: Demultiplexing::Active,
             servant_demultiplexing: Demultiplexing::Active,
@@ -561,6 +571,11 @@ const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "giop_lite",
+        options: &["-ORBGIOPLite"],
+        apply: giop_lite,
+    },
+    Setting {
         key: "lock_memory",
         options: &["-ORBLockMemory"],
         apply: |config, text| boolean(text).map(|yes| config.lock_memory = yes),
@@ -906,9 +921,23 @@ fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
     }
 }
 
+#[cfg(feature = "gioplite")]
+fn giop_lite(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    boolean(text).map(|yes| config.giop_lite = yes)
+}
+
+#[cfg(not(feature = "gioplite"))]
+fn giop_lite(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match boolean(text) {
+        Ok(true) => Err(lacks("gioplite")),
+        other => other.map(drop),
+    }
+}
+
 /// What is told of a setting whose feature this program is built without.
 #[cfg(not(all(
     feature = "config-file",
+    feature = "gioplite",
     feature = "monitor",
     feature = "faults",
     feature = "trace"

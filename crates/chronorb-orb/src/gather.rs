@@ -9,7 +9,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_cdr::{CdrError, Encoder, Frame, Gather};
-use chronorb_giop::{HEADER_LEN, SystemException, SystemExceptionKind, minor};
+use chronorb_giop::{SystemException, SystemExceptionKind, minor, set_message_len};
 
 /// What writes the body of a message, the same each time.
 pub(crate) type Write<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
@@ -96,9 +96,8 @@ impl<E> Sender<'_, E> {
         body: Write<'_>,
     ) -> Result<(), Unsent<E>> {
         encoder.truncate(start);
-        let size = self.total.saturating_sub(HEADER_LEN);
-        let size = u32::try_from(size).map_err(|_| CdrError::LengthOverflow)?;
-        encoder.patch_u32(SIZE_AT, size)?;
+        let total = u32::try_from(self.total).map_err(|_| CdrError::LengthOverflow)?;
+        set_message_len(encoder.frame_mut(), total);
         let written = body(&mut encoder.gathering(GREAT, self));
         // Whatever the body made of it.
         if let Some(error) = self.failed.take() {
@@ -156,5 +155,3 @@ fn unlike<E>() -> Unsent<E> {
 
 /// A copy of fewer octets costs no more than to write the rest twice.
 const GREAT: usize = 64 << 10;
-/// Where the header of a message says how long it is.
-const SIZE_AT: usize = 8;

@@ -16,6 +16,8 @@ mod demux;
 mod gather;
 #[cfg(feature = "miop")]
 mod groups;
+#[cfg(feature = "gioplite")]
+mod lite;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CharSet, Decoder};
 use chronorb_giop::{
-    HEADER_LEN, MessageHeader, MessageType, RequestHeader, ResponseFlags, SystemException,
-    SystemExceptionKind, Version, encode_request, finish_message, minor, start_message,
+    MessageHeader, MessageType, RequestHeader, ResponseFlags, SystemException, SystemExceptionKind,
+    Version, encode_request, finish_message, minor, start_message,
 };
 
 use crate::call::{Call, ReplyWriter, Skeleton};
@@ -103,8 +103,8 @@ impl Stages {
         let Ok(message_header) = MessageHeader::parse(message.as_slice()) else {
             return false;
         };
-        let mut d = message.decoder(HEADER_LEN, message_header.endian, &self.arena);
-        let request = RequestHeader::decode(&mut d, message_header.version);
+        let mut d = message_header.decoder(message, &self.arena);
+        let request = RequestHeader::decode(&mut d, message_header.protocol);
         request.is_ok_and(|request| request.target.key().is_some())
     }
 
@@ -132,17 +132,17 @@ impl Stages {
         let Ok(message_header) = MessageHeader::parse(message.as_slice()) else {
             return false;
         };
-        let version = message_header.version;
-        let text = version.text(CharSet::Utf8);
-        let body = message.decoder(HEADER_LEN, message_header.endian, &self.arena);
+        let protocol = message_header.protocol;
+        let text = message_header.version().text(CharSet::Utf8);
+        let body = message_header.decoder(message, &self.arena);
         let mut body = body.with_host(Some(&self.core)).with_text(text);
-        let Ok(header) = RequestHeader::decode(&mut body, version) else {
+        let Ok(header) = RequestHeader::decode(&mut body, protocol) else {
             return false;
         };
         let Some(key) = header.target.key() else {
             return false;
         };
-        let mut reply = ReplyWriter::new(&mut self.reply, version, header.request_id, text, &[]);
+        let mut reply = ReplyWriter::new(&mut self.reply, protocol, header.request_id, text, &[]);
         let upcall = Upcall {
             core: &self.core,
             arena: &self.arena,

@@ -140,7 +140,10 @@ fn a_request_by_hand_is_answered_in_its_own_version() {
             .write_all(&request(&s, version))
             .expect("it is there");
         let (header, octets) = receive(&mut stream).expect("a reply");
-        assert_eq!((header.kind, header.version), (MessageType::Reply, version));
+        assert_eq!(
+            (header.kind, header.version()),
+            (MessageType::Reply, version)
+        );
         assert_eq!(octets[octets.len() - 4..], 42_i32.to_ne_bytes());
     }
 }
@@ -337,7 +340,7 @@ fn a_peer_that_says_goodbye_is_let_go_without_a_word() {
     let s = served();
     for goodbye in [MessageType::CloseConnection, MessageType::MessageError] {
         let header = MessageHeader {
-            version: Version::V1_2,
+            protocol: Version::V1_2.into(),
             endian: chronorb_cdr::Endian::NATIVE,
             more_fragments: false,
             kind: goodbye,

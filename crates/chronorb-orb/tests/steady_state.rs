@@ -12,7 +12,7 @@ use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
 use chronorb_orb::{Call, Object, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy};
 use chronorb_rt::{CountingAllocator, allocations, lock_operations, page_faults};
 use chronorb_transport::parse_endpoints;
-use support::{call, orb, orb_with};
+use support::{LITE_OR_NOT, call, orb_with, set_lite};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -82,27 +82,33 @@ fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
 
 #[test]
 fn nothing_gratuitous_happens_on_the_request_path() {
-    nothing_gratuitous_happens("iiop://127.0.0.1:0");
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite);
+    }
 }
 
 #[cfg(feature = "uiop")]
 #[test]
 fn nor_by_unix_domain_sockets() {
-    nothing_gratuitous_happens("uiop://");
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens("uiop://", *lite);
+    }
 }
 
 #[cfg(feature = "diop")]
 #[test]
 fn nor_by_datagrams() {
-    nothing_gratuitous_happens("diop://127.0.0.1:0");
+    nothing_gratuitous_happens("diop://127.0.0.1:0", false);
 }
 
-fn nothing_gratuitous_happens(endpoint: &str) {
+/// By GIOPlite or by GIOP.
+fn nothing_gratuitous_happens(endpoint: &str, lite: bool) {
     let priority = Priority::new(20_000).expect("not negative");
     // Whatever the environment says: the other strategy hands each request over, by two locks.
     let server = orb_with(|config| {
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
+        set_lite(config, lite);
     });
     let lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(priority, 1)],
@@ -123,7 +129,7 @@ fn nothing_gratuitous_happens(endpoint: &str) {
     let object = poa.serve(Counter).expect("it activates");
     root.manager().activate().expect("it was not deactivated");
 
-    let client = orb();
+    let client = orb_with(|config| set_lite(config, lite));
     client
         .rt_current()
         .set_priority(priority)

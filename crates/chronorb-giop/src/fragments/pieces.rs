@@ -59,7 +59,7 @@ impl<'m> Pieces<'m> {
                 | MessageType::LocateReply
         );
         let (_, rest) = message.split_at_checked(HEADER_LEN)?;
-        if !parted || header.version != Version::V1_2 || header.more_fragments {
+        if !parted || header.version() != Version::V1_2 || header.more_fragments {
             return None;
         }
         Some(Self {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chronorb_cdr::{Encoder, Endian, Frame};
 use chronorb_giop::{
-    CompletionStatus, HEADER_LEN, MessageHeader, MessageType, ReplyHeader, SystemException,
+    CompletionStatus, MessageHeader, MessageType, ReplyHeader, SystemException,
     SystemExceptionKind, Version, minor, start_message,
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
@@ -151,7 +151,7 @@ fn serve(
         propagated,
         thread,
     };
-    let mut reply = ReplyWriter::new(reply, VERSION, 0, text, &[]);
+    let mut reply = ReplyWriter::new(reply, VERSION.into(), 0, text, &[]);
     match upcall.serve(&mut Dispatch::of_caller(arguments, &mut reply))? {
         Ok(()) => {}
         Err(exception) => reply.system_exception(exception)?,
@@ -249,10 +249,8 @@ fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
     let text = text_within();
     let (frame, arena) = scope.reply_parts();
     let message = MessageHeader::parse(frame.as_slice()).map_err(|_| MALFORMED)?;
-    let mut d = frame
-        .decoder(HEADER_LEN, message.endian, arena)
-        .with_text(text);
-    let header = ReplyHeader::decode(&mut d, message.version)?;
+    let mut d = message.decoder(frame, arena).with_text(text);
+    let header = ReplyHeader::decode(&mut d, message.protocol)?;
     read_status(header.status, &mut d, text, message.endian)
         .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))
 }

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 
 use chronorb_cdr::CdrError;
 use chronorb_giop::{
-    AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, LocateReplyHeader,
-    LocateRequestHeader, LocateStatus, MessageHeader, MessageType, SystemException,
-    SystemExceptionKind, encode_locate_request, finish_message, minor, start_message,
+    AddressingDisposition, CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader,
+    LocateStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind,
+    encode_locate_request, finish_message, minor, start_message,
 };
 use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
 use super::connection::Failure;
-use super::invocation::{Ongoing, Outcome};
+use super::invocation::{Ongoing, Outcome, protocol_of};
 use super::route::{self, NoRoute, Route};
 use crate::object::{BindError, Object};
 use crate::rtcorba::{ClientPolicy, onward_priority};
@@ -83,14 +83,14 @@ fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemExcept
 fn locate(binding: &Binding, scope: &mut Scope, deadline: Deadline) -> Result<Outcome, Failure> {
     scope.begin(binding.target.core());
     let request_id = binding.connection.next_request_id();
-    let version = binding.profile()?.version;
     let header = LocateRequestHeader {
         request_id,
         target: binding.target()?,
     };
+    let protocol = protocol_of(binding, &header.target, b"")?;
     let write = |scope: &mut Scope| {
-        let mut e = start_message(&mut scope.request, version, MessageType::LocateRequest)?;
-        encode_locate_request(&mut e, version, &header)?;
+        let mut e = start_message(&mut scope.request, protocol, MessageType::LocateRequest)?;
+        encode_locate_request(&mut e, protocol, &header)?;
         finish_message(&mut scope.request);
         Ok::<(), CdrError>(())
     };
@@ -120,10 +120,8 @@ fn read(
 ) -> Result<Option<Outcome>, CdrError> {
     let text = binding.connection.text();
     let (frame, arena) = scope.reply_parts();
-    let mut d = frame
-        .decoder(HEADER_LEN, message.endian, arena)
-        .with_text(text);
-    let header = LocateReplyHeader::decode(&mut d, message.version)?;
+    let mut d = message.decoder(frame, arena).with_text(text);
+    let header = LocateReplyHeader::decode(&mut d, message.protocol)?;
     if header.request_id != request_id {
         return Ok(None);
     }

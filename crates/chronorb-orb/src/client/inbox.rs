@@ -4,7 +4,7 @@
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::fragments::{Limits, Reassembly};
-use chronorb_giop::framing::{Framed, FramingError, next_message};
+use chronorb_giop::framing::{Framed, FramingError};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
 };
@@ -12,12 +12,14 @@ use chronorb_rt::{Deadline, look_for};
 use chronorb_transport::{Connection, IoError, Waiting};
 
 use super::connection::{Failure, comm_failure, timeout};
+use super::speech::Speech;
 use crate::room::room_for;
 
 /// The receiving half of a connection to a server.
 pub(super) struct Inbox {
     max_message: usize,
     waiting: Waiting,
+    pub(super) speech: Speech,
     /// What was received beyond the last message.
     surplus: Vec<u8>,
     fragments: Reassembly,
@@ -26,10 +28,11 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    pub(super) fn new(max_message: usize, waiting: Waiting) -> Self {
+    pub(super) fn new(max_message: usize, waiting: Waiting, speech: Speech) -> Self {
         Self {
             max_message,
             waiting,
+            speech,
             surplus: Vec::new(),
             fragments: Reassembly::new(Limits {
                 messages: MAX_FRAGMENTED,
@@ -41,10 +44,16 @@ impl Inbox {
 
     /// That of a connection on which replies to several requests come, and parts of them in any
     /// order, of `max_octets` together.
-    pub(super) fn shared(max_message: usize, max_octets: usize, waiting: Waiting) -> Self {
+    pub(super) fn shared(
+        max_message: usize,
+        max_octets: usize,
+        waiting: Waiting,
+        speech: Speech,
+    ) -> Self {
         Self {
             max_message,
             waiting,
+            speech,
             surplus: Vec::new(),
             fragments: Reassembly::new(Limits {
                 messages: MAX_PARTIAL_REPLIES,
@@ -131,12 +140,14 @@ impl Inbox {
         loop {
             let header = self.next_message(frame, &mut take)?;
             if !header.more_fragments && header.kind != MessageType::Fragment {
+                self.speech = self.speech.after(header, frame);
                 return Ok(header);
             }
             let joined = self.fragments.push(frame.as_slice());
             if let Some(joined) = joined.map_err(|_| malformed())? {
                 *frame = joined;
                 let header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
+                self.speech = self.speech.after(header, frame);
                 return Ok(header);
             }
             self.begin(frame)?;
@@ -151,7 +162,7 @@ impl Inbox {
         mut take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     ) -> Result<MessageHeader, Unreceived> {
         loop {
-            let total = match next_message(frame.as_slice(), self.max_message) {
+            let total = match self.speech.next_message(frame.as_slice(), self.max_message) {
                 Ok(Framed::Complete { header, len }) => {
                     self.surplus.extend_from_slice(&frame.as_slice()[len..]);
                     frame.truncate(len);

@@ -6,11 +6,14 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Endian, Frame, TextForm};
+#[cfg(feature = "gioplite")]
+use chronorb_giop::GiopLite;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
-    ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, Version, encode_request, finish_message, minor, start_message,
+    AddressingDisposition, CompletionStatus, Ior, MessageHeader, MessageProtocol, MessageType,
+    Protocol, ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags, ServiceContext,
+    SystemException, SystemExceptionKind, Target, Version, encode_request, finish_message, minor,
+    start_message,
 };
 use chronorb_rt::Deadline;
 
@@ -294,27 +297,35 @@ pub(super) fn marshal(
 ) -> Result<(usize, usize), SystemException> {
     let frame = &mut scope.request;
     let version = binding.profile()?.version;
-    let announces = binding.connection.announces();
+    let connection = &binding.connection;
+    let announces = connection.announces();
     let may_be_kept =
         version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
     let prepared = match may_be_kept && !announces {
-        true => binding.prepared.write(operation, request_id, frame)?,
+        true => {
+            let is_lite = connection.speaks_lite();
+            binding
+                .prepared
+                .write(operation, is_lite, request_id, frame)?
+        }
         false => None,
     };
     let header_end = match prepared {
         Some(header_end) => header_end,
         None => {
-            if may_be_kept {
-                // The header of the requests to come, which announce nothing any more.
+            // Where it is not known yet by which protocol, nothing can be said of the requests to come.
+            if may_be_kept && !(announces && connection.proposes_lite()) {
+                // Their header, which announces nothing any more.
+                let is_lite = connection.speaks_lite();
                 let header_end = write_header(binding, frame, operation, request_id, false)?;
-                binding.prepared.keep(operation, frame, header_end);
+                binding.prepared.keep(operation, is_lite, frame, header_end);
             }
             write_header(binding, frame, operation, request_id, announces)?
         }
     };
     let body_start = frame.len();
     let mut encoder = encoder(binding, frame);
-    let left_out = match binding.connection.gathering() {
+    let left_out = match connection.gathering() {
         Some(_) => gather::write(&mut encoder, arguments)?,
         None => {
             arguments(&mut encoder)?;
@@ -349,7 +360,7 @@ pub(super) fn write_header(
         .propagated
         .map(|p| contexts::encode_priority(p.value()));
     let code_sets = connection.code_sets().filter(|_| announces);
-    let mut list = [ServiceContext { id: 0, data: &[] }; 3];
+    let mut list = [ServiceContext { id: 0, data: &[] }; 4];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -362,6 +373,9 @@ pub(super) fn write_header(
     let tells = announces && connection.has_one_call_at_a_time();
     if tells && version >= Version::V1_2 {
         add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
+    }
+    if announces && connection.proposes_lite() && version >= Version::V1_2 {
+        add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
     }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);
@@ -378,13 +392,31 @@ pub(super) fn write_header(
         operation: operation.name.as_bytes(),
         contexts: &list[..count],
     };
-    let mut encoder = start_message(frame, version, MessageType::Request)?;
-    encode_request(&mut encoder, version, &header)?;
+    let protocol = protocol_of(binding, &header.target, header.operation)?;
+    let mut encoder = start_message(frame, protocol, MessageType::Request)?;
+    encode_request(&mut encoder, protocol, &header)?;
     let header_end = encoder.position();
-    if version >= Version::V1_2 {
-        encoder.align(8)?;
-    }
+    protocol.pad_request(&mut encoder)?;
     Ok(header_end)
+}
+
+/// The message protocol of a request of this operation to the target, or of the question where that is.
+pub(super) fn protocol_of(
+    binding: &Binding,
+    target: &Target<'_>,
+    operation: &[u8],
+) -> Result<Protocol, SystemException> {
+    let version = binding.profile()?.version;
+    #[cfg(feature = "gioplite")]
+    if version >= Version::V1_2
+        && binding.connection.speaks_lite()
+        && GiopLite::can_carry(target, operation)
+    {
+        return Ok(Protocol::Lite);
+    }
+    #[cfg(not(feature = "gioplite"))]
+    let _ = (target, operation);
+    Ok(version.into())
 }
 
 /// Reads a reply up to its results; `None` where it is not the one to `request_id`.
@@ -396,10 +428,8 @@ fn read_reply(
 ) -> Result<Option<Outcome>, CdrError> {
     let text = binding.connection.text();
     let (frame, arena) = scope.reply_parts();
-    let mut d = frame
-        .decoder(HEADER_LEN, message.endian, arena)
-        .with_text(text);
-    let header = ReplyHeader::decode(&mut d, message.version)?;
+    let mut d = message.decoder(frame, arena).with_text(text);
+    let header = ReplyHeader::decode(&mut d, message.protocol)?;
     if header.request_id != request_id {
         return Ok(None);
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::{CharSet, TextForm};
-use chronorb_giop::Version;
 use chronorb_giop::fragments::Pieces;
-use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::framing::{Framed, next_message_of};
+use chronorb_giop::{MessageType, Protocol, Version};
 use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
 use chronorb_transport::{Carriage, Connection};
 
@@ -17,6 +17,7 @@ use super::input::Input;
 use super::lane::places;
 use super::load::Load;
 use super::output::Output;
+use super::speech::Speech;
 use crate::gather::{Send, Unsent};
 
 /// A connection. Its input and its output are with one thread at a time, for which no thread
@@ -49,6 +50,7 @@ pub(super) struct ServerConnection {
     at_work: AtomicU32,
     /// A message has come since somebody looked.
     was_used: AtomicBool,
+    pub(super) speech: Speech,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
     /// Whether the first request, which may announce it, has been seen.
@@ -133,6 +135,7 @@ impl ServerConnection {
             ended: AtomicBool::new(false),
             at_work: AtomicU32::new(0),
             was_used: AtomicBool::new(true),
+            speech: Speech::default(),
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
@@ -285,7 +288,7 @@ impl ServerConnection {
             return output.write(&*self.transport, &[], &posted);
         }
         let mut rest = posted.as_slice();
-        while let Ok(Framed::Complete { len, .. }) = next_message(rest, usize::MAX) {
+        while let Ok(Framed::Complete { len, .. }) = next_message_of::<Protocol>(rest, usize::MAX) {
             let (message, after) = rest.split_at(len);
             rest = after;
             match self.pieces(message) {
@@ -329,13 +332,15 @@ impl ServerConnection {
         std::mem::take(&mut *posted)
     }
 
-    /// Sends a last message if that is possible at once, and ends the connection.
-    pub(super) fn say_goodbye(&self, message: &[u8]) {
+    /// Sends a last message, without a body, if that is possible at once, and ends the connection.
+    pub(super) fn say_goodbye(&self, kind: MessageType) {
         // A message in the middle of another one would be rubbish.
         if let Some(output) = self.output.claim()
             && !output.waits()
         {
-            let _ = self.transport.try_send(message);
+            self.speech.with_empty_message(kind, |message| {
+                let _ = self.transport.try_send(message);
+            });
         }
         self.transport.shutdown();
     }

@@ -5,12 +5,15 @@
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame};
+#[cfg(feature = "gioplite")]
+use chronorb_giop::GiopLite;
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, HEADER_LEN, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
-    MessageHeader, MessageType, RequestHeader, ResponseFlags, ServiceContext, SystemException,
-    SystemExceptionKind, Version, encode_locate_reply, finish_message, minor, start_message,
+    CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
+    MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags, ServiceContext,
+    SystemException, SystemExceptionKind, Version, encode_locate_reply, finish_message, minor,
+    start_message,
 };
 use chronorb_rt::{Key, epoch};
 
@@ -53,30 +56,34 @@ impl Context<'_> {
     /// Serves a request.
     pub(super) fn request(&mut self, message: MessageHeader) -> Result<Handled, End> {
         self.core.at(Stage::Dispatch);
-        let body = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let body = message.decoder(self.request, self.arena);
         let mut body = body.with_host(Some(self.core));
         let header =
-            RequestHeader::decode(&mut body, message.version).map_err(|_| End::Malformed)?;
+            RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
         let announced = learn_announced(self.connection, &header, message);
-        body.set_text(self.connection.text(message.version));
+        body.set_text(self.connection.text(message.version()));
 
         let priority = propagated_priority(&header);
         let echo = priority
             .ok()
             .flatten()
             .map(|p| contexts::encode_priority(p.value()));
-        let reply_contexts: &[ServiceContext<'_>] = match &echo {
-            Some(data) => &[ServiceContext {
-                id: contexts::RT_CORBA_PRIORITY,
-                data,
-            }],
-            None => &[],
+        let echo = echo.as_ref().map(|data| ServiceContext {
+            id: contexts::RT_CORBA_PRIORITY,
+            data,
+        });
+        let agrees = agree_to_lite(self.core, self.connection, &header);
+        let reply_contexts: &[ServiceContext<'_>] = match (echo, agrees) {
+            (None, false) => &[],
+            (None, true) => &[AGREED],
+            (Some(echo), false) => &[echo],
+            (Some(echo), true) => &[echo, AGREED],
         };
         let mut reply = ReplyWriter::new(
             self.reply,
-            message.version,
+            message.protocol,
             header.request_id,
-            self.connection.text(message.version),
+            self.connection.text(message.version()),
             reply_contexts,
         );
         if header.response == ResponseFlags::SyncWithTarget && self.connection.gathers() {
@@ -145,13 +152,13 @@ impl Context<'_> {
         message: MessageHeader,
         exception: SystemException,
     ) -> Result<Handled, End> {
-        let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let mut d = message.decoder(self.request, self.arena);
         if message.kind == MessageType::LocateRequest {
-            let header = LocateRequestHeader::decode(&mut d, message.version);
+            let header = LocateRequestHeader::decode(&mut d, message.protocol);
             let header = header.map_err(|_| End::Malformed)?;
             let refused = write_locate_reply(
                 self.reply,
-                message.version,
+                message.protocol,
                 header.request_id,
                 Err(exception),
                 None,
@@ -159,12 +166,18 @@ impl Context<'_> {
             refused.map_err(|_| End::Gone)?;
             return Ok(Handled::Answered);
         }
-        let header = RequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
+        let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
         if header.response == ResponseFlags::None {
             return Ok(Handled::Silently);
         }
-        let text = self.connection.text(message.version);
-        let mut reply = ReplyWriter::new(self.reply, message.version, header.request_id, text, &[]);
+        let text = self.connection.text(message.version());
+        let agreed: &[ServiceContext<'_>] = match agree_to_lite(self.core, self.connection, &header)
+        {
+            true => &[AGREED],
+            false => &[],
+        };
+        let id = header.request_id;
+        let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
         reply.system_exception(exception).map_err(|_| End::Gone)?;
         reply.finish();
         Ok(Handled::Answered)
@@ -172,16 +185,16 @@ impl Context<'_> {
 
     /// Answers where an object is.
     pub(super) fn locate(&mut self, message: MessageHeader) -> Result<Handled, End> {
-        let mut d = self.request.decoder(HEADER_LEN, message.endian, self.arena);
+        let mut d = message.decoder(self.request, self.arena);
         let header =
-            LocateRequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
+            LocateRequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
         let registered = self.core.resolver.registered(key);
         let here = is_here(self.core, key);
         let written = write_locate_reply(
             self.reply,
-            message.version,
+            message.protocol,
             header.request_id,
             here,
             registered.as_ref(),
@@ -194,7 +207,7 @@ impl Context<'_> {
 /// Says where an object is: here, where it is registered, nowhere, or why that cannot be said.
 fn write_locate_reply(
     reply: &mut Frame,
-    version: Version,
+    protocol: Protocol,
     request_id: u32,
     here: Result<bool, SystemException>,
     registered: Option<&Ior>,
@@ -203,13 +216,13 @@ fn write_locate_reply(
         (Ok(true), _) => LocateStatus::ObjectHere,
         (Ok(false), Some(_)) => LocateStatus::ObjectForward,
         (Ok(false), None) => LocateStatus::UnknownObject,
-        (Err(_), _) if version >= Version::V1_2 => LocateStatus::SystemException,
+        (Err(_), _) if protocol.version() >= Version::V1_2 => LocateStatus::SystemException,
         // Older versions have no way to say it: the request itself is told.
         (Err(_), _) => LocateStatus::ObjectHere,
     };
-    let mut e = start_message(reply, version, MessageType::LocateReply)?;
+    let mut e = start_message(reply, protocol, MessageType::LocateReply)?;
     let header = LocateReplyHeader { request_id, status };
-    encode_locate_reply(&mut e, version, &header)?;
+    encode_locate_reply(&mut e, protocol, &header)?;
     if let (LocateStatus::ObjectForward, Some(ior)) = (status, registered) {
         ior.encode(&mut e)?;
     }
@@ -230,8 +243,8 @@ pub(super) fn priority_of(
     if message.kind != MessageType::Request {
         return None;
     }
-    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
-    let header = RequestHeader::decode(&mut d, message.version).ok()?;
+    let mut d = message.decoder(request, arena);
+    let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
     let key = ObjectKey::parse(header.target.key()?)?;
     priority_at(core, &key, propagated_priority(&header).ok()?)
 }
@@ -438,9 +451,9 @@ pub(super) fn learn_text(
     arena: &Arena,
     message: MessageHeader,
 ) {
-    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
+    let mut d = message.decoder(request, arena);
     // One that cannot be read is told as such when it is served.
-    if let Ok(header) = RequestHeader::decode(&mut d, message.version) {
+    if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
         let _ = learn_announced(connection, &header, message);
     }
 }
@@ -451,7 +464,7 @@ fn learn_announced(
     message: MessageHeader,
 ) -> Result<(), SystemException> {
     if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
-        let text = CodeSetContext::decode(data)?.text(message.version)?;
+        let text = CodeSetContext::decode(data)?.text(message.version())?;
         connection.set_narrow(text.narrow);
     }
     if contexts::find(header.contexts, contexts::ONE_AT_A_TIME).is_some() {
@@ -460,6 +473,28 @@ fn learn_announced(
     Ok(())
 }
 
+/// Agrees to GIOPlite, where the client asks for it by a request and may have it; the reply has to say so.
+#[cfg(feature = "gioplite")]
+#[inline]
+fn agree_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHeader<'_>) -> bool {
+    let agrees = GiopLite::is_proposed_by(header.contexts)
+        && core.config.speaks_lite_on(connection.transport());
+    if agrees {
+        connection.speech.agree();
+    }
+    agrees
+}
+
+#[cfg(not(feature = "gioplite"))]
+fn agree_to_lite(_: &Core, _: &ServerConnection, _: &RequestHeader<'_>) -> bool {
+    false
+}
+
+/// What a reply agrees to GIOPlite by.
+const AGREED: ServiceContext<'_> = ServiceContext {
+    id: contexts::GIOP_LITE,
+    data: &contexts::GIOP_LITE_DATA,
+};
 /// The transport cannot carry the reply.
 const REPLY_TOO_LARGE: SystemException = SystemException::new(
     SystemExceptionKind::ImpLimit,

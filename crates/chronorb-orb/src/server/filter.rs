@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::{
-    HEADER_LEN, LocateRequestHeader, MessageHeader, MessageType, RequestHeader, ResponseFlags,
-    SystemException,
+    LocateRequestHeader, MessageHeader, MessageType, RequestHeader, ResponseFlags, SystemException,
 };
 
 use super::dispatch;
@@ -135,19 +134,19 @@ pub(super) fn target_of(
     message: MessageHeader,
 ) -> Result<Result<Target, SystemException>, End> {
     let octets = request.len();
-    let mut d = request.decoder(HEADER_LEN, message.endian, arena);
+    let mut d = message.decoder(request, arena);
     let at_lane_of = |priority, at| Target {
         lane: entrance.lane_of(priority).clone(),
         at,
     };
     if message.kind == MessageType::LocateRequest {
-        let header = LocateRequestHeader::decode(&mut d, message.version);
+        let header = LocateRequestHeader::decode(&mut d, message.protocol);
         let header = header.map_err(|_| End::Malformed)?;
         let key = header.target.key().and_then(ObjectKey::parse);
         let priority = key.and_then(|key| dispatch::priority_at(core, &key, None));
         return Ok(Ok(at_lane_of(priority, None)));
     }
-    let header = RequestHeader::decode(&mut d, message.version).map_err(|_| End::Malformed)?;
+    let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
     let key = header.target.key().and_then(ObjectKey::parse);
     // What cannot be read is told the client by who serves it.
     let propagated = dispatch::propagated_priority(&header).ok().flatten();

@@ -4,11 +4,12 @@
 
 use chronorb_cdr::Frame;
 use chronorb_giop::MessageHeader;
-use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::framing::Framed;
 use chronorb_transport::IoError;
 
 use super::connection::Gone;
 use super::input::Input;
+use super::speech::Speech;
 use crate::room::room_for;
 
 /// What an attempt to receive came to.
@@ -38,7 +39,8 @@ impl From<Gone> for End {
     }
 }
 
-/// Receives one message of at most `max_message` octets into `frame`, which it clears.
+/// Receives one message of at most `max_message` octets, of a client that may speak so, into `frame`, which it
+/// clears.
 ///
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
 /// beyond the message wait in `input`, and so does the beginning of one whose rest is not there:
@@ -47,12 +49,13 @@ impl From<Gone> for End {
 pub(super) fn receive(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     input: &mut Input,
+    speech: &Speech,
     frame: &mut Frame,
     max_message: usize,
 ) -> Result<Intake, End> {
     frame.clear();
     if !input.pending().is_empty() {
-        match next_message(input.pending(), max_message) {
+        match speech.next_message(input.pending(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.take(len, frame)?;
                 return Ok(message(header, input));
@@ -62,7 +65,7 @@ pub(super) fn receive(
         }
     }
     loop {
-        let total = match next_message(frame.as_slice(), max_message) {
+        let total = match speech.next_message(frame.as_slice(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.complete(len, frame)?;
                 return Ok(message(header, input));

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use chronorb_cdr::Endian;
-use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
+use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
     Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake,
     look_unless_wanted,
@@ -25,6 +24,7 @@ use super::linger::Lingering;
 use super::load::Load;
 use super::probe::{Stage, StageProbe};
 use super::snapshot;
+use super::speech::empty_message;
 use super::staff::Staff;
 use super::watch::LaneWatch;
 use crate::core::Core;
@@ -339,7 +339,6 @@ impl Lane {
     /// has just sent a request sends it again, on a new one.
     #[cold]
     fn close_idle(&self) {
-        let goodbye = empty_message(MessageType::CloseConnection);
         for index in 0..self.connections.bound() {
             let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
@@ -351,7 +350,7 @@ impl Lane {
             if input.idle_timeout.is_some() && connection.is_idle() && input.is_empty() {
                 // What comes too late is not served, since the client sends it again.
                 input.closed = true;
-                connection.say_goodbye(&goodbye);
+                connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
             } else if matches!(input.release(), Released::Again(_)) {
                 self.rearm(&connection, key);
@@ -534,12 +533,11 @@ impl Lane {
     /// Closes the endpoints and says goodbye to all peers; the last thread of the lane does.
     pub(super) fn close(&self) {
         self.acceptors.lock().clear();
-        let goodbye = empty_message(MessageType::CloseConnection);
         let deadline = Deadline::after(LINGER);
         for key in self.connections.keys() {
             if let Some(connection) = self.connections.get(key) {
                 connection.drain(deadline);
-                connection.say_goodbye(&goodbye);
+                connection.say_goodbye(MessageType::CloseConnection);
             }
             self.end(key);
         }
@@ -568,18 +566,6 @@ fn is_turn(next: &AtomicU64, pause: Duration) -> bool {
     let then = (now + pause).as_nanos();
     let exchange = || next.compare_exchange(due, then, Ordering::Relaxed, Ordering::Relaxed);
     now.as_nanos() >= due && exchange().is_ok()
-}
-
-/// A message that is only a header; its type says it all.
-pub(super) fn empty_message(kind: MessageType) -> [u8; HEADER_LEN] {
-    let header = MessageHeader {
-        version: Version::V1_0,
-        endian: Endian::NATIVE,
-        more_fragments: false,
-        kind,
-        size: 0,
-    };
-    header.to_bytes()
 }
 
 fn token_of(key: Key) -> u64 {

@@ -18,6 +18,7 @@ mod pool;
 mod probe;
 mod snapshot;
 mod spares;
+mod speech;
 mod staff;
 mod threads;
 mod watch;

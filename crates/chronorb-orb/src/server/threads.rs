@@ -10,7 +10,7 @@ use std::time::Duration;
 use chronorb_giop::{MessageType, SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 
-use super::lane::{Lane, LaneId, Work, empty_message};
+use super::lane::{Lane, LaneId, Work};
 use super::pool;
 use super::staff::Staff;
 use super::watch::{Activity, ThreadWatch};
@@ -209,7 +209,7 @@ fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key) {
     } else if !lane.disarm(&connection, key) || start_one(core, lane, Part::Attendant(key)).is_err()
     {
         // In order, so that the peer knows that nothing was processed.
-        connection.say_goodbye(&empty_message(MessageType::CloseConnection));
+        connection.say_goodbye(MessageType::CloseConnection);
         lane.end(key);
     }
 }

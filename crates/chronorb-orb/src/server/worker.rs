@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
+use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException};
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
@@ -22,7 +22,7 @@ use super::dispatch::{self, Handled};
 use super::filter::{self, Target};
 use super::handed::Handed;
 use super::intake::{self, End, Intake};
-use super::lane::{Lane, UPKEEP_PAUSE, empty_message};
+use super::lane::{Lane, UPKEEP_PAUSE};
 use super::probe::Stage;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
@@ -46,7 +46,7 @@ pub(super) fn conclude(
             lane.end(key);
         }
         Err(End::Malformed) => {
-            connection.say_goodbye(&empty_message(MessageType::MessageError));
+            connection.say_goodbye(MessageType::MessageError);
             lane.end(key);
         }
     }
@@ -524,6 +524,7 @@ impl Worker {
             let intake = intake::receive(
                 |room| connection.transport().try_recv(room),
                 &mut input,
+                &connection.speech,
                 &mut self.request,
                 self.core.config.max_message_size,
             )?;
@@ -682,12 +683,11 @@ impl Worker {
 }
 
 /// Whether the client of a message sends the next one only after it was answered, where it
-/// announced that it sends one at a time. That is told by the octet after the request's id.
+/// announced that it sends one at a time.
 fn waits_for_reply(header: MessageHeader, message: &Frame) -> bool {
     header.kind == MessageType::Request
-        && header.version >= Version::V1_2
         && !header.more_fragments
-        && (message.as_slice().get(HEADER_LEN + 4)).is_some_and(|flags| flags & 3 == 3)
+        && header.protocol.waits_for_target(message.as_slice())
 }
 
 /// A thread of a lane, as the one that serves.

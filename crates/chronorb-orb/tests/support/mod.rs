@@ -9,6 +9,7 @@ pub(crate) mod group;
 pub(crate) mod laned;
 pub(crate) mod pools;
 pub(crate) mod raw_server;
+pub(crate) mod relay;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -172,6 +173,21 @@ pub(crate) fn orb_with(configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     config.request_timeout = PATIENCE;
     configure(&mut config);
     Orb::with_config(config).expect("an ORB can be made")
+}
+
+/// Whether ORBs want GIOPlite: without the feature none does.
+pub(crate) const LITE_OR_NOT: &[bool] = match cfg!(feature = "gioplite") {
+    true => &[false, true],
+    false => &[false],
+};
+
+pub(crate) fn set_lite(config: &mut OrbConfig, lite: bool) {
+    #[cfg(feature = "gioplite")]
+    {
+        config.giop_lite = lite;
+    }
+    #[cfg(not(feature = "gioplite"))]
+    assert!(!lite, "{config:?}");
 }
 
 pub(crate) fn orb() -> Orb {

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{CdrError, Frame, TextForm};
 use chronorb_giop::{
-    AddressingDisposition, CompletionStatus, HEADER_LEN, Ior, MessageHeader, MessageType,
-    ReplyHeader, SystemException, SystemExceptionKind, finish_message, minor,
+    AddressingDisposition, CompletionStatus, Ior, MessageHeader, MessageType, ReplyHeader,
+    SystemException, SystemExceptionKind, finish_message, minor,
 };
 use chronorb_rt::{Deadline, Gate};
 
@@ -364,11 +364,9 @@ impl Slot {
         let core = self.core();
         let read = Scope::with(|scope| {
             scope.begin(&core);
-            let d = self
-                .reply
-                .decoder(HEADER_LEN, message.endian, scope.arena());
+            let d = message.decoder(&mut self.reply, scope.arena());
             let mut d = d.with_text(text);
-            let header = ReplyHeader::decode(&mut d, message.version)?;
+            let header = ReplyHeader::decode(&mut d, message.protocol)?;
             read_status(header.status, &mut d, text, message.endian)
         });
         read.map_err(|malformed| {

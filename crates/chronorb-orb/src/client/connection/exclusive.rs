@@ -14,6 +14,7 @@ use super::directory::Permit;
 use super::{Awaited, Channel, Failure, comm_failure, is_harmless, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
+use crate::client::speech::Speech;
 use crate::config::OrbConfig;
 use crate::gather::{self, Unsent, Write};
 
@@ -31,13 +32,18 @@ pub(in crate::client) struct Exclusive {
 impl Exclusive {
     pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
         let is_stream = transport.carriage() == Carriage::Stream;
+        let speech = Speech::new(config, &*transport);
         Self {
             transport,
             permit,
             is_stream,
             next_request: Cell::new(1),
             closed: Cell::new(false),
-            inbox: RefCell::new(Inbox::new(config.max_message_size, config.client_wait)),
+            inbox: RefCell::new(Inbox::new(
+                config.max_message_size,
+                config.client_wait,
+                speech,
+            )),
             fragment_size: if is_stream { config.fragment_size } else { 0 },
         }
     }
@@ -138,6 +144,15 @@ impl Channel for Exclusive {
 
     fn has_one_call_at_a_time(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn speaks_lite(&self) -> bool {
+        self.inbox.borrow().speech.is_lite()
+    }
+
+    fn proposes_lite(&self) -> bool {
+        self.inbox.borrow().speech.is_proposing()
     }
 
     fn is_stream(&self) -> bool {

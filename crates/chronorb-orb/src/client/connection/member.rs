@@ -121,6 +121,15 @@ impl Channel for Member {
         false
     }
 
+    #[inline]
+    fn speaks_lite(&self) -> bool {
+        self.open.shared.speaks_lite()
+    }
+
+    fn proposes_lite(&self) -> bool {
+        self.open.shared.proposes_lite()
+    }
+
     fn is_stream(&self) -> bool {
         self.open.shared.is_stream()
     }

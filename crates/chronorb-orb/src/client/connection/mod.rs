@@ -109,6 +109,12 @@ pub(super) trait Channel {
     /// Whether all messages arrive that are sent by it, in order.
     fn is_stream(&self) -> bool;
 
+    /// Whether the server takes messages of GIOPlite.
+    fn speaks_lite(&self) -> bool;
+
+    /// Whether it is to be asked whether it does.
+    fn proposes_lite(&self) -> bool;
+
     /// Whether the server has ended it, or said goodbye while it was idle, as far as can be seen
     /// without waiting.
     fn is_stale(&self) -> bool;
@@ -174,6 +180,15 @@ impl Channel for Strategy {
     #[inline]
     fn has_one_call_at_a_time(&self) -> bool {
         with_each!(self, channel => channel.has_one_call_at_a_time())
+    }
+
+    #[inline]
+    fn speaks_lite(&self) -> bool {
+        with_each!(self, channel => channel.speaks_lite())
+    }
+
+    fn proposes_lite(&self) -> bool {
+        with_each!(self, channel => channel.proposes_lite())
     }
 
     fn is_stream(&self) -> bool {
@@ -250,6 +265,17 @@ impl ClientConnection {
     /// Whether no request is sent by it before the one before has been answered.
     pub(super) fn has_one_call_at_a_time(&self) -> bool {
         self.channel.has_one_call_at_a_time()
+    }
+
+    /// Whether requests go by GIOPlite.
+    #[inline]
+    pub(super) fn speaks_lite(&self) -> bool {
+        cfg!(feature = "gioplite") && self.channel.speaks_lite()
+    }
+
+    /// Whether requests that still tell the server about the connection ask for GIOPlite.
+    pub(super) fn proposes_lite(&self) -> bool {
+        cfg!(feature = "gioplite") && self.channel.proposes_lite()
     }
 
     /// Sees to it that the connection's own thread, where it has one, is no less urgent than a call of this

@@ -15,7 +15,8 @@ use std::sync::{Arc, OnceLock};
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageType, SystemExceptionKind, Version, reply_id,
+    CompletionStatus, MessageHeader, MessageProtocol, MessageType, Protocol, SystemExceptionKind,
+    Version, reply_id,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
 use chronorb_transport::{Carriage, Connection, IoError, Waiting};
@@ -25,6 +26,7 @@ pub(super) use self::sending::Sending;
 use super::directory::Permit;
 use super::{Awaited, Failure, comm_failure, leader, timeout};
 use crate::client::inbox::Inbox;
+use crate::client::speech::Speech;
 use crate::config::OrbConfig;
 use crate::rtcorba::Priority;
 use crate::scope;
@@ -37,6 +39,9 @@ pub(in crate::client) struct Multiplexed {
     is_stream: bool,
     next_request: AtomicU32,
     closed: AtomicBool,
+    /// Whether the server is asked for GIOPlite, and whether it has agreed.
+    proposes_lite: bool,
+    speaks_lite: AtomicBool,
     /// Whether it stays although nobody uses it.
     is_kept: AtomicBool,
     sending: Sending,
@@ -68,7 +73,7 @@ struct Calls {
 struct Pending {
     request_id: u32,
     /// That of the request.
-    version: Version,
+    protocol: Protocol,
     urgency: Option<Priority>,
     seat: Arc<Gate>,
     /// Whether its thread sleeps until its seat is called, so that it can be asked to read.
@@ -101,7 +106,10 @@ impl Multiplexed {
             false => config.client_wait,
         };
         let is_stream = transport.carriage() == Carriage::Stream;
+        let speech = Speech::new(config, &*transport);
         Self {
+            proposes_lite: speech.is_proposing(),
+            speaks_lite: AtomicBool::new(false),
             transport,
             permit,
             is_kept: AtomicBool::new(false),
@@ -114,6 +122,7 @@ impl Multiplexed {
                 config.max_message_size,
                 config.max_buffered_octets,
                 waiting,
+                speech,
             )),
             calls: PiMutex::new(Calls {
                 waiting: Vec::new(),
@@ -134,6 +143,17 @@ impl Multiplexed {
 
     pub(in crate::client) fn next_request_id(&self) -> u32 {
         self.next_request.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether the server takes messages of GIOPlite.
+    #[inline]
+    pub(super) fn speaks_lite(&self) -> bool {
+        self.speaks_lite.load(Ordering::Acquire)
+    }
+
+    /// Whether it is to be asked whether it does.
+    pub(super) fn proposes_lite(&self) -> bool {
+        self.proposes_lite && !self.speaks_lite()
     }
 
     /// Whether all messages arrive that are sent by it, in order.
@@ -218,15 +238,15 @@ impl Multiplexed {
         message: &Frame,
         seat: &Arc<Gate>,
     ) -> Result<(), Failure> {
-        let header = MessageHeader::parse(message.as_slice());
-        let version = header.map_or(Version::V1_2, |header| header.version);
+        let header = Protocol::read_header(message.as_slice());
+        let protocol = header.map_or(NEWEST, |header| header.protocol);
         let mut calls = self.calls.lock();
         if self.is_closed() {
             return Err(Failure::NotProcessed);
         }
         calls.waiting.push(Pending {
             request_id: awaited.request_id,
-            version,
+            protocol,
             urgency: awaited.urgency,
             seat: seat.clone(),
             is_seated: false,
@@ -343,6 +363,7 @@ impl Multiplexed {
             }
             Err(failure) => return Err(failure),
         };
+        self.note_speech(inbox);
         reply_in(inbox, frame, header).map(Some)
     }
 
@@ -355,8 +376,16 @@ impl Multiplexed {
         take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     ) -> Result<Option<(u32, MessageHeader)>, Failure> {
         let header = inbox.receive_present(frame, take)?;
+        self.note_speech(inbox);
         let reply = header.map(|header| reply_in(inbox, frame, header));
         reply.transpose()
+    }
+
+    /// Lets those that send know what whoever reads has learned, before a reply is handed over.
+    fn note_speech(&self, inbox: &Inbox) {
+        if inbox.speech.is_lite() && !self.speaks_lite() {
+            self.speaks_lite.store(true, Ordering::Release);
+        }
     }
 
     /// Hands a reply to the thread that waits for it, in exchange for another frame. The reply
@@ -401,13 +430,13 @@ impl Multiplexed {
 
     /// Forgets a request that the server may still be serving, and tells it that nobody waits.
     fn give_up(&self, request_id: u32, frame: &mut Frame) {
-        let mut version = Version::V1_2;
+        let mut protocol = NEWEST;
         self.leave_with(request_id, |calls| {
             let call = calls.position(request_id).map(|i| &calls.waiting[i]);
-            version = call.map_or(version, |call| call.version);
+            protocol = call.map_or(protocol, |call| call.protocol);
             calls.given_up += 1;
         });
-        if let Err(CdrError::FrameFull) = self.cancel(request_id, version, frame) {
+        if let Err(CdrError::FrameFull) = self.cancel(request_id, protocol, frame) {
             // A frame has room for a header at least.
             self.close();
         }
@@ -476,6 +505,8 @@ impl Calls {
     }
 }
 
+/// What a message is of where that cannot be seen.
+const NEWEST: Protocol = Protocol::Giop(Version::V1_2);
 /// Frames that are kept for replies that are handed over.
 const KEPT_FRAMES: usize = 8;
 
@@ -489,7 +520,7 @@ mod tests {
     fn waiting(request_id: u32, urgency: i16, is_seated: bool) -> Pending {
         Pending {
             request_id,
-            version: Version::V1_2,
+            protocol: Version::V1_2.into(),
             urgency: Priority::new(urgency),
             seat: Arc::default(),
             is_seated,

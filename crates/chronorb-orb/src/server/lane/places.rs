@@ -10,7 +10,7 @@ use chronorb_giop::MessageType;
 use chronorb_rt::Released;
 use chronorb_transport::Carriage;
 
-use super::{Lane, empty_message};
+use super::Lane;
 
 /// What a lane knows of such places.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Lane {
             };
             if connection.is_idle() && input.is_empty() {
                 input.closed = true;
-                connection.say_goodbye(&empty_message(MessageType::CloseConnection));
+                connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
                 return true;
             }

@@ -6,9 +6,7 @@
 use chronorb_cdr::{CharSet, Frame, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::framing::{Framed, next_message};
-use chronorb_giop::{
-    HEADER_LEN, MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts,
-};
+use chronorb_giop::{MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts};
 use chronorb_rt::{Key, Released, epoch};
 use chronorb_transport::IoError;
 
@@ -128,10 +126,8 @@ impl Worker {
         message: MessageHeader,
     ) -> Option<(usize, ServedBy)> {
         self.arena.reset();
-        let mut d = self
-            .request
-            .decoder(HEADER_LEN, message.endian, &self.arena);
-        let header = RequestHeader::decode(&mut d, message.version).ok()?;
+        let mut d = message.decoder(&mut self.request, &self.arena);
+        let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
         let group = TargetGroup::of(&header.target)?;
         let propagated = propagated_priority(&header).ok()?;
         let (core, is_main) = (&*self.core, self.thread.role == Role::Main);
@@ -151,21 +147,19 @@ impl Worker {
     fn serve_member(&mut self, member: &Member, message: MessageHeader) {
         self.core.at(Stage::Dispatch);
         self.arena.reset();
-        let body = self
-            .request
-            .decoder(HEADER_LEN, message.endian, &self.arena);
+        let body = message.decoder(&mut self.request, &self.arena);
         let mut body = body.with_host(Some(&self.core));
-        let Ok(header) = RequestHeader::decode(&mut body, message.version) else {
+        let Ok(header) = RequestHeader::decode(&mut body, message.protocol) else {
             return;
         };
         let Ok(propagated) = propagated_priority(&header) else {
             return;
         };
-        let text = text_of(&header, message.version);
+        let text = text_of(&header, message.version());
         body.set_text(text);
         let mut reply = ReplyWriter::new(
             &mut self.reply,
-            message.version,
+            message.protocol,
             header.request_id,
             text,
             &[],

@@ -7,12 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use chronorb_giop::{MessageHeader, MessageType};
 use chronorb_rt::{BatonGuard, Deadline, Key};
-use chronorb_transport::Connection;
 
 use super::super::connection::ServerConnection;
 use super::super::input::Input;
 use super::super::intake::{self, End, Intake};
-use super::super::lane::{Lane, empty_message};
+use super::super::lane::Lane;
 use super::super::linger::Stay;
 use super::super::probe::Stage;
 use super::super::watch::Activity;
@@ -98,12 +97,12 @@ impl Worker {
         };
         let mut due = None;
         while !stay.is_called() {
-            let header = match self.await_message(&stay, transport, &mut input, &mut due)? {
+            let header = match self.await_message(&stay, connection, &mut input, &mut due)? {
                 Awaited::Message { header, .. } => header,
                 Awaited::Part | Awaited::Nothing => continue,
                 Awaited::Idleness => {
                     if !stay.is_called() && connection.is_idle() {
-                        connection.say_goodbye(&empty_message(MessageType::CloseConnection));
+                        connection.say_goodbye(MessageType::CloseConnection);
                         return Err(End::Gone);
                     }
                     continue;
@@ -152,8 +151,7 @@ impl Worker {
     ) -> Result<(), End> {
         let mut due = None;
         while !lane.load.has_slow() {
-            let transport = connection.transport();
-            let (header, more) = match self.await_message(&stay, transport, input, &mut due)? {
+            let (header, more) = match self.await_message(&stay, connection, input, &mut due)? {
                 Awaited::Message { header, more } => (header, more),
                 Awaited::Part => continue,
                 Awaited::Idleness | Awaited::Nothing => return Ok(()),
@@ -173,7 +171,7 @@ impl Worker {
     fn await_message(
         &mut self,
         stay: &Stay<'_>,
-        transport: &dyn Connection,
+        connection: &ServerConnection,
         input: &mut Input,
         due: &mut Option<Deadline>,
     ) -> Result<Awaited, End> {
@@ -191,12 +189,14 @@ impl Worker {
         let read = |room: &mut [u8]| {
             let result = match received {
                 None => stay.recv(room, config.server_wait, deadline),
-                Some(_) => transport.look(room),
+                Some(_) => connection.transport().look(room),
             };
             received = Some(received == Some(true) || result.is_ok());
             result
         };
-        let intake = intake::receive(read, input, &mut self.request, config.max_message_size)?;
+        let speech = &connection.speech;
+        let most = config.max_message_size;
+        let intake = intake::receive(read, input, speech, &mut self.request, most)?;
         let Intake::Message { header, more } = intake else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Gone);

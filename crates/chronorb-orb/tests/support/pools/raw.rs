@@ -146,7 +146,7 @@ impl Raw {
         let (message, octets) = self.receive().expect("an answer");
         assert_eq!(message.kind, MessageType::Reply);
         decoded(&octets, |d| {
-            let header = ReplyHeader::decode(d, message.version).expect("a reply");
+            let header = ReplyHeader::decode(d, message.version()).expect("a reply");
             let exception = match header.status {
                 ReplyStatus::NoException => None,
                 ReplyStatus::SystemException => {
@@ -154,7 +154,7 @@ impl Raw {
                 }
                 other => panic!("{other:?}"),
             };
-            (message.version, header.request_id, exception)
+            (message.version(), header.request_id, exception)
         })
     }
 
@@ -163,7 +163,7 @@ impl Raw {
         let (message, octets) = self.receive().expect("an answer");
         assert_eq!(message.kind, MessageType::LocateReply);
         decoded(&octets, |d| {
-            let header = LocateReplyHeader::decode(d, message.version).expect("an answer");
+            let header = LocateReplyHeader::decode(d, message.version()).expect("an answer");
             (header.request_id, header.status)
         })
     }

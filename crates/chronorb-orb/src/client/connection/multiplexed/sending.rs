@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::{
-    CompletionStatus, MessageType, Version, encode_cancel_request, finish_message, start_message,
+    CompletionStatus, MessageType, Protocol, encode_cancel_request, finish_message, start_message,
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
 use chronorb_transport::IoError;
@@ -175,10 +175,10 @@ impl Multiplexed {
     pub(super) fn cancel(
         &self,
         request_id: u32,
-        version: Version,
+        protocol: Protocol,
         frame: &mut Frame,
     ) -> Result<(), CdrError> {
-        let mut e = start_message(frame, version, MessageType::CancelRequest)?;
+        let mut e = start_message(frame, protocol, MessageType::CancelRequest)?;
         encode_cancel_request(&mut e, request_id)?;
         finish_message(frame);
         let turn = match &self.sending {

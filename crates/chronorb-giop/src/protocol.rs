@@ -1,0 +1,418 @@
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+use chronorb_cdr::{CdrError, Decoder, Encoder};
+
+#[cfg(feature = "gioplite")]
+use crate::GiopLite;
+use crate::header;
+use crate::{
+    HEADER_LEN, HeaderError, LocateReplyHeader, LocateRequestHeader, MessageHeader, MessageType,
+    ReplyHeader, RequestHeader, Version, reply,
+};
+
+/// A message protocol: where a message ends, and how the headers look that stand before its body. Bodies
+/// are CDR by the rules of a [version](Self::version) of GIOP.
+///
+/// There are two, GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). What uses one of them
+/// alone is compiled for that one; [`Protocol`] is whichever of them a message is of. The functions and
+/// headers of this crate take all three.
+pub trait MessageProtocol: Copy + Into<Protocol> {
+    /// Number of octets of the header that every message starts with.
+    fn header_len(self) -> usize;
+
+    /// The version of GIOP by whose rules values are written, and that says which statuses there are.
+    fn version(self) -> Version;
+
+    /// Reads the header from the first octets of a message, of any version.
+    ///
+    /// # Errors
+    /// See [`HeaderError`].
+    fn read_header(octets: &[u8]) -> Result<MessageHeader, HeaderError>;
+
+    /// How many octets there must be at least for the header of a message that begins so.
+    fn least_len(octets: &[u8]) -> usize;
+
+    /// Writes the header of a message at the start of an empty frame, all but its length.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`] if the frame cannot hold it.
+    fn write_header(self, e: &mut Encoder<'_>, kind: MessageType) -> Result<(), CdrError>;
+
+    /// Writes into the header of a message how many octets it has, header included. Octets without a
+    /// header stay as they are.
+    fn write_len(message: &mut [u8], len: u32);
+
+    /// Writes the header of a request.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`], and what the protocol cannot say.
+    fn encode_request(
+        self,
+        e: &mut Encoder<'_>,
+        header: &RequestHeader<'_>,
+    ) -> Result<(), CdrError>;
+
+    /// Reads the header of a request, and leaves the decoder at the body.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError>;
+
+    /// Pads the header of a request for a body; without one there is no padding.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`]
+    fn pad_request(self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
+
+    /// Whether a request, whole or the first part of one, is answered when its operation is completed,
+    /// as far as its header says without being decoded: GIOP 1.0 and 1.1 do not.
+    fn waits_for_target(self, request: &[u8]) -> bool;
+
+    /// Where the id of a request stands, if that is at the same place in all.
+    fn request_id_at(self) -> Option<usize>;
+
+    /// Writes the header of a message, which [`write_len`](Self::write_len) completes, and that of a
+    /// reply into an empty frame.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] where there is no such status.
+    fn start_reply(self, e: &mut Encoder<'_>, header: &ReplyHeader<'_>) -> Result<(), CdrError>;
+
+    /// Writes the header of a reply.
+    ///
+    /// # Errors
+    /// As [`start_reply`](Self::start_reply).
+    fn encode_reply(self, e: &mut Encoder<'_>, header: &ReplyHeader<'_>) -> Result<(), CdrError>;
+
+    /// Reads the header of a reply, and leaves the decoder at the body.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn decode_reply<'a>(self, d: &mut Decoder<'a>) -> Result<ReplyHeader<'a>, CdrError>;
+
+    /// Pads the header of a reply for a body; without one there is no padding.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`]
+    fn pad_reply(self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
+
+    /// The id of the request that a whole message is, or belongs to, read from its octets without
+    /// changing them. There is none if they end before it.
+    fn reply_id(message: &[u8]) -> Option<u32>;
+
+    /// Writes a locate request.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`], and what the protocol cannot say.
+    fn encode_locate_request(
+        self,
+        e: &mut Encoder<'_>,
+        header: &LocateRequestHeader<'_>,
+    ) -> Result<(), CdrError>;
+
+    /// Reads a locate request.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn decode_locate_request<'a>(
+        self,
+        d: &mut Decoder<'a>,
+    ) -> Result<LocateRequestHeader<'a>, CdrError>;
+
+    /// Writes the header of a locate reply.
+    ///
+    /// # Errors
+    /// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] where there is no such status.
+    fn encode_locate_reply(
+        self,
+        e: &mut Encoder<'_>,
+        header: &LocateReplyHeader,
+    ) -> Result<(), CdrError>;
+
+    /// Reads the header of a locate reply, and leaves the decoder at the body.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn decode_locate_reply(self, d: &mut Decoder<'_>) -> Result<LocateReplyHeader, CdrError>;
+}
+
+/// The message protocol of a message. Messages are told apart by their first octets, of which those of
+/// GIOP say so.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Protocol {
+    /// GIOP, of a version.
+    Giop(Version),
+    /// GIOPlite.
+    #[cfg(feature = "gioplite")]
+    Lite,
+}
+
+impl From<Version> for Protocol {
+    fn from(version: Version) -> Self {
+        Self::Giop(version)
+    }
+}
+
+/// Whether a message that begins so is one of GIOPlite if it is one at all.
+#[cfg(feature = "gioplite")]
+#[inline]
+fn is_lite(octets: &[u8]) -> bool {
+    octets.first_chunk() != Some(header::MAGIC)
+}
+
+macro_rules! with_each {
+    ($this:expr, $protocol:ident => $call:expr) => {
+        match $this {
+            Self::Giop($protocol) => $call,
+            #[cfg(feature = "gioplite")]
+            Self::Lite => {
+                let $protocol = GiopLite;
+                $call
+            }
+        }
+    };
+}
+
+macro_rules! by_first_octets {
+    ($octets:expr, $protocol:ident => $call:expr) => {{
+        #[cfg(feature = "gioplite")]
+        if is_lite($octets) {
+            type $protocol = GiopLite;
+            return $call;
+        }
+        type $protocol = Version;
+        $call
+    }};
+}
+
+impl MessageProtocol for Protocol {
+    #[inline]
+    fn header_len(self) -> usize {
+        with_each!(self, protocol => protocol.header_len())
+    }
+
+    #[inline]
+    fn version(self) -> Version {
+        with_each!(self, protocol => protocol.version())
+    }
+
+    #[inline]
+    fn read_header(octets: &[u8]) -> Result<MessageHeader, HeaderError> {
+        by_first_octets!(octets, P => P::read_header(octets))
+    }
+
+    #[inline]
+    fn least_len(octets: &[u8]) -> usize {
+        by_first_octets!(octets, P => P::least_len(octets))
+    }
+
+    #[inline]
+    fn write_header(self, e: &mut Encoder<'_>, kind: MessageType) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.write_header(e, kind))
+    }
+
+    #[inline]
+    fn write_len(message: &mut [u8], len: u32) {
+        by_first_octets!(message, P => P::write_len(message, len))
+    }
+
+    fn encode_request(
+        self,
+        e: &mut Encoder<'_>,
+        header: &RequestHeader<'_>,
+    ) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.encode_request(e, header))
+    }
+
+    #[inline(always)]
+    fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError> {
+        with_each!(self, protocol => protocol.decode_request(d))
+    }
+
+    #[inline]
+    fn pad_request(self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.pad_request(e))
+    }
+
+    #[inline]
+    fn waits_for_target(self, request: &[u8]) -> bool {
+        with_each!(self, protocol => protocol.waits_for_target(request))
+    }
+
+    fn request_id_at(self) -> Option<usize> {
+        with_each!(self, protocol => protocol.request_id_at())
+    }
+
+    #[inline]
+    fn start_reply(self, e: &mut Encoder<'_>, header: &ReplyHeader<'_>) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.start_reply(e, header))
+    }
+
+    #[inline]
+    fn encode_reply(self, e: &mut Encoder<'_>, header: &ReplyHeader<'_>) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.encode_reply(e, header))
+    }
+
+    #[inline]
+    fn decode_reply<'a>(self, d: &mut Decoder<'a>) -> Result<ReplyHeader<'a>, CdrError> {
+        with_each!(self, protocol => protocol.decode_reply(d))
+    }
+
+    #[inline]
+    fn pad_reply(self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.pad_reply(e))
+    }
+
+    #[inline]
+    fn reply_id(message: &[u8]) -> Option<u32> {
+        by_first_octets!(message, P => P::reply_id(message))
+    }
+
+    fn encode_locate_request(
+        self,
+        e: &mut Encoder<'_>,
+        header: &LocateRequestHeader<'_>,
+    ) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.encode_locate_request(e, header))
+    }
+
+    fn decode_locate_request<'a>(
+        self,
+        d: &mut Decoder<'a>,
+    ) -> Result<LocateRequestHeader<'a>, CdrError> {
+        with_each!(self, protocol => protocol.decode_locate_request(d))
+    }
+
+    fn encode_locate_reply(
+        self,
+        e: &mut Encoder<'_>,
+        header: &LocateReplyHeader,
+    ) -> Result<(), CdrError> {
+        with_each!(self, protocol => protocol.encode_locate_reply(e, header))
+    }
+
+    fn decode_locate_reply(self, d: &mut Decoder<'_>) -> Result<LocateReplyHeader, CdrError> {
+        with_each!(self, protocol => protocol.decode_locate_reply(d))
+    }
+}
+
+/// GIOP of this version: CORBA 3.3 part 2, clause 9.4.
+impl MessageProtocol for Version {
+    #[inline]
+    fn header_len(self) -> usize {
+        HEADER_LEN
+    }
+
+    #[inline]
+    fn version(self) -> Version {
+        self
+    }
+
+    #[inline]
+    fn read_header(octets: &[u8]) -> Result<MessageHeader, HeaderError> {
+        MessageHeader::parse(octets)
+    }
+
+    #[inline]
+    fn least_len(_: &[u8]) -> usize {
+        HEADER_LEN
+    }
+
+    #[inline]
+    fn write_header(self, e: &mut Encoder<'_>, kind: MessageType) -> Result<(), CdrError> {
+        e.write_octets(&header::giop_header(e, self, kind))
+    }
+
+    #[inline]
+    fn write_len(message: &mut [u8], len: u32) {
+        header::write_giop_len(message, len);
+    }
+
+    #[inline]
+    fn encode_request(
+        self,
+        e: &mut Encoder<'_>,
+        header: &RequestHeader<'_>,
+    ) -> Result<(), CdrError> {
+        header.encode_giop(e, self)
+    }
+
+    #[inline(always)]
+    fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError> {
+        RequestHeader::decode_giop(d, self)
+    }
+
+    #[inline]
+    fn pad_request(self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        if self < Self::V1_2 {
+            return Ok(());
+        }
+        e.align(8)
+    }
+
+    #[inline]
+    fn waits_for_target(self, request: &[u8]) -> bool {
+        // The flags stand behind the id of the request.
+        let flags = request.get(HEADER_LEN + 4);
+        self >= Self::V1_2 && flags.is_some_and(|flags| flags & 3 == 3)
+    }
+
+    fn request_id_at(self) -> Option<usize> {
+        (self >= Self::V1_2).then_some(HEADER_LEN)
+    }
+
+    #[inline]
+    fn start_reply(self, e: &mut Encoder<'_>, header: &ReplyHeader<'_>) -> Result<(), CdrError> {
+        reply::start_giop(e, self, header)
+    }
+
+    #[inline]
+    fn encode_reply(self, e: &mut Encoder<'_>, header: &ReplyHeader<'_>) -> Result<(), CdrError> {
+        header.encode_giop(e, self)
+    }
+
+    #[inline]
+    fn decode_reply<'a>(self, d: &mut Decoder<'a>) -> Result<ReplyHeader<'a>, CdrError> {
+        ReplyHeader::decode_giop(d, self)
+    }
+
+    #[inline]
+    fn pad_reply(self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        self.pad_request(e)
+    }
+
+    #[inline]
+    fn reply_id(message: &[u8]) -> Option<u32> {
+        reply::giop_reply_id(message)
+    }
+
+    #[inline]
+    fn encode_locate_request(
+        self,
+        e: &mut Encoder<'_>,
+        header: &LocateRequestHeader<'_>,
+    ) -> Result<(), CdrError> {
+        header.encode_giop(e, self)
+    }
+
+    #[inline]
+    fn decode_locate_request<'a>(
+        self,
+        d: &mut Decoder<'a>,
+    ) -> Result<LocateRequestHeader<'a>, CdrError> {
+        LocateRequestHeader::decode_giop(d, self)
+    }
+
+    #[inline]
+    fn encode_locate_reply(
+        self,
+        e: &mut Encoder<'_>,
+        header: &LocateReplyHeader,
+    ) -> Result<(), CdrError> {
+        header.encode_giop(e, self)
+    }
+
+    #[inline]
+    fn decode_locate_reply(self, d: &mut Decoder<'_>) -> Result<LocateReplyHeader, CdrError> {
+        LocateReplyHeader::decode_giop(d, self)
+    }
+}

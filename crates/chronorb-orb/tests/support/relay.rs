@@ -1,0 +1,113 @@
+//! A relay between a client and a server, which writes down what goes by.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use chronorb_giop::framing::{Framed, next_message_of};
+use chronorb_giop::{IiopProfile, MessageHeader, Protocol, TaggedProfile};
+use chronorb_orb::{Object, Orb};
+use chronorb_rt::PiMutex;
+
+/// It relays all connections to one server, until the test program ends.
+pub(crate) struct Relay {
+    pub(crate) address: SocketAddr,
+    connections: Arc<PiMutex<Vec<Arc<PiMutex<Record>>>>>,
+}
+
+/// What went by on one connection.
+#[derive(Clone, Default)]
+pub(crate) struct Record {
+    pub(crate) to_server: Vec<u8>,
+    pub(crate) to_client: Vec<u8>,
+}
+
+impl Relay {
+    pub(crate) fn to(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let connections: Arc<PiMutex<Vec<Arc<PiMutex<Record>>>>> = Arc::default();
+        let all = connections.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else {
+                    continue;
+                };
+                for stream in [&client, &server] {
+                    stream.set_nodelay(true).expect("TCP has the option");
+                }
+                let record = Arc::new(PiMutex::new(Record::default()));
+                all.lock().push(record.clone());
+                let both = |stream: &TcpStream| stream.try_clone().expect("descriptors are left");
+                let (from, to) = (both(&client), both(&server));
+                let there = record.clone();
+                std::thread::spawn(move || {
+                    carry(from, to, |octets| there.lock().to_server.extend(octets));
+                });
+                std::thread::spawn(move || {
+                    carry(server, client, |octets| {
+                        record.lock().to_client.extend(octets);
+                    });
+                });
+            }
+        });
+        Self {
+            address,
+            connections,
+        }
+    }
+
+    /// A relay to where an object lives, and the object as it is reached by it.
+    pub(crate) fn to_object(client: &Orb, object: &Object) -> (Self, Object) {
+        let ior = object.ior();
+        let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
+        let relay = Self::to(SocketAddr::new(
+            profile.host.parse().expect("an address"),
+            profile.port,
+        ));
+        profile.port = relay.address.port();
+        let mut ior = ior.clone();
+        ior.profiles = vec![TaggedProfile {
+            data: profile.encode().expect("it fits"),
+            ..ior.profiles[0].clone()
+        }];
+        let object = client.ior_to_object(ior).expect("it is not nil");
+        (relay, object)
+    }
+
+    /// What has gone by, of each connection.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let connections = self.connections.lock();
+        let records = connections.iter().map(|record| record.lock().clone());
+        records.collect()
+    }
+}
+
+/// The whole messages of a stream, with what is read from their headers.
+pub(crate) fn messages(mut octets: &[u8]) -> Vec<(MessageHeader, &[u8])> {
+    let mut messages = Vec::new();
+    loop {
+        match next_message_of::<Protocol>(octets, usize::MAX) {
+            Ok(Framed::Complete { header, len }) => {
+                let (message, rest) = octets.split_at(len);
+                messages.push((header, message));
+                octets = rest;
+            }
+            Ok(Framed::NeedMore { .. }) => return messages,
+            Err(error) => panic!("after {} messages: {error}", messages.len()),
+        }
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, mut record: impl FnMut(&[u8])) {
+    let mut octets = [0; 1 << 16];
+    while let Ok(n @ 1..) = from.read(&mut octets) {
+        // Before the other side can do anything about it.
+        record(&octets[..n]);
+        if to.write_all(&octets[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+    let _ = from.shutdown(Shutdown::Read);
+}
