@@ -11,7 +11,7 @@
 //! | client | that it is connected, then what each batch took | for each batch, how many calls; at last, to end |
 //! | crowd | that all its connections are there | the end of its input: end |
 
-mod certificates;
+pub(crate) mod certificates;
 mod company;
 mod crowd;
 pub(crate) mod drive;
@@ -33,6 +33,7 @@ pub(crate) use company::{Company, OrbSettings};
 pub(crate) use crowd::Crowd;
 pub use error::ContestError;
 pub use omniorb::{OmniOrb, Programs};
+pub(crate) use orb::try_out;
 pub(crate) use order::{Medium, RawServing};
 pub use order::{Operation, Sizes, Waits};
 pub(crate) use place::{Cpus, allow_files, check_permitted};

@@ -4,6 +4,7 @@ use chronorb::prelude::*;
 use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
 use chronorb_rt::Monotonic;
 
+use super::company::OrbSettings;
 use super::drive::Caller;
 use super::error::ContestError;
 use super::oneway::{Pace, Recorder};
@@ -41,6 +42,25 @@ pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, ContestErr
     let mut config = config(LOOPBACK, options)?;
     config.client_wait = waiting(waits);
     Orb::with_config(config).map_err(ContestError::work("starting the ORB"))
+}
+
+/// Finds out whether calls can be made with these settings.
+pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), ContestError> {
+    let server = Orb::with_config(config(&settings.endpoints, &settings.server)?)
+        .map_err(ContestError::work("starting the ORB"))?;
+    let called = offer(&server, &Recorder::default())
+        .map_err(ContestError::work("offering the objects"))
+        .and_then(|serving| {
+            let client = client(Waits::Block, &settings.client)?;
+            let called = Calls::of(&client, &serving.power, Operation::Cube).map(drop);
+            called.and(stop(&client))
+        });
+    called.and(stop(&server))
+}
+
+fn stop(orb: &Orb) -> Result<(), ContestError> {
+    orb.shutdown(false)
+        .map_err(ContestError::work("ending the ORB"))
 }
 
 /// The settings of all: ordinary scheduling, this machine alone, and calls that are always remote.

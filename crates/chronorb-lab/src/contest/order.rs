@@ -98,13 +98,6 @@ pub enum Operation {
     Oneway,
 }
 
-impl Operation {
-    /// Whether there is an answer.
-    pub(crate) const fn is_two_way(self) -> bool {
-        !matches!(self, Self::Oneway)
-    }
-}
-
 /// How many octets a call has on the wire.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sizes {
