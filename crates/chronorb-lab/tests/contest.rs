@@ -197,7 +197,10 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
                 _ => missing.is_none(),
             };
             if let Some(missing) = missing {
-                not_run(&format!("{} of {}", system.name(protocol), protocol.scheme()), &missing.why);
+                not_run(
+                    &format!("{} of {}", system.name(protocol), protocol.scheme()),
+                    &missing.why,
+                );
             }
             let rows = outcome.rows.iter();
             let rows: Vec<_> = rows
@@ -205,12 +208,19 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
                 .collect();
             assert_eq!(!rows.is_empty(), is_measured, "{protocol:?} {system:?}");
             for row in rows {
-                assert!(row.latency.calls > 0 && row.min_us <= row.latency.p50_us, "{row:?}");
+                assert!(
+                    row.latency.calls > 0 && row.min_us <= row.latency.p50_us,
+                    "{row:?}"
+                );
                 assert!(row.latency.p50_us <= row.latency.max_us, "{row:?}");
             }
             let rates = outcome.rates.iter();
             let mut rates = rates.filter(|rate| rate.protocol == protocol && rate.system == system);
-            assert_eq!(rates.next().is_some(), is_measured && carries_calls, "{protocol:?} {system:?}");
+            assert_eq!(
+                rates.next().is_some(),
+                is_measured && carries_calls,
+                "{protocol:?} {system:?}"
+            );
         }
     }
     let text = outcome.text();

@@ -236,9 +236,7 @@ impl Company {
         warm_up: u32,
         messages: u32,
     ) -> Result<Vec<u64>, ContestError> {
-        self.run(client, place, 0, warm_up)?;
-        self.server.report()?;
-        self.run(client, place, 0, messages)?;
+        self.run(client, place, warm_up, messages)?;
         self.server.report()
     }
 

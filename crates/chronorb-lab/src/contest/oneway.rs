@@ -1,5 +1,6 @@
 //! Messages that have no answer: how long they are under way, by the one clock of the machine.
 
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use crate::process::{self, Parent};
 pub(super) struct Pace {
     waits: Waits,
     due: Monotonic,
+    /// Whether the next message counts.
+    counts: bool,
 }
 
 impl Pace {
@@ -21,14 +24,23 @@ impl Pace {
         Self {
             waits,
             due: Monotonic::now(),
+            counts: true,
         }
     }
 
-    /// The time, as a message tells it.
+    /// The next message does not count.
+    pub(super) const fn leave_out_next(&mut self) {
+        self.counts = false;
+    }
+
+    /// The time, as a message tells it: 0 where it does not count.
     pub(super) fn begin(&mut self) -> u64 {
         let now = Monotonic::now();
         self.due = now + PERIOD;
-        now.as_nanos()
+        match mem::replace(&mut self.counts, true) {
+            true => now.as_nanos(),
+            false => 0,
+        }
     }
 
     /// Waits until the next message may be sent; who spins does not leave its processor.
@@ -61,13 +73,16 @@ impl Recorder {
 
     /// A message has come that was sent at this time.
     pub(super) fn take(&self, sent_ns: u64) {
+        if sent_ns == 0 {
+            return;
+        }
         let latency = Monotonic::now().as_nanos().saturating_sub(sent_ns);
         self.0.lock().push(latency);
     }
 
     /// How long each was under way, since it was asked last.
     pub(super) fn taken(&self) -> Vec<u64> {
-        std::mem::take(&mut self.0.lock())
+        mem::take(&mut self.0.lock())
     }
 }
 

@@ -9,7 +9,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Mailboxes, Monotonic, sleep_until};
+use chronorb_rt::{Mailboxes, Monotonic};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
@@ -70,6 +70,13 @@ impl Channel {
             Self::Udp(socket) => socket.stream.send(frame).map(drop),
             Self::Memory(memory) => memory.send(frame),
             Self::Tls(stream) => stream.write_all(frame),
+        }
+    }
+
+    /// Wakes the other side after a while in which nothing was sent, where what is sent does not.
+    pub(super) fn rouse(&self) {
+        if let Self::Memory(memory) = self {
+            memory.mailboxes.wake();
         }
     }
 
@@ -246,10 +253,10 @@ impl Memory {
                     self.mailboxes.wait(PATIENCE);
                 }
             }
-            // Nobody wakes who spins: when the ping-pong is over it looks now and then.
             Waits::Spin => {
                 while spin(|| self.mailboxes.take(frame).then_some(())).is_none() {
-                    sleep_until(Monotonic::now() + super::SPIN);
+                    // Who is not roused looks now and then.
+                    self.mailboxes.wait(super::SPIN);
                 }
             }
         }
@@ -265,7 +272,6 @@ fn spin<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
             if let Some(found) = look() {
                 return Some(found);
             }
-            std::hint::spin_loop();
         }
         if Monotonic::now().since(*since.get_or_insert_with(Monotonic::now)) > super::SPIN {
             return None;

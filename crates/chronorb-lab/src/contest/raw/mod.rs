@@ -111,35 +111,46 @@ impl Calls {
             frame: frame(calling.exchange),
             pace: Pace::of(calling.waits),
         };
-        calls.call(1)?;
+        calls.warm_up(1)?;
         Ok(calls)
     }
 
-    fn exchange(&mut self) -> io::Result<()> {
+    fn exchange(&mut self, turn: u32) -> io::Result<()> {
         let sizes = self.exchange.sizes;
         self.channel.send(&self.frame[..sizes.request])?;
+        if turn == 0 {
+            self.channel.rouse();
+        }
         self.channel.receive(&mut self.frame[..sizes.reply])
     }
 
-    fn tell_the_time(&mut self) -> io::Result<()> {
+    fn tell_the_time(&mut self, turn: u32) -> io::Result<()> {
         let request = &mut self.frame[..self.exchange.sizes.request];
         oneway::put_stamp(request, self.pace.begin());
         self.channel.send(request)?;
+        if turn == 0 {
+            self.channel.rouse();
+        }
         self.pace.keep();
         Ok(())
     }
 }
 
 impl Caller for Calls {
+    fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
+        self.pace.leave_out_next();
+        self.call(turn)
+    }
+
     fn call(&mut self, turn: u32) -> Result<(), ContestError> {
         let Exchange { operation, sizes } = self.exchange;
         if operation == Operation::Oneway {
-            let told = self.tell_the_time();
+            let told = self.tell_the_time(turn);
             return told.map_err(ContestError::work(CALLING));
         }
         let value = turn as u8;
         self.frame[sizes.request - 1] = value;
-        self.exchange().map_err(ContestError::work(CALLING))?;
+        self.exchange(turn).map_err(ContestError::work(CALLING))?;
         if operation != Operation::Cube {
             return match self.frame[sizes.reply - 1] {
                 last if last == value => Ok(()),
@@ -237,7 +248,6 @@ mod tests {
                 let (address, recorder) = serve_one(&medium, exchange, waits);
                 let calling = calling(&medium, address, waits, exchange);
                 let mut calls = Calls::connect(&calling).unwrap();
-                arrival(&recorder);
                 for turn in 0..20 {
                     calls.call(turn).unwrap();
                     assert!(arrival(&recorder) > 0, "{medium:?}");
