@@ -52,9 +52,11 @@ pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), ContestError> {
         .and_then(|serving| {
             let client = client(Waits::Block, &settings.client)?;
             let called = Calls::of(&client, &serving.power, Operation::Cube).map(drop);
-            called.and(stop(&client))
+            let stopped = stop(&client);
+            called.and(stopped)
         });
-    called.and(stop(&server))
+    let stopped = stop(&server);
+    called.and(stopped)
 }
 
 fn stop(orb: &Orb) -> Result<(), ContestError> {

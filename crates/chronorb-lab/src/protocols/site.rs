@@ -80,6 +80,10 @@ impl Site {
             miss(System::Raw, &why);
             return Ok((site, missing));
         }
+        if protocol == Protocol::Miop {
+            miss(System::Giop, &NO_GROUPS);
+            return Ok((site, missing));
+        }
         for system in [System::Giop, System::GiopLite] {
             let is_lite = system == System::GiopLite;
             if is_lite && !protocol.has_giop_lite() {
@@ -191,6 +195,10 @@ impl Site {
             .try_for_each(|team| team.company.stop())
     }
 }
+
+/// Why the ORB is not called by multicast here.
+const NO_GROUPS: &str =
+    "a group is called by a reference of its own kind, which this experiment does not make yet";
 
 impl Team {
     const fn of(system: System, waits: Waits, company: Company) -> Self {

@@ -143,7 +143,7 @@ fn each_claim_is_missed_by_what_it_is_about() {
     );
     assert_eq!(missed(&slow(Protocol::Uiop, 5.4)).len(), 3);
     let no_gain = |row: &mut Row| {
-        if row.system == System::GiopLite && row.round % 2 == 0 {
+        if row.system == System::GiopLite && row.round.is_multiple_of(2) {
             row.latency.p50_us *= 1.1;
         }
     };
