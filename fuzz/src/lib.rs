@@ -13,7 +13,9 @@ mod cdr_values;
 mod giop_message;
 mod idl_grammar;
 mod idl_source;
+mod multicast_packets;
 mod reference_text;
+mod shared_ring;
 mod values;
 mod walk;
 
@@ -21,4 +23,6 @@ pub use cdr_values::cdr_values;
 pub use giop_message::giop_message;
 pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
+pub use multicast_packets::multicast_packets;
 pub use reference_text::reference_text;
+pub use shared_ring::shared_ring;

@@ -1,8 +1,9 @@
 use chronorb_giop::codesets::text_form;
-use chronorb_giop::url::ObjectUrl;
+use chronorb_giop::url::{CorbalocPlace, ObjectUrl};
 use chronorb_giop::{
     Component, IiopProfile, Ior, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_INTERNET_IOP,
-    TAG_ORB_TYPE, TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, Target, Version,
+    TAG_ORB_TYPE, TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, Target, UipmcProfile, Version,
+    parse_group_url,
 };
 
 /// Reads `data` as the text of an object reference, and also as the octets of
@@ -16,6 +17,10 @@ pub fn reference_text(data: &[u8]) {
         check(&ior);
     }
     check_profile(data);
+    if let Ok(profile) = UipmcProfile::decode(data) {
+        let again = profile.encode().expect("what was read can be written");
+        assert_eq!(UipmcProfile::decode(&again), Ok(profile));
+    }
     for tag in TAGS {
         check_component(&TaggedComponent {
             tag,
@@ -25,6 +30,11 @@ pub fn reference_text(data: &[u8]) {
 }
 
 fn read_text(text: &str) {
+    if let Ok(Some(group)) = parse_group_url(text) {
+        check(&group);
+        let profile = UipmcProfile::decode(&group.profiles[0].data).expect("it was written");
+        profile.group().expect("it is a group");
+    }
     let url = ObjectUrl::parse(text);
     match (&url, text.parse::<Ior>()) {
         (Ok(ObjectUrl::Ior(url)), ior) => assert_eq!(Ok(url), ior.as_ref()),
@@ -36,8 +46,10 @@ fn read_text(text: &str) {
             assert!(!addresses.is_empty());
             for address in addresses {
                 assert_eq!(address.version.major, 1);
-                assert!(!address.host.is_empty());
-                assert_ne!(address.port, 0);
+                if let CorbalocPlace::Host { host, port } = address.place {
+                    assert!(!host.is_empty());
+                    assert_ne!(port, 0);
+                }
             }
         }
         Ok(_) => {}

@@ -25,8 +25,18 @@ fn idl_source() {
 }
 
 #[test]
+fn multicast_packets() {
+    replay("multicast_packets", chronorb_fuzz::multicast_packets);
+}
+
+#[test]
 fn reference_text() {
     replay("reference_text", chronorb_fuzz::reference_text);
+}
+
+#[test]
+fn shared_ring() {
+    replay("shared_ring", chronorb_fuzz::shared_ring);
 }
 
 fn replay(target: &str, run: fn(&[u8])) {

@@ -6,8 +6,15 @@ use std::{env, fs};
 use chronorb_build::BuildError;
 
 fn main() -> Result<(), BuildError> {
-    let files = ["interop", "adapters", "anys", "values", "CosNaming"]
-        .map(|name| format!("../../idl/{name}.idl"));
+    let files = [
+        "interop",
+        "adapters",
+        "anys",
+        "groups",
+        "values",
+        "CosNaming",
+    ]
+    .map(|name| format!("../../idl/{name}.idl"));
     chronorb_build::configure().compile(&files)?;
 
     // With asynchronous calls, for the tests of these.

@@ -29,6 +29,10 @@ const PEERS: &[Peer] = &[
         packages: &["omniidl", "omniorb-idl"],
     },
     Peer {
+        purpose: "calls to and from JacORB, which Maven gets, and groups on several machines",
+        packages: &["openjdk-17-jdk-headless", "maven", "iproute2"],
+    },
+    Peer {
         purpose: "checking captured traffic with tshark's GIOP dissector",
         packages: &["tshark"],
     },

@@ -62,6 +62,14 @@ impl<'a> Reader<'a> {
         })
     }
 
+    pub(crate) fn read_u64(&mut self) -> Result<u64, CdrError> {
+        let bytes = self.get()?;
+        Ok(match self.endian {
+            Endian::Big => u64::from_be_bytes(bytes),
+            Endian::Little => u64::from_le_bytes(bytes),
+        })
+    }
+
     /// Reads a length that can be true: there is an octet for each element.
     pub(crate) fn read_len(&mut self) -> Result<usize, CdrError> {
         let len = self.read_u32()? as usize;

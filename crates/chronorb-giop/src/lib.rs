@@ -7,7 +7,7 @@
 //! * Messages in a stream of octets: [`framing`]; messages in parts:
 //!   [`fragments`].
 //! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
-//!   forms as text: [`url`].
+//!   forms as text: [`url`]. References to groups: [`UipmcProfile`].
 //! * [`SystemException`] and its [`minor`] codes.
 //! * [`codesets`]: in which code set text travels. [`contexts`]: what travels
 //!   with a request beside its parameters.
@@ -24,8 +24,10 @@ pub mod url;
 mod component;
 mod encapsulation;
 mod exception;
+mod group;
 mod header;
 mod ior;
+mod local;
 mod locate;
 mod policies;
 mod profile;
@@ -39,11 +41,15 @@ pub use component::{
 };
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use group::{
+    GroupId, TAG_GROUP, TAG_GROUP_IIOP, TAG_UIPMC, TargetGroup, UipmcProfile, parse_group_url,
+};
 pub use header::{
     HEADER_LEN, HeaderError, MessageHeader, MessageType, Version, finish_message, start_message,
     start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
+pub use local::{OmniOrbUnixAddress, Place, TAG_OMNIORB_UNIX_TRANS, TAG_PLACE};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
     encode_locate_request,

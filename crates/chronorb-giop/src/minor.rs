@@ -64,6 +64,7 @@ minors! {
     NoImplement: DYNAMIC_CALL_OF_LOCAL_OBJECT = OMG | 4, "a local object has no dynamic invocation";
     NoImplement: NOT_FOR_LOCAL_OBJECTS = OMG | 8, "a local object does not have this operation";
     BadOperation: OPERATION_UNKNOWN = OMG | 2, "the object has no such operation";
+    BadOperation: GROUPS_DO_NOT_ANSWER = CHRONORB | 1, "a group of objects has no answer to give: only oneway operations can be called";
     NoResources: INTERCEPTOR_INFORMATION = OMG | 1, "the interceptor's call has no such information";
     NoResources: NO_CONNECTION_FOR_PRIORITY = OMG | 2, "there is no connection for the priority of the request";
     BadInvOrder: WOULD_DEADLOCK = OMG | 3, "the call would wait for itself";

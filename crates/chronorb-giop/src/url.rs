@@ -101,6 +101,9 @@ pub enum UrlError {
     /// There is no `/` and key behind the addresses. Minor OMG|9.
     #[error("there is no \"/\" and object key behind the addresses")]
     NoKey,
+    /// A group is not of the form `1.0-domain-number`. Minor OMG|9.
+    #[error("group {0:?} is not of the form 1.0-domain-number or 1.0-domain-number-version")]
+    Group(String),
     /// A `%` is not followed by two hexadecimal digits. Minor OMG|9.
     #[error("a \"%\" is not followed by two hexadecimal digits")]
     Escape,
@@ -125,7 +128,9 @@ impl UrlError {
             | Self::Host(_)
             | Self::Port(_)
             | Self::MixedRir => minor::BAD_ADDRESS,
-            Self::NoKey | Self::Escape | Self::Name | Self::Path => minor::BAD_SCHEME_SPECIFIC,
+            Self::NoKey | Self::Group(_) | Self::Escape | Self::Name | Self::Path => {
+                minor::BAD_SCHEME_SPECIFIC
+            }
             Self::Ior(_) => minor::STRING_TO_OBJECT,
         }
     }
@@ -225,7 +230,12 @@ fn parse_address(text: &str) -> Result<CorbalocAddress, UrlError> {
         protocol if protocol.bytes().all(|c| c.is_ascii_alphanumeric()) => protocol,
         _ => return Err(fail(UrlError::Protocol)),
     };
+    let is_path = rest.ends_with('|');
     let (version, address) = match rest.split_once('@') {
+        // It belongs to the path.
+        Some((before, _)) if is_path && (before.is_empty() || before.contains('/')) => {
+            (Version::V1_0, rest)
+        }
         Some((version, address)) => (
             parse_version(version).ok_or_else(|| fail(UrlError::BadVersion))?,
             address,

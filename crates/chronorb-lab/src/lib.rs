@@ -10,7 +10,7 @@
 //! [`peer`] takes part in comparisons that others make; [`protocols`] measures what the ORB adds to what its protocols
 //! stand on, and what GIOPlite spares; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
-//! [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
+//! [`timeprobes`] finds out where the time of a call goes; [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
 //! [`doctor`] looks for what costs latency on the machine, and how to mend it. [`all`] runs every experiment, and
 //! [`compare`] holds two runs of one against each other.
 
@@ -28,6 +28,7 @@ pub mod peer;
 pub mod protocols;
 pub mod thread_pools;
 pub mod throughput;
+pub mod timeprobes;
 pub mod waits;
 pub mod whitebox;
 

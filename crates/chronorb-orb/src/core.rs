@@ -12,6 +12,8 @@ use chronorb_transport::Setup;
 
 use crate::client::ClientConnections;
 use crate::config::OrbConfig;
+#[cfg(feature = "miop")]
+use crate::groups::Groups;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
 use crate::poa::{Managers, PoaTable};
@@ -40,6 +42,8 @@ pub(crate) struct Core {
     pub(crate) monitor: OnceLock<Monitor>,
     pub(crate) poas: PoaTable,
     pub(crate) managers: Managers,
+    #[cfg(feature = "miop")]
+    pub(crate) groups: Groups,
     /// The number of the next object whose id is not a slot.
     pub(crate) next_object: AtomicU64,
     pub(crate) main: MainThread,
@@ -80,6 +84,8 @@ impl Core {
             monitor: OnceLock::new(),
             poas: PoaTable::new(config.poa_demultiplexing),
             managers: Managers::default(),
+            #[cfg(feature = "miop")]
+            groups: Groups::default(),
             next_object: AtomicU64::new(0),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             mutexes: NamedMutexes::default(),

@@ -14,11 +14,14 @@ mod config;
 mod core;
 mod demux;
 mod gather;
+#[cfg(feature = "miop")]
+mod groups;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;
 mod operation_table;
 mod orb;
+mod order;
 pub mod poa;
 mod profile;
 mod protocol;
@@ -46,11 +49,15 @@ pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use client::Pending;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
+#[cfg(feature = "trace")]
+pub use config::TraceSettings;
 pub use config::{
     Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
     ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
+#[cfg(feature = "miop")]
+pub use groups::GroupError;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use protocol::{AddressForm, PluggableProtocol};

@@ -6,13 +6,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
-use chronorb_giop::{Ior, SystemException};
+use chronorb_giop::{AddressingDisposition, Ior, SystemException};
 use thiserror::Error;
 
 use crate::call::{Operation, Reply};
 use crate::client;
 use crate::config::Collocation;
 use crate::core::Core;
+#[cfg(feature = "miop")]
+use crate::groups::Group;
 use crate::poa::{ObjectKey, PriorityModel};
 use crate::profile::Profile;
 use crate::rtcorba::policies::{
@@ -42,6 +44,9 @@ struct Inner {
     /// The number of the reference that private connections belong to: this one's, or that of
     /// the one that was forwarded to it.
     owner: u64,
+    /// The group of objects that it stands for, if it is none by itself.
+    #[cfg(feature = "miop")]
+    group: Option<Group>,
     /// Whether it is an object of this ORB; found out when that is first asked.
     within: OnceLock<bool>,
 }
@@ -119,10 +124,18 @@ impl Object {
     ) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let owner = owner.unwrap_or(number);
+        #[cfg(feature = "miop")]
+        let group = Group::of(&ior, |ior| {
+            let (core, overrides) = (core.clone(), overrides.clone());
+            Self::new(core, ior, overrides, collocation, Some(owner))
+        });
         Self {
             inner: Arc::new(Inner {
                 number,
-                owner: owner.unwrap_or(number),
+                owner,
+                #[cfg(feature = "miop")]
+                group,
                 profile: Profile::of(&ior, &core),
                 core,
                 ior,
@@ -151,6 +164,13 @@ impl Object {
         if repository_id == OBJECT_ID {
             return Ok(true);
         }
+        #[cfg(feature = "miop")]
+        if let Some(group) = self.group()
+            && self.type_id() == repository_id
+            && group.answering().is_err()
+        {
+            return Ok(true);
+        }
         let operation = Operation::twoway("_is_a");
         self.ask(&operation, &|e| e.write_str(repository_id))
     }
@@ -161,6 +181,11 @@ impl Object {
     /// Those of any call but `OBJECT_NOT_EXIST`, which is the answer `true`.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
         use chronorb_giop::SystemExceptionKind::ObjectNotExist;
+        #[cfg(feature = "miop")]
+        if self.group().is_some_and(|group| group.answering().is_err()) {
+            // Who is in it, nobody knows: there may always be somebody.
+            return Ok(false);
+        }
         match self.ask(&Operation::twoway("_non_existent"), &|_| Ok(())) {
             Err(exception) if exception.kind == ObjectNotExist => Ok(true),
             other => other,
@@ -237,6 +262,10 @@ impl Object {
     /// `NO_RESOURCES` (OMG minor 2) where the server has no endpoint for a priority or band,
     /// `OBJECT_NOT_EXIST` where the server has no such object.
     pub fn validate_connection(&self) -> Result<(), BindError> {
+        #[cfg(feature = "miop")]
+        if self.group().is_some() {
+            return Ok(client::bind_group(self)?);
+        }
         client::bind_explicitly(self)
     }
 
@@ -273,7 +302,7 @@ impl Object {
         operation: &Operation,
         arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
     ) -> Result<Reply<'s>, SystemException> {
-        let answer = client::invoke(self, scope, operation, arguments)?;
+        let answer = client::invoke(self.answering()?, scope, operation, arguments)?;
         scope.open(&self.inner.core, answer)
     }
 
@@ -340,6 +369,34 @@ impl Object {
             Reply::Normal(mut d) => Ok(d.read_bool()?),
             Reply::UserException(..) => Err(crate::call::unknown_user_exception()),
         })
+    }
+
+    /// The object that answers for it: itself, or what does for a group.
+    ///
+    /// # Errors
+    /// `BAD_OPERATION` (chronorb minor 1) where it is a group, and nothing does.
+    #[inline]
+    pub(crate) fn answering(&self) -> Result<&Self, SystemException> {
+        #[cfg(feature = "miop")]
+        if let Some(group) = self.group() {
+            return group.answering();
+        }
+        Ok(self)
+    }
+
+    /// The group of objects that it stands for, if it is none by itself.
+    #[cfg(feature = "miop")]
+    pub(crate) fn group(&self) -> Option<&Group> {
+        self.inner.group.as_ref()
+    }
+
+    /// How requests name it, where the server does not ask for another way.
+    pub(crate) fn addressing(&self) -> AddressingDisposition {
+        #[cfg(feature = "miop")]
+        if self.group().is_some() {
+            return AddressingDisposition::Profile;
+        }
+        AddressingDisposition::Key
     }
 
     pub(crate) fn number(&self) -> u64 {

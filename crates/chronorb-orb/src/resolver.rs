@@ -75,6 +75,13 @@ pub(crate) fn string_to_object(
     if depth > MAX_DEPTH {
         return Err(bad_param(minor::STRING_TO_OBJECT));
     }
+    #[cfg(feature = "miop")]
+    if let Some(group) =
+        chronorb_giop::parse_group_url(text).map_err(|error| bad_param(error.minor()))?
+    {
+        let group = Object::from_ior(core, group);
+        return group.ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0));
+    }
     let url = ObjectUrl::parse(text).map_err(|error| bad_param(error.minor()))?;
     let ior = match url {
         ObjectUrl::Ior(ior) => ior,

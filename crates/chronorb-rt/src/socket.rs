@@ -1,4 +1,4 @@
-//! Properties of sockets that decide how their packets leave the machine, socket(7).
+//! Properties of sockets that decide how their packets leave the machine, or come in, socket(7).
 
 use std::io;
 use std::os::fd::AsFd;
@@ -40,6 +40,20 @@ pub fn set_packet_priority(socket: impl AsFd, priority: u32) -> io::Result<()> {
 /// Where the descriptor is not a socket.
 pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
     Ok(sys::socket_option(socket.as_fd(), libc::SO_PRIORITY)?.cast_unsigned())
+}
+
+/// Lets a socket hear only those multicast groups that it has joined itself, and not all that somebody
+/// on this machine has (`IP_MULTICAST_ALL`, or `IPV6_MULTICAST_ALL` where `is_ipv6`).
+///
+/// # Errors
+/// Where the descriptor is not a socket of that family.
+pub fn hear_only_joined_groups(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
+    let (protocol, option) = match is_ipv6 {
+        false => (libc::IPPROTO_IP, libc::IP_MULTICAST_ALL),
+        true => (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL),
+    };
+    sys::set_protocol_option(socket.as_fd(), protocol, option, 0)?;
+    Ok(())
 }
 
 #[cfg(test)]

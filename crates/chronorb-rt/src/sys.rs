@@ -254,12 +254,22 @@ pub(crate) fn set_socket_option(
     option: c_int,
     value: c_int,
 ) -> Result<(), Errno> {
+    set_protocol_option(socket, libc::SOL_SOCKET, option, value)
+}
+
+/// Sets an option of a socket's protocol whose value is a number.
+pub(crate) fn set_protocol_option(
+    socket: BorrowedFd<'_>,
+    protocol: c_int,
+    option: c_int,
+    value: c_int,
+) -> Result<(), Errno> {
     let size = size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` is alive and of the size given.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_SOCKET,
+            protocol,
             option,
             (&raw const value).cast(),
             size,

@@ -1,7 +1,8 @@
 //! chronorb's side of the interoperability programs: the servants of `idl/interop.idl`, and the
 //! checks of any ORB's server of them.
 //!
-//! The modules [`adapters`] and [`anys`] are the same for `idl/adapters.idl` and `idl/anys.idl`.
+//! The modules [`adapters`], [`anys`] and [`groups`] are the same for `idl/adapters.idl`, `idl/anys.idl` and
+//! `idl/groups.idl`.
 //!
 //! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of
 //! other ORBs in `interop/`: each client checks each server.
@@ -9,6 +10,7 @@
 pub mod adapters;
 pub mod anys;
 mod checks;
+pub mod groups;
 mod naming;
 mod report;
 mod servants;

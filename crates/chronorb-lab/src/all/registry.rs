@@ -13,6 +13,7 @@ use crate::overtake::Overtake;
 use crate::protocols::Protocols;
 use crate::thread_pools::ThreadPools;
 use crate::throughput::Throughput;
+use crate::timeprobes::TimeProbes;
 use crate::waits::Waits;
 use crate::whitebox::Whitebox;
 
@@ -26,6 +27,7 @@ pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<Protocols>(90, 720),
     Entry::of::<ThreadPools>(60, 1_200),
     Entry::of::<Throughput>(20, 240),
+    Entry::of::<TimeProbes>(10, 30),
     Entry::of::<Waits>(30, 240),
     Entry::of::<Whitebox>(15, 50),
 ];

@@ -49,6 +49,16 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
     Ok(())
 }
 
+/// Makes the connection to a group ready, of which nobody can be asked anything.
+#[cfg(feature = "miop")]
+pub(crate) fn bind_group(group: &Object) -> Result<(), SystemException> {
+    let core = group.core();
+    core.check_running()?;
+    let present = onward_priority(core)?;
+    let deadline = Deadline::after(group.time_out());
+    Ongoing::at(group, present, deadline).bind().map(drop)
+}
+
 /// Binds at one priority, and asks the server whether it has the object, so that forwards are
 /// followed now.
 fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemException> {

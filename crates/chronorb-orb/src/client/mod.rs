@@ -16,6 +16,8 @@ pub(crate) use asynchronous::is_in_handler;
 pub(crate) use collocated::direct;
 pub(crate) use connection::ClientConnections;
 pub(crate) use explicit::bind_explicitly;
+#[cfg(feature = "miop")]
+pub(crate) use explicit::bind_group;
 pub(crate) use invocation::{invoke, invoke_oneway};
 
 use chronorb_rt::Deadline;

@@ -305,6 +305,8 @@ impl Poa {
             if self.activator_of_servants().is_some() {
                 self.inner.changing.mark(&active.id);
             }
+            #[cfg(feature = "miop")]
+            self.leave_groups(&active.id);
         }
         self.inner.objects.remove(key)
     }

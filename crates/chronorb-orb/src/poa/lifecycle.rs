@@ -96,6 +96,8 @@ impl Poa {
     fn complete_destruction(&self) {
         // Whoever waits for the end must see it, whatever the application's code does.
         let _ = catch_unwind(AssertUnwindSafe(|| self.deactivate_all()));
+        #[cfg(feature = "miop")]
+        self.leave_all_groups();
         self.forget_application();
         self.manager().remove(self.place());
         drop(self.inner.pool_use.lock().take());

@@ -194,7 +194,7 @@ impl Poa {
         &self.inner.policies
     }
 
-    fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<Core> {
         &self.inner.core
     }
 

@@ -125,19 +125,7 @@ impl Poa {
         priority: Option<Priority>,
         repository_id: &str,
     ) -> Result<Object, SystemException> {
-        let poa = self.poa_key();
-        let hint = match (poa, place) {
-            (PoaKey::Path { .. }, _) => Hint::Hash(hash_of(id)),
-            // An id of the POA's making says it itself.
-            (PoaKey::Place { .. }, Some(place)) if slot(id) != Some(place) => Hint::Slot(place),
-            (PoaKey::Place { .. }, _) => Hint::None,
-        };
-        let key = ObjectKey {
-            poa,
-            hint,
-            priority,
-            id,
-        };
+        let key = self.object_key(place, id, priority);
         let core = &self.inner.core;
         self.check_alive()?;
         let pool = self.pool()?;
@@ -160,6 +148,41 @@ impl Poa {
             chronorb_giop::SystemExceptionKind::Internal,
             0,
         ))
+    }
+
+    /// The key of an object that need not be active.
+    ///
+    /// # Errors
+    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    #[cfg(feature = "miop")]
+    pub(crate) fn key_of(&self, id: &ObjectId) -> Result<Vec<u8>, SystemException> {
+        self.check_id(id)?;
+        let (place, priority) = match self.find(self.hint(id), id.as_bytes()) {
+            Some(active) => (Some(active.key()), active.priority),
+            None => (None, self.declared_priority(id)),
+        };
+        Ok(self.object_key(place, id.as_bytes(), priority).to_vec())
+    }
+
+    fn object_key<'k>(
+        &'k self,
+        place: Option<Key>,
+        id: &'k [u8],
+        priority: Option<Priority>,
+    ) -> ObjectKey<'k> {
+        let poa = self.poa_key();
+        let hint = match (poa, place) {
+            (PoaKey::Path { .. }, _) => Hint::Hash(hash_of(id)),
+            // An id of the POA's making says it itself.
+            (PoaKey::Place { .. }, Some(place)) if slot(id) != Some(place) => Hint::Slot(place),
+            (PoaKey::Place { .. }, _) => Hint::None,
+        };
+        ObjectKey {
+            poa,
+            hint,
+            priority,
+            id,
+        }
     }
 
     fn poa_key(&self) -> PoaKey<'_> {

@@ -114,6 +114,16 @@ impl AddressForm {
         },
     });
 
+    /// A multicast group: MIOP.
+    #[cfg(feature = "miop")]
+    pub(super) const GROUP: Self = Self(&Codec {
+        any: || Address::host("", 0),
+        encode: crate::groups::form::encode,
+        decode: crate::groups::form::decode,
+        encode_lanes: |_| Err(CdrError::BadReference),
+        decode_lanes: |_| None,
+    });
+
     /// The address that stands for any, where a server listens.
     pub(crate) fn any(self) -> Address {
         (self.0.any)()

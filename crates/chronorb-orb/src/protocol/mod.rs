@@ -7,7 +7,13 @@
 
 mod builtin;
 mod form;
+#[cfg(feature = "uiop")]
+mod omniorb;
+#[cfg(any(feature = "uiop", feature = "shmiop"))]
+mod place;
 mod registry;
+#[cfg(any(feature = "faults", feature = "trace"))]
+mod wrapping;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +35,7 @@ pub struct PluggableProtocol {
     tag: u32,
     /// References have profiles of its own, whose tag is the protocol's.
     profiles: Option<AddressForm>,
-    /// References tell of it by components of the profile of IIOP.
+    /// References tell of it by components of the profile of IIOP, too.
     components: Option<Components>,
     place: Option<Place>,
 }
@@ -65,6 +71,30 @@ impl PluggableProtocol {
             profiles: Some(form),
             components: None,
             place: None,
+        }
+    }
+
+    /// The protocol of groups, by this transport.
+    #[cfg(feature = "miop")]
+    pub(crate) fn of_groups(transport: Arc<dyn Transport>) -> Self {
+        Self::new(transport, chronorb_giop::TAG_UIPMC, AddressForm::GROUP)
+    }
+
+    /// The same, with addresses that are files of this machine.
+    #[cfg(any(feature = "uiop", feature = "shmiop"))]
+    fn by_files(self) -> Self {
+        Self {
+            place: Some(place::OF_FILES),
+            ..self
+        }
+    }
+
+    /// The same, of whose files omniORB can be told, and tells.
+    #[cfg(feature = "uiop")]
+    fn with_omniorb(self) -> Self {
+        Self {
+            components: Some(omniorb::UNIX),
+            ..self
         }
     }
 
@@ -155,17 +185,6 @@ pub(crate) struct Way {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.address.fmt(f)
-    }
-}
-
-/// Puts the few things that there are of this kind into the order of their ranks; those of one rank stay in
-/// theirs. The standard library's sorting is made for many, and is far larger.
-pub(crate) fn sort_few<T, R: Ord>(things: &mut [T], rank: impl Fn(&T) -> R) {
-    for next in 1..things.len() {
-        let own = rank(&things[next]);
-        let before = things[..next].iter().filter(|thing| rank(thing) <= own);
-        let place = before.count();
-        things[place..=next].rotate_right(1);
     }
 }
 

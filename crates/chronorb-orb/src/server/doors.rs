@@ -40,6 +40,12 @@ impl Doors {
             let how = core.server_setup(protocol.tag(), setup.priority);
             let opened = protocol.transport().listen(endpoint, how);
             for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
+                // References to objects do not tell where groups are.
+                #[cfg(feature = "miop")]
+                if protocol.tag() == chronorb_giop::TAG_UIPMC {
+                    acceptors.push(acceptor);
+                    continue;
+                }
                 let version = endpoint.version;
                 published.extend(acceptor.published().iter().map(|address| Published {
                     way: Way {

@@ -1,6 +1,8 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other.
 
+pub(super) mod places;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -9,10 +11,14 @@ use std::time::Duration;
 use chronorb_cdr::Endian;
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake, look_for,
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake,
+    look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
+#[cfg(feature = "miop")]
+use chronorb_transport::{Address, Endpoint};
 
+use self::places::Places;
 use super::connection::{Gone, ServerConnection, Timeliness};
 use super::doors::{Doors, Published, no_resources};
 use super::linger::Lingering;
@@ -29,7 +35,7 @@ pub(crate) struct Lane {
     setup: LaneSetup,
     pub(super) reactor: Reactor,
     /// Emptied, and so closed, with the lane.
-    acceptors: PiMutex<Vec<Box<dyn Acceptor>>>,
+    acceptors: PiMutex<Vec<Door>>,
     published: Arc<[Published]>,
     /// Whether it reads; else another lane does for it.
     has_doors: bool,
@@ -47,6 +53,7 @@ pub(crate) struct Lane {
     idle_timeout: Option<Duration>,
     /// When they are looked at next, in nanoseconds.
     next_idle_look: AtomicU64,
+    places: Places,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -64,6 +71,9 @@ pub(crate) struct Lane {
     watch: LaneWatch,
     probe: Option<StageProbe>,
 }
+
+/// An endpoint of a lane; none in the place of a group that it has left.
+type Door = Option<Box<dyn Acceptor>>;
 
 /// The number of a lane's pool, and its own there.
 pub(super) type LaneId = (u32, u32);
@@ -130,7 +140,7 @@ impl Lane {
             published,
             behind,
             has_doors: !acceptors.is_empty(),
-            acceptors: PiMutex::new(acceptors),
+            acceptors: PiMutex::new(acceptors.into_iter().map(Some).collect()),
             // Those that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
             max_connections: core.config.max_connections,
@@ -138,6 +148,7 @@ impl Lane {
             next_upkeep: AtomicU64::new(0),
             idle_timeout: core.config.server_idle_timeout,
             next_idle_look: AtomicU64::new(0),
+            places: Places::default(),
             load: Arc::new(Load::new(&core.config)),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -165,7 +176,7 @@ impl Lane {
     }
 
     /// Whether it reads what comes for it itself.
-    pub(super) fn has_doors(&self) -> bool {
+    pub(crate) fn has_doors(&self) -> bool {
         self.has_doors
     }
 
@@ -222,7 +233,7 @@ impl Lane {
     /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
-        let patience = match (patience, self.idle_timeout) {
+        let patience = match (patience, self.idle_look()) {
             (Some(patience), Some(idle)) => Some(patience.min(idle)),
             (patience, idle) => patience.or(idle),
         };
@@ -271,7 +282,8 @@ impl Lane {
         // Who may be called by a kick has to be in the wait that it ends.
         if self.waiting != Waiting::Block && !called {
             let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
-            let looked = look_for(bound, || {
+            // Who has a connection to itself has less far to look.
+            let looked = look_unless_wanted(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()
             });
@@ -298,8 +310,8 @@ impl Lane {
     /// Watches the time of slow peers, and takes in connections for which no descriptor was
     /// left: now and then, and on a busy lane too, whose waits never time out.
     pub(super) fn upkeep(&self, input_timeout: Duration) {
-        if let Some(idle_timeout) = self.idle_timeout
-            && is_turn(&self.next_idle_look, idle_timeout)
+        if let Some(pause) = self.idle_look()
+            && is_turn(&self.next_idle_look, pause)
         {
             self.close_idle();
         }
@@ -310,11 +322,17 @@ impl Lane {
             return;
         }
         if self.accept_again.swap(false, Ordering::Relaxed) {
-            (0..self.published.len()).for_each(|index| self.accept(index));
+            let doors = self.acceptors.lock().len();
+            (0..doors).for_each(|index| self.accept(index));
         }
         if self.load.has_slow() {
             self.sweep(input_timeout);
         }
+    }
+
+    /// How often it looks for idle connections, if it does.
+    fn idle_look(&self) -> Option<Duration> {
+        self.idle_timeout.or_else(|| self.places.look())
     }
 
     /// Closes the connections on which nothing has come since the last look, in order: a client that
@@ -330,7 +348,7 @@ impl Lane {
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
-            if connection.is_idle() && input.is_empty() {
+            if input.idle_timeout.is_some() && connection.is_idle() && input.is_empty() {
                 // What comes too late is not served, since the client sends it again.
                 input.closed = true;
                 connection.say_goodbye(&goodbye);
@@ -401,7 +419,7 @@ impl Lane {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
-        while let Some(acceptor) = acceptors.get(index) {
+        while let Some(Some(acceptor)) = acceptors.get(index) {
             match acceptor.accept() {
                 Ok(Some(transport)) => self.admit(transport),
                 Ok(None) => return,
@@ -414,14 +432,66 @@ impl Lane {
         }
     }
 
+    /// Listens at a group too, unless it does already.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where that cannot be had.
+    #[cfg(feature = "miop")]
+    pub(crate) fn join(&self, core: &Core, endpoint: &Endpoint) -> Result<(), SystemException> {
+        let mut acceptors = self.acceptors.lock();
+        let is_group = |door: &Door| {
+            door.as_ref()
+                .is_some_and(|a| is_at(&**a, &endpoint.address))
+        };
+        if self.is_stopping() || acceptors.iter().any(is_group) {
+            return Ok(());
+        }
+        let opened = Doors::open(core, &self.setup, std::slice::from_ref(endpoint))?;
+        for acceptor in opened.acceptors {
+            let free = acceptors.iter().position(Option::is_none);
+            let index = free.unwrap_or_else(|| {
+                acceptors.push(None);
+                acceptors.len() - 1
+            });
+            let token = ACCEPTORS + index as u64;
+            let added = self.reactor.add(&acceptor, token, Interest::Read);
+            added.map_err(|e| no_resources(&self.setup, "no endpoint", &e))?;
+            acceptors[index] = Some(acceptor);
+        }
+        Ok(())
+    }
+
+    /// Does not listen at a group any more.
+    #[cfg(feature = "miop")]
+    pub(crate) fn leave(&self, group: &Address) {
+        let mut acceptors = self.acceptors.lock();
+        for door in acceptors.iter_mut() {
+            door.take_if(|acceptor| is_at(&**acceptor, group));
+        }
+        drop(acceptors);
+        for key in self.connections.keys() {
+            let hears = |connection: &ServerConnection| {
+                connection.has_many_peers() && is_bound_to(connection.transport(), group)
+            };
+            if self.connections.get(key).is_some_and(|c| hears(&c)) {
+                self.end(key);
+            }
+        }
+    }
+
     fn admit(&self, transport: Box<dyn Connection>) {
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
-        if self.connections.len() as u64 >= u64::from(self.max_connections) {
+        let is_place = places::is_place(transport.carriage());
+        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
+        if is_full && !(is_place && self.make_room()) {
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
         }
-        let connection = ServerConnection::new(transport, self.load.clone());
+        if is_place {
+            self.places.add();
+        }
+        let connection = ServerConnection::new(transport, self.load.clone(), self.idle_timeout);
         let Ok(key) = self.connections.insert(connection) else {
             return;
         };
@@ -475,6 +545,20 @@ impl Lane {
         }
         self.ended.set(1);
     }
+}
+
+/// Whether it is the endpoint of a group.
+#[cfg(feature = "miop")]
+fn is_at(acceptor: &dyn Acceptor, group: &Address) -> bool {
+    acceptor.published() == std::slice::from_ref(group)
+}
+
+/// Whether what is sent to a group comes by the connection.
+#[cfg(feature = "miop")]
+fn is_bound_to(connection: &dyn Connection, group: &Address) -> bool {
+    let local = rustix::net::getsockname(connection).ok();
+    let local = local.and_then(|local| std::net::SocketAddr::try_from(local).ok());
+    local.is_some_and(|local| Address::host(local.ip().to_string(), local.port()) == *group)
 }
 
 /// Whether it is the calling thread's turn to do what is done once in each `pause`.

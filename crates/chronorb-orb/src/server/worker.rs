@@ -2,6 +2,8 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+#[cfg(feature = "miop")]
+mod groups;
 mod staying;
 
 use std::cell::Cell;
@@ -245,7 +247,7 @@ impl Worker {
         ) {
             return self.handle(lane, connection, key, header).map(drop);
         }
-        let target = match staff.filters() {
+        let target = match staff.filters() && !connection.has_many_peers() {
             false => self.own_target(),
             true => match self.filter(header)? {
                 Ok(target) => target,
@@ -496,8 +498,13 @@ impl Worker {
         key: Key,
         event: Event,
     ) -> Result<Option<(MessageHeader, AtWork<'c>)>, End> {
+        #[cfg(feature = "miop")]
+        if connection.has_many_peers() {
+            return self.take_from_group(lane, connection, key);
+        }
         self.core.at(Stage::Read);
-        if event.writable && connection.flush()? {
+        // Some transports tell of room to send as of input.
+        if connection.flush()? && event.writable {
             lane.rearm(connection, key);
         }
         if event.hang_up {
@@ -620,6 +627,12 @@ impl Worker {
     ) -> Result<Handled, End> {
         self.watch.set(Activity::Serving);
         let begun = self.lane.watch().now();
+        #[cfg(feature = "miop")]
+        if connection.has_many_peers() {
+            let handled = self.handle_for_group(lane, header);
+            self.watch.has_served(begun);
+            return handled;
+        }
         let handled = self.handle_with(lane, connection, key, |context| match header.kind {
             MessageType::Request => context.request(header),
             MessageType::LocateRequest => context.locate(header),
@@ -660,6 +673,7 @@ impl Worker {
         if handled == Handled::Answered {
             self.core.at(Stage::Write);
             lane.send(connection, key, self.reply.as_slice())?;
+            self.core.at(Stage::Rest);
         }
         self.request.relax(KEPT_CAPACITY);
         self.reply.relax(KEPT_CAPACITY);

@@ -4,6 +4,8 @@
 
 pub(crate) mod adapters;
 pub(crate) mod asynchronous;
+#[cfg(feature = "miop")]
+pub(crate) mod group;
 pub(crate) mod laned;
 pub(crate) mod pools;
 pub(crate) mod raw_server;

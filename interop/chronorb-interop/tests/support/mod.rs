@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod jacorb;
 pub(crate) mod peers;
 mod process;
 pub(crate) mod programs;

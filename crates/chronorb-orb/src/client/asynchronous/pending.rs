@@ -67,7 +67,7 @@ impl<T, E: From<SystemException>> Pending<T, E> {
         arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
         read: fn(Reply<'_>) -> Result<T, E>,
     ) -> Result<Self, SystemException> {
-        let slot = slot::begin(object, operation, arguments)?;
+        let slot = slot::begin(object.answering()?, operation, arguments)?;
         let stage = Stage::Own(slot);
         Ok(Self { stage, read })
     }

@@ -1,0 +1,228 @@
+//! The objects of this ORB that are members of groups.
+
+use std::sync::Arc;
+
+use chronorb_giop::{GroupId, SystemException, SystemExceptionKind, TAG_UIPMC, TargetGroup};
+use chronorb_rt::{Key, PiMutex};
+use chronorb_transport::{Address, Endpoint};
+use thiserror::Error;
+
+use crate::object::Object;
+use crate::poa::{ObjectError, ObjectId, Poa};
+use crate::server::Threadpool;
+
+/// Membership of a group could not be had, or told.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// The reference is not one to a group.
+    #[error("the reference is not one to a group")]
+    NotAGroupObject,
+    /// The POA's policies do not allow it, or the object id is none of its own.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// Anything else: `NO_RESOURCES` where the group cannot be listened at.
+    #[error(transparent)]
+    System(#[from] SystemException),
+}
+
+/// The members of all groups.
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// Replaced as a whole, so that who serves a request has it without a lock.
+    members: PiMutex<Members>,
+    /// Held by who joins or leaves, so that lanes listen as the members say.
+    changing: PiMutex<()>,
+}
+
+/// The members of all groups at one time.
+pub(crate) type Members = Arc<[Member]>;
+
+/// An object in a group.
+#[derive(Clone)]
+pub(crate) struct Member {
+    group: GroupId,
+    address: Address,
+    pool: u32,
+    /// Where its POA stands in the table of POAs.
+    poa: Key,
+    id: ObjectId,
+    /// Its object key.
+    pub(crate) key: Arc<[u8]>,
+}
+
+impl Member {
+    pub(crate) fn is_in(&self, group: &TargetGroup<'_>) -> bool {
+        group.is(&self.group)
+    }
+
+    fn is(&self, group: &GroupId, poa: Key, id: &ObjectId) -> bool {
+        self.poa == poa && self.id == *id && self.group.is_same_group(group)
+    }
+}
+
+impl Groups {
+    pub(crate) fn members(&self) -> Members {
+        self.members.lock().clone()
+    }
+
+    /// Puts an object into a group, once.
+    fn add(&self, member: Member) {
+        let mut members = self.members.lock();
+        if !members
+            .iter()
+            .any(|m| m.is(&member.group, member.poa, &member.id))
+        {
+            *members = members.iter().cloned().chain([member]).collect();
+        }
+    }
+
+    /// Takes out the members that are meant; returns which those are.
+    fn remove(&self, is_meant: impl Fn(&Member) -> bool) -> Vec<Member> {
+        let mut members = self.members.lock();
+        if !members.iter().any(&is_meant) {
+            return Vec::new();
+        }
+        let (removed, kept): (Vec<_>, Vec<_>) = members.iter().cloned().partition(is_meant);
+        *members = kept.into();
+        removed
+    }
+
+    /// Whether an object served by this pool is in a group at the address.
+    fn listens(&self, pool: u32, address: &Address) -> bool {
+        let members = self.members.lock();
+        members
+            .iter()
+            .any(|m| m.pool == pool && m.address == *address)
+    }
+}
+
+impl Poa {
+    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`): requests to the group
+    /// come to it too, from now on and until it is deactivated. It need not be active yet.
+    ///
+    /// The lanes of the POA's pool listen at the group from the first member on, as `-ORBMulticast` says.
+    ///
+    /// # Errors
+    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of
+    /// them; `NO_RESOURCES` where the group cannot be listened at.
+    pub fn associate_reference_with_id(
+        &self,
+        group: &Object,
+        id: &ObjectId,
+    ) -> Result<(), GroupError> {
+        let (group, address) = target(group)?;
+        let key = self.key_of(id)?.into();
+        let pool = self.pool()?;
+        let groups = &self.core().groups;
+        let _changing = groups.changing.lock();
+        listen(pool, self.core(), &address)?;
+        groups.add(Member {
+            group,
+            address,
+            pool: pool.number(),
+            poa: self.place(),
+            id: id.clone(),
+            key,
+        });
+        Ok(())
+    }
+
+    /// Takes an object out of a group (`PortableGroup::GOA::disassociate_reference_with_id`). After the last one of
+    /// the pool its lanes do not listen at the group any more.
+    ///
+    /// # Errors
+    /// [`GroupError::NotAGroupObject`]; [`ObjectError::ObjectNotActive`] where the object is no member.
+    pub fn disassociate_reference_with_id(
+        &self,
+        group: &Object,
+        id: &ObjectId,
+    ) -> Result<(), GroupError> {
+        let (group, _) = target(group)?;
+        let removed = self.leave(|member| member.is(&group, self.place(), id));
+        match removed {
+            0 => Err(ObjectError::ObjectNotActive.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// An id of the POA's making that is a member of a group already, for an object that is still to be activated
+    /// (`PortableGroup::GOA::create_id_for_reference`).
+    ///
+    /// # Errors
+    /// As [`associate_reference_with_id`](Self::associate_reference_with_id); [`ObjectError::WrongPolicy`] where ids
+    /// come from the application.
+    pub fn create_id_for_reference(&self, group: &Object) -> Result<ObjectId, GroupError> {
+        target(group)?;
+        let reference = self.create_reference(group.type_id())?;
+        let id = self.reference_to_id(&reference)?;
+        self.associate_reference_with_id(group, &id)?;
+        Ok(id)
+    }
+
+    /// The ids of the POA's objects in a group (`PortableGroup::GOA::reference_to_ids`).
+    ///
+    /// # Errors
+    /// [`GroupError::NotAGroupObject`].
+    pub fn reference_to_ids(&self, group: &Object) -> Result<Vec<ObjectId>, GroupError> {
+        let (group, _) = target(group)?;
+        let members = self.core().groups.members();
+        let own = members
+            .iter()
+            .filter(|m| m.is(&group, self.place(), &m.id))
+            .map(|m| m.id.clone());
+        Ok(own.collect())
+    }
+
+    /// An object ends, and with it what groups it is in.
+    pub(crate) fn leave_groups(&self, id: &ObjectId) {
+        self.leave(|member| member.poa == self.place() && member.id == *id);
+    }
+
+    /// The POA ends.
+    pub(crate) fn leave_all_groups(&self) {
+        self.leave(|member| member.poa == self.place());
+    }
+
+    /// Returns how many members there were.
+    fn leave(&self, is_meant: impl Fn(&Member) -> bool) -> usize {
+        let groups = &self.core().groups;
+        let _changing = groups.changing.lock();
+        let removed = groups.remove(is_meant);
+        for member in &removed {
+            if let Ok(pool) = self.pool()
+                && !groups.listens(member.pool, &member.address)
+            {
+                pool.lanes()
+                    .iter()
+                    .for_each(|lane| lane.leave(&member.address));
+            }
+        }
+        removed.len()
+    }
+}
+
+/// The group of a reference, and where that is.
+fn target(reference: &Object) -> Result<(GroupId, Address), GroupError> {
+    let group = reference.group().ok_or(GroupError::NotAGroupObject)?;
+    let profile = reference.profile().ok_or(GroupError::NotAGroupObject)?;
+    let way = profile.ways.iter().find(|way| way.protocol == TAG_UIPMC);
+    let way = way.ok_or(GroupError::NotAGroupObject)?;
+    Ok((group.id().clone(), way.address.clone()))
+}
+
+/// Has all lanes of a pool listen at a group.
+fn listen(
+    pool: &Threadpool,
+    core: &crate::core::Core,
+    address: &Address,
+) -> Result<(), SystemException> {
+    let protocol = core.protocols.of_tag(TAG_UIPMC);
+    let unknown = SystemException::no(SystemExceptionKind::NoResources, 0);
+    let endpoint = Endpoint {
+        address: address.clone(),
+        ..protocol.ok_or(unknown)?.any_endpoint()
+    };
+    let mut lanes = pool.lanes().iter().filter(|lane| lane.has_doors());
+    lanes.try_for_each(|lane| lane.join(core, &endpoint))
+}

@@ -1,0 +1,244 @@
+//! Requests to groups of objects, which come by multicast.
+//!
+//! Many peers speak on such a connection, none of whom can be answered. Nothing that one of them says holds for
+//! another, and what is wrong is passed over.
+
+use chronorb_cdr::{CharSet, Frame, TextForm};
+use chronorb_giop::codesets::CodeSetContext;
+use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::{
+    HEADER_LEN, MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts,
+};
+use chronorb_rt::{Key, Released, epoch};
+use chronorb_transport::IoError;
+
+use super::super::connection::{AtWork, ServerConnection};
+use super::super::dispatch::{Dispatch, Handled, propagated_priority};
+use super::super::intake::End;
+use super::super::lane::Lane;
+use super::super::probe::Stage;
+use super::Worker;
+use crate::call::ReplyWriter;
+use crate::core::Core;
+use crate::groups::{Member, Members};
+use crate::poa::{ObjectKey, ThreadModel};
+use crate::room::{KEPT_CAPACITY, room_for};
+use crate::rtcorba::Priority;
+use crate::upcall::{Role, Unserved, Upcall};
+
+impl Worker {
+    /// Reads one message of a group into the frame; `None` where there is none yet.
+    pub(super) fn take_from_group<'c>(
+        &mut self,
+        lane: &Lane,
+        connection: &'c ServerConnection,
+        key: Key,
+    ) -> Result<Option<(MessageHeader, AtWork<'c>)>, End> {
+        self.core.at(Stage::Read);
+        let Some(mut input) = connection.input.claim() else {
+            // The thread that has it was told to look again.
+            return Ok(None);
+        };
+        loop {
+            let received = self.receive_whole(connection);
+            match received {
+                Ok(header) => {
+                    let at_work = header.is_some().then(|| connection.begin_work());
+                    drop(input);
+                    // Others may be there, for which there is no further event.
+                    lane.rearm(connection, key);
+                    return Ok(header.zip(at_work));
+                }
+                Err(IoError::WouldBlock) => match input.release() {
+                    Released::Done => return Ok(None),
+                    Released::Again(again) => input = again,
+                },
+                Err(IoError::Ended) => return Err(End::Ended),
+                Err(_) => return Err(End::Gone),
+            }
+        }
+    }
+
+    /// Receives a message, which is there whole where it is at all; `None` where others shall have the thread before.
+    fn receive_whole(
+        &mut self,
+        connection: &ServerConnection,
+    ) -> Result<Option<MessageHeader>, IoError> {
+        let (frame, max) = (&mut self.request, self.core.config.max_message_size);
+        frame.clear();
+        loop {
+            let total = match next_message(frame.as_slice(), max) {
+                Ok(Framed::Complete { header, .. }) => return Ok(Some(header)),
+                Ok(Framed::NeedMore { total }) => total,
+                Err(_) => return Ok(None),
+            };
+            let Ok(room) = room_for(frame, total, LEAST_ROOM) else {
+                return Ok(None);
+            };
+            match connection.transport().try_recv(room)? {
+                0 => return Ok(None),
+                n => frame.commit(n),
+            }
+        }
+    }
+
+    /// Serves a request to a group for each of its members that is served by this lane, or, by the main thread, for each
+    /// that is served by that.
+    pub(super) fn handle_for_group(
+        &mut self,
+        lane: &Lane,
+        message: MessageHeader,
+    ) -> Result<Handled, End> {
+        if message.kind != MessageType::Request || message.more_fragments {
+            return Ok(Handled::Silently);
+        }
+        let members = self.core.groups.members();
+        let is_main = self.thread.role == Role::Main;
+        let mut for_main = None;
+        let mut next = self.next_member(lane, &members, 0, message);
+        while let Some((index, at)) = next {
+            next = self.next_member(lane, &members, index + 1, message);
+            if let ServedBy::Main(priority) = at
+                && !is_main
+            {
+                for_main.get_or_insert(priority);
+                continue;
+            }
+            // Reading changes the message, of which others have a use.
+            let used_again = next.is_some() || for_main.is_some();
+            let kept = used_again.then(|| copy(&self.request));
+            self.serve_member(&members[index], message);
+            if let Some(kept) = kept {
+                self.request = kept;
+            }
+        }
+        self.request.relax(KEPT_CAPACITY);
+        Ok(match for_main {
+            Some(priority) if !self.core.main.is_full() => Handled::ForMainThread(priority),
+            _ => Handled::Silently,
+        })
+    }
+
+    /// The next member from `start` on that the message is to be served for here.
+    fn next_member(
+        &mut self,
+        lane: &Lane,
+        members: &Members,
+        start: usize,
+        message: MessageHeader,
+    ) -> Option<(usize, ServedBy)> {
+        self.arena.reset();
+        let mut d = self
+            .request
+            .decoder(HEADER_LEN, message.endian, &self.arena);
+        let header = RequestHeader::decode(&mut d, message.version).ok()?;
+        let group = TargetGroup::of(&header.target)?;
+        let propagated = propagated_priority(&header).ok()?;
+        let (core, is_main) = (&*self.core, self.thread.role == Role::Main);
+        let served_by = |member: &Member| {
+            let served_by = served_by(core, lane, member, propagated)?;
+            let is_here = !is_main || matches!(served_by, ServedBy::Main(_));
+            is_here.then_some(served_by)
+        };
+        let mut others = members.iter().enumerate().skip(start);
+        others.find_map(|(index, member)| {
+            let served_by = member.is_in(&group).then(|| served_by(member)).flatten();
+            Some((index, served_by?))
+        })
+    }
+
+    /// Serves the message for one member. It has no answer, whatever the servant does.
+    fn serve_member(&mut self, member: &Member, message: MessageHeader) {
+        self.core.at(Stage::Dispatch);
+        self.arena.reset();
+        let body = self
+            .request
+            .decoder(HEADER_LEN, message.endian, &self.arena);
+        let mut body = body.with_host(Some(&self.core));
+        let Ok(header) = RequestHeader::decode(&mut body, message.version) else {
+            return;
+        };
+        let Ok(propagated) = propagated_priority(&header) else {
+            return;
+        };
+        let text = text_of(&header, message.version);
+        body.set_text(text);
+        let mut reply = ReplyWriter::new(
+            &mut self.reply,
+            message.version,
+            header.request_id,
+            text,
+            &[],
+        );
+        let upcall = Upcall {
+            core: &self.core,
+            arena: &self.arena,
+            key: &member.key,
+            operation: header.operation,
+            response_expected: false,
+            contexts: header.contexts,
+            propagated,
+            thread: self.thread,
+        };
+        let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
+        // Whatever came of it, nobody waits for it: what it says goes nowhere, and forwards lead nowhere.
+        drop::<Result<_, Unserved>>(served);
+        self.reply.relax(KEPT_CAPACITY);
+    }
+}
+
+/// Whose part a request is.
+#[derive(Clone, Copy, Debug)]
+enum ServedBy {
+    Lane,
+    /// The main thread, at this priority.
+    Main(Option<Priority>),
+}
+
+/// Who serves requests of this priority for a member, if it is somebody of this lane, or the main thread for it.
+fn served_by(
+    core: &Core,
+    lane: &Lane,
+    member: &Member,
+    propagated: Option<Priority>,
+) -> Option<ServedBy> {
+    let key = ObjectKey::parse(&member.key)?;
+    let _reading = epoch::enter();
+    let poa = core.poas.find(core.incarnation, &key)?;
+    let pool = poa.pool().ok()?;
+    if pool.number() != lane.setup().id.0 {
+        return None;
+    }
+    let active = poa.find(key.hint, key.id);
+    let (priority, _) = poa.priority_of_request(active.as_deref(), key.priority, propagated);
+    // A lane that reads for others has all that they are for.
+    if pool.has_lanes() && lane.behind().is_empty() {
+        let own = priority.and_then(|priority| pool.lane_of(priority));
+        let own = own.unwrap_or_else(|| pool.least_urgent_lane());
+        if !std::ptr::eq(own, lane) {
+            return None;
+        }
+    }
+    Some(match poa.thread_model() {
+        ThreadModel::MainThread => ServedBy::Main(priority),
+        _ => ServedBy::Lane,
+    })
+}
+
+/// How text travels in a request: as it says itself, else in ISO 8859-1.
+fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
+    let announced = contexts::find(header.contexts, contexts::CODE_SETS);
+    let announced =
+        announced.and_then(|data| CodeSetContext::decode(data).ok()?.text(version).ok());
+    announced.unwrap_or_else(|| version.text(CharSet::Latin1))
+}
+
+fn copy(message: &Frame) -> Frame {
+    let mut copy = Frame::new(message.len(), usize::MAX);
+    // It has room for it, and no bound.
+    let _ = copy.extend_from_slice(message.as_slice());
+    copy
+}
+
+/// What one read has room for at least, while the length of the message is not known.
+const LEAST_ROOM: usize = 16 << 10;

@@ -1,0 +1,96 @@
+//! IP multicast, the transport of MIOP: each message is cut into packets, which all members of a group
+//! hear, or do not. Nothing comes back.
+//!
+//! A [`connect`](Transport::connect)ion to a group sends only. Who listens has one connection for all
+//! senders, of which it puts the messages together in bounded memory ([`Collections`]). What is wrong is dropped
+//! and [counted](Multicast::counts).
+
+mod acceptor;
+mod collections;
+mod counts;
+mod options;
+mod packet;
+mod receiver;
+mod sender;
+
+use std::io;
+use std::sync::Arc;
+
+use chronorb_rt::Deadline;
+
+use self::acceptor::GroupAcceptor;
+use self::sender::Sender;
+use crate::{
+    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
+    Transport,
+};
+
+pub use self::collections::{Collections, Limits};
+pub use self::counts::{Counters, Counts};
+pub use self::options::MulticastOptions;
+pub use self::packet::{Packet, PacketError};
+
+/// Multicast over IPv4 and IPv6.
+#[derive(Clone, Debug, Default)]
+pub struct Multicast {
+    options: MulticastOptions,
+    counters: Arc<Counters>,
+}
+
+impl Multicast {
+    /// The transport that sends so, and listens so where an endpoint does not say otherwise.
+    pub fn new(options: MulticastOptions) -> Self {
+        Self {
+            options,
+            counters: Arc::default(),
+        }
+    }
+
+    /// What became of what its listeners have received.
+    pub fn counts(&self) -> Counts {
+        self.counters.counts()
+    }
+}
+
+impl Transport for Multicast {
+    fn scheme(&self) -> &str {
+        "miop"
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        options::group(&endpoint.address).map_err(|problem| endpoint.error(problem))?;
+        self.options.with(endpoint).map(drop)
+    }
+
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        let group = options::group(&endpoint.address);
+        let group = group.map_err(|problem| endpoint.error(problem))?;
+        let options = self.options.with(endpoint)?;
+        let acceptor = GroupAcceptor::open(group, options, setup, self.counters.clone());
+        let acceptor = acceptor.map_err(|source| ListenError::Refused {
+            endpoint: endpoint.to_string(),
+            source,
+        })?;
+        Ok(vec![Box::new(acceptor)])
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        _: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        let group = options::group(address)
+            .map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem));
+        let sender = group.and_then(|group| Sender::connect(group, &self.options, setup));
+        let sender = sender.map_err(|source| ConnectError::Refused {
+            address: address.to_string(),
+            source,
+        })?;
+        Ok(Box::new(sender))
+    }
+}

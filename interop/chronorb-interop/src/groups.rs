@@ -1,0 +1,59 @@
+//! chronorb's side of `idl/groups.idl`.
+
+use std::sync::mpsc::Sender;
+
+use chronorb::prelude::*;
+
+use idl::*;
+
+/// What `idl/groups.idl` defines.
+pub mod idl {
+    chronorb::include_idl!("groups");
+
+    pub use self::groups::*;
+}
+
+/// A member that hands on what it is told.
+#[derive(Debug)]
+pub struct TellingMember {
+    tell: Sender<Heard>,
+}
+
+/// What a member was told.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Heard {
+    /// A text, and octets.
+    Told(String, Vec<u8>),
+    /// To leave.
+    Leave,
+}
+
+impl TellingMember {
+    /// One that tells everything there.
+    #[must_use]
+    pub const fn new(tell: Sender<Heard>) -> Self {
+        Self { tell }
+    }
+}
+
+impl MemberServant for TellingMember {
+    fn tell(&self, _: &Call<'_>, text: &str, data: &[u8]) -> Result<(), SystemException> {
+        // Who does not listen any more does not want it.
+        let _ = self.tell.send(Heard::Told(text.to_owned(), data.to_vec()));
+        Ok(())
+    }
+
+    fn leave(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        let _ = self.tell.send(Heard::Leave);
+        Ok(())
+    }
+
+    fn ask<'a>(&self, call: &Call<'a>, text: &'a str) -> Result<&'a str, SystemException> {
+        let backwards: String = text.chars().rev().collect();
+        Ok(call.arena().keep(backwards))
+    }
+
+    fn sum(&self, _: &Call<'_>, data: &[u8]) -> Result<i64, SystemException> {
+        Ok(data.iter().copied().map(i64::from).sum())
+    }
+}
