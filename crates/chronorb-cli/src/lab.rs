@@ -11,6 +11,7 @@ use chronorb_lab::inversion::{self, Inversion};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
+use chronorb_lab::protocols::{Protocol, Protocols};
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
@@ -98,6 +99,17 @@ pub(crate) enum LabCommand {
     #[command(subcommand)]
     Peer(PeerCommand),
 
+    /// Measure what the ORB adds to what its protocols stand on, and what GIOPlite spares.
+    ///
+    /// By every protocol, with GIOP and GIOPlite, and beside each the same octets by what it stands on with
+    /// nothing above it: TCP, Unix-domain sockets, shared memory, UDP, TLS by rustls, multicast; and omniORB
+    /// where that is installed. Calls of three sizes, messages without an answer, and several clients at a
+    /// time; client and server on one CPU and on two; threads that block and threads that spin. Everyone has
+    /// a turn in each of many short rounds. Ends with tables, what is claimed of the figures and whether it
+    /// holds, and a report with plots. Takes some ten minutes, with --short about one.
+    #[command(after_help = PROTOCOLS_EXAMPLES)]
+    Protocols(ProtocolsArguments),
+
     /// Compare Leader/Followers and Half-Sync/Half-Async, and try what thread pools promise.
     ///
     /// A client that leaves it no rest has a server serve 100,000 requests: by each strategy of thread
@@ -161,6 +173,7 @@ impl LabCommand {
             Self::Overtake(asked) => asked.run::<Overtake>(),
             Self::Peer(PeerCommand::Server(server)) => status(peer::serve(server.with(config))),
             Self::Peer(PeerCommand::Client(client)) => status(peer::call(client.with(config))),
+            Self::Protocols(asked) => asked.run(),
             Self::ThreadPools(asked) => asked.run(),
             Self::Throughput(asked) => asked.run::<Throughput>(),
             Self::Timeprobes(asked) => asked.run(),
@@ -419,6 +432,59 @@ impl LatencyArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ProtocolsArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// These protocols alone, in this order: iiop, uiop, shmiop, diop, ssliop, miop.
+    #[arg(long, value_name = "SCHEME,…", value_delimiter = ',')]
+    protocol: Vec<Protocol>,
+
+    /// Who takes part: those that block, those that spin, or both.
+    #[arg(long, value_name = "block|spin|both", default_value = "both")]
+    wait: latency::WaitSet,
+
+    /// Where client and server run: on the same CPU, across two, or unpinned; without it on the same and
+    /// across. Who spins does so across alone.
+    #[arg(long, value_name = "PLACE,…", value_delimiter = ',')]
+    place: Vec<contest::Placement>,
+
+    /// Schedule all clients and servers with SCHED_FIFO, instead of SCHED_OTHER.
+    #[arg(long)]
+    fifo: bool,
+
+    /// How many rounds there are, instead of 40, or with --short 5.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
+    rounds: Option<u32>,
+
+    /// How many small calls each has in a round, instead of 500, or with --short 200.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
+    calls: Option<u32>,
+}
+
+impl ProtocolsArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Protocols>();
+        if !self.protocol.is_empty() {
+            plan.protocols = self.protocol;
+        }
+        plan.waits.retain(|waits| match waits {
+            contest::Waits::Block => self.wait.block,
+            contest::Waits::Spin => self.wait.spin,
+        });
+        if !self.place.is_empty() {
+            plan.places = self.place;
+        }
+        if self.fifo {
+            plan.scheduled = contest::Scheduled::Fifo;
+        }
+        plan.rounds = self.rounds.unwrap_or(plan.rounds);
+        plan.calls = self.calls.unwrap_or(plan.calls);
+        status(chronorb_lab::run::<Protocols>(&self.common.options::<Protocols>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ThreadPoolsArguments {
     #[command(flatten)]
     common: ExperimentArguments,
@@ -580,6 +646,17 @@ Examples:
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
 the experiment runs all the same and says that its figures are not real-time. A claim that was
 missed is said, and is no failure of the command.";
+
+const PROTOCOLS_EXAMPLES: &str = "\
+Examples:
+  chronorb lab protocols
+  chronorb lab protocols --short --protocol shmiop,uiop --wait spin
+  chronorb lab protocols --protocol iiop --wait block --place same --fifo --rounds 200
+  chronorb lab protocols --json | jq '.ratios[] | select(.by == \"raw\") | [.protocol, .system, .trial, .p50.ratio]'
+
+Other programs that run at the same time change the figures. What cannot take part is left out, and said:
+omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which makes certificates for
+the run. A claim that was missed is said, and is no failure of the command.";
 
 const THREAD_POOLS_EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,8 @@
 //! target of a request; [`overtake`] measures calls of high priority while all lower lanes are
 //! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and
 //! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`contest`], and
-//! [`peer`] takes part in comparisons that others make; [`thread_pools`] compares the strategies of thread
+//! [`peer`] takes part in comparisons that others make; [`protocols`] measures what the ORB adds to what its protocols
+//! stand on, and what GIOPlite spares; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
 //! [`timeprobes`] finds out where the time of a call goes; [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
 //! [`doctor`] looks for what costs latency on the machine, and how to mend it. [`all`] runs every experiment, and
@@ -24,6 +25,7 @@ pub mod latency;
 pub mod os;
 pub mod overtake;
 pub mod peer;
+pub mod protocols;
 pub mod thread_pools;
 pub mod throughput;
 pub mod timeprobes;
@@ -35,6 +37,7 @@ mod comparison;
 mod environment;
 mod experiment;
 mod idl;
+mod pairs;
 mod process;
 mod progress;
 mod report;
@@ -49,6 +52,7 @@ pub use claim::Claim;
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
 pub use experiment::{Experiment, Findings, Options, RunError, default_report, run};
+pub use pairs::Paired;
 pub use process::ProcessError;
 pub use report::{PlotError, ReportError, html, text_table, write_html};
 pub use series::Point;

@@ -1,4 +1,4 @@
-//! The experiments `latency` and `throughput`, run for real with next to nothing.
+//! The experiments `latency`, `protocols` and `throughput`, run for real with next to nothing.
 //!
 //! They call their own program for servers and clients. So this is no usual test program: it hands
 //! these commands on, and otherwise runs its tests.
@@ -12,6 +12,7 @@ use chronorb_lab::contest::{
     client_main, crowd_main, server_main,
 };
 use chronorb_lab::latency::{self, Latency};
+use chronorb_lab::protocols::{self, Protocols};
 use chronorb_lab::throughput::{self, Throughput};
 use chronorb_lab::{Claim, Experiment, Findings, Options, Verdict, run};
 
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 4] = [
+const TESTS: [(&str, fn()); 5] = [
     (
         "a_call_is_measured_on_every_system_in_every_place",
         a_call_is_measured_on_every_system_in_every_place,
@@ -50,6 +51,10 @@ const TESTS: [(&str, fn()); 4] = [
     (
         "calls_and_data_are_measured_on_every_system",
         calls_and_data_are_measured_on_every_system,
+    ),
+    (
+        "calls_are_measured_by_every_protocol_and_by_what_it_stands_on",
+        calls_are_measured_by_every_protocol_and_by_what_it_stands_on,
     ),
     (
         "real_time_priorities_are_for_all_or_for_none",
@@ -176,6 +181,65 @@ fn calls_and_data_are_measured_on_every_system() {
     assert!(figures["rows"][0]["calls_per_s"].is_number());
 }
 
+fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
+    use protocols::{Plan, Protocol, System};
+
+    let plan = Plan::tiny();
+    let outcome = Protocols::measure(&plan).expect("it can be measured");
+    let has_omniorb = takes_part(&outcome.omniorb);
+    for protocol in Protocol::ALL {
+        for system in [System::Raw, System::Giop, System::OmniOrbTcp] {
+            let mut missing = outcome.missing.iter();
+            let missing = missing.find(|of| of.protocol == protocol && of.system == system);
+            let carries_calls = protocol != Protocol::Miop;
+            let is_measured = match system {
+                System::OmniOrbTcp => has_omniorb && carries_calls,
+                _ => missing.is_none(),
+            };
+            // A group has references of its own kind.
+            let is_known = protocol == Protocol::Miop && system == System::Giop;
+            if let Some(missing) = missing.filter(|_| !is_known) {
+                not_run(
+                    &format!("{} of {}", system.name(protocol), protocol.scheme()),
+                    &missing.why,
+                );
+            }
+            let rows = outcome.rows.iter();
+            let rows: Vec<_> = rows
+                .filter(|row| row.protocol == protocol && row.system == system)
+                .collect();
+            assert_eq!(!rows.is_empty(), is_measured, "{protocol:?} {system:?}");
+            for row in rows {
+                assert!(
+                    row.latency.calls > 0 && row.min_us <= row.latency.p50_us,
+                    "{row:?}"
+                );
+                assert!(row.latency.p50_us <= row.latency.max_us, "{row:?}");
+            }
+            let rates = outcome.rates.iter();
+            let mut rates = rates.filter(|rate| rate.protocol == protocol && rate.system == system);
+            assert_eq!(
+                rates.next().is_some(),
+                is_measured && carries_calls,
+                "{protocol:?} {system:?}"
+            );
+        }
+    }
+    let text = outcome.text();
+    for part in [
+        "A call, same CPU, blocking",
+        "raw shared memory",
+        "iiop, GIOP",
+        "Calls of 4 clients",
+        "Octets of a message",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let plots = if has_several_cpus() { 12 } else { 4 };
+    check_page(&outcome.html().expect("it can be drawn"), plots);
+    assert_eq!(outcome.figures()["experiment"], "protocols");
+}
+
 fn real_time_priorities_are_for_all_or_for_none() {
     let mut plan = latency::Plan::tiny();
     plan.scheduled = Scheduled::Fifo;
@@ -215,11 +279,16 @@ fn an_order_that_makes_no_sense_is_refused() {
 fn takes_part(omniorb: &OmniOrb) -> bool {
     let is_there = omniorb.version.is_some();
     if !is_there {
-        println!("NOT RUN: calls of omniORB: {}", omniorb.missing);
-        let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(!required, "omniORB is required: {}", omniorb.missing);
+        not_run("calls of omniORB", &omniorb.missing);
     }
     is_there
+}
+
+/// Says what was left out; where it has to be there, fails.
+fn not_run(what: &str, why: &str) {
+    println!("NOT RUN: {what}: {why}");
+    let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+    assert!(!required, "{what} has to be measured: {why}");
 }
 
 fn check(claims: &[Claim]) {

@@ -25,6 +25,7 @@
 //! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
+//! | the least that a message between processes costs, to measure by | [`Mailboxes`] |
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
@@ -55,6 +56,7 @@ mod hash_index;
 mod interfaces;
 mod kick;
 mod link;
+mod mailbox;
 mod memory;
 mod pi_lock;
 mod pi_mutex;
@@ -88,6 +90,7 @@ pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline};
+pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};

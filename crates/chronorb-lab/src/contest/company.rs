@@ -7,9 +7,11 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::error::ContestError;
 use super::omniorb::{OmniOrb, Programs};
+use super::orb::LOOPBACK;
 use super::order::{
-    Batch, ClientKind, ClientOrder, Exchange, Operation, OrbCalling, OrbServing, RawCalling,
-    RawServing, Ready, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
+    Batch, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling, OrbServing,
+    RawCalling, RawServing, Ready, Report, Reported, ServerKind, ServerOrder, Serving, Sizes, Took,
+    Waits,
 };
 use super::place::{Cpus, Placement, Scheduled};
 use super::raw::SPIN;
@@ -32,15 +34,47 @@ struct Server {
 
 /// Which system, and what its clients have to know of it.
 enum System {
-    Orb(Waits),
+    Orb(Waits, Vec<String>),
     OmniOrb(Programs),
-    Raw(Waits, Exchange),
+    Raw(Medium, Waits, Exchange),
+}
+
+/// How an ORB is set up, beyond how it waits.
+#[derive(Clone, Debug)]
+pub(crate) struct OrbSettings {
+    /// Where the server listens, as `-ORBListenEndpoints` has it.
+    pub(crate) endpoints: String,
+    /// Other options of the server.
+    pub(crate) server: Vec<String>,
+    /// Options of the client.
+    pub(crate) client: Vec<String>,
+}
+
+impl OrbSettings {
+    /// No other options.
+    pub(crate) const fn of(endpoints: String) -> Self {
+        Self {
+            endpoints,
+            server: Vec::new(),
+            client: Vec::new(),
+        }
+    }
 }
 
 impl Company {
     /// A server of chronorb.
     pub(crate) fn orb(waits: Waits, scheduled: Scheduled) -> Result<Self, ContestError> {
-        Self::orb_at("127.0.0.1:0", waits, scheduled, MAX_CONNECTIONS)
+        let settings = OrbSettings::of(LOOPBACK.to_owned());
+        Self::orb_by(&settings, waits, scheduled)
+    }
+
+    /// The same with settings.
+    pub(crate) fn orb_by(
+        settings: &OrbSettings,
+        waits: Waits,
+        scheduled: Scheduled,
+    ) -> Result<Self, ContestError> {
+        Self::start_orb(settings, waits, scheduled, MAX_CONNECTIONS)
     }
 
     /// The same at an address, for many connections.
@@ -50,16 +84,39 @@ impl Company {
         scheduled: Scheduled,
         max_connections: u32,
     ) -> Result<Self, ContestError> {
+        let settings = OrbSettings::of(format!("iiop://{address}"));
+        Self::start_orb(&settings, waits, scheduled, max_connections)
+    }
+
+    fn start_orb(
+        settings: &OrbSettings,
+        waits: Waits,
+        scheduled: Scheduled,
+        max_connections: u32,
+    ) -> Result<Self, ContestError> {
         let kind = ServerKind::Orb(OrbServing {
-            address: address.to_owned(),
+            endpoints: settings.endpoints.clone(),
+            options: settings.server.clone(),
             waits,
             max_connections,
         });
-        Self::start("chronorb server", kind, System::Orb(waits), scheduled)
+        let system = System::Orb(waits, settings.client.clone());
+        Self::start("chronorb server", kind, system, scheduled)
     }
 
-    /// A server with nothing but sockets.
+    /// A server with nothing but TCP sockets.
     pub(crate) fn raw(
+        how: RawServing,
+        operation: Operation,
+        sizes: Sizes,
+        scheduled: Scheduled,
+    ) -> Result<Self, ContestError> {
+        Self::raw_by(&Medium::Tcp, how, operation, sizes, scheduled)
+    }
+
+    /// A server with nothing but a medium.
+    pub(crate) fn raw_by(
+        medium: &Medium,
         how: RawServing,
         operation: Operation,
         sizes: Sizes,
@@ -70,8 +127,13 @@ impl Company {
             RawServing::Threads(waits) => waits,
             RawServing::Epoll { .. } => Waits::Block,
         };
-        let kind = ServerKind::Raw { how, exchange };
-        Self::start("raw server", kind, System::Raw(waits, exchange), scheduled)
+        let kind = ServerKind::Raw {
+            medium: medium.clone(),
+            how,
+            exchange,
+        };
+        let system = System::Raw(medium.clone(), waits, exchange);
+        Self::start("raw server", kind, system, scheduled)
     }
 
     /// A server of omniORB, where its programs are.
@@ -79,10 +141,22 @@ impl Company {
         omniorb: &OmniOrb,
         scheduled: Scheduled,
     ) -> Result<Option<Self>, ContestError> {
+        Self::omniorb_at(omniorb, None, scheduled)
+    }
+
+    /// The same at an endpoint of its own kind, for example `giop:unix:/path`, and not on TCP.
+    pub(crate) fn omniorb_at(
+        omniorb: &OmniOrb,
+        endpoint: Option<&str>,
+        scheduled: Scheduled,
+    ) -> Result<Option<Self>, ContestError> {
         let Some(programs) = omniorb.contest() else {
             return Ok(None);
         };
         let mut command = Command::new(&programs.server);
+        if let Some(endpoint) = endpoint {
+            command.args(["-ORBendPoint", endpoint]);
+        }
         let mut child = Child::run("omniORB server", scheduling(&mut command, scheduled))?;
         let serving = child.hear(Deadline::after(START_UP))?;
         Ok(Some(Self {
@@ -153,6 +227,19 @@ impl Company {
         Ok(took)
     }
 
+    /// Has a client send messages that have no answer, in their place. Returns how long each was under way that
+    /// arrived, without those of the warm-up.
+    pub(crate) fn run_oneway(
+        &mut self,
+        client: usize,
+        place: (&Cpus, Placement),
+        warm_up: u32,
+        messages: u32,
+    ) -> Result<Vec<u64>, ContestError> {
+        self.run(client, place, warm_up, messages)?;
+        self.server.report()
+    }
+
     /// Ends all processes.
     pub(crate) fn stop(self) -> Result<(), ContestError> {
         let end = Deadline::after(WIND_DOWN);
@@ -165,6 +252,15 @@ impl Company {
 }
 
 impl Server {
+    /// How long messages were under way, since it was asked last.
+    fn report(&mut self) -> Result<Vec<u64>, ContestError> {
+        // What is still under way has a moment to arrive.
+        sleep_until(Monotonic::now() + ARRIVAL);
+        self.child.tell(&Report {})?;
+        let Reported { latencies_ns } = self.child.hear(Deadline::after(BATCH))?;
+        Ok(latencies_ns)
+    }
+
     fn client(&self, operation: Operation, threads: u32) -> Result<Child, ContestError> {
         let place = self.serving.of(operation).to_owned();
         let (name, kind) = match &self.system {
@@ -174,23 +270,30 @@ impl Server {
                     Operation::Octets(octets) => ("octets", octets),
                     Operation::Doubles(octets) => ("doubles", octets),
                     Operation::Structs(octets) => ("structs", octets),
+                    Operation::Oneway => {
+                        return Err(ContestError::work("calling omniORB")(
+                            "its programs have nothing without an answer",
+                        ));
+                    }
                 };
                 let mut command = Command::new(&programs.client);
                 command.args([&place, operation, &octets.to_string(), &threads.to_string()]);
                 let command = scheduling(&mut command, self.scheduled);
                 return Ok(Child::run("omniORB client", command)?);
             }
-            System::Orb(waits) => (
+            System::Orb(waits, options) => (
                 "chronorb client",
                 ClientKind::Orb(OrbCalling {
                     reference: place,
+                    options: options.clone(),
                     waits: *waits,
                     operation,
                 }),
             ),
-            System::Raw(waits, exchange) => (
+            System::Raw(medium, waits, exchange) => (
                 "raw client",
                 ClientKind::Raw(RawCalling {
+                    medium: medium.clone(),
                     address: place,
                     waits: *waits,
                     exchange: *exchange,
@@ -208,7 +311,10 @@ impl Server {
 
 impl System {
     const fn spins(&self) -> bool {
-        matches!(self, Self::Orb(Waits::Spin) | Self::Raw(Waits::Spin, _))
+        matches!(
+            self,
+            Self::Orb(Waits::Spin, _) | Self::Raw(_, Waits::Spin, _)
+        )
     }
 }
 
@@ -226,5 +332,7 @@ const MAX_CONNECTIONS: u32 = 1024;
 const START_UP: Duration = Duration::from_secs(30);
 /// How long a batch may take.
 const BATCH: Duration = Duration::from_secs(300);
+/// Longer than a message is under way.
+const ARRIVAL: Duration = Duration::from_millis(5);
 /// How long processes may take to end.
 const WIND_DOWN: Duration = Duration::from_secs(20);

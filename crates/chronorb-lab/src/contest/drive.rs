@@ -14,6 +14,11 @@ use crate::process::{self, Parent};
 pub(crate) trait Caller {
     /// Makes one call and checks its answer. What is asked follows from `turn`.
     fn call(&mut self, turn: u32) -> Result<(), ContestError>;
+
+    /// The same before the time counts.
+    fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
+        self.call(turn)
+    }
 }
 
 /// The time of each call, in ns.
@@ -24,7 +29,7 @@ pub(crate) fn timed(
 ) -> Result<Vec<u64>, ContestError> {
     let mut latencies = Vec::with_capacity(calls as usize);
     for turn in 0..warm_up {
-        caller.call(turn)?;
+        caller.warm_up(turn)?;
     }
     for turn in 0..calls {
         let sent = Monotonic::now();
@@ -162,7 +167,7 @@ fn call<C: Caller>(
         last: now,
     }));
     while let Ok(Batch { warm_up, calls }) = batches.recv() {
-        let warmed = (0..warm_up).try_for_each(|turn| caller.call(turn));
+        let warmed = (0..warm_up).try_for_each(|turn| caller.warm_up(turn));
         start.wait();
         let first = Monotonic::now();
         let done = warmed.and_then(|()| (0..calls).try_for_each(|turn| caller.call(turn)));

@@ -131,7 +131,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::super::drive::Caller;
-    use super::super::order::{Operation, RawCalling, Sizes, Waits};
+    use super::super::order::{Medium, Operation, RawCalling, Sizes, Waits};
     use super::*;
 
     #[test]
@@ -153,6 +153,7 @@ mod tests {
         });
         let connect = || {
             raw::Calls::connect(&RawCalling {
+                medium: Medium::Tcp,
                 address: address.clone(),
                 waits: Waits::Block,
                 exchange,

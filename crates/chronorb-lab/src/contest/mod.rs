@@ -1,22 +1,24 @@
-//! What `latency`, `throughput` and `peer` share: the same calls, on several systems, in turn.
+//! What `latency`, `protocols`, `throughput` and `peer` share: the same calls, on several systems, in turn.
 //!
 //! Every system has a server and clients in processes of their own. All clients make their calls in
-//! `drive`, whatever they call, and check every answer. The systems are chronorb (`orb`), raw
-//! sockets that move as many octets as its messages have (`raw`, `epoll`, `tap`), and omniORB,
+//! `drive`, whatever they call, and check every answer. The systems are chronorb (`orb`), raw sockets, shared memory
+//! and TLS that move as many octets as its messages have (`raw`, `epoll`, `tap`), and omniORB,
 //! whose programs are compiled where it is installed (`omniorb`) and speak the same lines:
 //!
 //! | child | says | hears |
 //! |---|---|---|
-//! | server | where its objects are | the end of its input: end |
+//! | server | where its objects are, and how long messages were under way | to report that (`oneway`); the end of its input: end |
 //! | client | that it is connected, then what each batch took | for each batch, how many calls; at last, to end |
 //! | crowd | that all its connections are there | the end of its input: end |
 
+pub(crate) mod certificates;
 mod company;
 mod crowd;
 pub(crate) mod drive;
 mod epoll;
 pub(crate) mod error;
 mod omniorb;
+mod oneway;
 pub(crate) mod orb;
 mod order;
 mod place;
@@ -26,15 +28,17 @@ mod tap;
 
 use crate::process::{self, Parent};
 
-pub(crate) use company::Company;
+pub(crate) use certificates::Certificates;
+pub(crate) use company::{Company, OrbSettings};
 pub(crate) use crowd::Crowd;
 pub use error::ContestError;
 pub use omniorb::{OmniOrb, Programs};
-pub(crate) use order::RawServing;
+pub(crate) use orb::try_out;
+pub(crate) use order::{Medium, RawServing};
 pub use order::{Operation, Sizes, Waits};
 pub(crate) use place::{Cpus, allow_files, check_permitted};
 pub use place::{Placement, Scheduled};
-pub(crate) use tap::{Tapped, tap};
+pub(crate) use tap::{Tapped, tap, tap_with};
 
 use order::{ClientKind, ClientOrder, ServerKind, ServerOrder};
 
@@ -56,10 +60,13 @@ pub fn server_main(order: &str) -> Result<(), ContestError> {
     match order.kind {
         ServerKind::Orb(serving) => orb::serve(&serving, order.scheduled),
         ServerKind::Raw {
-            how: RawServing::Epoll { threads },
+            medium,
+            how,
             exchange,
-        } => epoll::serve(exchange, threads),
-        ServerKind::Raw { how, exchange } => raw::serve(exchange, how),
+        } => match how {
+            RawServing::Epoll { threads } => epoll::serve(exchange, threads),
+            RawServing::Threads(waits) => raw::serve(&medium, exchange, waits),
+        },
     }
 }
 
@@ -75,7 +82,7 @@ pub fn client_main(order: &str) -> Result<(), ContestError> {
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     match &order.kind {
         ClientKind::Orb(calling) => {
-            let orb = orb::client(calling.waits)?;
+            let orb = orb::client(calling.waits, &calling.options)?;
             let connect = || orb::Calls::connect(&orb, calling);
             drive::batches(&parent, order.threads, connect)
         }

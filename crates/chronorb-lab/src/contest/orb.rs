@@ -3,47 +3,77 @@
 use chronorb::prelude::*;
 use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
 
+use super::company::OrbSettings;
 use super::drive::Caller;
 use super::error::ContestError;
+use super::oneway::{Pace, Recorder};
 use super::order::{Operation, OrbCalling, OrbServing, Serving, Waits};
 use super::place::{Scheduled, schedule_orb_threads};
 use super::raw::SPIN;
 use crate::idl::peers::{
-    Data, DataServant, DataSkeleton, Power, PowerServant, PowerSkeleton, Sample,
+    Clock, ClockServant, ClockSkeleton, Data, DataServant, DataSkeleton, Power, PowerServant,
+    PowerSkeleton, Sample,
 };
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
 pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), ContestError> {
-    let mut config = config(&serving.address)?;
+    let mut config = config(&serving.endpoints, &serving.options)?;
     config.max_connections = serving.max_connections;
     config.server_wait = waiting(serving.waits);
     let orb = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
-    let objects = offer(&orb).map_err(ContestError::work("offering the objects"))?;
+    let recorder = Recorder::default();
+    let objects = offer(&orb, &recorder).map_err(ContestError::work("offering the objects"))?;
     schedule_orb_threads(scheduled)?;
     let stopped = orb.clone();
-    let _parent = Parent::listen(move || {
+    let parent = Parent::listen(move || {
         // Without its parent the server has nobody to tell why it could not stop in order.
         let _ = stopped.shutdown(false);
     });
     process::tell(&objects)?;
+    recorder.report_to(parent);
     orb.run();
     Ok(())
 }
 
 /// An ORB for a client.
-pub(super) fn client(waits: Waits) -> Result<Orb, ContestError> {
-    let mut config = config("127.0.0.1:0")?;
+pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, ContestError> {
+    let mut config = config(LOOPBACK, options)?;
     config.client_wait = waiting(waits);
     Orb::with_config(config).map_err(ContestError::work("starting the ORB"))
 }
 
+/// Finds out whether calls can be made with these settings.
+pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), ContestError> {
+    let server = Orb::with_config(config(&settings.endpoints, &settings.server)?)
+        .map_err(ContestError::work("starting the ORB"))?;
+    let called = offer(&server, &Recorder::default())
+        .map_err(ContestError::work("offering the objects"))
+        .and_then(|serving| {
+            let client = client(Waits::Block, &settings.client)?;
+            let called = Calls::of(&client, &serving.power, Operation::Cube).map(drop);
+            let stopped = stop(&client);
+            called.and(stopped)
+        });
+    let stopped = stop(&server);
+    called.and(stopped)
+}
+
+fn stop(orb: &Orb) -> Result<(), ContestError> {
+    orb.shutdown(false)
+        .map_err(ContestError::work("ending the ORB"))
+}
+
 /// The settings of all: ordinary scheduling, this machine alone, and calls that are always remote.
-pub(super) fn config(address: &str) -> Result<OrbConfig, ContestError> {
+pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, ContestError> {
     let mut config = OrbConfig::default();
+    if !options.is_empty() {
+        config = OrbConfig::read(&mut options.to_vec())
+            .map_err(ContestError::work("choosing the settings"))?;
+    }
     config.orb_id = "lab".to_owned();
-    config.listen_endpoints = parse_endpoints(&format!("iiop://{address}"))
-        .map_err(ContestError::work("choosing an endpoint"))?;
+    config.listen_endpoints =
+        parse_endpoints(endpoints).map_err(ContestError::work("choosing an endpoint"))?;
     config.real_time = RealTimeMode::Off;
     config.collocation = Collocation::Off;
     Ok(config)
@@ -57,21 +87,26 @@ pub(crate) const fn waiting(waits: Waits) -> Waiting {
     }
 }
 
-/// Activates both objects.
-pub(super) fn offer(orb: &Orb) -> Result<Serving, Box<dyn std::error::Error + Send + Sync>> {
+/// Activates all objects.
+pub(super) fn offer(
+    orb: &Orb,
+    recorder: &Recorder,
+) -> Result<Serving, Box<dyn std::error::Error + Send + Sync>> {
     let root = orb.root_poa()?;
     let power = root.serve(PowerSkeleton::new(Cuber))?;
     let data = root.serve(DataSkeleton::new(Mirror))?;
+    let clock = root.serve(ClockSkeleton::new(Watcher(recorder.clone())))?;
     root.manager().activate()?;
     Ok(Serving {
         power: orb.object_to_string(&power),
         data: orb.object_to_string(&data),
+        clock: orb.object_to_string(&clock),
     })
 }
 
-/// The same for others: the references of the two objects, a line each.
+/// The same for others: the references of those that cube and give back data, a line each.
 pub(crate) fn offer_lines(orb: &Orb) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
-    let Serving { power, data } = offer(orb)?;
+    let Serving { power, data, .. } = offer(orb, &Recorder::default())?;
     Ok(format!("{power}\n{data}\n"))
 }
 
@@ -109,6 +144,21 @@ impl DataServant for Mirror {
     }
 }
 
+/// Takes the time of messages that have no answer.
+#[derive(Debug)]
+struct Watcher(Recorder);
+
+impl ClockServant for Watcher {
+    fn send(&self, _call: &Call<'_>, sent_ns: u64) -> Result<(), SystemException> {
+        self.0.take(sent_ns);
+        Ok(())
+    }
+
+    fn settle(&self, _call: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
 /// A client's calls.
 pub(crate) struct Calls {
     object: Callee,
@@ -121,12 +171,13 @@ enum Callee {
     Octets(Data, Vec<u8>),
     Doubles(Data, Vec<f64>),
     Structs(Data, Vec<Sample>),
+    Clock(Clock, Pace),
 }
 
 impl Calls {
     /// Finds the object, with everything on the way there.
     pub(super) fn connect(orb: &Orb, calling: &OrbCalling) -> Result<Self, ContestError> {
-        Self::of(orb, &calling.reference, calling.operation)
+        Self::paced(orb, &calling.reference, calling.operation, calling.waits)
     }
 
     /// The same by the parts of the order.
@@ -134,6 +185,15 @@ impl Calls {
         orb: &Orb,
         reference: &str,
         operation: Operation,
+    ) -> Result<Self, ContestError> {
+        Self::paced(orb, reference, operation, Waits::Block)
+    }
+
+    fn paced(
+        orb: &Orb,
+        reference: &str,
+        operation: Operation,
+        waits: Waits,
     ) -> Result<Self, ContestError> {
         let object = orb
             .string_to_object(reference)
@@ -149,6 +209,7 @@ impl Calls {
             Operation::Structs(octets) => {
                 Callee::Structs(data(&object), (0..octets / SAMPLE).map(sample).collect())
             }
+            Operation::Oneway => Callee::Clock(Clock::unchecked_narrow(&object), Pace::of(waits)),
         };
         let mut calls = Self {
             object,
@@ -156,6 +217,14 @@ impl Calls {
         };
         calls.check_all()?;
         Ok(calls)
+    }
+
+    /// Waits until the server has taken all that was sent; only where nothing has an answer.
+    pub(super) fn settle(&self) -> Result<(), ContestError> {
+        match &self.object {
+            Callee::Clock(clock, _) => clock.settle().map_err(ContestError::work(CALLING)),
+            _ => Ok(()),
+        }
     }
 
     /// Makes one call and looks at all of the answer.
@@ -166,6 +235,8 @@ impl Calls {
             Callee::Octets(data, v) => data.echo_octets_in(scope, v).map(|echo| echo == v),
             Callee::Doubles(data, v) => data.echo_doubles_in(scope, v).map(|echo| echo == v),
             Callee::Structs(data, v) => data.echo_samples_in(scope, v).map(|echo| echo == v),
+            // It does not count.
+            Callee::Clock(clock, _) => clock.send(0).map(|()| true),
         };
         match same.map_err(ContestError::work(CALLING))? {
             true => Ok(()),
@@ -177,9 +248,16 @@ impl Calls {
 }
 
 impl Caller for Calls {
+    fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
+        if let Callee::Clock(_, pace) = &mut self.object {
+            pace.leave_out_next();
+        }
+        self.call(turn)
+    }
+
     fn call(&mut self, turn: u32) -> Result<(), ContestError> {
         let scope = &mut self.scope;
-        match &self.object {
+        match &mut self.object {
             Callee::Power(power) => {
                 let value = turn as u8;
                 let cube = power.cube(value).map_err(ContestError::work(CALLING))?;
@@ -191,6 +269,13 @@ impl Caller for Calls {
             Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
             Callee::Doubles(data, v) => same_ends(v, data.echo_doubles_in(scope, v)),
             Callee::Structs(data, v) => same_ends(v, data.echo_samples_in(scope, v)),
+            Callee::Clock(clock, pace) => {
+                clock
+                    .send(pace.begin())
+                    .map_err(ContestError::work(CALLING))?;
+                pace.keep();
+                Ok(())
+            }
         }
     }
 }
@@ -225,6 +310,8 @@ fn sample(n: u32) -> Sample {
     }
 }
 
+/// A free endpoint that this machine alone can reach.
+pub(super) const LOOPBACK: &str = "iiop://127.0.0.1:0";
 const CALLING: &str = "calling the server";
 /// Octets of a sample on the wire, with the padding up to the next.
 const SAMPLE: u32 = 24;

@@ -1,5 +1,6 @@
 //! What parent and children say to each other.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -16,16 +17,37 @@ pub(super) struct ServerOrder {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) enum ServerKind {
     Orb(OrbServing),
-    Raw { how: RawServing, exchange: Exchange },
+    Raw {
+        medium: Medium,
+        how: RawServing,
+        exchange: Exchange,
+    },
 }
 
 /// A server of chronorb.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct OrbServing {
-    /// Host and port.
-    pub(super) address: String,
+    /// As `-ORBListenEndpoints` has them.
+    pub(super) endpoints: String,
+    /// Other options of the ORB.
+    pub(super) options: Vec<String>,
     pub(super) waits: Waits,
     pub(super) max_connections: u32,
+}
+
+/// What carries octets, with nothing above it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) enum Medium {
+    Tcp,
+    /// Streams of Unix-domain sockets.
+    Unix,
+    Udp,
+    /// Datagrams to a group; they go one way.
+    Multicast,
+    /// Shared memory.
+    Memory,
+    /// TLS over TCP, with the certificates that are in this directory.
+    Tls(PathBuf),
 }
 
 /// How a raw server waits, and with how many threads.
@@ -72,6 +94,8 @@ pub enum Operation {
     Doubles(u32),
     /// The same in small structs with padding.
     Structs(u32),
+    /// The time, one way.
+    Oneway,
 }
 
 /// How many octets a call has on the wire.
@@ -97,6 +121,9 @@ pub(super) struct Serving {
     pub(super) power: String,
     /// The object that gives back data: the same.
     pub(super) data: String,
+    /// The object that takes the time of messages that have no answer; nothing where there is none.
+    #[serde(default)]
+    pub(super) clock: String,
 }
 
 impl Serving {
@@ -105,6 +132,7 @@ impl Serving {
         match operation {
             Operation::Cube => &self.power,
             Operation::Octets(_) | Operation::Doubles(_) | Operation::Structs(_) => &self.data,
+            Operation::Oneway => &self.clock,
         }
     }
 }
@@ -128,6 +156,8 @@ pub(super) enum ClientKind {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct OrbCalling {
     pub(super) reference: String,
+    /// Options of the ORB.
+    pub(super) options: Vec<String>,
     pub(super) waits: Waits,
     pub(super) operation: Operation,
 }
@@ -135,6 +165,7 @@ pub(super) struct OrbCalling {
 /// A client with nothing but a socket.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct RawCalling {
+    pub(super) medium: Medium,
     pub(super) address: String,
     pub(super) waits: Waits,
     pub(super) exchange: Exchange,
@@ -160,6 +191,16 @@ pub(crate) struct Took {
     pub(crate) elapsed_ns: u64,
     /// That of each call, where one thread alone calls; empty where several do.
     pub(crate) latencies_ns: Vec<u64>,
+}
+
+/// To a server: how long were messages under way that have no answer, since it was asked last?
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Report {}
+
+/// From a server, in the order in which they came.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Reported {
+    pub(super) latencies_ns: Vec<u64>,
 }
 
 /// To a crowd, as its argument.

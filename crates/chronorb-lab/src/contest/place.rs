@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::str::FromStr;
 
 use chronorb_rt::{Scheduling, list, set_current, set_scheduling_of};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
@@ -33,6 +34,19 @@ impl Placement {
             Self::SameCpu => "same CPU",
             Self::AcrossCpus => "across CPUs",
             Self::Unpinned => "unpinned",
+        }
+    }
+}
+
+impl FromStr for Placement {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "same" => Ok(Self::SameCpu),
+            "across" => Ok(Self::AcrossCpus),
+            "unpinned" => Ok(Self::Unpinned),
+            _ => Err(format!("{text:?} is not same, across or unpinned")),
         }
     }
 }

@@ -11,6 +11,7 @@ use chronorb_rt::PiMutex;
 
 use super::drive::Caller;
 use super::error::ContestError;
+use super::oneway::Recorder;
 use super::orb::{self, Calls};
 use super::order::{Operation, Serving, Sizes, Waits};
 
@@ -24,29 +25,46 @@ pub(crate) struct Tapped {
 
 /// Makes calls of these operations, in steady state, and listens to them.
 pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, ContestError> {
+    tap_with(operations, &[])
+}
+
+/// The same of ORBs with these options.
+pub(crate) fn tap_with(
+    operations: &[Operation],
+    options: &[String],
+) -> Result<Vec<Tapped>, ContestError> {
     let mut attempts = ATTEMPTS;
     let (tap, server, serving) = loop {
         attempts -= 1;
-        match offer_behind_tap() {
+        match offer_behind_tap(options) {
             Ok(offered) => break offered,
             // Another process has that port at the other address.
             Err(_) if attempts > 0 => {}
             Err(error) => return Err(error),
         }
     };
-    let client = orb::client(Waits::Block)?;
+    let client = orb::client(Waits::Block, options)?;
     let heard = operations
         .iter()
         .map(|operation| {
             let mut calls = Calls::of(&client, serving.of(*operation), *operation)?;
             calls.call(1)?;
-            let before = tap.heard();
-            calls.call(2)?;
-            let after = tap.heard();
+            // What has no answer was heard when what follows it has one.
+            let listen = |calls: &mut Calls, makes_call: bool| {
+                let before = tap.heard();
+                if makes_call {
+                    calls.call(2)?;
+                }
+                calls.settle()?;
+                let after = tap.heard();
+                Ok::<_, ContestError>((after.0 - before.0, after.1 - before.1))
+            };
+            listen(&mut calls, false)?;
+            let (other, call) = (listen(&mut calls, false)?, listen(&mut calls, true)?);
             Ok(Tapped {
                 sizes: Sizes {
-                    request: (after.0 - before.0) as usize,
-                    reply: (after.1 - before.1) as usize,
+                    request: (call.0 - other.0) as usize,
+                    reply: (call.1 - other.1) as usize,
                 },
                 request: tap.requests.last.lock().clone(),
             })
@@ -60,12 +78,14 @@ pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, ContestError>
 }
 
 /// A server that is reached through a tap.
-fn offer_behind_tap() -> Result<(Tap, Orb, Serving), ContestError> {
+fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), ContestError> {
     let tap = Tap::open().map_err(ContestError::work("listening to the ORB's messages"))?;
-    let address = format!("{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
-    let server =
-        Orb::with_config(orb::config(&address)?).map_err(ContestError::work("starting the ORB"))?;
-    let serving = orb::offer(&server).map_err(ContestError::work("offering the objects"))?;
+    let endpoint = format!("iiop://{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
+    let config = orb::config(&endpoint, options)?;
+    let server = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
+    let recorder = Recorder::default();
+    let serving =
+        orb::offer(&server, &recorder).map_err(ContestError::work("offering the objects"))?;
     Ok((tap, server, serving))
 }
 
@@ -165,9 +185,10 @@ mod tests {
             Operation::Octets(1 << 16),
             Operation::Doubles(1 << 16),
             Operation::Structs(1 << 16),
+            Operation::Oneway,
         ];
         let heard = tap(&operations).unwrap();
-        let [cube, octets, doubles, structs] = &heard[..] else {
+        let [cube, octets, doubles, structs, oneway] = &heard[..] else {
             panic!("one for each: {heard:?}");
         };
         assert_eq!(
@@ -179,6 +200,9 @@ mod tests {
         assert_eq!(cube.request.len(), cube.sizes.request);
         assert_eq!(&cube.request[..4], b"GIOP");
         assert_eq!(cube.request.last(), Some(&2));
+        assert_eq!(oneway.sizes.reply, 0);
+        let longer = oneway.sizes.request - cube.sizes.request;
+        assert!((1..16).contains(&longer), "{oneway:?}");
         for data in [octets, doubles, structs] {
             for octets in [data.sizes.request, data.sizes.reply] {
                 assert!((65_500..66_000).contains(&octets), "{:?}", data.sizes);

@@ -121,7 +121,7 @@ fn reference(file: &Path, operation: Operation) -> Result<String, PeerError> {
     let text = fs::read_to_string(file).map_err(read)?;
     let line = match operation {
         Operation::Cube => 0,
-        Operation::Octets(_) | Operation::Doubles(_) | Operation::Structs(_) => 1,
+        _ => 1,
     };
     match text.lines().nth(line) {
         Some(reference) if !reference.is_empty() => Ok(reference.to_owned()),

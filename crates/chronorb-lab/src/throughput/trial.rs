@@ -30,7 +30,9 @@ impl Trial {
     #[must_use]
     pub fn name(self) -> String {
         match self {
-            Self::Clients(1) | Self::Data(Operation::Cube) => "1 client".to_owned(),
+            Self::Clients(1) | Self::Data(Operation::Cube | Operation::Oneway) => {
+                "1 client".to_owned()
+            }
             Self::Clients(clients) => format!("{clients} clients"),
             Self::Data(Operation::Octets(octets)) => format!("{} of octets", size(octets)),
             Self::Data(Operation::Doubles(octets)) => format!("{} of doubles", size(octets)),
@@ -57,7 +59,7 @@ impl Trial {
     /// How much data goes each way.
     pub(super) const fn octets(self) -> u32 {
         match self.operation() {
-            Operation::Cube => 0,
+            Operation::Cube | Operation::Oneway => 0,
             Operation::Octets(octets) | Operation::Doubles(octets) | Operation::Structs(octets) => {
                 octets
             }

@@ -1,0 +1,197 @@
+//! `chronorb lab protocols`: what an ORB adds to what a protocol stands on, and what GIOPlite spares.
+//!
+//! [`Protocols`] makes the same calls by every protocol of the ORB, with GIOP and with GIOPlite, and beside each the
+//! same octets by what the protocol stands on, with nothing above it: sockets, shared memory, TLS. omniORB makes them
+//! over TCP, and over Unix-domain sockets, where it is installed. In each of many short rounds everyone has a turn, so
+//! that each figure has its match of the same moment. What cannot take part is left out, and said.
+
+mod claims;
+mod outcome;
+mod page;
+mod plan;
+mod plot;
+mod protocol;
+mod site;
+mod system;
+mod table;
+mod trial;
+
+#[cfg(test)]
+mod tests;
+
+use crate::contest::{
+    Certificates, Company, ContestError, Cpus, OmniOrb, Placement, check_permitted, tap, tap_with,
+};
+use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
+use crate::progress::Progress;
+use crate::stats::Record;
+
+pub use outcome::{Messages, Outcome, Rate, Row};
+pub use plan::Plan;
+pub use protocol::{Protocol, UnknownProtocol};
+pub use site::Missing;
+pub use system::System;
+pub use trial::{Cell, Trial};
+
+use site::{Means, Site};
+
+/// The experiment.
+///
+/// The program that runs it has to hand its arguments to
+/// [`server_main`](crate::contest::server_main) and [`client_main`](crate::contest::client_main)
+/// where the first of them is the command of that name.
+#[derive(Debug)]
+pub struct Protocols;
+
+impl Experiment for Protocols {
+    const NAME: &'static str = "protocols";
+    const TITLE: &'static str = "What an ORB adds to what a protocol stands on";
+
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = ContestError;
+
+    fn full() -> Plan {
+        Plan::full()
+    }
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+        check_permitted(plan.scheduled)?;
+        let cpus = Cpus::of_this_process()?;
+        let environment = Environment::probe();
+        let before = ProcessorTime::now();
+        let operations = Trial::ALL.map(Trial::operation);
+        let giop = tap(&operations)?;
+        let lite = tap_with(&operations, &protocol::giop_lite()).map_err(|why| why.to_string());
+        let messages = outcome::messages(&giop, lite.as_deref().unwrap_or_default());
+        let no_giop_lite = match &lite {
+            Err(why) => Some(why.as_str()),
+            Ok(_) if messages.iter().any(Messages::is_shorter) => None,
+            Ok(_) => Some("it was asked for, and not spoken"),
+        };
+        let certificates = Certificates::make();
+        let mut outcome = Outcome {
+            plan: plan.clone(),
+            environment,
+            omniorb: OmniOrb::find(),
+            missing: Vec::new(),
+            messages,
+            rows: Vec::new(),
+            rates: Vec::new(),
+            pooled: Vec::new(),
+        };
+        let sizes: Vec<_> = Trial::ALL
+            .into_iter()
+            .zip(giop.iter().map(|tapped| tapped.sizes))
+            .collect();
+        for &protocol in &plan.protocols {
+            let omniorb = outcome.omniorb.clone();
+            let means = Means {
+                plan,
+                omniorb: &omniorb,
+                certificates: certificates
+                    .as_ref()
+                    .map(Certificates::directory)
+                    .map_err(String::as_str),
+                sizes: &sizes,
+                no_giop_lite,
+            };
+            let (site, missing) = Site::open(protocol, &means)?;
+            outcome.missing.extend(missing);
+            rounds(protocol, site, &cpus, &mut outcome)?;
+        }
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
+        Ok(outcome)
+    }
+}
+
+/// Has everyone at a site make their calls, by turns.
+fn rounds(
+    protocol: Protocol,
+    mut site: Site,
+    cpus: &Cpus,
+    outcome: &mut Outcome,
+) -> Result<(), ContestError> {
+    let plan = outcome.plan.clone();
+    let several = cpus.are_several();
+    let cells: Vec<Cell> = Cell::all(&plan)
+        .into_iter()
+        .filter(|cell| protocol.carries(cell.trial))
+        .filter(|cell| several || cell.placement != Placement::AcrossCpus)
+        .collect();
+    let steps = u64::from(plan.rounds) * cells.len() as u64;
+    let progress = Progress::start(&format!("calls by {}", protocol.scheme()), steps);
+    for round in 1..=plan.rounds {
+        for &cell in &cells {
+            for (system, company, client) in site.in_turn(cell, round) {
+                let turn = Turn {
+                    protocol,
+                    system,
+                    cell,
+                    round,
+                };
+                turn.take(company, client, cpus, outcome)?;
+            }
+            progress.advance(1);
+        }
+    }
+    site.close()
+}
+
+/// Who does what in which round.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    protocol: Protocol,
+    system: System,
+    cell: Cell,
+    round: u32,
+}
+
+impl Turn {
+    fn take(
+        self,
+        company: &mut Company,
+        client: usize,
+        cpus: &Cpus,
+        outcome: &mut Outcome,
+    ) -> Result<(), ContestError> {
+        let place = (cpus, self.cell.placement);
+        let (trial, plan) = (self.cell.trial, &outcome.plan);
+        let clients = trial.clients();
+        let calls = (plan.calls(trial) / clients).max(1);
+        let warm_up = (calls / plan.warm_up_part.max(1)).max(1);
+        match trial {
+            Trial::Clients(_) => {
+                let took = company.run(client, place, warm_up, calls)?;
+                outcome.add_rate(self, calls * clients, took.elapsed_ns);
+            }
+            Trial::Call(_) => {
+                let took = company.run(client, place, warm_up, calls)?;
+                outcome.add_row(self, calls, &took.latencies_ns);
+            }
+            Trial::Oneway => {
+                let latencies = company.run_oneway(client, place, warm_up, calls)?;
+                outcome.add_row(self, calls, &latencies);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The calls of a batch, one after the other.
+fn record(latencies_ns: &[u64]) -> Record {
+    let mut record = Record::new();
+    let mut at = std::time::Duration::ZERO;
+    for latency in latencies_ns {
+        let latency = std::time::Duration::from_nanos(*latency);
+        record.add(at, latency);
+        at += latency;
+    }
+    record
+}

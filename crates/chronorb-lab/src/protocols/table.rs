@@ -1,0 +1,243 @@
+//! The figures as text.
+
+use super::claims::percent;
+use super::outcome::{Key, Outcome};
+use super::protocol::Protocol;
+use super::system::System;
+use super::trial::{Cell, Trial};
+use crate::claim;
+use crate::contest::Sizes;
+use crate::contest::table::Table;
+use crate::experiment::Findings;
+use crate::pairs::Paired;
+use crate::units;
+
+/// The figures in tables for a terminal, with what is claimed of them.
+pub(super) fn text(outcome: &Outcome) -> String {
+    let mut text = format!("{LEAD}\n");
+    for caveat in outcome.caveats() {
+        text.push_str(&format!("{caveat}\n"));
+    }
+    for table in tables(outcome) {
+        text.push('\n');
+        text.push_str(&table.text());
+    }
+    text.push('\n');
+    text.push_str(&claim::text(&outcome.claims()));
+    for note in notes(outcome) {
+        text.push_str(&format!("\n{note}"));
+    }
+    text.push('\n');
+    text
+}
+
+/// A table for each cell, one of GIOPlite, and one of octets.
+pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
+    let cells = Cell::all(&outcome.plan);
+    let mut tables: Vec<Table> = cells
+        .into_iter()
+        .map(|cell| match cell.trial {
+            Trial::Clients(_) => of_clients(outcome, cell),
+            Trial::Call(_) | Trial::Oneway => of_latencies(outcome, cell),
+        })
+        .collect();
+    tables.push(of_giop_lite(outcome));
+    tables.push(of_octets(outcome));
+    tables.retain(|table| !table.lines.is_empty());
+    tables
+}
+
+/// What calls, or messages without an answer, took.
+fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
+    let is_oneway = cell.trial == Trial::Oneway;
+    let lines = outcome.keys(cell).into_iter().filter_map(|key| {
+        let (protocol, system, _) = key;
+        let rounds = outcome.rounds(key)?;
+        let latency = &rounds.latency;
+        let times = [
+            rounds.min_us,
+            latency.p50_us,
+            latency.p99_us,
+            latency.p999_us,
+            latency.max_us,
+            latency.jitter_us,
+        ];
+        let mut cells = vec![units::count(latency.calls)];
+        cells.extend(times.map(units::time));
+        let by_raw = outcome.by_raw(key).filter(|_| system.is_own());
+        cells.extend(by_raw.map_or_else(Default::default, |by_raw| added(&by_raw)));
+        if is_oneway {
+            cells.push(units::count(rounds.lost.into()));
+        }
+        Some((system.name(protocol), cells))
+    });
+    let columns = LATENCY.into_iter().chain(is_oneway.then_some("lost"));
+    Table {
+        heading: heading(outcome, cell),
+        lines: lines.collect(),
+        columns: columns.map(str::to_owned).collect(),
+    }
+}
+
+/// What the ORB adds, and by how much it takes longer.
+fn added(by_raw: &Paired) -> [String; 2] {
+    let added = match by_raw.difference {
+        less if less < 0.0 => format!("-{}", units::time(-less)),
+        more => units::time(more),
+    };
+    [added, format!("{:.2}", by_raw.ratio)]
+}
+
+/// What several clients did in a second.
+fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
+    let lines = outcome.keys(cell).into_iter().filter_map(|key| {
+        let (protocol, system, _) = key;
+        let rates: Vec<f64> = outcome
+            .rates_of(key)
+            .into_iter()
+            .map(|rate| rate.1)
+            .collect();
+        let mut cells = spread(&rates)?.to_vec();
+        let raw = outcome.rates_of((protocol, System::Raw, cell));
+        let pairs: Vec<_> = outcome
+            .rates_of(key)
+            .into_iter()
+            .filter_map(|(round, rate)| {
+                let (_, raw) = raw.iter().find(|(of, _)| *of == round)?;
+                Some((rate, *raw))
+            })
+            .collect();
+        let by_raw = Paired::of(&pairs).filter(|_| system != System::Raw);
+        cells.push(by_raw.map_or_else(String::new, |by_raw| format!("{:.2}", by_raw.ratio)));
+        Some((system.name(protocol), cells))
+    });
+    Table {
+        heading: heading(outcome, cell),
+        lines: lines.collect(),
+        columns: ["min", "max", "avg", "by raw"].map(str::to_owned).to_vec(),
+    }
+}
+
+/// GIOPlite beside GIOP, as the tutorial has it: what one client does in a second.
+fn of_giop_lite(outcome: &Outcome) -> Table {
+    let cells = Cell::all(&outcome.plan);
+    let calls = cells
+        .into_iter()
+        .filter(|cell| matches!(cell.trial, Trial::Call(_)));
+    let mut lines = Vec::new();
+    for cell in calls {
+        for &protocol in &outcome.plan.protocols {
+            lines.extend(giop_lite(outcome, protocol, cell));
+        }
+    }
+    Table {
+        heading: "Calls in a second, GIOP and GIOPlite".to_owned(),
+        lines,
+        columns: ["min", "max", "avg", "gain", "likely", "by chance"]
+            .map(str::to_owned)
+            .to_vec(),
+    }
+}
+
+/// The line of each; none where GIOPlite took no part.
+fn giop_lite(outcome: &Outcome, protocol: Protocol, cell: Cell) -> Vec<(String, Vec<String>)> {
+    let of = |system| (protocol, system, cell);
+    let (giop, lite) = (of(System::Giop), of(System::GiopLite));
+    let Some(gain) = outcome.p50_by(lite, giop).map(|by| by.inverse()) else {
+        return Vec::new();
+    };
+    let line = |key: Key, comparison: [String; 3]| {
+        let mut cells = spread(&outcome.rates_of_one(key))?.to_vec();
+        cells.extend(comparison);
+        Some((format!("{}, {}", key.1.name(protocol), cell.name()), cells))
+    };
+    let likely = [gain.ratio_low, gain.ratio_high].map(percent);
+    let comparison = [
+        format!("{:+.1} %", percent(gain.ratio)),
+        format!("{:+.1} to {:+.1} %", likely[0], likely[1]),
+        format!("{:.3}", gain.chance),
+    ];
+    [line(giop, Default::default()), line(lite, comparison)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Least, most, and mean of rates.
+fn spread(rates: &[f64]) -> Option<[String; 3]> {
+    let least = rates.iter().copied().reduce(f64::min)?;
+    let most = rates.iter().copied().reduce(f64::max)?;
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    Some([least, most, mean].map(|rate| format!("{}/s", units::count(rate.round() as u64))))
+}
+
+fn of_octets(outcome: &Outcome) -> Table {
+    let lines = outcome.messages.iter().map(|messages| {
+        let both = |sizes: Sizes| [sizes.request, sizes.reply].map(|n| units::count(n as u64));
+        let mut cells = both(messages.giop).to_vec();
+        cells.extend(messages.giop_lite.map_or_else(Default::default, both));
+        cells.push(
+            messages
+                .spared()
+                .map_or_else(String::new, |spared| spared.to_string()),
+        );
+        (messages.trial.name(), cells)
+    });
+    Table {
+        heading: "Octets of a message".to_owned(),
+        lines: lines.collect(),
+        columns: ["request", "reply", "lite request", "lite reply", "spared"]
+            .map(str::to_owned)
+            .to_vec(),
+    }
+}
+
+/// What is tried, where, and how threads are scheduled.
+fn heading(outcome: &Outcome, cell: Cell) -> String {
+    let name = cell.name();
+    let scheduled = outcome.plan.scheduled.name();
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let name: String = first.into_iter().chain(letters).collect();
+    format!("{name}, {scheduled}")
+}
+
+/// How the figures are to be understood, in sentences.
+pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
+    let plan = &outcome.plan;
+    let mut notes = vec![
+        format!(
+            "In each of {} rounds everyone at a protocol made {} calls in every place, by turns, after a {}th of \
+             that which does not count; a fifth as many with 64 KiB. All figures are medians of the rounds, but min and \
+             max, which are those of all calls. Added is the p50 of the ORB minus that of the raw channel that waits \
+             alike, in the same round, and by raw is the one by the other: medians of the rounds. Jitter is the \
+             standard deviation.",
+            plan.rounds,
+            units::count(plan.calls.into()),
+            plan.warm_up_part,
+        ),
+        "A raw channel moves exactly as many octets as GIOP has: one system call to send and one to receive on each \
+         side; in shared memory a copy in and a copy out, and a count beside the octets in the same cache line, with a \
+         futex where it blocks; TLS by the buffered interface of rustls. Who spins looks again and again on both sides, \
+         and needs a processor for each."
+            .to_owned(),
+        "A message without an answer tells when it was sent, and the server how long it was under way, by the one \
+         clock of the machine. At least 100 µs are between two. Datagrams that did not arrive are lost; so is a raw \
+         message in shared memory that the next one replaced."
+            .to_owned(),
+        "Gain is by how much more calls one client makes with GIOPlite, by p50 in the same round: the median of the \
+         rounds. Likely is between what this median is in 95 of a hundred cases, by a bootstrap over the rounds; by \
+         chance, how often rounds are so uneven where both are alike (sign test). Different protocols have their turns \
+         one after the other, and not in the same moment."
+            .to_owned(),
+    ];
+    if outcome.omniorb.version.is_some() {
+        notes.push(outcome.omniorb.sentence());
+    }
+    notes
+}
+
+pub(super) const LEAD: &str = "What a call takes by every protocol, beside what each stands on with nothing above it, and what GIOPlite spares.";
+const LATENCY: [&str; 9] = [
+    "calls", "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
+];

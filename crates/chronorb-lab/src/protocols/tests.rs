@@ -1,0 +1,245 @@
+//! What is found of figures that were made up, and what is claimed of them.
+
+use super::outcome::Messages;
+use super::*;
+use crate::claim::Claim;
+use crate::contest::{Sizes, Waits};
+use crate::experiment::Findings;
+use crate::verdict::Verdict;
+
+/// One of which everything holds that is claimed.
+pub(super) fn outcome() -> Outcome {
+    let mut outcome = Outcome {
+        plan: Plan::full(),
+        environment: Environment::probe(),
+        omniorb: OmniOrb {
+            version: Some("4.2.5".to_owned()),
+            missing: String::new(),
+            programs: None,
+        },
+        missing: Vec::new(),
+        messages: Trial::ALL
+            .map(|trial| Messages {
+                trial,
+                giop: Sizes {
+                    request: 73,
+                    reply: 28,
+                },
+                giop_lite: Some(Sizes {
+                    request: 53,
+                    reply: 20,
+                }),
+            })
+            .to_vec(),
+        rows: Vec::new(),
+        rates: Vec::new(),
+        pooled: Vec::new(),
+    };
+    for cell in Cell::all(&outcome.plan) {
+        for protocol in Protocol::ALL {
+            for system in System::ALL {
+                let rounds = if cell.trial == Trial::Call(0) { 6 } else { 1 };
+                for round in 1..=rounds {
+                    let turn = Turn {
+                        protocol,
+                        system,
+                        cell,
+                        round,
+                    };
+                    take(&mut outcome, turn);
+                }
+            }
+        }
+    }
+    outcome
+}
+
+fn take(outcome: &mut Outcome, turn: Turn) {
+    let Turn {
+        protocol,
+        system,
+        cell,
+        ..
+    } = turn;
+    let spins = cell.waits == Waits::Spin;
+    let is_omniorb = matches!(system, System::OmniOrbTcp | System::OmniOrbUnix);
+    let is_beside = system == System::OmniOrbUnix && protocol != Protocol::Uiop;
+    let has_none = system == System::GiopLite && !protocol.has_giop_lite();
+    let is_missing =
+        is_beside || has_none || (is_omniorb && (spins || cell.trial == Trial::Oneway));
+    if is_missing || !protocol.carries(cell.trial) {
+        return;
+    }
+    let raw = match (protocol, spins) {
+        (Protocol::Shmiop, true) => 220.0,
+        (Protocol::Shmiop, false) => 2_700.0,
+        (Protocol::Uiop, _) => 4_600.0,
+        _ => 6_400.0,
+    };
+    let ns = raw
+        * match system {
+            System::Raw => 1.0,
+            System::Giop => 1.136,
+            System::GiopLite => 1.12,
+            System::OmniOrbTcp | System::OmniOrbUnix => 1.3,
+        };
+    let calls: Vec<u64> = (0..CALLS).map(|n| ns as u64 + n % 3).collect();
+    match cell.trial {
+        Trial::Clients(_) => outcome.add_rate(turn, CALLS as u32, calls.iter().sum()),
+        _ => outcome.add_row(turn, CALLS as u32, &calls),
+    }
+}
+
+/// The calls of a turn.
+const CALLS: u64 = 20;
+
+fn verdict(claims: &[Claim], of: &str) -> Verdict {
+    let claim = claims.iter().find(|claim| claim.claim.contains(of));
+    claim
+        .unwrap_or_else(|| panic!("{of}: {claims:?}"))
+        .verdict()
+}
+
+#[test]
+fn what_holds_passes() {
+    let claims = outcome().claims();
+    assert_eq!(claims.len(), 2 + 3 + 3 + 1 + 2 + 2);
+    for claim in claims {
+        assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
+    }
+}
+
+#[test]
+fn each_claim_is_missed_by_what_it_is_about() {
+    let mut holding = outcome();
+    holding.pooled.clear();
+    let missed = |change: &dyn Fn(&mut Row)| {
+        let mut outcome = holding.clone();
+        outcome.rows.iter_mut().for_each(change);
+        let claims = outcome.claims();
+        let missed = claims
+            .iter()
+            .filter(|claim| claim.verdict() == Verdict::Missed);
+        missed.map(|claim| claim.claim.clone()).collect::<Vec<_>>()
+    };
+    let slow = |of: Protocol, p50_us: f64| {
+        move |row: &mut Row| {
+            if row.protocol == of && row.system == System::Giop {
+                row.latency.p50_us = p50_us;
+            }
+        }
+    };
+    assert_eq!(
+        missed(&slow(Protocol::Shmiop, 0.4)).len(),
+        1,
+        "above 1.5 of raw"
+    );
+    assert_eq!(
+        missed(&slow(Protocol::Shmiop, 0.5)).len(),
+        2,
+        "and near omniORB"
+    );
+    assert_eq!(
+        missed(&slow(Protocol::Ssliop, 7.5)).len(),
+        3,
+        "in every place"
+    );
+    assert_eq!(missed(&slow(Protocol::Uiop, 5.4)).len(), 3);
+    let no_gain = |row: &mut Row| {
+        if row.system == System::GiopLite && row.round.is_multiple_of(2) {
+            row.latency.p50_us *= 1.1;
+        }
+    };
+    assert_eq!(
+        missed(&no_gain),
+        ["GIOPlite makes more calls in a second than GIOP"]
+    );
+}
+
+#[test]
+fn what_took_no_part_is_not_measured() {
+    let mut outcome = outcome();
+    outcome
+        .rows
+        .retain(|row| row.system != System::GiopLite && row.protocol != Protocol::Uiop);
+    outcome
+        .messages
+        .iter_mut()
+        .for_each(|of| of.giop_lite = None);
+    let claims = outcome.claims();
+    for of in [
+        "uiop, same CPU",
+        "GIOPlite spares",
+        "GIOPlite makes",
+        "Unix-domain sockets",
+    ] {
+        assert_eq!(verdict(&claims, of), Verdict::NotMeasured, "{of}");
+    }
+    assert_eq!(verdict(&claims, "ssliop, same CPU"), Verdict::Pass);
+}
+
+#[test]
+fn tables_tell_what_is_added_what_is_gained_and_what_is_spared() {
+    let text = outcome().text();
+    for part in [
+        "A call, same CPU, blocking, SCHED_OTHER",
+        "A call with 64 KiB, across CPUs, spinning, SCHED_OTHER",
+        "A message without an answer",
+        "Calls of 4 clients",
+        "Calls in a second, GIOP and GIOPlite",
+        "+1.4 %",
+        "1.14",
+        "Octets of a message",
+        "73",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn programs_get_flat_rows_with_units_in_their_names() {
+    let figures = outcome().figures();
+    assert_eq!(figures["experiment"], "protocols");
+    let row = &figures["rows"][0];
+    assert_eq!(row["protocol"], "iiop");
+    assert_eq!(
+        (&row["trial"], &row["waits"]),
+        (&"call-0".into(), &"block".into())
+    );
+    for name in [
+        "round",
+        "calls",
+        "min_us",
+        "p50_us",
+        "p999_us",
+        "jitter_us",
+        "lost",
+    ] {
+        assert!(row[name].is_number(), "{name}: {row}");
+    }
+    assert!(figures["rates"][0]["calls_per_s"].is_number());
+    assert!(figures["ratios"][0]["p50"]["ratio_low"].is_number());
+    assert_eq!(figures["messages"][0]["giop"]["request"], 73);
+}
+
+#[test]
+fn what_did_not_arrive_is_counted() {
+    let mut outcome = outcome();
+    let cell = Cell::all(&outcome.plan)
+        .into_iter()
+        .find(|cell| cell.trial == Trial::Oneway)
+        .expect("there is one");
+    let turn = Turn {
+        protocol: Protocol::Miop,
+        system: System::Giop,
+        cell,
+        round: 9,
+    };
+    outcome.add_row(turn, 10, &[1_000; 7]);
+    outcome.add_row(Turn { round: 10, ..turn }, 10, &[]);
+    let rounds = outcome
+        .rounds((Protocol::Miop, System::Giop, cell))
+        .expect("it was measured");
+    assert_eq!(rounds.latency.calls, CALLS + 7);
+    assert_eq!(rounds.lost, 13);
+}
