@@ -18,6 +18,8 @@ mod inet;
 mod reactor;
 mod setup;
 pub mod tcp;
+#[cfg(feature = "tls")]
+pub mod tls;
 mod waiting;
 
 use std::fmt;
@@ -193,6 +195,11 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
 
     /// The other side, for messages to people.
     fn peer(&self) -> String;
+
+    /// The certificate (X.509, DER) by which the peer has proved who it is, if it has.
+    fn peer_certificate(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// How far a wait may be longer than asked for before the socket's time-out is set anew.
