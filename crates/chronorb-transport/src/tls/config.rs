@@ -218,7 +218,7 @@ fn check_dates(
                 .map_err(|error| TlsConfigError::Refused(error.to_string()))?;
         // Any name: the dates come before it, and everything else is the peer's to judge.
         let name = ServerName::from(std::net::Ipv4Addr::LOCALHOST);
-        let judged = verifier.verify_server_cert(certificate, &[], &name.into(), &[], now);
+        let judged = verifier.verify_server_cert(certificate, &[], &name, &[], now);
         if let Err(Error::InvalidCertificate(problem)) = judged
             && matches!(
                 problem,

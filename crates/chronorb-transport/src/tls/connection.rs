@@ -29,7 +29,8 @@ pub(super) struct TlsConnection {
 
 impl TlsConnection {
     /// A connection whose handshake is still to come.
-    pub(super) fn new(carrier: Box<dyn Connection>, session: Session) -> Self {
+    pub(super) fn new(carrier: Box<dyn Connection>, mut session: Session) -> Self {
+        session.set_buffer_limit(Some(RECORD));
         Self {
             carrier,
             session: PiMutex::new(session),
@@ -278,3 +279,6 @@ impl Drop for TlsConnection {
         self.say_goodbye();
     }
 }
+
+/// The octets that one record holds at most (RFC 8446 section 5.1).
+const RECORD: usize = 16 << 10;

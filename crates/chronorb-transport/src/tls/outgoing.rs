@@ -9,15 +9,16 @@ use rustls::Connection as Session;
 
 use crate::{Connection, IoError, SendError};
 
-/// Ciphertext on its way from rustls to the socket. It keeps its room, at most that of the records
-/// that rustls makes at once, which are 64 KiB.
+/// Ciphertext on its way from rustls to the socket: one record, for which it keeps the room.
+///
+/// So what the peer can decrypt and what counts as sent are the same octets.
 #[derive(Default)]
 pub(super) struct Outgoing {
     ciphertext: Vec<u8>,
     /// How much of it the socket has.
     gone: usize,
-    /// How many octets are in it that the caller was not told of, and will give again: so that it
-    /// comes back when the socket has room for the rest.
+    /// How many octets are in it that the caller takes for unsent and will give again, so that it
+    /// comes back when the socket has room.
     held: usize,
 }
 
@@ -41,7 +42,8 @@ impl Outgoing {
         let failed = |sent| move |cause| SendError { sent, cause };
         let len = first.len() + second.len();
         self.flush(carrier, way).map_err(failed(0))?;
-        let mut sent = std::mem::take(&mut self.held).min(len);
+        let mut sent = self.held.min(len);
+        self.held -= sent;
         while sent < len {
             let (first, rest) = match first.get(sent..) {
                 Some(first) => (first, second),
@@ -49,8 +51,10 @@ impl Outgoing {
             };
             let encrypted = self.encrypt(session, first, rest).map_err(failed(sent))?;
             if let Err(cause) = self.flush(carrier, way) {
-                self.held = encrypted.min(1);
-                sent += encrypted - self.held;
+                // Encrypting cannot be undone: the caller must know that it is in the midst of it.
+                let told = usize::from(sent == 0 && encrypted > 1);
+                self.held = encrypted - told;
+                sent += told;
                 return Err(SendError { sent, cause });
             }
             sent += encrypted;
@@ -69,7 +73,7 @@ impl Outgoing {
         self.flush(carrier, way)
     }
 
-    /// Encrypts as much as rustls takes at once, as one record if it fits into one. Returns how much.
+    /// Encrypts as much as one record holds. Returns how much.
     fn encrypt(
         &mut self,
         session: &PiMutex<Session>,
