@@ -44,9 +44,14 @@ impl TlsConnection {
         self.established.store(true, Ordering::Release);
     }
 
-    /// Receives what is decrypted, and what the socket has unless it is known to have nothing, so
-    /// that room that is left means that an edge will tell of more.
-    fn gather(&self, incoming: &mut Incoming, room: &mut [u8]) -> Result<usize, IoError> {
+    /// Receives what is there. Room that is left means that the socket has nothing more, of which
+    /// an edge would not tell again; nothing at all does so too, unless the caller `waits` for more.
+    fn gather(
+        &self,
+        incoming: &mut Incoming,
+        room: &mut [u8],
+        waits: bool,
+    ) -> Result<usize, IoError> {
         let mut filled = 0;
         loop {
             match self.take(incoming, &mut room[filled..]) {
@@ -54,20 +59,20 @@ impl TlsConnection {
                 Err(_) if filled > 0 => return Ok(filled),
                 Err(error) => return Err(error),
             }
-            if filled == room.len() {
+            let is_enough = match filled {
+                0 => waits,
+                _ => incoming.has_drained_socket(),
+            };
+            if filled == room.len() || (is_enough && filled > 0) {
                 return Ok(filled);
             }
-            if incoming.is_drained() {
-                break;
+            if is_enough {
+                return Err(IoError::WouldBlock);
             }
             match incoming.fill(|space| self.carrier.try_recv(space)) {
-                Err(_) if filled > 0 => break,
-                filled => filled?,
+                Err(_) if filled > 0 => return Ok(filled),
+                outcome => outcome?,
             }
-        }
-        match filled {
-            0 => Err(IoError::WouldBlock),
-            filled => Ok(filled),
         }
     }
 
@@ -122,20 +127,13 @@ impl TlsConnection {
     ) -> Result<Option<usize>, IoError> {
         let mut incoming = self.incoming.lock();
         loop {
-            match self.gather(&mut incoming, room) {
+            match self.gather(&mut incoming, room, true) {
                 Err(IoError::WouldBlock) => {}
                 other => return other.map(Some),
             }
-            let mut called_away = false;
-            incoming.fill(|space| match wait(space)? {
-                Some(len) => Ok(len),
-                None => {
-                    called_away = true;
-                    Err(IoError::WouldBlock)
-                }
-            })?;
-            if called_away {
-                return Ok(None);
+            match incoming.fill(|space| wait(space)?.ok_or(IoError::WouldBlock)) {
+                Err(IoError::WouldBlock) => return Ok(None),
+                outcome => outcome?,
             }
         }
     }
@@ -161,8 +159,7 @@ impl Connection for TlsConnection {
 
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let mut incoming = self.incoming.lock();
-        incoming.set_undrained();
-        self.gather(&mut incoming, room)
+        self.gather(&mut incoming, room, false)
     }
 
     fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
@@ -230,12 +227,8 @@ impl Connection for TlsConnection {
                 }
                 continue;
             }
-            let filled = incoming.fill(|space| self.carrier.try_recv(space));
-            if filled.is_err() {
-                return true;
-            }
-            if incoming.is_empty() {
-                return false;
+            if let Err(error) = incoming.fill(|space| self.carrier.try_recv(space)) {
+                return error != IoError::WouldBlock;
             }
         }
     }

@@ -12,8 +12,6 @@ pub(super) struct Incoming {
     /// The part that rustls does not have yet.
     first: usize,
     end: usize,
-    /// Whether the last read took all that the socket had.
-    drained: bool,
 }
 
 impl Incoming {
@@ -23,7 +21,6 @@ impl Incoming {
             space: std::iter::repeat_n(0, LARGEST_RECORD).collect(),
             first: 0,
             end: 0,
-            drained: false,
         }
     }
 
@@ -32,20 +29,13 @@ impl Incoming {
         &mut self,
         read: impl FnOnce(&mut [u8]) -> Result<usize, IoError>,
     ) -> Result<(), IoError> {
-        match read(&mut self.space) {
-            Ok(len) => {
-                (self.first, self.end) = (0, len);
-                self.drained = len < self.space.len();
-                Ok(())
-            }
-            Err(IoError::WouldBlock) => {
-                self.drained = true;
-                Ok(())
-            }
-            // An end in order is announced within TLS.
-            Err(IoError::Ended) => Err(IoError::Closed),
-            Err(other) => Err(other),
-        }
+        // An end in order is announced within TLS.
+        let len = read(&mut self.space).map_err(|error| match error {
+            IoError::Ended => IoError::Closed,
+            other => other,
+        })?;
+        (self.first, self.end) = (0, len);
+        Ok(())
     }
 
     /// Gives rustls a part of it, of which it decrypts the records that are whole.
@@ -65,14 +55,9 @@ impl Incoming {
         self.first == self.end
     }
 
-    /// Whether the socket had nothing more when it was read.
-    pub(super) fn is_drained(&self) -> bool {
-        self.drained
-    }
-
-    /// The socket may have more again.
-    pub(super) fn set_undrained(&mut self) {
-        self.drained = false;
+    /// Whether the last read took all that the socket had then.
+    pub(super) fn has_drained_socket(&self) -> bool {
+        self.end < self.space.len()
     }
 }
 
