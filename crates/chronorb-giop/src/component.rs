@@ -144,3 +144,45 @@ pub struct TaoEndpoint {
     /// The CORBA priority, 0 to 32767; TAO writes -1 for any.
     pub priority: i16,
 }
+
+/// As [`TaoEndpoint`], in profiles of UIOP and SHMIOP: [`PathProfile`](crate::PathProfile).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct TaoPathEndpoint {
+    /// The path.
+    pub path: String,
+    /// As in [`TaoEndpoint`].
+    pub priority: i16,
+}
+
+impl TaoPathEndpoint {
+    /// The component [`TAG_TAO_ENDPOINTS`] of a profile whose addresses are paths.
+    ///
+    /// # Errors
+    /// [`CdrError::UnmappableChar`], [`CdrError::EmbeddedNul`] if a path cannot be written.
+    pub fn tagged(endpoints: &[Self]) -> Result<TaggedComponent, CdrError> {
+        let data = encapsulation::build(|e| {
+            e.write_len(endpoints.len())?;
+            endpoints.iter().try_for_each(|endpoint| {
+                e.write_str(&endpoint.path)?;
+                e.write_i16(endpoint.priority)
+            })
+        })?;
+        Ok(TaggedComponent {
+            tag: TAG_TAO_ENDPOINTS,
+            data,
+        })
+    }
+
+    /// Reads the content of such a component.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(data: &[u8]) -> Result<Vec<Self>, CdrError> {
+        Reader::new(data)?.read_seq(|r| {
+            Ok(Self {
+                path: r.read_string()?,
+                priority: r.read_i16()?,
+            })
+        })
+    }
+}

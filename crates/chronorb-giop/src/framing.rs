@@ -57,3 +57,8 @@ pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
         Framed::Complete { header, len }
     })
 }
+
+/// Octets of the message that begins so, header included; `None` where none does, or its header is not whole.
+pub fn message_len(buf: &[u8]) -> Option<usize> {
+    Some(MessageHeader::parse(buf).ok()?.message_len())
+}

@@ -35,7 +35,7 @@ mod target;
 
 pub use component::{
     Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
-    TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint,
+    TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint, TaoPathEndpoint,
 };
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -54,7 +54,10 @@ pub use policies::{
     POLICY_SERVER_PROTOCOL, Policies, PolicyValue, PriorityBandValue, PriorityModelValue,
     ProtocolValue, TcpPropertiesValue,
 };
-pub use profile::{IiopProfile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS};
+pub use profile::{
+    IiopProfile, PathProfile, TAG_DIOP, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP,
+    TAG_UIOP,
+};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
     RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,

@@ -1,12 +1,18 @@
-use chronorb_cdr::CdrError;
+use chronorb_cdr::{CdrError, Encoder};
 
 use crate::encapsulation::{self, Reader};
-use crate::{TaggedComponent, TaggedProfile, Version};
+use crate::{TaggedComponent, TaggedProfile, Version, minor};
 
 /// The tag of IIOP profiles.
 pub const TAG_INTERNET_IOP: u32 = 0;
 /// The tag of a profile that holds components only.
 pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
+/// The tag of profiles of UIOP, GIOP over Unix-domain sockets, as TAO writes them: [`PathProfile`].
+pub const TAG_UIOP: u32 = 0x5441_4f00;
+/// The tag of profiles of DIOP, GIOP in UDP datagrams, as TAO writes them: [`IiopProfile`].
+pub const TAG_DIOP: u32 = 0x5441_4f04;
+/// The tag of profiles of chronorb's GIOP over shared memory: [`PathProfile`].
+pub const TAG_SHMIOP: u32 = minor::CHRONORB | 2;
 
 /// How an object is reached over IIOP: CORBA 3.3 part 2, clause 9.7.2.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -31,19 +37,10 @@ impl IiopProfile {
     /// cannot be written.
     pub fn encode(&self) -> Result<Vec<u8>, CdrError> {
         encapsulation::build(|e| {
-            e.write_u8(self.version.major)?;
-            e.write_u8(self.version.minor)?;
+            write_version(e, self.version)?;
             e.write_str(&self.host)?;
             e.write_u16(self.port)?;
-            e.write_octet_seq(&self.object_key)?;
-            if self.version > Version::V1_0 {
-                e.write_len(self.components.len())?;
-                for component in &self.components {
-                    e.write_u32(component.tag)?;
-                    e.write_octet_seq(&component.data)?;
-                }
-            }
-            Ok(())
+            write_rest(e, self.version, &self.object_key, &self.components)
         })
     }
 
@@ -66,37 +63,122 @@ impl IiopProfile {
     /// version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
-        let version = Version::new(r.read_u8()?, r.read_u8()?);
-        if version.major != 1 {
-            return Err(CdrError::InvalidDiscriminator);
-        }
+        let version = read_version(&mut r)?;
+        let (host, port) = (r.read_string()?, r.read_u16()?);
+        let (object_key, components) = read_rest(&mut r, version)?;
         Ok(Self {
             version,
-            host: r.read_string()?,
-            port: r.read_u16()?,
-            object_key: r.read_octet_seq()?.to_vec(),
-            components: if version > Version::V1_0 {
-                r.read_seq(|r| {
-                    Ok(TaggedComponent {
-                        tag: r.read_u32()?,
-                        data: r.read_octet_seq()?.to_vec(),
-                    })
-                })?
-            } else {
-                Vec::new()
-            },
+            host,
+            port,
+            object_key,
+            components,
         })
     }
 }
 
-/// The object key of a profile of tag [`TAG_INTERNET_IOP`], where it lies.
-pub(crate) fn object_key(data: &[u8]) -> Result<&[u8], CdrError> {
-    let mut r = Reader::new(data)?;
-    if r.read_u8()? != 1 {
-        return Err(CdrError::InvalidDiscriminator);
+/// How an object is reached by a protocol whose addresses are paths: UIOP, SHMIOP.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct PathProfile {
+    /// The greatest version that the server accepts.
+    pub version: Version,
+    /// The path, of ISO 8859-1.
+    pub path: String,
+    /// What the server knows the object by.
+    pub object_key: Vec<u8>,
+    /// More about the server and the object; there are none in version 1.0.
+    pub components: Vec<TaggedComponent>,
+}
+
+impl PathProfile {
+    /// The content of the profile.
+    ///
+    /// # Errors
+    /// [`CdrError::UnmappableChar`], [`CdrError::EmbeddedNul`] if the path
+    /// cannot be written.
+    pub fn encode(&self) -> Result<Vec<u8>, CdrError> {
+        encapsulation::build(|e| {
+            write_version(e, self.version)?;
+            e.write_str(&self.path)?;
+            write_rest(e, self.version, &self.object_key, &self.components)
+        })
     }
-    r.read_u8()?;
-    r.read_octet_seq()?;
-    r.read_u16()?;
-    r.read_octet_seq()
+
+    /// Reads the content of a profile, as [`IiopProfile::decode`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
+        let mut r = Reader::new(data)?;
+        let version = read_version(&mut r)?;
+        let path = r.read_string()?;
+        let (object_key, components) = read_rest(&mut r, version)?;
+        Ok(Self {
+            version,
+            path,
+            object_key,
+            components,
+        })
+    }
+}
+
+fn write_version(e: &mut Encoder<'_>, version: Version) -> Result<(), CdrError> {
+    e.write_u8(version.major)?;
+    e.write_u8(version.minor)
+}
+
+fn read_version(r: &mut Reader<'_>) -> Result<Version, CdrError> {
+    let version = Version::new(r.read_u8()?, r.read_u8()?);
+    match version.major {
+        1 => Ok(version),
+        _ => Err(CdrError::InvalidDiscriminator),
+    }
+}
+
+/// What comes after the address.
+fn write_rest(
+    e: &mut Encoder<'_>,
+    version: Version,
+    object_key: &[u8],
+    components: &[TaggedComponent],
+) -> Result<(), CdrError> {
+    e.write_octet_seq(object_key)?;
+    if version > Version::V1_0 {
+        e.write_len(components.len())?;
+        for component in components {
+            e.write_u32(component.tag)?;
+            e.write_octet_seq(&component.data)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_rest(
+    r: &mut Reader<'_>,
+    version: Version,
+) -> Result<(Vec<u8>, Vec<TaggedComponent>), CdrError> {
+    let object_key = r.read_octet_seq()?.to_vec();
+    if version == Version::V1_0 {
+        return Ok((object_key, Vec::new()));
+    }
+    let components = r.read_seq(|r| {
+        Ok(TaggedComponent {
+            tag: r.read_u32()?,
+            data: r.read_octet_seq()?.to_vec(),
+        })
+    })?;
+    Ok((object_key, components))
+}
+
+/// The object key of a profile, where it lies; there is none in one of another tag than
+/// those above.
+pub(crate) fn object_key(tag: u32, data: &[u8]) -> Option<&[u8]> {
+    let mut r = Reader::new(data).ok()?;
+    read_version(&mut r).ok()?;
+    r.read_octet_seq().ok()?;
+    match tag {
+        TAG_INTERNET_IOP | TAG_DIOP => drop(r.read_u16().ok()?),
+        TAG_UIOP | TAG_SHMIOP => {}
+        _ => return None,
+    }
+    r.read_octet_seq().ok()
 }

@@ -1,7 +1,7 @@
 use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder};
 
 use crate::profile::object_key;
-use crate::{Ior, TAG_INTERNET_IOP, Version};
+use crate::{Ior, Version};
 
 /// How a request names its target. GIOP 1.0 and 1.1 know the key only.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,7 +22,7 @@ pub enum Target<'a> {
 /// A profile where it lies in its message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TaggedProfileView<'a> {
-    /// What it is, as [`TAG_INTERNET_IOP`].
+    /// What it is, as [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
     pub tag: u32,
     /// Its content.
     pub data: &'a [u8],
@@ -42,7 +42,7 @@ pub enum AddressingDisposition {
 
 impl<'a> Target<'a> {
     /// The object key, whichever way it was named. There is none if the
-    /// profile is malformed or not one of IIOP 1, or if the reference has no
+    /// profile is malformed or of another protocol, or if the reference has no
     /// profile of that index.
     #[inline]
     pub fn key(&self) -> Option<&'a [u8]> {
@@ -51,10 +51,7 @@ impl<'a> Target<'a> {
             Self::Profile(profile) => profile,
             Self::Reference { index, ior } => ior.profiles.get(index as usize)?.as_view(),
         };
-        if profile.tag != TAG_INTERNET_IOP {
-            return None;
-        }
-        object_key(profile.data).ok()
+        object_key(profile.tag, profile.data)
     }
 
     pub(crate) fn encode(&self, e: &mut Encoder<'_>, version: Version) -> Result<(), CdrError> {

@@ -44,12 +44,26 @@ pub enum ObjectUrl {
 /// An address in a `corbaloc:` or `corbaname:`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CorbalocAddress {
-    /// The greatest version of IIOP that may be used; 1.0 if it is not said.
+    /// The protocol, in lower case: `iiop` if it is not said. Which ones there are, the ORB says.
+    pub protocol: String,
+    /// The greatest version of the protocol that may be used; 1.0 if it is not said.
     pub version: Version,
-    /// A name or an address; IPv6 addresses without their brackets.
-    pub host: String,
-    /// The TCP port; [`DEFAULT_PORT`] if it is not said.
-    pub port: u16,
+    /// Where it is.
+    pub place: CorbalocPlace,
+}
+
+/// Where an address of a `corbaloc:` is.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum CorbalocPlace {
+    /// A host.
+    Host {
+        /// A name or an address; IPv6 addresses without their brackets.
+        host: String,
+        /// The port; [`DEFAULT_PORT`] if it is not said.
+        port: u16,
+    },
+    /// A path: what the protocols `uiop` and `shmiop` have. It ends at a `|`.
+    Path(String),
 }
 
 /// A component of a name in a naming service.
@@ -69,8 +83,8 @@ pub enum UrlError {
     /// There is no scheme, or none that is known. Minor OMG|7.
     #[error("the scheme is none of IOR, corbaloc, corbaname and file")]
     Scheme,
-    /// An address does not start with `:`, `iiop:` or `rir:`. Minor OMG|8.
-    #[error("address {0:?} does not start with \":\", \"iiop:\" or \"rir:\"")]
+    /// An address does not start with the name of a protocol and a `:`. Minor OMG|8.
+    #[error("address {0:?} does not start with \":\", \"rir:\" or a protocol as \"iiop:\"")]
     Protocol(String),
     /// An address has a version that is not of the form `1.2@`. Minor OMG|8.
     #[error("the version of address {0:?} is malformed or not supported")]
@@ -129,7 +143,7 @@ impl ObjectUrl {
         match scheme.to_ascii_lowercase().as_str() {
             "ior" => Ok(Self::Ior(text.parse()?)),
             "corbaloc" => {
-                let (addresses, key) = rest.split_once('/').ok_or(UrlError::NoKey)?;
+                let (addresses, key) = split_key(rest).ok_or(UrlError::NoKey)?;
                 let key = unescape(key)?;
                 Ok(match parse_addresses(addresses)? {
                     Some(addresses) => Self::Corbaloc { addresses, key },
@@ -151,7 +165,7 @@ impl ObjectUrl {
 
 fn parse_corbaname(rest: &str) -> Result<ObjectUrl, UrlError> {
     let (object, name) = rest.split_once('#').unwrap_or((rest, ""));
-    let (addresses, key) = object.split_once('/').unwrap_or((object, ""));
+    let (addresses, key) = split_key(object).unwrap_or((object, ""));
     let key = match unescape(key)? {
         key if key.is_empty() => NAME_SERVICE.into(),
         key => key,
@@ -162,6 +176,31 @@ fn parse_corbaname(rest: &str) -> Result<ObjectUrl, UrlError> {
         key,
         name: parse_name(&name)?,
     })
+}
+
+/// Splits addresses from the key: at the first `/` that does not belong to a path, which ends at a `|`.
+fn split_key(text: &str) -> Option<(&str, &str)> {
+    let mut start = 0;
+    loop {
+        let slash = start + text[start..].find('/')?;
+        let bar = text[slash..]
+            .find('|')
+            .filter(|_| ends_in_protocol(&text[..slash]));
+        match bar {
+            Some(bar) => start = slash + bar + 1,
+            None => return Some((&text[..slash], &text[slash + 1..])),
+        }
+    }
+}
+
+/// Whether a path may follow, since a protocol stands there, perhaps with a version.
+fn ends_in_protocol(text: &str) -> bool {
+    let address = text.rsplit(',').next().unwrap_or_default();
+    let protocol = match address.strip_suffix('@') {
+        Some(versioned) => versioned.split_once(':').map(|(protocol, _)| protocol),
+        None => address.strip_suffix(':'),
+    };
+    protocol.is_some_and(|protocol| !protocol.is_empty() && !protocol.eq_ignore_ascii_case("rir"))
 }
 
 /// Reads a list of addresses; `None` is `rir:`.
@@ -180,11 +219,12 @@ fn parse_address(text: &str) -> Result<CorbalocAddress, UrlError> {
     let (protocol, rest) = text
         .split_once(':')
         .ok_or_else(|| fail(UrlError::Protocol))?;
-    match protocol.to_ascii_lowercase().as_str() {
-        "" | "iiop" => {}
-        "rir" => return Err(UrlError::MixedRir),
+    let protocol = match protocol.to_ascii_lowercase() {
+        protocol if protocol.is_empty() => "iiop".to_owned(),
+        protocol if protocol == "rir" => return Err(UrlError::MixedRir),
+        protocol if protocol.bytes().all(|c| c.is_ascii_alphanumeric()) => protocol,
         _ => return Err(fail(UrlError::Protocol)),
-    }
+    };
     let (version, address) = match rest.split_once('@') {
         Some((version, address)) => (
             parse_version(version).ok_or_else(|| fail(UrlError::BadVersion))?,
@@ -192,6 +232,19 @@ fn parse_address(text: &str) -> Result<CorbalocAddress, UrlError> {
         ),
         None => (Version::V1_0, rest),
     };
+    let place = match address.strip_suffix('|') {
+        Some(path) => CorbalocPlace::Path(path.to_owned()),
+        None => parse_host(text, address)?,
+    };
+    Ok(CorbalocAddress {
+        protocol,
+        version,
+        place,
+    })
+}
+
+fn parse_host(text: &str, address: &str) -> Result<CorbalocPlace, UrlError> {
+    let fail = |error: fn(String) -> UrlError| error(text.to_owned());
     let (host, port) = match address.strip_prefix('[') {
         Some(bracketed) => bracketed
             .split_once(']')
@@ -209,8 +262,7 @@ fn parse_address(text: &str) -> Result<CorbalocAddress, UrlError> {
     if port == 0 {
         return Err(fail(UrlError::Port));
     }
-    Ok(CorbalocAddress {
-        version,
+    Ok(CorbalocPlace::Host {
         host: host.to_owned(),
         port,
     })

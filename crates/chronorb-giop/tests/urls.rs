@@ -1,16 +1,19 @@
 //! Object references as people write them.
 
 use chronorb_giop::url::{
-    CorbalocAddress, DEFAULT_PORT, NAME_SERVICE, NameComponent, ObjectUrl, UrlError,
+    CorbalocAddress, CorbalocPlace, DEFAULT_PORT, NAME_SERVICE, NameComponent, ObjectUrl, UrlError,
 };
 use chronorb_giop::{Ior, Version, minor};
 use proptest::prelude::*;
 
 fn address(minor: u8, host: &str, port: u16) -> CorbalocAddress {
     CorbalocAddress {
+        protocol: "iiop".into(),
         version: Version::new(1, minor),
-        host: host.into(),
-        port,
+        place: CorbalocPlace::Host {
+            host: host.into(),
+            port,
+        },
     }
 }
 
@@ -26,6 +29,30 @@ fn corbaloc(text: &str) -> (Vec<CorbalocAddress>, Vec<u8>) {
         Ok(ObjectUrl::Corbaloc { addresses, key }) => (addresses, key),
         other => panic!("{text}: {other:?}"),
     }
+}
+
+#[test]
+fn the_addresses_of_other_protocols_are_hosts_or_paths() {
+    let (addresses, key) = corbaloc("corbaloc:uiop:1.2@/run/a/b|,diop:h:7,:[::1]:8/k/l");
+    let found: Vec<_> = addresses
+        .iter()
+        .map(|address| (address.protocol.as_str(), &address.place))
+        .collect();
+    let host = |host: &str, port| CorbalocPlace::Host {
+        host: host.to_owned(),
+        port,
+    };
+    let path = CorbalocPlace::Path("/run/a/b".to_owned());
+    let expected = [
+        ("uiop", &path),
+        ("diop", &host("h", 7)),
+        ("iiop", &host("::1", 8)),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(key, b"k/l");
+    let (addresses, key) = corbaloc("corbaloc:shmiop:/a|/k|/l");
+    assert_eq!(addresses[0].place, CorbalocPlace::Path("/a".to_owned()));
+    assert_eq!(key, b"k|/l");
 }
 
 #[test]
@@ -102,8 +129,7 @@ fn a_url_is_refused_with_the_minor_code_of_its_fault() {
         ("", minor::BAD_SCHEME),
         ("host:1234", minor::BAD_SCHEME),
         ("http://host/", minor::BAD_SCHEME),
-        ("corbaloc:sslip:host/k", minor::BAD_ADDRESS),
-        ("corbaloc:host:1/k", minor::BAD_ADDRESS),
+        ("corbaloc:ssl-ip:host/k", minor::BAD_ADDRESS),
         ("corbaloc:/k", minor::BAD_ADDRESS),
         ("corbaloc::/k", minor::BAD_ADDRESS),
         ("corbaloc::h,/k", minor::BAD_ADDRESS),

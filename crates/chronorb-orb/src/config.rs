@@ -20,6 +20,7 @@ use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 use thiserror::Error;
 
 use crate::demux::Demultiplexing;
+use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::{RequestFilters, StageProbe};
 
@@ -40,6 +41,11 @@ pub struct OrbConfig {
     pub orb_id: String,
     /// `-ORBListenEndpoints`: where the default thread pool listens.
     pub listen_endpoints: Vec<Endpoint>,
+    /// `-ORBProtocols SCHEME,SCHEME…`: the protocols that there shall be, the one first that calls go by where a
+    /// server has several; empty for all that this program has, in an order of the ORB.
+    pub protocols: Vec<String>,
+    /// Protocols of the application, which are preferred to those of the ORB.
+    pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
     /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
     /// free port of the host of the first listen endpoint.
@@ -132,6 +138,8 @@ impl Default for OrbConfig {
         Self {
             orb_id: "chronorb".to_owned(),
             listen_endpoints: Vec::new(),
+            protocols: Vec::new(),
+            pluggable_protocols: Vec::new(),
             lane_listen_endpoints: Vec::new(),
             init_refs: Vec::new(),
             default_init_ref: None,
@@ -319,7 +327,28 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// What is wrong with the protocols, or the endpoints, of a configuration.
+    pub(crate) fn of_protocols(problem: ProtocolProblem) -> Self {
+        Self::BadValue {
+            origin: "configuration".to_owned(),
+            name: match problem {
+                ProtocolProblem::Endpoint(_) => "-ORBListenEndpoints",
+                _ => "-ORBProtocols",
+            }
+            .to_owned(),
+            problem: problem.to_string(),
+        }
+    }
+}
+
 impl OrbConfig {
+    /// Adds a protocol of the application's. It has to be there on both sides: clients pass over
+    /// profiles of protocols that they do not have.
+    pub fn add_protocol(&mut self, protocol: PluggableProtocol) {
+        self.pluggable_protocols.push(protocol);
+    }
+
     /// Reads the file named by `-ORBConfigFile` or `CHRONORB_ORB_CONFIG_FILE`, the environment, and
     /// the `-ORB…` options of a command line, which it takes out of `args`.
     ///
@@ -428,6 +457,17 @@ const SETTINGS: &[Setting] = &[
         options: &["-ORBListenEndpoints", "-ORBEndpoint"],
         apply: |config, text| {
             config.listen_endpoints.extend(endpoints(text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        key: "protocols",
+        options: &["-ORBProtocols"],
+        apply: |config, text| {
+            let schemes = text
+                .split(',')
+                .map(|scheme| scheme.trim().to_ascii_lowercase());
+            config.protocols = schemes.collect();
             Ok(())
         },
     },
@@ -766,7 +806,7 @@ fn environment() -> Result<Vec<Given>, ConfigError> {
             known: known(|s| format!("{ENVIRONMENT_PREFIX}{}", s.key.to_ascii_uppercase())),
         })?;
         let value = value.to_string_lossy();
-        for value in value.split(ENVIRONMENT_SEPARATOR) {
+        for value in elements(setting, &value) {
             given.push(Given {
                 setting,
                 name: name.to_owned(),
@@ -775,6 +815,24 @@ fn environment() -> Result<Vec<Given>, ConfigError> {
         }
     }
     Ok(given)
+}
+
+/// The elements of a list; an endpoint may have the separator in it, before its options.
+fn elements<'v>(setting: &Setting, value: &'v str) -> Vec<&'v str> {
+    if !setting.key.ends_with("listen_endpoints") {
+        return value.split(ENVIRONMENT_SEPARATOR).collect();
+    }
+    let mut elements = Vec::new();
+    let mut start = 0;
+    for (at, _) in value.match_indices(ENVIRONMENT_SEPARATOR) {
+        let next = value[at + 1..].split(ENVIRONMENT_SEPARATOR).next();
+        if next.is_some_and(|next| next.contains("://")) {
+            elements.push(&value[start..at]);
+            start = at + 1;
+        }
+    }
+    elements.push(&value[start..]);
+    elements
 }
 
 fn known(name: impl Fn(&Setting) -> String) -> String {

@@ -8,13 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, PiMutex};
-use chronorb_transport::{SocketOptions, Transport, tcp::Tcp};
+use chronorb_transport::Setup;
 
 use crate::client::ClientConnections;
 use crate::config::OrbConfig;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
 use crate::poa::{Managers, PoaTable};
+use crate::protocol::{self, Registry};
 use crate::resolver::Resolver;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
 use crate::rtcorba::{NamedMutexes, Priority, RealTime, Transform};
@@ -27,7 +28,7 @@ pub(crate) struct Core {
     /// Tells object references of this ORB from those of an earlier run.
     pub(crate) incarnation: u64,
     pub(crate) config: OrbConfig,
-    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) protocols: Registry,
     pub(crate) real_time: RealTime,
     pub(crate) transform: Transform,
     pub(crate) pools: PiMutex<Pools>,
@@ -58,7 +59,7 @@ pub(crate) const STOPPING: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
 
 impl Core {
-    pub(crate) fn new(config: OrbConfig) -> Arc<Self> {
+    pub(crate) fn new(config: OrbConfig, protocols: Registry) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let since_epoch = SystemTime::now()
@@ -71,7 +72,7 @@ impl Core {
             incarnation,
             real_time: RealTime::new(&config),
             transform: Transform::default(),
-            transport: Box::new(Tcp),
+            protocols,
             pools: PiMutex::new(Pools::default()),
             live_lanes: AtomicUsize::new(0),
             watchers: AtomicU8::new(0),
@@ -122,12 +123,14 @@ impl Core {
         }
     }
 
-    /// What is set on the sockets that a lane of this priority listens by and takes in: the
-    /// ORB's server protocols, which are fixed from the first call on.
-    pub(crate) fn server_socket_options(&self, priority: Option<Priority>) -> SocketOptions {
+    /// How the connections are that a lane of this priority takes in by a protocol: as the
+    /// ORB's server protocols say, which are fixed from the first call on.
+    pub(crate) fn server_setup(&self, protocol: u32, priority: Option<Priority>) -> Setup {
         let protocols = self.policies.server_protocols();
-        let properties = protocols.and_then(Protocols::usable).unwrap_or_default();
-        properties.socket_options(priority)
+        Setup {
+            options: Protocols::socket_options(protocols, protocol, priority),
+            messages: protocol::messages(self.config.max_message_size),
+        }
     }
 }
 

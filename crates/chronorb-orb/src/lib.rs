@@ -21,6 +21,7 @@ mod operation_table;
 mod orb;
 pub mod poa;
 mod profile;
+mod protocol;
 mod resolver;
 mod room;
 pub mod rtcorba;
@@ -40,6 +41,7 @@ pub use chronorb_cdr::{
 pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
+pub use chronorb_transport as transport;
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use client::Pending;
 #[cfg(feature = "monitor")]
@@ -51,6 +53,7 @@ pub use config::{
 pub use demux::Demultiplexing;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
+pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;
 pub use server::{
     Activity, Filtered, FilteredRequest, LaneSnapshot, PoolSnapshot, RequestFilter, RequestFilters,

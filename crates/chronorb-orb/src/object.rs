@@ -123,7 +123,7 @@ impl Object {
             inner: Arc::new(Inner {
                 number,
                 owner: owner.unwrap_or(number),
-                profile: Profile::of(&ior, core.config.max_giop_version),
+                profile: Profile::of(&ior, &core),
                 core,
                 ior,
                 overrides,
@@ -366,7 +366,7 @@ impl Object {
             match ObjectKey::parse(&profile.key) {
                 // No other ORB has this number, wherever the reference says it is.
                 Some(key) => key.poa.run().map_or_else(
-                    || server::is_published(core, &profile.addresses),
+                    || server::is_published(core, &profile.ways),
                     |run| run == core.incarnation,
                 ),
                 None => false,
@@ -423,8 +423,8 @@ impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Object");
         shown.field("type_id", &self.type_id());
-        if let Some(address) = self.profile().and_then(|p| p.addresses.first()) {
-            shown.field("address", &format_args!("{address}"));
+        if let Some(way) = self.profile().and_then(|p| p.ways.first()) {
+            shown.field("address", &format_args!("{way}"));
         }
         shown.finish_non_exhaustive()
     }

@@ -16,6 +16,7 @@ use crate::core::{Core, STOPPED, STOPPING};
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
+use crate::protocol::Registry;
 use crate::resolver;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, Snapshot, Watcher};
@@ -74,6 +75,7 @@ impl Orb {
     /// As [`init`](Self::init).
     pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
         config.check()?;
+        let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
             let remedies = Rights::probe()
                 .missing()
@@ -85,7 +87,7 @@ impl Orb {
         if config.lock_memory {
             lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
         }
-        let core = Core::new(config);
+        let core = Core::new(config, protocols);
         #[cfg(feature = "monitor")]
         if let Some(monitor) = Monitor::start(&core)? {
             // Nobody else has the ORB yet.

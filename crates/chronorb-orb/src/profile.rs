@@ -3,23 +3,26 @@
 use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
-    Component, IiopProfile, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, Version,
+    Component, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_TAO_ENDPOINTS,
+    TaggedComponent, TaggedProfile, Version,
 };
 use chronorb_transport::Address;
 
+use crate::core::Core;
 use crate::poa::PriorityModel;
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
-/// The first usable profile of a reference, read once.
+/// The usable profiles of a reference, read once.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
     /// The greatest version that both sides speak there.
     pub(crate) version: Version,
     pub(crate) key: Box<[u8]>,
-    /// Where any request may go, in order of preference.
-    pub(crate) addresses: Vec<Address>,
-    /// Where requests of one priority go; of any, where none is said.
-    pub(crate) lanes: Vec<(Option<Priority>, Address)>,
+    /// By which ways any request may go, in order of preference.
+    pub(crate) ways: Vec<Way>,
+    /// By which ways requests of one priority go; of any, where none is said.
+    pub(crate) lanes: Vec<(Option<Priority>, Way)>,
     pub(crate) priority_model: Option<(PriorityModel, Priority)>,
     pub(crate) bands: Option<PriorityBands>,
     /// Protocols that the server wants its clients to use.
@@ -30,21 +33,21 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Reads the first IIOP profile that can be read, and adds the addresses of further ones
-    /// with the same key. `max_version` is the greatest version to speak.
-    pub(crate) fn of(ior: &Ior, max_version: Version) -> Option<Self> {
-        let mut profiles = ior
-            .profiles
-            .iter()
-            .enumerate()
-            .filter(|(_, profile)| profile.tag == TAG_INTERNET_IOP)
-            .filter_map(|(index, profile)| {
-                let iiop = IiopProfile::decode(&profile.data).ok()?;
-                (iiop.version.major == 1).then(|| Self::of_iiop(&iiop, index, max_version))
-            });
-        let mut first = profiles.next()?;
-        for other in profiles.filter(|other| other.key == first.key) {
-            first.addresses.extend(other.addresses);
+    /// Reads all profiles of the ORB's protocols that can be read. That of the protocol which the ORB prefers counts,
+    /// with the ways of others that have the same key.
+    pub(crate) fn of(ior: &Ior, core: &Core) -> Option<Self> {
+        let registry = &core.protocols;
+        let profiles = ior.profiles.iter().enumerate();
+        let mut all: Vec<_> = profiles
+            .filter_map(|(index, profile)| Self::read(profile, index, core))
+            .collect();
+        all.sort_by_key(|profile| profile.ways.first().map(|way| registry.rank(way.protocol)));
+        let mut all = all.into_iter();
+        let mut first = all.next()?;
+        for other in all.filter(|other| other.key == first.key) {
+            first.version = first.version.min(other.version);
+            first.ways.extend(other.ways);
+            first.lanes.extend(other.lanes);
         }
         Some(first)
     }
@@ -65,11 +68,44 @@ impl Profile {
         Ok((text, Some(CodeSetContext::of(text).encode())))
     }
 
-    fn of_iiop(iiop: &IiopProfile, index: usize, max_version: Version) -> Self {
+    /// Reads one profile; `None` where it is of another protocol, or of another place.
+    fn read(profile: &TaggedProfile, index: usize, core: &Core) -> Option<Self> {
+        let registry = &core.protocols;
+        let protocol = registry.of_tag(profile.tag);
+        // Profiles of IIOP tell of other protocols too.
+        let form = match protocol {
+            Some(protocol) => protocol.profiles()?,
+            None if profile.tag == TAG_INTERNET_IOP => AddressForm::HOST_AND_PORT,
+            None => return None,
+        };
+        let parts = form.decode(&profile.data).ok()?;
+        if parts.version.major != 1 {
+            return None;
+        }
+        if let Some(place) = protocol.and_then(PluggableProtocol::place)
+            && !(place.is_here)(&parts.components)
+        {
+            return None;
+        }
+        let this = Self::of_parts((profile.tag, form), parts, index, core);
+        (!this.ways.is_empty()).then_some(this)
+    }
+
+    fn of_parts(
+        (tag, form): (u32, AddressForm),
+        parts: ProfileParts,
+        index: usize,
+        core: &Core,
+    ) -> Self {
+        let way = |address| Way {
+            protocol: tag,
+            address,
+        };
+        let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
-            version: iiop.version.min(max_version),
-            key: iiop.object_key.clone().into_boxed_slice(),
-            addresses: vec![Address::host(iiop.host.clone(), iiop.port)],
+            version: parts.version.min(core.config.max_giop_version),
+            key: parts.object_key.into_boxed_slice(),
+            ways: vec![way(parts.address)],
             lanes: Vec::new(),
             priority_model: None,
             bands: None,
@@ -77,20 +113,21 @@ impl Profile {
             code_sets: None,
             index,
         };
-        for component in &iiop.components {
+        for component in &parts.components {
+            if component.tag == TAG_TAO_ENDPOINTS {
+                let lanes = form.decode_lanes(component).unwrap_or_default().into_iter();
+                // TAO says -1 for any.
+                this.lanes.extend(
+                    lanes.map(|(address, priority)| (Priority::new(priority), way(address))),
+                );
+                continue;
+            }
             // A component that cannot be read is as good as one that is not there.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
-                    this.addresses.push(Address::host(host, port));
+                    this.ways.push(way(Address::host(host, port)));
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
-                Ok(Component::TaoEndpoints(endpoints)) => {
-                    this.lanes.extend(endpoints.into_iter().map(|e| {
-                        let address = Address::host(e.host, e.port);
-                        // TAO says -1 for any.
-                        (Priority::new(e.priority), address)
-                    }));
-                }
                 Ok(Component::Policies(policies)) => {
                     this.priority_model = policies.priority_model().and_then(priority_model);
                     let bands = policies.priority_bands();
@@ -101,7 +138,34 @@ impl Profile {
                 _ => {}
             }
         }
+        // A server that listens by other protocols only says port 0.
+        let is_way = |way: &Way| {
+            let is_open = way.address.as_host().is_none_or(|(_, port)| port != 0);
+            is_open && core.protocols.has(way.protocol)
+        };
+        this.ways.retain(is_way);
+        this.lanes.retain(|(_, way)| is_way(way));
+        if let Some(host) = host
+            && tag == TAG_INTERNET_IOP
+        {
+            this.add_components(&core.protocols, &parts.components, &host);
+        }
         this
+    }
+
+    /// Adds the ways of protocols that references tell of by components of the profile of IIOP.
+    fn add_components(&mut self, registry: &Registry, components: &[TaggedComponent], host: &str) {
+        for other in registry.iter() {
+            let Some(told) = other.components() else {
+                continue;
+            };
+            let addresses = (told.read)(components, host).into_iter();
+            self.ways.extend(addresses.map(|address| Way {
+                protocol: other.tag(),
+                address,
+            }));
+        }
+        self.ways.sort_by_key(|way| registry.rank(way.protocol));
     }
 }
 

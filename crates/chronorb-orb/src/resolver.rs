@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use chronorb_giop::url::{CorbalocAddress, ObjectUrl};
-use chronorb_giop::{IiopProfile, Ior, SystemException, SystemExceptionKind, TaggedProfile, minor};
+use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl};
+use chronorb_giop::{Ior, SystemException, SystemExceptionKind, minor};
 use chronorb_rt::PiMutex;
+use chronorb_transport::Address;
 
 use crate::config::OrbConfig;
 use crate::core::Core;
@@ -77,7 +78,7 @@ pub(crate) fn string_to_object(
     let url = ObjectUrl::parse(text).map_err(|error| bad_param(error.minor()))?;
     let ior = match url {
         ObjectUrl::Ior(ior) => ior,
-        ObjectUrl::Corbaloc { addresses, key } => corbaloc(&addresses, &key)?,
+        ObjectUrl::Corbaloc { addresses, key } => corbaloc(core, &addresses, &key)?,
         ObjectUrl::CorbalocRir { key } => {
             let name = String::from_utf8_lossy(&key).into_owned();
             let name = if name.is_empty() {
@@ -100,26 +101,30 @@ pub(crate) fn string_to_object(
 }
 
 /// The reference of a `corbaloc:` URL: one profile for each address.
-fn corbaloc(addresses: &[CorbalocAddress], key: &[u8]) -> Result<Ior, SystemException> {
-    let profiles = addresses
-        .iter()
-        .map(|address| {
-            let profile = IiopProfile {
-                version: address.version,
-                host: address.host.clone(),
-                port: address.port,
-                object_key: key.to_vec(),
-                components: Vec::new(),
-            };
-            Ok(TaggedProfile {
-                tag: chronorb_giop::TAG_INTERNET_IOP,
-                data: profile.encode()?,
-            })
-        })
-        .collect::<Result<Vec<_>, SystemException>>()?;
+///
+/// # Errors
+/// `BAD_PARAM` (OMG minor 8) where the ORB has no such protocol, or it has other addresses.
+fn corbaloc(
+    core: &Core,
+    addresses: &[CorbalocAddress],
+    key: &[u8],
+) -> Result<Ior, SystemException> {
+    let bad_address = || SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
+    let profile = |address: &CorbalocAddress| {
+        let protocol = core.protocols.find(&address.protocol);
+        let protocol = protocol.map_err(|_| bad_address())?;
+        let place = match &address.place {
+            CorbalocPlace::Host { host, port } => Address::host(host.clone(), *port),
+            CorbalocPlace::Path(path) => Address::Path(path.clone()),
+        };
+        protocol
+            .profile(address.version, place, key)
+            .map_err(|_| bad_address())
+    };
+    let profiles = addresses.iter().map(profile);
     Ok(Ior {
         type_id: String::new(),
-        profiles,
+        profiles: profiles.collect::<Result<Vec<_>, SystemException>>()?,
     })
 }
 

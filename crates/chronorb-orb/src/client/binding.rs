@@ -19,8 +19,9 @@ use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
 use crate::profile::Profile;
+use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
-use crate::rtcorba::{ClientPolicy, Priority, RebindMode, request_priority};
+use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, request_priority};
 
 /// How this thread reaches an object at one priority.
 pub(super) struct Binding {
@@ -279,14 +280,13 @@ fn connect(
         true => Carries::Priority(None),
         false => route.carries,
     };
-    let options = effective
-        .properties
-        .socket_options(carries.network_priority());
     let urgency = request_priority().max(route.propagated);
-    for address in &route.addresses {
+    for way in in_order(&route.ways, effective.protocols.as_ref()) {
+        let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
+        let options = Protocols::socket_options(protocols, way.protocol, urgent);
         let key = ConnectionKey {
             orb: core.number,
-            address: address.clone(),
+            way: way.clone(),
             carries,
             owner: effective.private.then(|| target.owner()),
             options,
@@ -323,6 +323,16 @@ fn connect(
         return Err(TIMEOUT);
     }
     Err(NO_USABLE_PROFILE)
+}
+
+/// The ways that may be taken, the preferred one first.
+fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> {
+    let mut ways: Vec<_> = ways.iter().collect();
+    if let Some(protocols) = protocols {
+        ways.retain(|way| protocols.rank(way.protocol).is_some());
+        ways.sort_by_key(|way| protocols.rank(way.protocol));
+    }
+    ways
 }
 
 /// What a call that begins now is said to use its connection at: numbers that rise, of the clock

@@ -2,17 +2,17 @@
 //! or band.
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_transport::Address;
 
 use crate::poa::PriorityModel;
 use crate::profile::Profile;
+use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBand, PriorityBands};
 
 /// The way of requests of one priority to an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Route {
     /// Where they may go, in order of preference.
-    pub(super) addresses: Vec<Address>,
+    pub(super) ways: Vec<Way>,
     /// What their connection is for.
     pub(super) carries: Carries,
     /// The priority that travels with them, where the server's model wants it.
@@ -72,13 +72,13 @@ impl Route {
             Some((PriorityModel::ClientPropagated, _))
         );
         Ok(Self {
-            addresses: match (propagates, band) {
+            ways: match (propagates, band) {
                 (true, Some(band)) => in_band(profile, band, served_at.unwrap_or(band.low))?,
                 (true, None) => match priority {
                     Some(priority) => at_lane(profile, priority).ok_or(NoRoute::NoEndpoint)?,
-                    None => profile.addresses.clone(),
+                    None => profile.ways.clone(),
                 },
-                (false, _) => profile.addresses.clone(),
+                (false, _) => profile.ways.clone(),
             },
             carries: band.map_or(Carries::Priority(priority), Carries::Band),
             propagated: priority.filter(|_| propagates),
@@ -118,29 +118,23 @@ fn served_at(profile: &Profile, priority: Option<Priority>) -> Option<Priority> 
 }
 
 /// The endpoints of a lane; those of the profile where the server says none for any lane.
-fn at_lane(profile: &Profile, priority: Priority) -> Option<Vec<Address>> {
+fn at_lane(profile: &Profile, priority: Priority) -> Option<Vec<Way>> {
     if profile.lanes.iter().all(|(lane, _)| lane.is_none()) {
-        return Some(profile.addresses.clone());
+        return Some(profile.ways.clone());
     }
     let at = |wanted| {
         let lanes = profile
             .lanes
             .iter()
             .filter(move |(lane, _)| *lane == wanted);
-        lanes
-            .map(|(_, address)| address.clone())
-            .collect::<Vec<_>>()
+        lanes.map(|(_, way)| way.clone()).collect::<Vec<_>>()
     };
     let own = at(Some(priority));
-    let addresses = if own.is_empty() { at(None) } else { own };
-    (!addresses.is_empty()).then_some(addresses)
+    let ways = if own.is_empty() { at(None) } else { own };
+    (!ways.is_empty()).then_some(ways)
 }
 
-fn in_band(
-    profile: &Profile,
-    band: PriorityBand,
-    priority: Priority,
-) -> Result<Vec<Address>, NoRoute> {
+fn in_band(profile: &Profile, band: PriorityBand, priority: Priority) -> Result<Vec<Way>, NoRoute> {
     let lanes = || {
         let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
         lanes.filter(|lane| band.contains(*lane))

@@ -14,6 +14,7 @@ mod manager;
 mod objects;
 mod policy;
 mod priorities;
+mod profiles;
 mod reference;
 mod replaceable;
 mod serial;

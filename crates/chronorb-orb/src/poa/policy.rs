@@ -4,6 +4,7 @@ use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
 use super::CreatePoaError;
+use crate::protocol::Registry;
 use crate::rtcorba::{Priority, PriorityBands, Protocols, ThreadpoolId};
 
 /// A policy given to [`create_poa`](super::Poa::create_poa).
@@ -162,7 +163,7 @@ impl Policies {
     /// # Errors
     /// [`CreatePoaError::InvalidPolicy`] with the index of the first policy that was given twice,
     /// or that does not go with the others.
-    pub(crate) fn new(list: &[Policy]) -> Result<Self, CreatePoaError> {
+    pub(crate) fn new(list: &[Policy], registry: &Registry) -> Result<Self, CreatePoaError> {
         let mut this = Self::default();
         for (i, policy) in list.iter().enumerate() {
             let kind = std::mem::discriminant(policy);
@@ -186,13 +187,13 @@ impl Policies {
                 Policy::ClientProtocol(protocols) => this.client_protocols = Some(protocols),
             }
         }
-        this.check(list)?;
+        this.check(list, registry)?;
         Ok(this)
     }
 
     /// The rules of CORBA 3.3, 15.3.8, and of RT-CORBA 1.2, 5.13 and 5.15. A policy that asks for
     /// another which is not there is at fault; of several, the first in the list.
-    fn check(&self, list: &[Policy]) -> Result<(), CreatePoaError> {
+    fn check(&self, list: &[Policy], registry: &Registry) -> Result<(), CreatePoaError> {
         use RequestProcessing::{ActiveObjectMapOnly, DefaultServant};
         let map_only = self.request_processing == ActiveObjectMapOnly;
         let no_source = !self.retains() && map_only;
@@ -212,7 +213,7 @@ impl Policies {
                 Some((PriorityModel::ClientPropagated, _)) => false,
             },
             Policy::ServerProtocol(protocols) | Policy::ClientProtocol(protocols) => {
-                protocols.usable().is_none()
+                !protocols.are_usable(registry)
             }
             _ => false,
         };
@@ -231,6 +232,7 @@ impl Policies {
     pub(crate) fn exported(
         &self,
         priority_model: Option<(PriorityModel, Priority)>,
+        registry: &Registry,
     ) -> Result<Vec<PolicyValue>, CdrError> {
         let mut exported = Vec::new();
         if let Some((model, priority)) = priority_model {
@@ -246,7 +248,9 @@ impl Policies {
             exported.push(PolicyValue::priority_bands(&bands.to_values())?);
         }
         if let Some(protocols) = &self.client_protocols {
-            exported.push(PolicyValue::client_protocols(&protocols.to_values())?);
+            exported.push(PolicyValue::client_protocols(
+                &protocols.to_values(registry),
+            )?);
         }
         Ok(exported)
     }

@@ -1,20 +1,17 @@
 //! Making references.
 
-use chronorb_giop::codesets::CodeSetComponentInfo;
-use chronorb_giop::{
-    Component, IiopProfile, Ior, Policies, SystemException, TAG_INTERNET_IOP, TaggedProfile,
-    TaoEndpoint, Version,
-};
+use chronorb_giop::{Ior, SystemException};
 
 use chronorb_rt::Key;
 
 use super::key::{Hint, ObjectKey, PoaKey, slot};
+use super::profiles::Told;
 use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
 use crate::demux::{Demultiplexing, hash_of};
 use crate::object::Object;
 use crate::rtcorba::Priority;
-use crate::server::{Lane, Published, Threadpool};
+use crate::server::{Lane, Threadpool};
 
 impl Poa {
     /// A reference to an object that is not active (yet), under a new id.
@@ -148,46 +145,15 @@ impl Poa {
             .priority_model()
             .map(|(model, default)| (model, priority.unwrap_or(default)));
         let lane = published_lane(pool, model.map(|(_, priority)| priority));
-        let mut addresses = lane.published();
-        let Some(first) = addresses.next() else {
-            let kind = chronorb_giop::SystemExceptionKind::Internal;
-            return Err(SystemException::no(kind, 0));
-        };
-        let max_version = core.config.max_giop_version;
-        let version = first.version.map_or(max_version, |v| v.min(max_version));
-        let (host, port) = first.address.as_host().unwrap_or_default();
-        let mut components = Vec::new();
-        if version > Version::V1_0 {
-            components.push(Component::OrbType(ORB_TYPE).tagged()?);
-            components.push(Component::CodeSets(CodeSetComponentInfo::ours()).tagged()?);
-            for Published { address, .. } in addresses {
-                let Some((host, port)) = address.as_host() else {
-                    continue;
-                };
-                let host = host.to_owned();
-                components.push(Component::AlternateIiopAddress { host, port }.tagged()?);
-            }
-            let exported = self.policies().exported(model)?;
-            if !exported.is_empty() {
-                components.push(Component::Policies(Policies(exported)).tagged()?);
-            }
-            if pool.has_lanes() {
-                components.push(Component::TaoEndpoints(lane_endpoints(pool)).tagged()?);
-            }
-        }
-        let profile = IiopProfile {
-            version,
-            host: host.to_owned(),
-            port,
-            object_key: key.to_vec(),
-            components,
+        let told = Told {
+            core,
+            pool,
+            key: &key.to_vec(),
+            policies: self.policies().exported(model, &core.protocols)?,
         };
         let ior = Ior {
             type_id: repository_id.to_owned(),
-            profiles: vec![TaggedProfile {
-                tag: TAG_INTERNET_IOP,
-                data: profile.encode()?,
-            }],
+            profiles: told.profiles(lane, self.policies().server_protocols.as_ref())?,
         };
         Object::from_ior(core, ior).ok_or(SystemException::no(
             chronorb_giop::SystemExceptionKind::Internal,
@@ -225,24 +191,3 @@ fn published_lane(pool: &Threadpool, declared: Option<Priority>) -> &Lane {
         .and_then(|priority| pool.lane_of(priority))
         .unwrap_or_else(|| pool.least_urgent_lane())
 }
-
-/// Every endpoint of every lane, in the form that TAO reads too.
-fn lane_endpoints(pool: &Threadpool) -> Vec<TaoEndpoint> {
-    pool.lanes()
-        .iter()
-        .flat_map(|lane| {
-            lane.published()
-                .filter_map(|Published { address, .. }| address.as_host())
-                .map(|(host, port)| TaoEndpoint {
-                    host: host.to_owned(),
-                    port,
-                    priority: lane.priority().map_or(ANY_PRIORITY, |p| p.value()),
-                })
-        })
-        .collect()
-}
-
-/// As TAO writes the priority of an endpoint that takes requests of any.
-const ANY_PRIORITY: i16 = -1;
-/// The value of `TAG_ORB_TYPE` that tells this ORB.
-const ORB_TYPE: u32 = 0x4352_4f00;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
-use crate::rtcorba::{PriorityBand, Protocols};
+use crate::rtcorba::{PriorityBand, Protocol, Protocols};
 use crate::server::PoolUse;
 
 impl Poa {
@@ -59,7 +59,7 @@ impl Poa {
         if manager.is_some_and(|manager| !manager.is_of(core)) {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0).into());
         }
-        let effective = Policies::new(policies)?;
+        let effective = Policies::new(policies, &self.core().protocols)?;
         let pool = self.pool_for(policies, &effective)?;
         let mut children = self.inner.children.lock();
         // Under the lock that the destruction takes after it has marked the POA.
@@ -269,9 +269,14 @@ impl Poa {
         let is_bands = |p: &Policy| matches!(p, Policy::PriorityBandedConnection(_));
         let is_server_protocol = |p: &Policy| matches!(p, Policy::ServerProtocol(_));
         if let Some(protocols) = &policies.server_protocols {
-            let listens_by = self.core().policies.server_protocols();
-            let listens_by = listens_by.and_then(Protocols::usable).unwrap_or_default();
-            if protocols.usable() != Some(listens_by) {
+            let core = self.core();
+            // Every endpoint has the properties that the ORB's own policy says.
+            let as_opened = |protocol: &Protocol| {
+                let of = |these| Protocols::socket_options(these, protocol.tag(), None);
+                !core.protocols.has(protocol.tag())
+                    || of(Some(protocols)) == of(core.policies.server_protocols())
+            };
+            if !protocols.as_slice().iter().all(as_opened) {
                 return Err(invalid(list, is_server_protocol));
             }
         }

@@ -11,7 +11,7 @@ use chronorb_giop::Version;
 use chronorb_giop::fragments::Pieces;
 use chronorb_giop::framing::{Framed, next_message};
 use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
-use chronorb_transport::Connection;
+use chronorb_transport::{Carriage, Connection};
 
 use super::input::Input;
 use super::load::Load;
@@ -31,6 +31,8 @@ pub(super) struct ServerConnection {
     /// What may be posted at a time.
     max_posted: usize,
     fragment_size: usize,
+    /// Octets of the longest message that can be sent.
+    largest: usize,
     /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
@@ -92,13 +94,22 @@ impl Drop for Unfinished<'_> {
 
 impl ServerConnection {
     pub(super) fn new(transport: Box<dyn Connection>, load: Arc<Load>) -> Self {
+        let largest = match transport.carriage() {
+            Carriage::Stream => usize::MAX,
+            Carriage::Messages { largest, .. } => largest,
+        };
+        let opens = !transport.is_established();
         Self {
             transport,
-            input: Baton::new(Input::new(load.clone())),
+            input: Baton::new(Input::new(load.clone(), opens)),
             posted: PiMutex::new(Vec::new()),
             has_posted: AtomicBool::new(false),
             max_posted: 2 * load.max_message,
-            fragment_size: load.fragment_size,
+            fragment_size: match largest {
+                usize::MAX => load.fragment_size,
+                _ => 0,
+            },
+            largest,
             output: Baton::new(Output::new(load)),
             output_waits: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
@@ -169,7 +180,12 @@ impl ServerConnection {
 
     /// Whether messages are sent from where their octets are.
     pub(super) fn gathers(&self) -> bool {
-        self.fragment_size == 0
+        self.fragment_size == 0 && self.largest == usize::MAX
+    }
+
+    /// Octets of the longest message that can be sent.
+    pub(super) fn largest(&self) -> usize {
+        self.largest
     }
 
     /// Sends the message whose pieces `message` hands over, and returns as [`send`](Self::send);

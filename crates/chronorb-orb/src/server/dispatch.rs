@@ -129,6 +129,9 @@ impl Context<'_> {
             ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
         };
         reply.finish();
+        if answered && self.reply.len() > self.connection.largest() {
+            return self.refuse(message, REPLY_TOO_LARGE);
+        }
         Ok(if answered {
             Handled::Answered
         } else {
@@ -453,6 +456,12 @@ fn learn_announced(
     Ok(())
 }
 
+/// The transport cannot carry the reply.
+const REPLY_TOO_LARGE: SystemException = SystemException::new(
+    SystemExceptionKind::ImpLimit,
+    minor::MESSAGE_TOO_LARGE,
+    CompletionStatus::Yes,
+);
 /// The client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, Version};
-use chronorb_transport::{Acceptor, Address, Endpoint};
+use chronorb_transport::{Acceptor, Endpoint};
 
 use super::lane::LaneSetup;
 use crate::core::Core;
+use crate::protocol::Way;
 
 /// An endpoint as references tell it.
 pub(crate) struct Published {
-    pub(crate) address: Address,
+    pub(crate) way: Way,
     /// The greatest GIOP version to be spoken there, where it is less than the ORB's.
     pub(crate) version: Option<Version>,
 }
@@ -32,18 +33,17 @@ impl Doors {
         let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
         let mut published = Vec::new();
         for endpoint in endpoints {
-            if endpoint.scheme != core.transport.scheme() {
-                let known = core.transport.scheme();
-                let why = format!("{:?} is not known; known is {known:?}", endpoint.scheme);
-                return Err(no_resources(setup, "the endpoint's scheme", &why));
-            }
-            let opened = core
-                .transport
-                .listen(endpoint, core.server_socket_options(setup.priority).into());
+            let protocol = core.protocols.find(&endpoint.scheme);
+            let protocol = protocol.map_err(|e| no_resources(setup, "no endpoint", &e))?;
+            let how = core.server_setup(protocol.tag(), setup.priority);
+            let opened = protocol.transport().listen(endpoint, how);
             for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
                 published.extend(acceptor.published().iter().map(|address| {
                     Published {
-                        address: address.clone(),
+                        way: Way {
+                            protocol: protocol.tag(),
+                            address: address.clone(),
+                        },
                         version: endpoint
                             .version
                             .map(|(major, minor)| Version::new(major, minor)),

@@ -25,7 +25,9 @@ pub(super) struct Input {
     pub(super) hung_up: bool,
     /// The peer was told that nothing more is read.
     pub(super) closed: bool,
-    /// Since when an incomplete message waits for its rest.
+    /// The connection still has to agree with its peer on something before messages can come.
+    pub(super) opens: bool,
+    /// Since when an incomplete message waits for its rest, or the connection opens.
     begun: Option<Monotonic>,
     /// Since when a message in fragments waits for its rest.
     fragmented: Option<Monotonic>,
@@ -39,8 +41,8 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(load: Arc<Load>) -> Self {
-        Self {
+    pub(super) fn new(load: Arc<Load>, opens: bool) -> Self {
+        let mut this = Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
             exchanged: false,
@@ -57,7 +59,13 @@ impl Input {
             reluctance: RELUCTANCE,
             accounted: 0,
             load,
+            opens,
+        };
+        if opens {
+            this.begun = Some(Monotonic::now());
+            this.set_slow(true);
         }
+        this
     }
 
     /// Puts a message that was taken back in front of what waits.
@@ -152,7 +160,7 @@ impl Input {
     pub(super) fn settle(&mut self, took: bool) -> Result<(), Gone> {
         let waiting = !self.pending().is_empty();
         self.begun = match self.begun {
-            Some(begun) if waiting && !took => Some(begun),
+            Some(begun) if (waiting && !took) || self.opens => Some(begun),
             _ => waiting.then(Monotonic::now),
         };
         self.fragmented = match self.fragmented {

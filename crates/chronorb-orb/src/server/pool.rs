@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
+use chronorb_giop::{
+    CompletionStatus, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor,
+};
 use chronorb_rt::{Bounds, Deadline};
-use chronorb_transport::{Address, Endpoint, parse_endpoints};
+use chronorb_transport::{Address, Endpoint};
 
 use super::doors::Doors;
 use super::handed::Handed;
@@ -16,6 +18,7 @@ use super::threads;
 use crate::config::ThreadpoolStrategy;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
 use crate::poa::is_in_upcall;
+use crate::protocol::{PluggableProtocol, Way};
 use crate::rtcorba::{DestroyThreadpoolError, Priority, RequestBuffering, ThreadpoolId};
 
 /// The thread pools of an ORB.
@@ -111,7 +114,7 @@ impl Threadpool {
             buffering: None,
         };
         let endpoints = match &core.config.listen_endpoints[..] {
-            [] => any_endpoint()?,
+            [] => any_endpoints(core),
             given => given.to_vec(),
         };
         let pool = Self::open(core, 0, &spec, &[endpoints])?;
@@ -141,10 +144,10 @@ impl Threadpool {
         let endpoints = given
             .into_iter()
             .map(|given| match given.is_empty() {
-                true => free_endpoint(core),
-                false => Ok(given),
+                true => free_endpoints(core),
+                false => given,
             })
-            .collect::<Result<Vec<_>, SystemException>>()?;
+            .collect::<Vec<_>>();
         let pool = Self::open(core, number, spec, &endpoints)?;
         pools.named.push(Some(pool));
         Ok(ThreadpoolId(number))
@@ -306,14 +309,14 @@ impl Threadpool {
     }
 }
 
-/// Whether one of the addresses is an endpoint of this ORB.
-pub(crate) fn is_published(core: &Core, addresses: &[Address]) -> bool {
+/// Whether one of the ways leads to this ORB.
+pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
     let pools = core.pools.lock();
     let mut published = pools
         .all()
         .flat_map(|pool| pool.lanes())
         .flat_map(|lane| lane.published());
-    published.any(|published| addresses.contains(&published.address))
+    published.any(|published| ways.contains(&published.way))
 }
 
 /// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).
@@ -488,22 +491,39 @@ fn given_endpoints(core: &Core, lane: (u32, u32)) -> Vec<Endpoint> {
         .collect()
 }
 
-/// Any port of the default host.
-fn free_endpoint(core: &Core) -> Result<Vec<Endpoint>, SystemException> {
-    match core.config.listen_endpoints.first() {
-        Some(endpoint) => {
-            let mut free = endpoint.clone();
-            let (host, _) = endpoint.address.as_host().unwrap_or_default();
-            free.address = Address::host(host, 0);
-            free.options.retain(|(name, _)| name != "portspan");
-            Ok(vec![free])
-        }
-        None => any_endpoint(),
+/// Where a lane listens that is given no endpoint: any port of the hosts of the default pool, or any path beside
+/// its paths.
+fn free_endpoints(core: &Core) -> Vec<Endpoint> {
+    let given = &core.config.listen_endpoints;
+    if given.is_empty() {
+        return any_endpoints(core);
     }
+    let free = given.iter().map(|endpoint| {
+        let mut free = endpoint.clone();
+        match &mut free.address {
+            Address::Host { port, .. } => *port = 0,
+            Address::Path(path) => path.clear(),
+        }
+        free.options.retain(|(name, _)| name != "portspan");
+        free
+    });
+    let mut endpoints: Vec<_> = free.collect();
+    // Several ports of one host are one endpoint here.
+    endpoints.dedup();
+    endpoints
 }
 
-fn any_endpoint() -> Result<Vec<Endpoint>, SystemException> {
-    parse_endpoints("iiop://").map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))
+/// Any endpoint of each of the server's protocols: those of its policy, else IIOP, else the preferred one.
+fn any_endpoints(core: &Core) -> Vec<Endpoint> {
+    let protocols = &core.protocols;
+    let of_policy = core.policies.server_protocols();
+    let wanted: Vec<_> = match of_policy {
+        Some(wanted) => wanted.tags().filter(|tag| protocols.has(*tag)).collect(),
+        None if protocols.has(TAG_INTERNET_IOP) => vec![TAG_INTERNET_IOP],
+        None => protocols.iter().take(1).map(|first| first.tag()).collect(),
+    };
+    let wanted = wanted.into_iter().filter_map(|tag| protocols.of_tag(tag));
+    wanted.map(PluggableProtocol::any_endpoint).collect()
 }
 
 /// Requests that a lane buffers, where nothing else is asked for.

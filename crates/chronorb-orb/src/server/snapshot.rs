@@ -175,7 +175,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         name: setup.name.clone(),
         priority: setup.priority,
         scheduling: setup.scheduling,
-        endpoints: lane.published().map(|p| p.address.to_string()).collect(),
+        endpoints: lane.published().map(|p| p.way.to_string()).collect(),
         connections: lane.connections.len(),
         seats,
         queued,

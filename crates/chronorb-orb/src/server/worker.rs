@@ -520,6 +520,9 @@ impl Worker {
                 &mut self.request,
                 self.core.config.max_message_size,
             )?;
+            if input.opens {
+                input.opens = !connection.transport().is_established();
+            }
             let limit = self.core.config.input_timeout;
             let Intake::Message { header, more } = intake else {
                 input.settle(parts > 0)?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling};
-use chronorb_transport::{Address, Connection, SocketOptions};
+use chronorb_transport::{Connection, Setup, SocketOptions};
 
 use super::exclusive::Exclusive;
 use super::member::{Member, Open};
@@ -20,6 +20,7 @@ use super::{ClientConnection, Strategy, active, reader};
 use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
+use crate::protocol::{self, Way};
 use crate::rtcorba::request_priority;
 
 /// What a connection is found by: requests that differ in any of it do not share one.
@@ -27,7 +28,7 @@ use crate::rtcorba::request_priority;
 pub(in crate::client) struct ConnectionKey {
     /// The ORB's number.
     pub(in crate::client) orb: u64,
-    pub(in crate::client) address: Address,
+    pub(in crate::client) way: Way,
     pub(in crate::client) carries: Carries,
     /// The reference that it belongs to alone.
     pub(in crate::client) owner: Option<u64>,
@@ -138,9 +139,13 @@ fn connect(
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
     let attempt = Deadline::after(left.min(core.config.connect_timeout));
-    let transport = core
-        .transport
-        .connect(&key.address, key.options.into(), attempt);
+    let protocol = core.protocols.of_tag(key.way.protocol);
+    let transport = protocol.ok_or(NoConnection::Unreachable)?.transport();
+    let setup = Setup {
+        options: key.options,
+        messages: protocol::messages(core.config.max_message_size),
+    };
+    let transport = transport.connect(&key.way.address, setup, attempt);
     let transport = transport.map_err(|_| NoConnection::Unreachable)?;
     Ok((transport, permit))
 }
@@ -209,10 +214,7 @@ pub(in crate::client) fn no_thread(
     key: &ConnectionKey,
     error: impl fmt::Display,
 ) -> SystemException {
-    eprintln!(
-        "chronorb: connection to {}: no thread: {error}",
-        key.address
-    );
+    eprintln!("chronorb: connection to {}: no thread: {error}", key.way);
     SystemException::no(SystemExceptionKind::NoResources, 0)
 }
 

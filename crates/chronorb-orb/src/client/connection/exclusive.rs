@@ -8,10 +8,10 @@ use std::cell::{Cell, RefCell};
 use chronorb_cdr::{Encoder, Frame};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::Deadline;
-use chronorb_transport::{Connection, IoError, SendError};
+use chronorb_transport::{Carriage, Connection, SendError};
 
 use super::directory::Permit;
-use super::{Awaited, Channel, Failure, comm_failure, not_sent};
+use super::{Awaited, Channel, Failure, comm_failure, is_harmless, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
 use crate::config::OrbConfig;
@@ -25,17 +25,20 @@ pub(in crate::client) struct Exclusive {
     closed: Cell<bool>,
     inbox: RefCell<Inbox>,
     fragment_size: usize,
+    is_stream: bool,
 }
 
 impl Exclusive {
     pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
+        let is_stream = transport.carriage() == Carriage::Stream;
         Self {
             transport,
             permit,
+            is_stream,
             next_request: Cell::new(1),
             closed: Cell::new(false),
             inbox: RefCell::new(Inbox::new(config.max_message_size, config.client_wait)),
-            fragment_size: config.fragment_size,
+            fragment_size: if is_stream { config.fragment_size } else { 0 },
         }
     }
 
@@ -71,8 +74,7 @@ impl Exclusive {
 
     /// What it means that a message was not sent whole.
     fn unsent(&self, error: SendError) -> Failure {
-        // A call that had no time left has done the connection no harm.
-        if error.sent > 0 || error.cause != IoError::TimedOut {
+        if !is_harmless(error) {
             self.close();
         }
         not_sent(error)
@@ -131,11 +133,15 @@ impl Channel for Exclusive {
     }
 
     fn gathering(&self) -> Option<&Exclusive> {
-        (self.fragment_size == 0).then_some(self)
+        (self.is_stream && self.fragment_size == 0).then_some(self)
     }
 
     fn has_one_call_at_a_time(&self) -> bool {
         true
+    }
+
+    fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     fn is_stale(&self) -> bool {

@@ -121,6 +121,10 @@ impl Channel for Member {
         false
     }
 
+    fn is_stream(&self) -> bool {
+        self.open.shared.is_stream()
+    }
+
     fn is_stale(&self) -> bool {
         self.open.shared.is_stale()
     }

@@ -50,6 +50,8 @@ pub(super) struct ClientConnection {
     code_sets: Option<[u8; 12]>,
     /// Whether requests still carry the code sets: until the first reply shows that the server has seen them.
     announces: Cell<bool>,
+    /// The server may not have seen it, or have forgotten it, since its messages may be lost.
+    announces_always: bool,
     /// The priority of the thread's present call.
     urgency: Cell<Option<Priority>>,
     /// When its thread used it last, in what that thread counts by.
@@ -103,6 +105,9 @@ pub(super) trait Channel {
 
     /// Whether one call at a time is under way on it.
     fn has_one_call_at_a_time(&self) -> bool;
+
+    /// Whether all messages arrive that are sent by it, in order.
+    fn is_stream(&self) -> bool;
 
     /// Whether the server has ended it, or said goodbye while it was idle, as far as can be seen
     /// without waiting.
@@ -171,6 +176,10 @@ impl Channel for Strategy {
         with_each!(self, channel => channel.has_one_call_at_a_time())
     }
 
+    fn is_stream(&self) -> bool {
+        with_each!(self, channel => channel.is_stream())
+    }
+
     fn is_stale(&self) -> bool {
         with_each!(self, channel => channel.is_stale())
     }
@@ -212,6 +221,7 @@ impl ClientConnection {
         code_sets: Option<[u8; 12]>,
     ) -> Self {
         Self {
+            announces_always: !channel.is_stream(),
             channel,
             core: Arc::downgrade(core),
             text,
@@ -310,7 +320,7 @@ impl ClientConnection {
 
     /// The server has seen what first requests tell it.
     pub(super) fn announce_no_more(&self) {
-        self.announces.set(false);
+        self.announces.set(self.announces_always);
     }
 
     /// What sends requests from where their octets are; `None` where they are copied.
@@ -347,7 +357,7 @@ impl ClientConnection {
         let expected = MessageType::Reply;
         let received = self.channel.receive(request_id, expected, frame, deadline);
         if received.is_ok() {
-            self.announces.set(false);
+            self.announce_no_more();
         }
         if self.tells_time {
             self.last_use.set(Monotonic::now().as_nanos());
@@ -388,10 +398,19 @@ pub(super) fn comm_failure(completed: CompletionStatus) -> SystemException {
     )
 }
 
+/// Whether a message that was not sent has done no harm to its connection: there was no time left for it, or it
+/// is longer than what the transport carries.
+fn is_harmless(error: SendError) -> bool {
+    error.sent == 0 && matches!(error.cause, IoError::TimedOut | IoError::TooLarge)
+}
+
 /// What a client is told of a message that could not be sent whole, and so was not processed.
 fn not_sent(error: SendError) -> Failure {
     match error.cause {
         IoError::TimedOut => timeout(CompletionStatus::No).into(),
+        IoError::TooLarge => {
+            SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE).into()
+        }
         // The connection had ended while it was idle; the request may go by a new one.
         IoError::Closed => Failure::NotProcessed,
         _ if error.sent == 0 => Failure::NotProcessed,

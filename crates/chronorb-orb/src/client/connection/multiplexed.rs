@@ -18,7 +18,7 @@ use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemExceptionKind, Version, reply_id,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
-use chronorb_transport::{Connection, IoError, Waiting};
+use chronorb_transport::{Carriage, Connection, IoError, Waiting};
 
 pub(in crate::client) use self::attended::{Attendant, Rest};
 pub(super) use self::sending::Sending;
@@ -34,6 +34,7 @@ pub(in crate::client) struct Multiplexed {
     transport: Box<dyn Connection>,
     permit: Permit,
     fragment_size: usize,
+    is_stream: bool,
     next_request: AtomicU32,
     closed: AtomicBool,
     /// Whether it stays although nobody uses it.
@@ -99,11 +100,13 @@ impl Multiplexed {
             true => Waiting::Block,
             false => config.client_wait,
         };
+        let is_stream = transport.carriage() == Carriage::Stream;
         Self {
             transport,
             permit,
             is_kept: AtomicBool::new(false),
-            fragment_size: config.fragment_size,
+            is_stream,
+            fragment_size: if is_stream { config.fragment_size } else { 0 },
             next_request: AtomicU32::new(1),
             closed: AtomicBool::new(false),
             sending,
@@ -131,6 +134,11 @@ impl Multiplexed {
 
     pub(in crate::client) fn next_request_id(&self) -> u32 {
         self.next_request.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether all messages arrive that are sent by it, in order.
+    pub(in crate::client) fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     pub(in crate::client) fn is_closed(&self) -> bool {

@@ -2,9 +2,7 @@
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{
-    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, RebindMode, TcpProtocolProperties,
-};
+use super::{ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode};
 use crate::profile::Profile;
 
 /// The policies that a call by a reference goes by.
@@ -13,8 +11,8 @@ pub(crate) struct Effective {
     /// Whether connections belong to the reference alone.
     pub(crate) private: bool,
     pub(crate) bands: Option<PriorityBands>,
-    /// Of the protocol that is used.
-    pub(crate) properties: TcpProtocolProperties,
+    /// Those that may be used; any, where none is said.
+    pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
 }
 
@@ -40,21 +38,22 @@ impl Effective {
             inconsistent.extend(both.map(|p| ClientPolicy::ClientProtocol(p.clone())));
             None
         });
-        let properties = match protocols {
-            None => Some(TcpProtocolProperties::default()),
-            Some(protocols) => protocols.usable().or_else(|| {
-                inconsistent.push(ClientPolicy::ClientProtocol(protocols.clone()));
-                None
-            }),
-        };
-        match properties {
-            Some(properties) if inconsistent.is_empty() => Ok(Self {
+        if let Some(protocols) = protocols
+            && !profile
+                .ways
+                .iter()
+                .any(|way| protocols.rank(way.protocol).is_some())
+        {
+            inconsistent.push(ClientPolicy::ClientProtocol(protocols.clone()));
+        }
+        match inconsistent.is_empty() {
+            true => Ok(Self {
                 private: client.private,
                 bands: bands.cloned(),
-                properties,
+                protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
             }),
-            _ => Err(inconsistent),
+            false => Err(inconsistent),
         }
     }
 }

@@ -24,7 +24,10 @@ pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
 pub(crate) use overrides::Overrides;
 pub use overrides::SetOverride;
-pub use protocols::{NetworkPriority, Protocol, Protocols, ProtocolsError, TcpProtocolProperties};
+pub use protocols::{
+    NetworkPriority, Protocol, Protocols, ProtocolsError, TcpProtocolProperties,
+    UnixDomainProtocolProperties, UserDatagramProtocolProperties,
+};
 
 /// A policy that a client sets for its calls.
 ///

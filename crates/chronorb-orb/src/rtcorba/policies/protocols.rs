@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use chronorb_giop::{ProtocolValue, TAG_INTERNET_IOP, TcpPropertiesValue};
+use chronorb_giop::{ProtocolValue, TAG_DIOP, TAG_INTERNET_IOP, TAG_UIOP, TcpPropertiesValue};
 use chronorb_transport::SocketOptions;
 use thiserror::Error;
 
+use crate::protocol::Registry;
 use crate::rtcorba::Priority;
 
 /// A protocol, and the properties of its connections (`RTCORBA::Protocol`).
@@ -14,9 +15,33 @@ use crate::rtcorba::Priority;
 pub enum Protocol {
     /// IIOP: GIOP over TCP.
     Iiop(TcpProtocolProperties),
-    /// A protocol that this ORB does not have, by its profile tag. It is passed over for the next
-    /// in the list.
+    /// UIOP: GIOP over Unix-domain sockets.
+    Uiop(UnixDomainProtocolProperties),
+    /// DIOP: GIOP in UDP datagrams.
+    Diop(UserDatagramProtocolProperties),
+    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own choice. One that
+    /// this ORB does not have is passed over for the next in the list.
     Other(u32),
+}
+
+/// Properties of connections of UIOP (as TAO's `RTCORBA::UnixDomainProtocolProperties`).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct UnixDomainProtocolProperties {
+    /// Octets of the send buffer (`SO_SNDBUF`), at most 2³¹-1; 0 for the system's choice.
+    pub send_buffer_size: u32,
+    /// Octets of the receive buffer (`SO_RCVBUF`), at most 2³¹-1; 0 for the system's choice.
+    pub recv_buffer_size: u32,
+}
+
+/// Properties of the sockets of DIOP (as TAO's `RTCORBA::UserDatagramProtocolProperties`).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct UserDatagramProtocolProperties {
+    /// Octets of the send buffer (`SO_SNDBUF`), at most 2³¹-1; 0 for the system's choice.
+    pub send_buffer_size: u32,
+    /// Octets of the receive buffer (`SO_RCVBUF`), at most 2³¹-1; 0 for the system's choice.
+    pub recv_buffer_size: u32,
+    /// How packets are marked.
+    pub network_priority: NetworkPriority,
 }
 
 /// `RTCORBA::TCPProtocolProperties`, and how packets are marked for the network (as TAO's
@@ -93,7 +118,29 @@ impl Protocol {
     pub const fn tag(&self) -> u32 {
         match self {
             Self::Iiop(_) => TAG_INTERNET_IOP,
+            Self::Uiop(_) => TAG_UIOP,
+            Self::Diop(_) => TAG_DIOP,
             Self::Other(tag) => *tag,
+        }
+    }
+
+    /// The properties of its sockets, where it has those of TCP or some of them.
+    fn properties(&self) -> TcpProtocolProperties {
+        let default = TcpProtocolProperties::default();
+        match *self {
+            Self::Iiop(properties) => properties,
+            Self::Uiop(properties) => TcpProtocolProperties {
+                send_buffer_size: properties.send_buffer_size,
+                recv_buffer_size: properties.recv_buffer_size,
+                ..default
+            },
+            Self::Diop(properties) => TcpProtocolProperties {
+                send_buffer_size: properties.send_buffer_size,
+                recv_buffer_size: properties.recv_buffer_size,
+                network_priority: properties.network_priority,
+                ..default
+            },
+            Self::Other(_) => default,
         }
     }
 }
@@ -111,9 +158,7 @@ impl Protocols {
             if protocols[..index].iter().any(|p| p.tag() == protocol.tag()) {
                 return Err(ProtocolsError::Duplicate(index));
             }
-            if let Protocol::Iiop(properties) = protocol
-                && !properties.are_in_range()
-            {
+            if !protocol.properties().are_in_range() {
                 return Err(ProtocolsError::OutOfRange(index));
             }
         }
@@ -133,27 +178,48 @@ impl Protocols {
         &self.0
     }
 
-    /// The properties of the first protocol that this ORB has; `None` where it has none of them.
-    pub(crate) fn usable(&self) -> Option<TcpProtocolProperties> {
-        self.0.iter().find_map(|protocol| match protocol {
-            Protocol::Iiop(properties) => Some(*properties),
-            Protocol::Other(_) => None,
-        })
+    /// Their tags, in their order.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(Protocol::tag)
     }
 
-    /// Those that references of this ORB have profiles of, as they travel.
-    pub(crate) fn to_values(&self) -> Vec<ProtocolValue> {
-        let properties = self.usable();
-        let value = |p: TcpProtocolProperties| {
-            ProtocolValue::Iiop(TcpPropertiesValue {
+    /// Which one in the order of preference it is; `None` where it may not be used.
+    pub(crate) fn rank(&self, tag: u32) -> Option<usize> {
+        self.tags().position(|other| other == tag)
+    }
+
+    /// Whether an ORB has one of them.
+    pub(crate) fn are_usable(&self, registry: &Registry) -> bool {
+        self.tags().any(|tag| registry.has(tag))
+    }
+
+    /// What is set on the sockets of a protocol, for requests of this priority, where these protocols are
+    /// asked for, or none.
+    pub(crate) fn socket_options(
+        these: Option<&Self>,
+        tag: u32,
+        priority: Option<Priority>,
+    ) -> SocketOptions {
+        let mut protocols = these.iter().flat_map(|these| these.as_slice());
+        let protocol = protocols.find(|protocol| protocol.tag() == tag);
+        let properties = protocol.map(Protocol::properties).unwrap_or_default();
+        properties.socket_options(priority)
+    }
+
+    /// Those of them that an ORB has, as they travel.
+    pub(crate) fn to_values(&self, registry: &Registry) -> Vec<ProtocolValue> {
+        let value = |protocol: &Protocol| match protocol {
+            Protocol::Iiop(p) => ProtocolValue::Iiop(TcpPropertiesValue {
                 send_buffer_size: p.send_buffer_size as i32,
                 recv_buffer_size: p.recv_buffer_size as i32,
                 keep_alive: p.keep_alive,
                 dont_route: p.dont_route,
                 no_delay: p.no_delay,
-            })
+            }),
+            other => ProtocolValue::Other(other.tag()),
         };
-        properties.map(value).into_iter().collect()
+        let had = self.0.iter().filter(|p| registry.has(p.tag()));
+        had.map(value).collect()
     }
 
     /// The protocols that a reference says; `None` where they make no sense.
@@ -220,6 +286,7 @@ const DSCP_OF_CLASS: u8 = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::OrbConfig;
 
     const PLAIN: TcpProtocolProperties = TcpProtocolProperties {
         send_buffer_size: 0,
@@ -294,11 +361,12 @@ mod tests {
     #[test]
     fn protocols_that_are_not_there_are_passed_over() {
         let protocols = |list: &[Protocol]| Protocols::new(list).expect("they differ");
+        let registry = Registry::new(&OrbConfig::default()).expect("the ORB's own");
         let only = protocols(&[Protocol::Other(7)]);
-        assert_eq!(only.usable(), None);
+        assert!(!only.are_usable(&registry));
         let second = protocols(&[Protocol::Other(7), Protocol::Iiop(PLAIN)]);
-        assert_eq!(second.usable(), Some(PLAIN));
-        let back = Protocols::from_values(&second.to_values());
+        assert!(second.are_usable(&registry));
+        let back = Protocols::from_values(&second.to_values(&registry));
         assert_eq!(back, Some(protocols(&[Protocol::Iiop(PLAIN)])));
     }
 }

@@ -13,7 +13,7 @@ use chronorb_transport::IoError;
 
 use super::Multiplexed;
 use crate::client::connection::queue::{Call, Place, SendQueue};
-use crate::client::connection::{Awaited, Failure, not_sent, timeout};
+use crate::client::connection::{Awaited, Failure, is_harmless, not_sent, timeout};
 use crate::client::outbox::{self, Gone};
 
 /// Who sends.
@@ -95,8 +95,7 @@ impl Multiplexed {
         let message = message.as_slice();
         let sent = outbox::send(&*self.transport, message, self.fragment_size, deadline);
         sent.map_err(|error| {
-            // A call that had no time left has done the others no harm.
-            if error.sent > 0 || error.cause != IoError::TimedOut {
+            if !is_harmless(error) {
                 self.close();
             }
             not_sent(error)

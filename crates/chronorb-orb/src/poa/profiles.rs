@@ -1,0 +1,168 @@
+//! The profiles of references: one for each protocol that the object is reached by.
+
+use chronorb_giop::codesets::CodeSetComponentInfo;
+use chronorb_giop::{
+    Component, Policies, PolicyValue, SystemException, SystemExceptionKind, TAG_INTERNET_IOP,
+    TaggedComponent, TaggedProfile, Version,
+};
+use chronorb_transport::Address;
+
+use crate::core::Core;
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts};
+use crate::rtcorba::Protocols;
+use crate::server::{Lane, Published, Threadpool};
+
+/// What the profiles of a reference have in common.
+pub(super) struct Told<'a> {
+    pub(super) core: &'a Core,
+    pub(super) pool: &'a Threadpool,
+    pub(super) key: &'a [u8],
+    pub(super) policies: Vec<PolicyValue>,
+}
+
+impl Told<'_> {
+    /// The profiles of an object that is reached by this lane, in the order of the lane's endpoints, or of the
+    /// protocols that are asked for, and by those only.
+    pub(super) fn profiles(
+        &self,
+        lane: &Lane,
+        wanted: Option<&Protocols>,
+    ) -> Result<Vec<TaggedProfile>, SystemException> {
+        let wanted = wanted.or_else(|| self.core.policies.server_protocols());
+        let published: Vec<_> = lane.published().collect();
+        let mut forms: Vec<(u32, AddressForm)> = Vec::new();
+        for Published { way, .. } in &published {
+            let protocol = self.core.protocols.of_tag(way.protocol);
+            let own = protocol.and_then(PluggableProtocol::profiles);
+            // Those that are told by components have the profile of IIOP.
+            let (tag, form) = match own {
+                Some(form) => (way.protocol, form),
+                None => (TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
+            };
+            let is_wanted = wanted.is_none_or(|wanted| wanted.rank(way.protocol).is_some());
+            if is_wanted && forms.iter().all(|(other, _)| *other != tag) {
+                forms.push((tag, form));
+            }
+        }
+        if let Some(wanted) = wanted {
+            forms.sort_by_key(|(tag, _)| wanted.rank(*tag));
+        }
+        let mut profiles = Vec::new();
+        for (tag, form) in forms {
+            self.add_profiles(tag, form, (&published, wanted), &mut profiles)?;
+        }
+        match profiles.is_empty() {
+            // It is not listened by any of the protocols that are asked for.
+            true => Err(SystemException::no(SystemExceptionKind::InvPolicy, 0)),
+            false => Ok(profiles),
+        }
+    }
+
+    /// Adds the profile of a protocol; one for each address where it cannot tell alternate ones.
+    fn add_profiles(
+        &self,
+        tag: u32,
+        form: AddressForm,
+        (published, wanted): (&[&Published], Option<&Protocols>),
+        profiles: &mut Vec<TaggedProfile>,
+    ) -> Result<(), SystemException> {
+        let is_wanted = |tag| wanted.is_none_or(|wanted| wanted.rank(tag).is_some());
+        let own = published
+            .iter()
+            .filter(|p| p.way.protocol == tag && is_wanted(tag));
+        let own: Vec<_> = own.collect();
+        let max_version = self.core.config.max_giop_version;
+        let version = own.first().and_then(|first| first.version);
+        let version = version.map_or(max_version, |v| v.min(max_version));
+        let mut addresses: Vec<_> = own.iter().map(|p| p.way.address.clone()).collect();
+        let mut components = Vec::new();
+        if version > Version::V1_0 {
+            components = self.components(tag, form)?;
+        }
+        if tag == TAG_INTERNET_IOP && version > Version::V1_0 {
+            self.add_others((published, &is_wanted), &mut addresses, &mut components)?;
+            for address in addresses.drain(1.min(addresses.len())..) {
+                if let Some((host, port)) = address.as_host() {
+                    let host = host.to_owned();
+                    components.push(Component::AlternateIiopAddress { host, port }.tagged()?);
+                }
+            }
+        }
+        for address in addresses {
+            let parts = ProfileParts {
+                version,
+                address,
+                object_key: self.key.to_vec(),
+                components: components.clone(),
+            };
+            profiles.push(TaggedProfile {
+                tag,
+                data: form.encode(parts)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// What all profiles of a protocol say beside an address.
+    fn components(
+        &self,
+        tag: u32,
+        form: AddressForm,
+    ) -> Result<Vec<TaggedComponent>, SystemException> {
+        let mut components = vec![
+            Component::OrbType(ORB_TYPE).tagged()?,
+            Component::CodeSets(CodeSetComponentInfo::ours()).tagged()?,
+        ];
+        let protocol = self.core.protocols.of_tag(tag);
+        if let Some(place) = protocol.and_then(PluggableProtocol::place) {
+            components.extend((place.component)());
+        }
+        if !self.policies.is_empty() {
+            components.push(Component::Policies(Policies(self.policies.clone())).tagged()?);
+        }
+        if self.pool.has_lanes() {
+            // Every endpoint of every lane, in the form that TAO reads too.
+            let of_lane = |lane: &Lane| {
+                let priority = lane.priority().map_or(ANY_PRIORITY, |p| p.value());
+                let ways = lane.published().map(|p| &p.way);
+                let own = ways.filter(|way| way.protocol == tag);
+                own.map(|way| (way.address.clone(), priority))
+                    .collect::<Vec<_>>()
+            };
+            let lanes = self.pool.lanes().iter().flat_map(|lane| of_lane(lane));
+            components.push(form.encode_lanes(lanes.collect())?);
+        }
+        Ok(components)
+    }
+
+    /// Adds the protocols that are told by components of the profile of IIOP. Where there is no endpoint of
+    /// IIOP itself, the port is 0.
+    fn add_others(
+        &self,
+        (published, is_wanted): (&[&Published], &dyn Fn(u32) -> bool),
+        addresses: &mut Vec<Address>,
+        components: &mut Vec<TaggedComponent>,
+    ) -> Result<(), SystemException> {
+        for other in self.core.protocols.iter() {
+            let Some(telling) = other.components().filter(|_| is_wanted(other.tag())) else {
+                continue;
+            };
+            let ways = published.iter().map(|published| &published.way);
+            let own = ways.filter(|way| way.protocol == other.tag());
+            let own: Vec<_> = own.map(|way| way.address.clone()).collect();
+            let host = own.first().and_then(|address| address.as_host());
+            if let Some((host, _)) = host.filter(|_| addresses.is_empty()) {
+                addresses.push(Address::host(host, 0));
+            }
+            if !own.is_empty() {
+                components.extend((telling.write)(&own)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As TAO writes the priority of an endpoint that takes requests of any.
+const ANY_PRIORITY: i16 = -1;
+/// The value of `TAG_ORB_TYPE` that tells this ORB.
+const ORB_TYPE: u32 = 0x4352_4f00;

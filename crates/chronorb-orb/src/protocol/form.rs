@@ -1,0 +1,139 @@
+//! How profiles and their components write addresses.
+
+use chronorb_cdr::CdrError;
+use chronorb_giop::{
+    Component, IiopProfile, PathProfile, TaggedComponent, TaoEndpoint, TaoPathEndpoint, Version,
+};
+use chronorb_transport::Address;
+
+/// How the profiles of a protocol write an address. The rest of a profile is as in IIOP: version, address, object
+/// key, components.
+#[derive(Clone, Copy)]
+pub struct AddressForm(&'static Codec);
+
+/// What a profile says.
+pub(crate) struct ProfileParts {
+    pub(crate) version: Version,
+    pub(crate) address: Address,
+    pub(crate) object_key: Vec<u8>,
+    pub(crate) components: Vec<TaggedComponent>,
+}
+
+/// An address of each lane, with the priority of its requests.
+type Lanes = Vec<(Address, i16)>;
+
+/// Functions, so that a program has only those of the protocols that it has.
+struct Codec {
+    /// The address that stands for any.
+    any: fn() -> Address,
+    encode: fn(ProfileParts) -> Result<Vec<u8>, CdrError>,
+    decode: fn(&[u8]) -> Result<ProfileParts, CdrError>,
+    encode_lanes: fn(Lanes) -> Result<TaggedComponent, CdrError>,
+    decode_lanes: fn(&TaggedComponent) -> Option<Lanes>,
+}
+
+impl AddressForm {
+    /// A string for the host, and an `unsigned short` for the port: IIOP, DIOP.
+    pub const HOST_AND_PORT: Self = Self(&Codec {
+        any: || Address::host("", 0),
+        encode: |parts| {
+            let (host, port) = parts.address.as_host().ok_or(CdrError::BadReference)?;
+            let profile = IiopProfile {
+                version: parts.version,
+                host: host.to_owned(),
+                port,
+                object_key: parts.object_key,
+                components: parts.components,
+            };
+            profile.encode()
+        },
+        decode: |data| {
+            let profile = IiopProfile::decode(data)?;
+            Ok(ProfileParts {
+                version: profile.version,
+                address: Address::host(profile.host, profile.port),
+                object_key: profile.object_key,
+                components: profile.components,
+            })
+        },
+        encode_lanes: |lanes| {
+            let endpoint = |(address, priority): &(Address, i16)| {
+                let (host, port) = address.as_host()?;
+                Some(TaoEndpoint {
+                    host: host.to_owned(),
+                    port,
+                    priority: *priority,
+                })
+            };
+            Component::TaoEndpoints(lanes.iter().filter_map(endpoint).collect()).tagged()
+        },
+        decode_lanes: |component| match component.typed() {
+            Ok(Component::TaoEndpoints(lanes)) => {
+                let lane = |e: TaoEndpoint| (Address::host(e.host, e.port), e.priority);
+                Some(lanes.into_iter().map(lane).collect())
+            }
+            _ => None,
+        },
+    });
+
+    /// A string: UIOP, and any other protocol that can say its addresses so.
+    pub const PATH: Self = Self(&Codec {
+        any: || Address::Path(String::new()),
+        encode: |parts| {
+            let path = parts.address.as_path().ok_or(CdrError::BadReference)?;
+            let profile = PathProfile {
+                version: parts.version,
+                path: path.to_owned(),
+                object_key: parts.object_key,
+                components: parts.components,
+            };
+            profile.encode()
+        },
+        decode: |data| {
+            let profile = PathProfile::decode(data)?;
+            Ok(ProfileParts {
+                version: profile.version,
+                address: Address::Path(profile.path),
+                object_key: profile.object_key,
+                components: profile.components,
+            })
+        },
+        encode_lanes: |lanes| {
+            let endpoint = |(address, priority): &(Address, i16)| {
+                Some(TaoPathEndpoint {
+                    path: address.as_path()?.to_owned(),
+                    priority: *priority,
+                })
+            };
+            TaoPathEndpoint::tagged(&lanes.iter().filter_map(endpoint).collect::<Vec<_>>())
+        },
+        decode_lanes: |component| {
+            let lanes = TaoPathEndpoint::decode(&component.data).ok()?;
+            let lane = |e: TaoPathEndpoint| (Address::Path(e.path), e.priority);
+            Some(lanes.into_iter().map(lane).collect())
+        },
+    });
+
+    /// The address that stands for any, where a server listens.
+    pub(crate) fn any(self) -> Address {
+        (self.0.any)()
+    }
+
+    pub(crate) fn encode(self, parts: ProfileParts) -> Result<Vec<u8>, CdrError> {
+        (self.0.encode)(parts)
+    }
+
+    pub(crate) fn decode(self, data: &[u8]) -> Result<ProfileParts, CdrError> {
+        (self.0.decode)(data)
+    }
+
+    /// The component [`TAG_TAO_ENDPOINTS`](chronorb_giop::TAG_TAO_ENDPOINTS).
+    pub(crate) fn encode_lanes(self, lanes: Lanes) -> Result<TaggedComponent, CdrError> {
+        (self.0.encode_lanes)(lanes)
+    }
+
+    /// Reads such a component.
+    pub(crate) fn decode_lanes(self, component: &TaggedComponent) -> Option<Lanes> {
+        (self.0.decode_lanes)(component)
+    }
+}

@@ -1,0 +1,167 @@
+//! Protocols: GIOP over the transports that there are, and how object references tell of each.
+//!
+//! The tutorial's pluggable protocols framework: nothing above this module knows a transport, and
+//! nothing in it is on the way of a request. The protocols of this ORB are in `builtin.rs`, each
+//! behind a cargo feature of its name; an application adds its own by
+//! [`OrbConfig::add_protocol`](crate::OrbConfig::add_protocol).
+
+mod builtin;
+mod form;
+mod registry;
+
+use std::fmt;
+use std::sync::Arc;
+
+use chronorb_cdr::CdrError;
+use chronorb_giop::{TAG_INTERNET_IOP, TaggedComponent, TaggedProfile, Version};
+use chronorb_transport::{Address, Endpoint, Messages, Transport};
+
+pub use form::AddressForm;
+pub(crate) use form::ProfileParts;
+pub(crate) use registry::{ProtocolProblem, Registry};
+
+/// A protocol: messages over a transport, and how references tell of it.
+///
+/// A handle; clones are the same protocol.
+#[derive(Clone)]
+pub struct PluggableProtocol {
+    transport: Arc<dyn Transport>,
+    tag: u32,
+    /// References have profiles of its own, whose tag is the protocol's.
+    profiles: Option<AddressForm>,
+    /// References tell of it by components of the profile of IIOP.
+    components: Option<Components>,
+    place: Option<Place>,
+}
+
+/// Addresses as components of the profile of IIOP.
+#[derive(Clone, Copy)]
+pub(crate) struct Components {
+    pub(crate) write: fn(&[Address]) -> Result<Vec<TaggedComponent>, CdrError>,
+    /// The addresses that the components of a profile tell, at this host of IIOP.
+    pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
+}
+
+/// Addresses that mean something in one place only.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// The component that says where that is.
+    pub(crate) component: fn() -> Option<TaggedComponent>,
+    /// Whether a profile with these components is of here, or may be.
+    pub(crate) is_here: fn(&[TaggedComponent]) -> bool,
+}
+
+impl PluggableProtocol {
+    /// A protocol whose references have profiles of this tag, with addresses of this form, in what is
+    /// otherwise a profile of IIOP.
+    ///
+    /// The scheme of the transport is that of its endpoints and of its `corbaloc:` URLs. Tags are given out by the
+    /// OMG; a range is free for one's own experiments.
+    #[must_use]
+    pub fn new(transport: Arc<dyn Transport>, tag: u32, form: AddressForm) -> Self {
+        Self {
+            transport,
+            tag,
+            profiles: Some(form),
+            components: None,
+            place: None,
+        }
+    }
+
+    /// The scheme of its endpoints, for example `iiop`.
+    pub fn scheme(&self) -> &str {
+        self.transport.scheme()
+    }
+
+    /// What tells it from others: the tag of its profiles (`IOP::ProfileId`), where it has some.
+    pub fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    /// How its octets are moved.
+    pub fn transport(&self) -> &dyn Transport {
+        &*self.transport
+    }
+
+    /// Any address of it, where the transport chooses one.
+    pub(crate) fn any_endpoint(&self) -> Endpoint {
+        Endpoint {
+            scheme: self.scheme().to_owned(),
+            version: None,
+            address: self.profiles.unwrap_or(AddressForm::HOST_AND_PORT).any(),
+            options: Vec::new(),
+        }
+    }
+
+    /// A profile that says only this.
+    pub(crate) fn profile(
+        &self,
+        version: Version,
+        address: Address,
+        object_key: &[u8],
+    ) -> Result<TaggedProfile, CdrError> {
+        let mut parts = ProfileParts {
+            version,
+            address,
+            object_key: object_key.to_vec(),
+            components: Vec::new(),
+        };
+        let mut tag = self.tag;
+        if let (None, Some(components)) = (self.profiles, self.components) {
+            let (host, _) = parts.address.as_host().ok_or(CdrError::BadReference)?;
+            let host = Address::host(host, 0);
+            let address = std::mem::replace(&mut parts.address, host);
+            parts.version = version.max(Version::V1_1);
+            parts.components = (components.write)(&[address])?;
+            tag = TAG_INTERNET_IOP;
+        }
+        let form = self.profiles.unwrap_or(AddressForm::HOST_AND_PORT);
+        Ok(TaggedProfile {
+            tag,
+            data: form.encode(parts)?,
+        })
+    }
+
+    pub(crate) fn profiles(&self) -> Option<AddressForm> {
+        self.profiles
+    }
+
+    pub(crate) fn components(&self) -> Option<Components> {
+        self.components
+    }
+
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.place
+    }
+}
+
+impl fmt::Debug for PluggableProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PluggableProtocol")
+            .field("scheme", &self.scheme())
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A way to a server: a protocol, and an address there.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Way {
+    /// Which protocol it is: its tag.
+    pub(crate) protocol: u32,
+    pub(crate) address: Address,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
+/// Where GIOP messages of at most so many octets end.
+pub(crate) fn messages(max: usize) -> Messages {
+    Messages {
+        len: chronorb_giop::framing::message_len,
+        max,
+    }
+}
