@@ -126,6 +126,7 @@ impl TlsConnection {
         mut wait: impl FnMut(&mut [u8]) -> Result<Option<usize>, IoError>,
     ) -> Result<Option<usize>, IoError> {
         let mut incoming = self.incoming.lock();
+        incoming.begin();
         loop {
             match self.gather(&mut incoming, room, true) {
                 Err(IoError::WouldBlock) => {}
@@ -159,6 +160,7 @@ impl Connection for TlsConnection {
 
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let mut incoming = self.incoming.lock();
+        incoming.begin();
         self.gather(&mut incoming, room, false)
     }
 

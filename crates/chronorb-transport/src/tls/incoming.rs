@@ -12,6 +12,8 @@ pub(super) struct Incoming {
     /// The part that rustls does not have yet.
     first: usize,
     end: usize,
+    /// Whether it came since this [began](Self::begin).
+    is_new: bool,
 }
 
 impl Incoming {
@@ -21,6 +23,7 @@ impl Incoming {
             space: std::iter::repeat_n(0, LARGEST_RECORD).collect(),
             first: 0,
             end: 0,
+            is_new: false,
         }
     }
 
@@ -35,6 +38,7 @@ impl Incoming {
             other => other,
         })?;
         (self.first, self.end) = (0, len);
+        self.is_new = true;
         Ok(())
     }
 
@@ -55,9 +59,14 @@ impl Incoming {
         self.first == self.end
     }
 
-    /// Whether the last read took all that the socket had then.
+    /// Whether a read since it began took all that the socket had.
     pub(super) fn has_drained_socket(&self) -> bool {
-        self.end < self.space.len()
+        self.is_new && self.end < self.space.len()
+    }
+
+    /// Forgets what was true of the socket.
+    pub(super) fn begin(&mut self) {
+        self.is_new = false;
     }
 }
 
