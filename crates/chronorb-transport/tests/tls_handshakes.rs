@@ -296,7 +296,10 @@ fn a_client_is_told_that_a_server_does_not_speak_tls() {
             let _ = peer.read(&mut room);
         });
         unacceptable(&client, &address, &["corrupt"]);
-        unacceptable(&client, &address, &["closed"]);
+        let error = client.connect(&address, Setup::default(), patience());
+        let error = error.expect_err("there was no handshake");
+        assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
+        assert!(error.to_string().contains("closed"), "{error}");
     });
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Binding {
 impl Binding {
     /// The profile that the requests go by.
     pub(super) fn profile(&self) -> Result<&Profile, SystemException> {
-        self.target.profile().ok_or(NO_USABLE_PROFILE)
+        usable_profile(&self.target)
     }
 
     /// How requests name the object.
@@ -230,7 +230,7 @@ fn establish(
     forwarded: bool,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
-    let profile = target.profile().ok_or(NO_USABLE_PROFILE)?;
+    let profile = usable_profile(&target)?;
     let (object, priority) = key;
     // Before they are looked at, so that a change meanwhile is noticed.
     let generation = target.core().policies.generation();
@@ -508,6 +508,20 @@ fn forget_where(
     });
     // What is dropped here may be the last of an ORB, and must not meet the tables borrowed.
     drop(forgotten);
+}
+
+/// The profile that requests by a reference go by.
+///
+/// # Errors
+/// `TRANSIENT` where there is none; `NO_PERMISSION` where there is one, and protection forbids it.
+pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemException> {
+    object.profile().ok_or_else(|| {
+        #[cfg(feature = "ssliop")]
+        if crate::protocol::is_forbidden(object.ior(), &object.core().protocols) {
+            return super::connection::NO_PROTECTION;
+        }
+        NO_USABLE_PROFILE
+    })
 }
 
 /// Every profile was tried, and none could be reached.

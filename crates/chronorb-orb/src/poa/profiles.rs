@@ -8,7 +8,7 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 
 use crate::core::Core;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts};
+use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
 
@@ -143,6 +143,10 @@ impl Told<'_> {
         addresses: &mut Vec<Address>,
         components: &mut Vec<TaggedComponent>,
     ) -> Result<(), SystemException> {
+        let plain = match addresses.is_empty() {
+            true => Plain::Closed,
+            false => Plain::Open,
+        };
         for other in self.core.protocols.iter() {
             let Some(telling) = other.components().filter(|_| is_wanted(other.tag())) else {
                 continue;
@@ -155,7 +159,7 @@ impl Told<'_> {
                 addresses.push(Address::host(host, 0));
             }
             if !own.is_empty() {
-                components.extend((telling.write)(&own)?);
+                components.extend((telling.write)(&own, plain)?);
             }
         }
         Ok(())

@@ -9,10 +9,18 @@ use super::{AddressForm, PluggableProtocol, ProtocolProblem};
 use crate::config::OrbConfig;
 
 /// All of them, the one first that clients prefer where nothing else is said.
-pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
-    Ok(vec![PluggableProtocol::new(
+#[cfg_attr(
+    not(feature = "ssliop"),
+    expect(unused_variables, reason = "others need nothing")
+)]
+pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
+    let mut all = Vec::new();
+    #[cfg(feature = "ssliop")]
+    all.extend(super::ssliop::protocol(config)?);
+    all.push(PluggableProtocol::new(
         Arc::new(Tcp),
         TAG_INTERNET_IOP,
         AddressForm::HOST_AND_PORT,
-    )])
+    ));
+    Ok(all)
 }

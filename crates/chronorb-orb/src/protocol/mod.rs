@@ -8,6 +8,8 @@
 mod builtin;
 mod form;
 mod registry;
+#[cfg(feature = "ssliop")]
+mod ssliop;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use chronorb_transport::{Address, Endpoint, Messages, Transport};
 pub use form::AddressForm;
 pub(crate) use form::ProfileParts;
 pub(crate) use registry::{ProtocolProblem, Registry};
+#[cfg(feature = "ssliop")]
+pub(crate) use ssliop::{is_forbidden, requires_protection};
 
 /// A protocol: messages over a transport, and how references tell of it.
 ///
@@ -37,9 +41,16 @@ pub struct PluggableProtocol {
 /// Addresses as components of the profile of IIOP.
 #[derive(Clone, Copy)]
 pub(crate) struct Components {
-    pub(crate) write: fn(&[Address]) -> Result<Vec<TaggedComponent>, CdrError>,
+    pub(crate) write: fn(&[Address], Plain) -> Result<Vec<TaggedComponent>, CdrError>,
     /// The addresses that the components of a profile tell, at this host of IIOP.
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
+}
+
+/// Whether the server can be reached by IIOP itself, too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Plain {
+    Open,
+    Closed,
 }
 
 /// Addresses that mean something in one place only.
@@ -112,7 +123,7 @@ impl PluggableProtocol {
             let host = Address::host(host, 0);
             let address = std::mem::replace(&mut parts.address, host);
             parts.version = version.max(Version::V1_1);
-            parts.components = (components.write)(&[address])?;
+            parts.components = (components.write)(&[address], Plain::Closed)?;
             tag = TAG_INTERNET_IOP;
         }
         let form = self.profiles.unwrap_or(AddressForm::HOST_AND_PORT);

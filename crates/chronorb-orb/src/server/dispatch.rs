@@ -293,6 +293,7 @@ impl<'a> Request<'a> {
             operation: self.header.operation,
             response_expected: self.header.response != ResponseFlags::None,
             contexts: self.header.contexts,
+            peer: Some(self.connection.transport()),
             propagated,
             thread,
         };

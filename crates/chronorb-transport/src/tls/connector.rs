@@ -1,5 +1,7 @@
 //! Connecting, and agreeing on keys, within a deadline.
 
+use std::io::{self, ErrorKind};
+
 use chronorb_rt::Deadline;
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
@@ -36,12 +38,14 @@ pub(super) fn connect(
         Err(HandshakeError::Io(IoError::TimedOut)) => Err(ConnectError::TimedOut {
             address: address.to_string(),
         }),
-        Err(HandshakeError::Io(IoError::Broken(errno))) => Err(ConnectError::Refused {
+        Err(HandshakeError::Io(error)) => Err(ConnectError::Refused {
             address: address.to_string(),
-            source: errno.into(),
+            source: match error {
+                IoError::Broken(errno) => errno.into(),
+                _ => io::Error::new(ErrorKind::ConnectionAborted, CLOSED),
+            },
         }),
-        Err(HandshakeError::Io(_)) => Err(unacceptable(
-            "the peer closed it before it had proved who it is".to_owned(),
-        )),
     }
 }
+
+const CLOSED: &str = "the peer closed it before it had proved who it is";
