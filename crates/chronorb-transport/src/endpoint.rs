@@ -28,6 +28,11 @@ impl Endpoint {
         Some(value)
     }
 
+    /// Whether it is at the same address of the same transport, whatever its options.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.scheme == other.scheme && self.address == other.address
+    }
+
     /// That no options are given but these.
     ///
     /// # Errors

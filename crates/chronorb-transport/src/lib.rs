@@ -27,9 +27,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
-
 pub use address::Address;
+pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
 pub use reactor::{Event, Interest, Reactor};

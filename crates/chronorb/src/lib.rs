@@ -81,10 +81,18 @@
 //! ```
 //!
 //! # Features
-//! All are on unless `default-features = false`; without one, its settings are refused.
+//! Without one, its settings are refused. On unless `default-features = false`:
 //!
 //! * `config-file`: configuration files, by `-ORBConfigFile`;
-//! * `monitor`: the `monitor`, by `-ORBMonitor`, which the command `chronorb top` asks.
+//! * `monitor`: the `monitor`, by `-ORBMonitor`, which the command `chronorb top` asks;
+//! * `uiop`, `shmiop`, `diop`, `miop`: protocols beside IIOP, over Unix-domain sockets, shared memory, UDP and
+//!   multicast;
+//! * `gioplite`: shorter message headers between ORBs that agree on them.
+//!
+//! Where they are asked for:
+//!
+//! * `ssliop`: IIOP over TLS, by rustls;
+//! * `faults`, `trace`: any transport disturbed (`-ORBFaults`), or written down for Wireshark (`-ORBTraceFile`).
 //!
 //! # Minimum Rust version
 //! 1.91.
@@ -96,17 +104,18 @@ pub use chronorb_orb::impl_value;
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
+pub use chronorb_orb::transport;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
-    Activity, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char, Collocation,
-    CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing, Endpoint, EndpointError,
-    Filtered, FilteredRequest, Fixed, FixedError, InitError, InlineStr, Interface, Ior,
-    LaneSnapshot, Lazy, LazyIter, LongDouble, Native, Object, Operation, Orb, OrbConfig, Pending,
-    PoolSnapshot, RealTimeMode, Reply, ReplyWriter, RequestFilter, RequestFilters, ResolveError,
-    Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, StructMember, SystemException,
-    SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed,
-    UnionMember, UserException, ValueMember, ValueModifier, Version, Waiting, WideStr, minor,
-    narrow, parse_endpoints,
+    Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
+    Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing, Endpoint,
+    EndpointError, Filtered, FilteredRequest, Fixed, FixedError, InitError, InlineStr, Interface,
+    Ior, LaneSnapshot, Lazy, LazyIter, LongDouble, Native, Object, Operation, Orb, OrbConfig,
+    Pending, PluggableProtocol, PoolSnapshot, RealTimeMode, Reply, ReplyWriter, RequestFilter,
+    RequestFilters, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe,
+    StructMember, SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy,
+    TypeCode, TypeCodeBuf, Typed, UnionMember, UserException, ValueMember, ValueModifier, Version,
+    Waiting, WideStr, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Gate, Key, PiMutex};
+use chronorb_transport::Endpoint;
 use thiserror::Error;
 
 use super::{Poa, WaitError, is_in_upcall};
@@ -19,6 +20,8 @@ pub struct PoaManager {
 #[derive(Debug)]
 struct Inner {
     id: String,
+    /// Where references of its POAs lead; everywhere, where there are none.
+    endpoints: Vec<Endpoint>,
     core: Weak<Core>,
     gate: Gate,
     /// The places of its POAs.
@@ -56,7 +59,7 @@ pub enum DeactivateError {
 
 impl PoaManager {
     pub(super) fn new(core: &Arc<Core>, id: Option<&str>) -> Result<Self, ManagerAlreadyExists> {
-        core.managers.add(core, id)
+        core.managers.add(core, id, Vec::new())
     }
 
     /// Lets requests through.
@@ -150,6 +153,11 @@ impl PoaManager {
         }
     }
 
+    /// The endpoints that references of its POAs may tell of; all, where there are none.
+    pub(super) fn endpoints(&self) -> &[Endpoint] {
+        &self.inner.endpoints
+    }
+
     pub(super) fn is_of(&self, core: &Arc<Core>) -> bool {
         std::ptr::eq(self.inner.core.as_ptr(), Arc::as_ptr(core))
     }
@@ -239,6 +247,18 @@ pub struct PoaManagerFactory {
 #[error("there is a POA manager of this name already")]
 pub struct ManagerAlreadyExists;
 
+/// A manager with endpoints of its own could not be made.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CreateManagerError {
+    /// There is a manager of this name.
+    #[error(transparent)]
+    AlreadyExists(#[from] ManagerAlreadyExists),
+    /// This is not an endpoint of the ORB's configuration.
+    #[error("the ORB does not listen at {0:?}; give it by -ORBListenEndpoints")]
+    NoEndpoint(String),
+}
+
 impl PoaManagerFactory {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
@@ -253,6 +273,36 @@ impl PoaManagerFactory {
             return Err(ManagerAlreadyExists);
         }
         PoaManager::new(&self.core, Some(id))
+    }
+
+    /// Makes a manager whose POAs' references tell of these endpoints only, of all where the ORB listens: those of a
+    /// network of its own, say, or those of one protocol (as TAO's `EndpointPolicy`). Requests that come in by
+    /// others all the same are served.
+    ///
+    /// # Errors
+    /// [`CreateManagerError::NoEndpoint`] for none at all, or one that the configuration does not name
+    /// (`-ORBListenEndpoints`, `-ORBLaneListenEndpoints`), whatever its options;
+    /// [`CreateManagerError::AlreadyExists`] as [`create`](Self::create).
+    pub fn create_with_endpoints(
+        &self,
+        id: &str,
+        endpoints: &[Endpoint],
+    ) -> Result<PoaManager, CreateManagerError> {
+        let config = &self.core.config;
+        let of_lanes = config.lane_listen_endpoints.iter().map(|(_, e)| e);
+        let given: Vec<_> = config.listen_endpoints.iter().chain(of_lanes).collect();
+        let is_given = |one: &&Endpoint| given.iter().any(|given| given.is_same_place(one));
+        if let Some(unknown) = endpoints.iter().find(|endpoint| !is_given(endpoint)) {
+            return Err(CreateManagerError::NoEndpoint(unknown.to_string()));
+        }
+        if endpoints.is_empty() {
+            return Err(CreateManagerError::NoEndpoint(String::new()));
+        }
+        if id.starts_with(OWN_ID) {
+            return Err(ManagerAlreadyExists.into());
+        }
+        let managers = &self.core.managers;
+        Ok(managers.add(&self.core, Some(id), endpoints.to_vec())?)
     }
 
     /// All managers of the ORB that somebody still has.
@@ -273,7 +323,12 @@ pub(crate) struct Managers {
 }
 
 impl Managers {
-    fn add(&self, core: &Arc<Core>, id: Option<&str>) -> Result<PoaManager, ManagerAlreadyExists> {
+    fn add(
+        &self,
+        core: &Arc<Core>,
+        id: Option<&str>,
+        endpoints: Vec<Endpoint>,
+    ) -> Result<PoaManager, ManagerAlreadyExists> {
         let mut all = self.all.lock();
         let (managers, made) = &mut *all;
         if managers.len() == managers.capacity() {
@@ -294,6 +349,7 @@ impl Managers {
         };
         let inner = Arc::new(Inner {
             id,
+            endpoints,
             core: Arc::downgrade(core),
             gate: Gate::new(HOLDING),
             poas: PiMutex::default(),

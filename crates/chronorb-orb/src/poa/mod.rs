@@ -44,8 +44,8 @@ pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
 pub(crate) use self::manager::Managers;
 pub use self::manager::{
-    AdapterInactive, DeactivateError, ManagerAlreadyExists, PoaManager, PoaManagerFactory,
-    PoaManagerState,
+    AdapterInactive, CreateManagerError, DeactivateError, ManagerAlreadyExists, PoaManager,
+    PoaManagerFactory, PoaManagerState,
 };
 use self::objects::Active;
 pub(crate) use self::policy::Policies;

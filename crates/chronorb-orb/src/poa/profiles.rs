@@ -5,7 +5,7 @@ use chronorb_giop::{
     Component, Policies, PolicyValue, SystemException, SystemExceptionKind, TAG_INTERNET_IOP,
     TaggedComponent, TaggedProfile, Version,
 };
-use chronorb_transport::Address;
+use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
@@ -18,6 +18,8 @@ pub(super) struct Told<'a> {
     pub(super) pool: &'a Threadpool,
     pub(super) key: &'a [u8],
     pub(super) policies: Vec<PolicyValue>,
+    /// The endpoints that may be told of; all, where there are none.
+    pub(super) endpoints: &'a [Endpoint],
 }
 
 impl Told<'_> {
@@ -29,7 +31,7 @@ impl Told<'_> {
         wanted: Option<&Protocols>,
     ) -> Result<Vec<TaggedProfile>, SystemException> {
         let wanted = wanted.or_else(|| self.core.policies.server_protocols());
-        let published: Vec<_> = lane.published().collect();
+        let published: Vec<_> = self.published(lane).collect();
         let mut forms: Vec<(u32, AddressForm)> = Vec::new();
         for Published { way, .. } in &published {
             let protocol = self.core.protocols.of_tag(way.protocol);
@@ -56,6 +58,15 @@ impl Told<'_> {
             true => Err(SystemException::no(SystemExceptionKind::InvPolicy, 0)),
             false => Ok(profiles),
         }
+    }
+
+    /// Where the lane is reached, as far as that is told.
+    fn published<'l>(&self, lane: &'l Lane) -> impl Iterator<Item = &'l Published> {
+        let told = |asked: &Endpoint| {
+            let mut endpoints = self.endpoints.iter();
+            self.endpoints.is_empty() || endpoints.any(|told| told.is_same_place(asked))
+        };
+        lane.published().filter(move |p| told(&p.endpoint))
     }
 
     /// Adds the profile of a protocol; one for each address where it cannot tell alternate ones.
@@ -124,7 +135,7 @@ impl Told<'_> {
             // Every endpoint of every lane, in the form that TAO reads too.
             let of_lane = |lane: &Lane| {
                 let priority = lane.priority().map_or(ANY_PRIORITY, |p| p.value());
-                let ways = lane.published().map(|p| &p.way);
+                let ways = self.published(lane).map(|p| &p.way);
                 let own = ways.filter(|way| way.protocol == tag);
                 own.map(|way| (way.address.clone(), priority))
                     .collect::<Vec<_>>()

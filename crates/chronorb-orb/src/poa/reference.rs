@@ -149,6 +149,7 @@ impl Poa {
             core,
             pool,
             key: &key.to_vec(),
+            endpoints: self.manager().endpoints(),
             policies: self.policies().exported(model, &core.protocols)?,
         };
         let ior = Ior {

@@ -12,6 +12,8 @@ use crate::protocol::Way;
 /// An endpoint as references tell it.
 pub(crate) struct Published {
     pub(crate) way: Way,
+    /// The endpoint that was asked for.
+    pub(crate) endpoint: Endpoint,
     /// The greatest GIOP version to be spoken there, where it is less than the ORB's.
     pub(crate) version: Option<Version>,
 }
@@ -38,16 +40,14 @@ impl Doors {
             let how = core.server_setup(protocol.tag(), setup.priority);
             let opened = protocol.transport().listen(endpoint, how);
             for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
-                published.extend(acceptor.published().iter().map(|address| {
-                    Published {
-                        way: Way {
-                            protocol: protocol.tag(),
-                            address: address.clone(),
-                        },
-                        version: endpoint
-                            .version
-                            .map(|(major, minor)| Version::new(major, minor)),
-                    }
+                let version = endpoint.version;
+                published.extend(acceptor.published().iter().map(|address| Published {
+                    way: Way {
+                        protocol: protocol.tag(),
+                        address: address.clone(),
+                    },
+                    endpoint: endpoint.clone(),
+                    version: version.map(|(major, minor)| Version::new(major, minor)),
                 }));
                 acceptors.push(acceptor);
             }
