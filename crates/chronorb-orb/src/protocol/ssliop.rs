@@ -82,11 +82,12 @@ fn write(
     plain: Plain,
     of_client: AssociationOptions,
 ) -> Result<Vec<TaggedComponent>, CdrError> {
-    let required = of_client
-        | match plain {
-            Plain::Open => AssociationOptions::NO_PROTECTION,
-            Plain::Closed => AssociationOptions::INTEGRITY | AssociationOptions::CONFIDENTIALITY,
-        };
+    let required = match plain {
+        Plain::Open => AssociationOptions::NO_PROTECTION,
+        Plain::Closed => {
+            AssociationOptions::INTEGRITY | AssociationOptions::CONFIDENTIALITY | of_client
+        }
+    };
     let mut hosts = addresses.iter().filter_map(Address::as_host);
     let first = hosts.clone().next();
     let mut ports = Vec::new();
@@ -97,7 +98,7 @@ fn write(
     }
     let component = |port| {
         let ssl = SslSecTrans {
-            target_supports: TLS | required,
+            target_supports: TLS | required | of_client,
             target_requires: required,
             port,
         };
