@@ -22,13 +22,19 @@ impl Side {
     fn program(self, role: Role) -> PathBuf {
         let omniorb = |name| omniorb_programs().join(name);
         match (self, role) {
-            (Self::Chronorb, Role::Server) => env!("CARGO_BIN_EXE_chronorb-interop-server").into(),
-            (Self::Chronorb, Role::Client) => env!("CARGO_BIN_EXE_chronorb-interop-client").into(),
+            (Self::Chronorb, Role::Server | Role::SslServer) => {
+                env!("CARGO_BIN_EXE_chronorb-interop-server").into()
+            }
+            (Self::Chronorb, Role::Client | Role::SslClient) => {
+                env!("CARGO_BIN_EXE_chronorb-interop-client").into()
+            }
             (Self::Chronorb, Role::AdaptersServer) => {
                 env!("CARGO_BIN_EXE_chronorb-interop-adapters-server").into()
             }
             (Self::OmniOrb, Role::Server) => omniorb("omni_server"),
             (Self::OmniOrb, Role::Client) => omniorb("omni_client"),
+            (Self::OmniOrb, Role::SslServer) => omniorb("omni_ssl_server"),
+            (Self::OmniOrb, Role::SslClient) => omniorb("omni_ssl_client"),
             (Self::OmniOrb, Role::AdaptersServer) => omniorb("omni_adapters_server"),
             // chronorb's serves in the process of the tests.
             (_, Role::ValuesServer) => omniorb("omni_values_server"),
@@ -36,14 +42,14 @@ impl Side {
     }
 
     /// Where servers listen, and clients that are called back; port 0 is any that is free.
-    fn endpoint(self, (host, port): (&str, u16)) -> [String; 2] {
-        match self {
-            Self::Chronorb => [
-                "-ORBListenEndpoints".to_owned(),
-                format!("iiop://{host}:{port}"),
-            ],
-            Self::OmniOrb => ["-ORBendPoint".to_owned(), format!("giop:tcp:{host}:{port}")],
-        }
+    fn endpoint(self, role: Role, (host, port): (&str, u16)) -> [String; 2] {
+        let (option, scheme) = match (self, role) {
+            (Self::Chronorb, Role::SslServer | Role::SslClient) => (LISTEN, "ssliop://"),
+            (Self::Chronorb, _) => (LISTEN, "iiop://"),
+            (Self::OmniOrb, Role::SslServer | Role::SslClient) => ("-ORBendPoint", "giop:ssl:"),
+            (Self::OmniOrb, _) => ("-ORBendPoint", "giop:tcp:"),
+        };
+        [option.to_owned(), format!("{scheme}{host}:{port}")]
     }
 
     /// The option for the greatest version of GIOP.
@@ -60,6 +66,8 @@ impl Side {
 enum Role {
     Server,
     Client,
+    SslServer,
+    SslClient,
     AdaptersServer,
     ValuesServer,
 }
@@ -76,6 +84,11 @@ impl Server {
     /// A server of `Interop::Hub`.
     pub(crate) fn start(side: Side, options: &[&str]) -> Self {
         Self::start_as(side, Role::Server, &[], ANY_PORT, options)
+    }
+
+    /// A server of `Interop::Hub` that is reached by TLS only.
+    pub(crate) fn start_ssl(side: Side, options: &[&str]) -> Self {
+        Self::start_as(side, Role::SslServer, &[], ANY_PORT, options)
     }
 
     /// A server of `Adapters::Control` with a name, at a host and port.
@@ -105,7 +118,7 @@ impl Server {
             let file = folder.path().join(IOR_FILE).display().to_string();
             let mut arguments: Vec<String> = first.iter().map(|&s| s.to_owned()).collect();
             arguments.extend(["--ior-file".to_owned(), file]);
-            arguments.extend(side.endpoint(address));
+            arguments.extend(side.endpoint(role, address));
             arguments.extend(options.iter().map(|&s| s.to_owned()));
             arguments
         });
@@ -132,7 +145,15 @@ impl Server {
 /// Returns its output.
 pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> String {
     let client = Process::start(side.program(Role::Client), |_| {
-        client_arguments(side, reference, options)
+        client_arguments(side, Role::Client, reference, options)
+    });
+    passed(client)
+}
+
+/// As [`run_client`], where the client is called back by TLS only.
+pub(crate) fn run_ssl_client(side: Side, reference: &str, options: &[&str]) -> String {
+    let client = Process::start(side.program(Role::SslClient), |_| {
+        client_arguments(side, Role::SslClient, reference, options)
     });
     passed(client)
 }
@@ -194,7 +215,7 @@ pub(crate) fn start_anys() -> Server {
     let mut process = Process::start(omniorb_programs().join("omni_anys"), |folder| {
         let file = folder.path().join(IOR_FILE).display().to_string();
         let mut arguments = vec!["--ior-file".to_owned(), file];
-        arguments.extend(Side::OmniOrb.endpoint(ANY_PORT));
+        arguments.extend(Side::OmniOrb.endpoint(Role::Server, ANY_PORT));
         arguments
     });
     let ior = process.wait_for_file(IOR_FILE);
@@ -227,9 +248,9 @@ fn passed(client: Process) -> String {
     output
 }
 
-fn client_arguments(side: Side, reference: &str, options: &[&str]) -> Vec<String> {
+fn client_arguments(side: Side, role: Role, reference: &str, options: &[&str]) -> Vec<String> {
     let mut arguments = vec!["--ior".to_owned(), reference.to_owned()];
-    arguments.extend(side.endpoint(ANY_PORT));
+    arguments.extend(side.endpoint(role, ANY_PORT));
     arguments.extend(options.iter().map(|&s| s.to_owned()));
     arguments
 }
@@ -243,7 +264,7 @@ pub(crate) fn run_client_recorded(side: Side, server: &Server, options: &[&str])
     let capture = Process::start(interop_folder().join("capture.sh"), |_| {
         let client = side.program(Role::Client).display().to_string();
         let mut arguments = vec![port.clone(), recording.clone(), client];
-        arguments.extend(client_arguments(side, &server.ior, options));
+        arguments.extend(client_arguments(side, Role::Client, &server.ior, options));
         arguments
     });
     capture.finish();
@@ -333,5 +354,6 @@ fn interop_folder() -> PathBuf {
 
 /// Any free port of the loopback interface.
 pub(crate) const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
+const LISTEN: &str = "-ORBListenEndpoints";
 const IOR_FILE: &str = "first.ior";
 const PROCEED_FILE: &str = "proceed";
