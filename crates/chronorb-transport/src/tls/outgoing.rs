@@ -9,17 +9,20 @@ use rustls::Connection as Session;
 
 use crate::{Connection, IoError, SendError};
 
-/// Ciphertext on its way from rustls to the socket: one record, for which it keeps the room.
+/// Ciphertext on its way from rustls to the socket: a few records, for which it keeps the room.
 ///
-/// So what the peer can decrypt and what counts as sent are the same octets.
+/// What was encrypted must be sent. Where the socket has no room, the octets of records that are
+/// not whole in it count as unsent, so that the caller comes back with them when there is room.
 #[derive(Default)]
 pub(super) struct Outgoing {
     ciphertext: Vec<u8>,
     /// How much of it the socket has.
     gone: usize,
-    /// How many octets are in it that the caller takes for unsent and will give again, so that it
-    /// comes back when the socket has room.
-    held: usize,
+    /// Where each record ends in it, and how many octets it carries that the caller takes for
+    /// unsent.
+    records: Vec<(usize, usize)>,
+    /// Octets whose records are gone, and that the caller still takes for unsent.
+    untold: usize,
 }
 
 /// Whether to wait for room.
@@ -39,27 +42,27 @@ impl Outgoing {
         second: &[u8],
         way: Way,
     ) -> Result<(), SendError> {
-        let failed = |sent| move |cause| SendError { sent, cause };
         let len = first.len() + second.len();
-        self.flush(carrier, way).map_err(failed(0))?;
-        let mut sent = self.held.min(len);
-        self.held -= sent;
-        while sent < len {
-            let (first, rest) = match first.get(sent..) {
-                Some(first) => (first, second),
-                None => (&[][..], &second[sent - first.len()..]),
-            };
-            let encrypted = self.encrypt(session, first, rest).map_err(failed(sent))?;
-            if let Err(cause) = self.flush(carrier, way) {
-                // Encrypting cannot be undone: the caller must know that it is in the midst of it.
-                let told = usize::from(sent == 0 && encrypted > 1);
-                self.held = encrypted - told;
-                sent += told;
+        let mut sent = 0;
+        let mut has_begun = false;
+        loop {
+            let flushed = self.flush(carrier, way);
+            let told = self.untold.min(len - sent);
+            self.untold -= told;
+            sent += told;
+            if let Err(cause) = flushed {
+                if has_begun && sent == 0 {
+                    sent = self.tell_one();
+                }
                 return Err(SendError { sent, cause });
             }
-            sent += encrypted;
+            if sent == len {
+                return Ok(());
+            }
+            has_begun = true;
+            self.encrypt(session, (first, second), sent)
+                .map_err(|cause| SendError { sent, cause })?;
         }
-        Ok(())
     }
 
     /// Sends what rustls itself has to say: handshakes and alerts.
@@ -73,24 +76,39 @@ impl Outgoing {
         self.flush(carrier, way)
     }
 
-    /// Encrypts as much as one record holds. Returns how much.
+    /// Encrypts what fits into a few records, after so many octets of the pieces.
     fn encrypt(
         &mut self,
         session: &PiMutex<Session>,
-        first: &[u8],
-        second: &[u8],
-    ) -> Result<usize, IoError> {
-        let before = self.ciphertext.len();
-        let mut session = session.lock();
-        let pieces = [IoSlice::new(first), IoSlice::new(second)];
-        let taken = session.writer().write_vectored(&pieces);
-        self.collect(&mut session);
-        match taken {
-            // Keys of TLS 1.2 that have encrypted all they may encrypt nothing more (rustls then
-            // says goodbye instead).
-            Ok(taken) if self.ciphertext.len() - before > taken => Ok(taken),
-            _ => Err(IoError::Closed),
+        (first, second): (&[u8], &[u8]),
+        mut begun: usize,
+    ) -> Result<(), IoError> {
+        let len = first.len() + second.len();
+        while begun < len && self.records.len() < AT_ONCE {
+            let pieces = match first.get(begun..) {
+                Some(first) => [IoSlice::new(first), IoSlice::new(second)],
+                None => [
+                    IoSlice::new(&[]),
+                    IoSlice::new(&second[begun - first.len()..]),
+                ],
+            };
+            let before = self.ciphertext.len();
+            let mut session = session.lock();
+            let taken = session.writer().write_vectored(&pieces);
+            self.collect(&mut session);
+            drop(session);
+            let end = self.ciphertext.len();
+            match taken {
+                Ok(taken) if end - before > taken => {
+                    self.records.push((end, taken));
+                    begun += taken;
+                }
+                // Keys of TLS 1.2 that have encrypted all they may encrypt nothing more: rustls
+                // says goodbye instead.
+                _ => return Err(IoError::Closed),
+            }
         }
+        Ok(())
     }
 
     fn collect(&mut self, session: &mut Session) {
@@ -100,7 +118,23 @@ impl Outgoing {
         }
     }
 
+    /// Sends what is there, as far as there is room, and counts the records that are gone.
     fn flush(&mut self, carrier: &dyn Connection, way: Way) -> Result<(), IoError> {
+        let pushed = self.push(carrier, way);
+        let (gone, untold) = (self.gone, &mut self.untold);
+        self.records.retain(|(end, len)| {
+            let is_left = *end > gone;
+            *untold += if is_left { 0 } else { *len };
+            is_left
+        });
+        if pushed.is_ok() {
+            self.ciphertext.clear();
+            self.gone = 0;
+        }
+        pushed
+    }
+
+    fn push(&mut self, carrier: &dyn Connection, way: Way) -> Result<(), IoError> {
         while self.gone < self.ciphertext.len() {
             let rest = &self.ciphertext[self.gone..];
             match way {
@@ -114,8 +148,22 @@ impl Outgoing {
                 },
             }
         }
-        self.ciphertext.clear();
-        self.gone = 0;
         Ok(())
     }
+
+    /// Counts one octet as sent, since encrypting cannot be undone: the caller has to know that it
+    /// is in the midst of it, unless that is all there is.
+    fn tell_one(&mut self) -> usize {
+        let held: usize = self.records.iter().map(|(_, len)| *len).sum();
+        match self.records.first_mut() {
+            Some((_, len)) if held > 1 => {
+                *len -= 1;
+                1
+            }
+            _ => 0,
+        }
+    }
 }
+
+/// Records that are sent by one system call, of 16 KiB each: as many as rustls itself keeps.
+const AT_ONCE: usize = 4;
