@@ -4,8 +4,9 @@
 mod certificates;
 mod tls_peers;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -274,6 +275,47 @@ fn a_handshake_message_without_an_end_is_cut_off() {
     });
     assert!(refused_after.is_some(), "16 MB were taken");
     assert_eq!(server.end(), IoError::Violated);
+    assert!(echoes(&*connect(&tls(&settings), &server.address)));
+}
+
+#[test]
+fn nobody_negotiates_anew() {
+    let (_directory, authority, settings) = radar();
+    let server = EchoServer::start(listen(&tls(&with_versions(&settings, "1.2"))));
+    let (host, port) = server.address.as_host().expect("a host");
+    let client = Command::new("openssl")
+        .args([
+            "s_client",
+            "-tls1_2",
+            "-connect",
+            &format!("{host}:{port}"),
+            "-CAfile",
+        ])
+        .arg(authority.file())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut client) = client else {
+        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+        assert!(!required, "CHRONORB_PEERS=required, and openssl is missing");
+        println!("NOT RUN: it needs openssl (apt-get install openssl)");
+        return;
+    };
+    let mut input = client.stdin.take().expect("it is piped");
+    let mut output = BufReader::new(client.stdout.take().expect("it is piped"));
+    input.write_all(b"hello\n").expect("it runs");
+    let mut line = String::new();
+    while line != "hello\n" {
+        line.clear();
+        let n = output.read_line(&mut line).expect("it is text");
+        assert_ne!(n, 0, "there was no echo");
+    }
+    // By an `R` at the beginning of a line, openssl asks for a new handshake.
+    input.write_all(b"R\n").expect("it runs");
+    let said = client.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("no renegotiation"), "{said}");
     assert!(echoes(&*connect(&tls(&settings), &server.address)));
 }
 
