@@ -69,6 +69,7 @@ fn test() -> Result<(), Failure> {
     services()?;
     run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
     bare()?;
+    outside()?;
     for what in &left_out {
         println!("left out: {what}");
     }
@@ -100,6 +101,15 @@ fn bare() -> Result<(), Failure> {
     ];
     run::cargo(&refusals, &[])?;
     run::cargo(&["test", "--package=minimal-example"], &[])
+}
+
+/// The example that is no member of the workspace, as applications are not.
+fn outside() -> Result<(), Failure> {
+    let target = run::target_dir().join("outside");
+    let environment = [("CARGO_TARGET_DIR", target.display().to_string())];
+    let manifest = "examples/serial-line/Cargo.toml";
+    run::cargo(&["fmt", "--check", "--manifest-path", manifest], &[])?;
+    run::cargo(&["test", "--manifest-path", manifest], &environment)
 }
 
 /// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own.

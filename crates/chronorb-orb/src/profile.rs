@@ -10,7 +10,7 @@ use chronorb_transport::Address;
 
 use crate::core::Core;
 use crate::poa::PriorityModel;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way};
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way, sort_few};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The usable profiles of a reference, read once.
@@ -41,7 +41,8 @@ impl Profile {
         let mut all: Vec<_> = profiles
             .filter_map(|(index, profile)| Self::read(profile, index, core))
             .collect();
-        all.sort_by_key(|profile| profile.ways.first().map(|way| registry.rank(way.protocol)));
+        let rank = |profile: &Self| profile.ways.first().map(|way| registry.rank(way.protocol));
+        sort_few(&mut all, rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
         for other in all.filter(|other| other.key == first.key) {
@@ -170,7 +171,7 @@ impl Profile {
                 address,
             }));
         }
-        self.ways.sort_by_key(|way| registry.rank(way.protocol));
+        sort_few(&mut self.ways, |way| registry.rank(way.protocol));
     }
 }
 

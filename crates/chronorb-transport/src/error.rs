@@ -118,6 +118,13 @@ impl IoError {
     }
 }
 
+impl From<io::Error> for IoError {
+    /// What an error of the system means to who reads from or writes to a descriptor.
+    fn from(error: io::Error) -> Self {
+        Self::from_errno(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+}
+
 /// A message could not be sent whole.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("{cause} after {sent} octets")]

@@ -117,18 +117,20 @@ fn bindable(host: &str) -> io::Result<Vec<IpAddr>> {
 /// and the loopback only where there is no other. Addresses that mean something on one link only say
 /// nothing to others.
 fn reachable_hosts(with_ipv6: bool) -> Vec<String> {
-    let is_reachable = |address: &IpAddr| match address {
-        IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local(),
-        IpAddr::V6(address) => {
-            with_ipv6 && !address.is_loopback() && !address.is_unicast_link_local()
+    let (mut hosts, mut of_ipv6) = (Vec::new(), Vec::new());
+    for address in chronorb_rt::interface_addresses() {
+        match address {
+            _ if address.is_loopback() => {}
+            IpAddr::V4(v4) if !v4.is_link_local() => hosts.push(v4.to_string()),
+            IpAddr::V6(v6) if with_ipv6 && !v6.is_unicast_link_local() => {
+                of_ipv6.push(v6.to_string());
+            }
+            _ => {}
         }
-    };
-    let mut addresses = chronorb_rt::interface_addresses();
-    addresses.retain(is_reachable);
-    addresses.sort_by_key(IpAddr::is_ipv6);
-    addresses.dedup();
-    if addresses.is_empty() {
-        addresses.push(Ipv4Addr::LOCALHOST.into());
     }
-    addresses.iter().map(IpAddr::to_string).collect()
+    hosts.append(&mut of_ipv6);
+    if hosts.is_empty() {
+        hosts.push(Ipv4Addr::LOCALHOST.to_string());
+    }
+    hosts
 }

@@ -19,7 +19,7 @@ use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
 use crate::profile::Profile;
-use crate::protocol::Way;
+use crate::protocol::{Way, sort_few};
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
 use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, request_priority};
 
@@ -330,7 +330,7 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     let mut ways: Vec<_> = ways.iter().collect();
     if let Some(protocols) = protocols {
         ways.retain(|way| protocols.rank(way.protocol).is_some());
-        ways.sort_by_key(|way| protocols.rank(way.protocol));
+        sort_few(&mut ways, |way| protocols.rank(way.protocol));
     }
     ways
 }

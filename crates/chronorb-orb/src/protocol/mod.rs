@@ -169,6 +169,17 @@ impl fmt::Display for Way {
     }
 }
 
+/// Puts the few things that there are of this kind into the order of their ranks; those of one rank stay in
+/// theirs. The standard library's sorting is made for many, and is far larger.
+pub(crate) fn sort_few<T, R: Ord>(things: &mut [T], rank: impl Fn(&T) -> R) {
+    for next in 1..things.len() {
+        let own = rank(&things[next]);
+        let before = things[..next].iter().filter(|thing| rank(thing) <= own);
+        let place = before.count();
+        things[place..=next].rotate_right(1);
+    }
+}
+
 /// Where GIOP messages of at most so many octets end.
 pub(crate) fn messages(max: usize) -> Messages {
     Messages {

@@ -1,0 +1,199 @@
+//! A connection by a line.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chronorb::transport::{Connection, Deadline, IoError, SendError, SocketOptions};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+use crate::line::Line;
+
+/// The one connection of a line.
+#[derive(Debug)]
+pub(crate) struct LineConnection {
+    /// The line, as a descriptor of its own: the ORB may wait on that of the acceptor at the same time.
+    file: OwnedFd,
+    /// Readable while no thread shall wait, or nothing comes any more.
+    called: OwnedFd,
+    ended: AtomicBool,
+    _taken: Taken,
+}
+
+/// The line, which is given back at the end of the connection.
+#[derive(Debug)]
+struct Taken(Arc<Line>);
+
+impl LineConnection {
+    /// `None` where there is one already.
+    pub(crate) fn new(line: Arc<Line>) -> io::Result<Option<Self>> {
+        if !line.take() {
+            return Ok(None);
+        }
+        let taken = Taken(line);
+        Ok(Some(Self {
+            file: taken.0.as_fd().try_clone_to_owned()?,
+            called: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            ended: AtomicBool::new(false),
+            _taken: taken,
+        }))
+    }
+
+    /// Waits until the line is ready; returns whether it is, and not called away or out of time.
+    fn wait(&self, what: PollFlags, limit: Option<Duration>) -> Result<bool, IoError> {
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
+        let mut waited = [
+            PollFd::new(&self.file, what),
+            PollFd::new(&self.called, PollFlags::IN),
+        ];
+        match poll(&mut waited, limit.as_ref()) {
+            Ok(_) => Ok(!waited[0].revents().is_empty()),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+
+    fn wait_until(&self, what: PollFlags, deadline: Deadline) -> Result<(), IoError> {
+        let left = deadline.remaining().ok_or(IoError::TimedOut)?;
+        self.wait(what, Some(left)).map(drop)
+    }
+
+    fn send_until(
+        &self,
+        len: usize,
+        deadline: Deadline,
+        step: impl Fn(usize) -> Result<usize, IoError>,
+    ) -> Result<(), SendError> {
+        let mut sent = 0;
+        while sent < len {
+            match step(sent) {
+                Ok(n) => sent += n,
+                Err(IoError::WouldBlock) => self
+                    .wait_until(PollFlags::OUT, deadline)
+                    .map_err(|cause| SendError { sent, cause })?,
+                Err(cause) => return Err(SendError { sent, cause }),
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), IoError> {
+        match self.ended.load(Ordering::Acquire) {
+            true => Err(IoError::Closed),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Connection for LineConnection {
+    fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        if self.check().is_err() {
+            return Err(IoError::Ended);
+        }
+        match rustix::io::read(&self.file, room) {
+            // The other end is not open, or not any more.
+            Ok(0) | Err(Errno::IO) => Err(IoError::Ended),
+            Ok(n) => Ok(n),
+            Err(error) => Err(io::Error::from(error).into()),
+        }
+    }
+
+    fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
+        self.check()?;
+        rustix::io::write(&self.file, octets).map_err(|error| io::Error::from(error).into())
+    }
+
+    fn try_send_both(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
+        self.check()?;
+        let pieces = [IoSlice::new(first), IoSlice::new(second)];
+        rustix::io::writev(&self.file, &pieces).map_err(|error| io::Error::from(error).into())
+    }
+
+    fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+        loop {
+            match self.try_recv(room) {
+                Err(IoError::WouldBlock) => self.wait_until(PollFlags::IN, deadline)?,
+                received => return received,
+            }
+        }
+    }
+
+    fn recv_until_interrupted(
+        &self,
+        room: &mut [u8],
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, IoError> {
+        if !self.wait(PollFlags::IN, limit)? {
+            return self.check().map(|()| None);
+        }
+        match self.try_recv(room) {
+            Err(IoError::WouldBlock) => Ok(None),
+            received => received.map(Some),
+        }
+    }
+
+    fn interrupt(&self) {
+        // The counter is far from its bound.
+        let _ = rustix::io::write(&self.called, &1_u64.to_ne_bytes());
+    }
+
+    fn resume(&self) {
+        if self.check().is_ok() {
+            // It may not have been called.
+            let _ = rustix::io::read(&self.called, &mut [0; 8]);
+        }
+    }
+
+    fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        self.send_until(octets.len(), deadline, |sent| {
+            self.try_send(&octets[sent..])
+        })
+    }
+
+    fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        self.send_until(first.len() + second.len(), deadline, |sent| {
+            match first.get(sent..) {
+                Some(first) => self.try_send_both(first, second),
+                None => self.try_send(&second[sent - first.len()..]),
+            }
+        })
+    }
+
+    fn is_stale(&self) -> bool {
+        let mut waited = [PollFd::new(&self.file, PollFlags::IN)];
+        let looked = poll(&mut waited, Some(&Timespec::default()));
+        self.check().is_err() || looked != Ok(0)
+    }
+
+    fn shutdown(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.interrupt();
+    }
+
+    fn options(&self) -> io::Result<SocketOptions> {
+        // A line has none of them.
+        Ok(SocketOptions::default())
+    }
+
+    fn peer(&self) -> String {
+        "the other end of the line".to_owned()
+    }
+}
+
+impl AsFd for LineConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}
