@@ -34,7 +34,7 @@ impl Place {
     fn options(&self, side: Side, owner: &str) -> Vec<String> {
         let settings = self.authority.settings(owner, &["127.0.0.1", "localhost"]);
         let text = |path: PathBuf| path.display().to_string();
-        let options = match side {
+        match side {
             Side::Chronorb => vec![
                 "-ORBSSLCertificate".to_owned(),
                 text(settings.certificate.expect("there is one")),
@@ -56,8 +56,7 @@ impl Place {
                 "-ORBsslVerifyMode".to_owned(),
                 "peer,fail".to_owned(),
             ],
-        };
-        options
+        }
     }
 }
 
