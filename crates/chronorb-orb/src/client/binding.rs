@@ -515,13 +515,14 @@ fn forget_where(
 /// # Errors
 /// `TRANSIENT` where there is none; `NO_PERMISSION` where there is one, and protection forbids it.
 pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemException> {
-    object.profile().ok_or_else(|| {
+    match object.profile() {
+        Some(profile) => Ok(profile),
         #[cfg(feature = "ssliop")]
-        if crate::protocol::is_forbidden(object.ior(), &object.core().protocols) {
-            return super::connection::NO_PROTECTION;
+        None if crate::protocol::is_forbidden(object.ior(), &object.core().protocols) => {
+            Err(super::connection::NO_PROTECTION)
         }
-        NO_USABLE_PROFILE
-    })
+        None => Err(NO_USABLE_PROFILE),
+    }
 }
 
 /// Every profile was tried, and none could be reached.

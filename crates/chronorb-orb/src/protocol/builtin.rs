@@ -11,16 +11,17 @@ use crate::config::OrbConfig;
 /// All of them, the one first that clients prefer where nothing else is said.
 #[cfg_attr(
     not(feature = "ssliop"),
-    expect(unused_variables, reason = "others need nothing")
+    expect(unused_mut, unused_variables, reason = "others need nothing")
 )]
 pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
-    let mut all = Vec::new();
-    #[cfg(feature = "ssliop")]
-    all.extend(super::ssliop::protocol(config)?);
-    all.push(PluggableProtocol::new(
+    let mut all = vec![PluggableProtocol::new(
         Arc::new(Tcp),
         TAG_INTERNET_IOP,
         AddressForm::HOST_AND_PORT,
-    ));
+    )];
+    #[cfg(feature = "ssliop")]
+    if let Some(protected) = super::ssliop::protocol(config)? {
+        all.insert(0, protected);
+    }
     Ok(all)
 }
