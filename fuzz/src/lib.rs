@@ -14,6 +14,7 @@ mod giop_message;
 mod idl_grammar;
 mod idl_source;
 mod reference_text;
+mod shared_ring;
 mod values;
 mod walk;
 
@@ -22,3 +23,4 @@ pub use giop_message::giop_message;
 pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
 pub use reference_text::reference_text;
+pub use shared_ring::shared_ring;

@@ -1,5 +1,5 @@
 use chronorb_giop::codesets::text_form;
-use chronorb_giop::url::ObjectUrl;
+use chronorb_giop::url::{CorbalocPlace, ObjectUrl};
 use chronorb_giop::{
     Component, IiopProfile, Ior, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_INTERNET_IOP,
     TAG_ORB_TYPE, TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, Target, Version,
@@ -36,8 +36,13 @@ fn read_text(text: &str) {
             assert!(!addresses.is_empty());
             for address in addresses {
                 assert_eq!(address.version.major, 1);
-                assert!(!address.host.is_empty());
-                assert_ne!(address.port, 0);
+                match address.place {
+                    CorbalocPlace::Host { host, port } => {
+                        assert!(!host.is_empty());
+                        assert_ne!(port, 0);
+                    }
+                    CorbalocPlace::Path(_) => {}
+                }
             }
         }
         Ok(_) => {}

@@ -26,6 +26,7 @@ mod encapsulation;
 mod exception;
 mod header;
 mod ior;
+mod local;
 mod locate;
 mod policies;
 mod profile;
@@ -46,6 +47,7 @@ pub use header::{
     start_message_in, write_header,
 };
 pub use ior::{Ior, IorError, TaggedProfile};
+pub use local::{OmniOrbUnixAddress, Place, TAG_OMNIORB_UNIX_TRANS, TAG_PLACE};
 pub use locate::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, encode_locate_reply,
     encode_locate_request,

@@ -22,17 +22,19 @@
 //! | who serves, who rests, and what waits for a thread | [`Crew`] |
 //! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
-//! | looking again and again, so that nobody starves | [`look_for`] |
+//! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
 //! | what the threads of this process have done | [`counts_of_others`] |
+//! | when they were where | [`stamp`], [`keep_stamps`], [`stamps`] |
 //! | what they spend their processor time on | [`doing`], [`keep_activity_times`] |
 //! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
@@ -46,6 +48,7 @@ mod alloc;
 mod baton;
 mod clock;
 mod crew;
+mod datagram;
 pub mod epoch;
 mod gate;
 mod hash_index;
@@ -63,6 +66,7 @@ mod signal;
 mod slots;
 mod socket;
 mod spin;
+mod stamp;
 mod stay;
 mod sync;
 mod sys;
@@ -78,6 +82,7 @@ pub use alloc::{CountingAllocator, allocated_octets, allocations, forbid, live_o
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
 pub use crew::{Bounds, Call, Crew, Offered, Risen};
+pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
@@ -94,7 +99,8 @@ pub use scheduling::{
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{dont_route, packet_priority, set_dont_route, set_packet_priority};
-pub use spin::look_for;
+pub use spin::{look_for, look_unless_wanted};
+pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamp, stamps};
 pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;
 pub use thread::{

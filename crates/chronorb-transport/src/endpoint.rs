@@ -122,6 +122,10 @@ fn parse_one(text: &str, endpoints: &mut Vec<Endpoint>) -> Result<(), String> {
     let options = parse_options(options)?;
     for address in addresses.split(',') {
         let (version, address) = match address.split_once('@') {
+            // It belongs to the path.
+            Some((before, _)) if has_paths && (before.is_empty() || before.contains('/')) => {
+                (None, address)
+            }
             Some((version, address)) => (Some(parse_version(version)?), address),
             None => (None, address),
         };
@@ -225,6 +229,18 @@ mod tests {
         assert_eq!(endpoint.option("mode"), Some("0660"));
         assert_eq!(endpoint.to_string(), "uiop:///run/a/radar|mode=0660");
         assert_eq!(one("own://a place|").address.as_path(), Some("a place"));
+    }
+
+    #[test]
+    fn a_path_may_have_what_looks_like_a_version() {
+        for path in ["@radar", "/run/a@b", "@radar@2", ""] {
+            let endpoint = one(&format!("uiop://{path}"));
+            assert_eq!(endpoint.address.as_path(), Some(path));
+            assert_eq!(endpoint.version, None);
+            let endpoint = one(&format!("uiop://1.1@{path}"));
+            assert_eq!(endpoint.address.as_path(), Some(path));
+            assert_eq!(endpoint.version, Some((1, 1)));
+        }
     }
 
     #[test]

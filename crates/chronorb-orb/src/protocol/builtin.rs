@@ -11,17 +11,42 @@ use crate::config::OrbConfig;
 /// All of them, the one first that clients prefer where nothing else is said.
 #[cfg_attr(
     not(feature = "ssliop"),
-    expect(unused_mut, unused_variables, reason = "others need nothing")
+    expect(unused_variables, reason = "others need nothing")
 )]
 pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
-    let mut all = vec![PluggableProtocol::new(
-        Arc::new(Tcp),
-        TAG_INTERNET_IOP,
-        AddressForm::HOST_AND_PORT,
-    )];
+    let all = vec![
+        #[cfg(feature = "shmiop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::shm::SharedMemory),
+            chronorb_giop::TAG_SHMIOP,
+            AddressForm::PATH,
+        )
+        .by_files(),
+        #[cfg(feature = "uiop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::uds::Unix),
+            chronorb_giop::TAG_UIOP,
+            AddressForm::PATH,
+        )
+        .by_files()
+        .with_omniorb(),
+        PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
+        #[cfg(feature = "diop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::udp::Udp),
+            chronorb_giop::TAG_DIOP,
+            AddressForm::HOST_AND_PORT,
+        ),
+    ];
     #[cfg(feature = "ssliop")]
-    if let Some(protected) = super::ssliop::protocol(config)? {
-        all.insert(0, protected);
-    }
+    let all = {
+        let mut all = all;
+        let plain = all.iter().position(|p| p.tag() == TAG_INTERNET_IOP);
+        let protected = super::ssliop::protocol(config)?;
+        if let (Some(plain), Some(protected)) = (plain, protected) {
+            all.insert(plain, protected);
+        }
+        all
+    };
     Ok(all)
 }

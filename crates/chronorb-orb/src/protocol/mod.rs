@@ -7,9 +7,15 @@
 
 mod builtin;
 mod form;
+#[cfg(feature = "uiop")]
+mod omniorb;
+#[cfg(any(feature = "uiop", feature = "shmiop"))]
+mod place;
 mod registry;
 #[cfg(feature = "ssliop")]
 mod ssliop;
+#[cfg(any(feature = "faults", feature = "trace"))]
+mod wrapping;
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +39,7 @@ pub struct PluggableProtocol {
     tag: u32,
     /// References have profiles of its own, whose tag is the protocol's.
     profiles: Option<AddressForm>,
-    /// References tell of it by components of the profile of IIOP.
+    /// References tell of it by components of the profile of IIOP, too.
     components: Option<Components>,
     place: Option<Place>,
 }
@@ -76,6 +82,24 @@ impl PluggableProtocol {
             profiles: Some(form),
             components: None,
             place: None,
+        }
+    }
+
+    /// The same, with addresses that are files of this machine.
+    #[cfg(any(feature = "uiop", feature = "shmiop"))]
+    fn by_files(self) -> Self {
+        Self {
+            place: Some(place::OF_FILES),
+            ..self
+        }
+    }
+
+    /// The same, of whose files omniORB can be told, and tells.
+    #[cfg(feature = "uiop")]
+    fn with_omniorb(self) -> Self {
+        Self {
+            components: Some(omniorb::UNIX),
+            ..self
         }
     }
 
@@ -166,17 +190,6 @@ pub(crate) struct Way {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.address.fmt(f)
-    }
-}
-
-/// Puts the few things that there are of this kind into the order of their ranks; those of one rank stay in
-/// theirs. The standard library's sorting is made for many, and is far larger.
-pub(crate) fn sort_few<T, R: Ord>(things: &mut [T], rank: impl Fn(&T) -> R) {
-    for next in 1..things.len() {
-        let own = rank(&things[next]);
-        let before = things[..next].iter().filter(|thing| rank(thing) <= own);
-        let place = before.count();
-        things[place..=next].rotate_right(1);
     }
 }
 

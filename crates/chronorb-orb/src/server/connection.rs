@@ -14,6 +14,7 @@ use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
 use chronorb_transport::{Carriage, Connection};
 
 use super::input::Input;
+use super::lane::places;
 use super::load::Load;
 use super::output::Output;
 use crate::gather::{Send, Unsent};
@@ -33,6 +34,8 @@ pub(super) struct ServerConnection {
     fragment_size: usize,
     /// Octets of the longest message that can be sent.
     largest: usize,
+    /// Its peer may leave without a word.
+    is_place: bool,
     /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
@@ -93,15 +96,23 @@ impl Drop for Unfinished<'_> {
 }
 
 impl ServerConnection {
-    pub(super) fn new(transport: Box<dyn Connection>, load: Arc<Load>) -> Self {
-        let largest = match transport.carriage() {
+    /// `idle_timeout` is how long all connections of the lane may be idle.
+    pub(super) fn new(
+        transport: Box<dyn Connection>,
+        load: Arc<Load>,
+        idle_timeout: Option<Duration>,
+    ) -> Self {
+        let carriage = transport.carriage();
+        let idle_timeout = places::idle_timeout(carriage, idle_timeout);
+        let largest = match carriage {
             Carriage::Stream => usize::MAX,
             Carriage::Messages { largest, .. } => largest,
         };
         let opens = !transport.is_established();
         Self {
             transport,
-            input: Baton::new(Input::new(load.clone(), opens)),
+            input: Baton::new(Input::new(load.clone(), opens, idle_timeout)),
+            is_place: places::is_place(carriage),
             posted: PiMutex::new(Vec::new()),
             has_posted: AtomicBool::new(false),
             max_posted: 2 * load.max_message,
@@ -181,6 +192,11 @@ impl ServerConnection {
     /// Whether messages are sent from where their octets are.
     pub(super) fn gathers(&self) -> bool {
         self.fragment_size == 0 && self.largest == usize::MAX
+    }
+
+    /// Whether its peer may leave without a word.
+    pub(super) fn is_place(&self) -> bool {
+        self.is_place
     }
 
     /// Octets of the longest message that can be sent.

@@ -27,6 +27,8 @@ pub(super) struct Input {
     pub(super) closed: bool,
     /// The connection still has to agree with its peer on something before messages can come.
     pub(super) opens: bool,
+    /// After how long without a message the connection is closed.
+    pub(super) idle_timeout: Option<Duration>,
     /// Since when an incomplete message waits for its rest, or the connection opens.
     begun: Option<Monotonic>,
     /// Since when a message in fragments waits for its rest.
@@ -41,7 +43,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(load: Arc<Load>, opens: bool) -> Self {
+    pub(super) fn new(load: Arc<Load>, opens: bool, idle_timeout: Option<Duration>) -> Self {
         let mut this = Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
@@ -60,6 +62,7 @@ impl Input {
             accounted: 0,
             load,
             opens,
+            idle_timeout,
         };
         if opens {
             this.begun = Some(Monotonic::now());

@@ -1,6 +1,8 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other.
 
+pub(super) mod places;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -9,10 +11,12 @@ use std::time::Duration;
 use chronorb_cdr::Endian;
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake, look_for,
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake,
+    look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
 
+use self::places::Places;
 use super::connection::{Gone, ServerConnection, Timeliness};
 use super::doors::{Doors, Published, no_resources};
 use super::linger::Lingering;
@@ -47,6 +51,7 @@ pub(crate) struct Lane {
     idle_timeout: Option<Duration>,
     /// When they are looked at next, in nanoseconds.
     next_idle_look: AtomicU64,
+    places: Places,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -138,6 +143,7 @@ impl Lane {
             next_upkeep: AtomicU64::new(0),
             idle_timeout: core.config.server_idle_timeout,
             next_idle_look: AtomicU64::new(0),
+            places: Places::default(),
             load: Arc::new(Load::new(&core.config)),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -222,7 +228,7 @@ impl Lane {
     /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
-        let patience = match (patience, self.idle_timeout) {
+        let patience = match (patience, self.idle_look()) {
             (Some(patience), Some(idle)) => Some(patience.min(idle)),
             (patience, idle) => patience.or(idle),
         };
@@ -271,7 +277,8 @@ impl Lane {
         // Who may be called by a kick has to be in the wait that it ends.
         if self.waiting != Waiting::Block && !called {
             let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
-            let looked = look_for(bound, || {
+            // Who has a connection to itself has less far to look.
+            let looked = look_unless_wanted(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()
             });
@@ -298,8 +305,8 @@ impl Lane {
     /// Watches the time of slow peers, and takes in connections for which no descriptor was
     /// left: now and then, and on a busy lane too, whose waits never time out.
     pub(super) fn upkeep(&self, input_timeout: Duration) {
-        if let Some(idle_timeout) = self.idle_timeout
-            && is_turn(&self.next_idle_look, idle_timeout)
+        if let Some(pause) = self.idle_look()
+            && is_turn(&self.next_idle_look, pause)
         {
             self.close_idle();
         }
@@ -317,6 +324,11 @@ impl Lane {
         }
     }
 
+    /// How often it looks for idle connections, if it does.
+    fn idle_look(&self) -> Option<Duration> {
+        self.idle_timeout.or_else(|| self.places.look())
+    }
+
     /// Closes the connections on which nothing has come since the last look, in order: a client that
     /// has just sent a request sends it again, on a new one.
     #[cold]
@@ -330,7 +342,7 @@ impl Lane {
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
-            if connection.is_idle() && input.is_empty() {
+            if input.idle_timeout.is_some() && connection.is_idle() && input.is_empty() {
                 // What comes too late is not served, since the client sends it again.
                 input.closed = true;
                 connection.say_goodbye(&goodbye);
@@ -416,12 +428,17 @@ impl Lane {
 
     fn admit(&self, transport: Box<dyn Connection>) {
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
-        if self.connections.len() as u64 >= u64::from(self.max_connections) {
+        let is_place = places::is_place(transport.carriage());
+        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
+        if is_full && !(is_place && self.make_room()) {
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
         }
-        let connection = ServerConnection::new(transport, self.load.clone());
+        if is_place {
+            self.places.add();
+        }
+        let connection = ServerConnection::new(transport, self.load.clone(), self.idle_timeout);
         let Ok(key) = self.connections.insert(connection) else {
             return;
         };

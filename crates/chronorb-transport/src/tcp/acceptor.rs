@@ -4,13 +4,13 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use chronorb_rt::{Activity, doing};
-use rustix::io::Errno;
-use rustix::net::{self, SocketFlags, sockopt};
+use rustix::net::{self, sockopt};
 
 use super::connection::TcpConnection;
 use super::{options, socket};
 use crate::inet::HostEndpoint;
+use crate::stream::{self, BACKLOG};
+use crate::timed::TimedSocket;
 use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, SocketOptions};
 
 /// A listening TCP socket.
@@ -36,25 +36,14 @@ impl TcpAcceptor {
 
 impl Acceptor for TcpAcceptor {
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
-        let _accepting = doing(Activity::InputOutput);
-        loop {
-            match net::accept_with(&self.socket, SocketFlags::CLOEXEC) {
-                Ok(socket) => {
-                    // Without its options a connection is not the one that was configured: it
-                    // ends here.
-                    if options::set(&socket, self.options).is_ok() {
-                        return Ok(Some(Box::new(TcpConnection::new(socket))));
-                    }
-                }
-                Err(Errno::AGAIN) => return Ok(None),
-                // The connection ended while it waited in the backlog (accept(2)).
-                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO | Errno::NETDOWN) => {}
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    return Err(AcceptError::Exhausted);
-                }
-                Err(other) => return Err(AcceptError::Failed(other)),
+        while let Some(socket) = stream::accept(&self.socket)? {
+            // Without its options a connection is not the one that was configured: it ends here.
+            if options::set(&socket, self.options).is_ok() {
+                let socket = TimedSocket::new(socket);
+                return Ok(Some(Box::new(TcpConnection::new(socket))));
             }
         }
+        Ok(None)
     }
 
     fn published(&self) -> &[Address] {
@@ -81,9 +70,6 @@ fn listen(address: SocketAddr, wanted: SocketOptions) -> io::Result<(OwnedFd, So
     let local = SocketAddr::try_from(net::getsockname(&socket)?)?;
     Ok((socket, local))
 }
-
-/// Connections that may wait to be taken in; the kernel cuts it to `net.core.somaxconn`.
-const BACKLOG: i32 = 1024;
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,7 @@ use rustix::time::Timespec;
 
 use super::connection::TcpConnection;
 use super::{options, socket};
+use crate::timed::TimedSocket;
 use crate::{ConnectError, SocketOptions};
 
 /// Connects, and waits for it until the deadline.
@@ -33,7 +34,7 @@ pub(super) fn connect(
         Err(error) => return Err(refused(error.into())),
     }
     rustix::io::ioctl_fionbio(&socket, false).map_err(|e| refused(e.into()))?;
-    Ok(TcpConnection::new(socket))
+    Ok(TcpConnection::new(TimedSocket::new(socket)))
 }
 
 fn wait_connected(

@@ -1,13 +1,12 @@
 //! The properties of a TCP socket, set and read back.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, sockopt};
+use rustix::net::sockopt;
 
 use crate::SocketOptions;
+use crate::ip_options::{self, refused};
 
 /// Sets what the options ask for, before connecting or listening, so that the window is scaled to
 /// the buffers and the first packet has its code point.
@@ -17,72 +16,14 @@ use crate::SocketOptions;
 pub(super) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     sockopt::set_tcp_nodelay(socket, options.no_delay).or_else(refused("TCP_NODELAY"))?;
     sockopt::set_socket_keepalive(socket, options.keep_alive).or_else(refused("SO_KEEPALIVE"))?;
-    chronorb_rt::set_dont_route(socket, options.dont_route).or_else(refused("SO_DONTROUTE"))?;
-    if let Some(size) = options.send_buffer {
-        sockopt::set_socket_send_buffer_size(socket, size as usize)
-            .or_else(refused("SO_SNDBUF"))?;
-    }
-    if let Some(size) = options.receive_buffer {
-        sockopt::set_socket_recv_buffer_size(socket, size as usize)
-            .or_else(refused("SO_RCVBUF"))?;
-    }
-    if let Some(dscp) = options.dscp {
-        set_dscp(socket, dscp)?;
-    }
-    // After the code point, with which the kernel sets a priority of its own choice.
-    if let Some(priority) = options.priority {
-        chronorb_rt::set_packet_priority(socket, priority).or_else(refused("SO_PRIORITY"))?;
-    }
-    Ok(())
+    ip_options::set(socket, options)
 }
 
 /// What holds now.
 pub(super) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
-    let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     Ok(SocketOptions {
         no_delay: sockopt::tcp_nodelay(socket)?,
         keep_alive: sockopt::socket_keepalive(socket)?,
-        dont_route: chronorb_rt::dont_route(socket)?,
-        dscp: Some(dscp(socket)?),
-        priority: Some(chronorb_rt::packet_priority(socket)?),
-        send_buffer: Some(octets(sockopt::socket_send_buffer_size(socket)?)),
-        receive_buffer: Some(octets(sockopt::socket_recv_buffer_size(socket)?)),
+        ..ip_options::get(socket)?
     })
 }
-
-/// Sets the upper six bits of the octet; of a stream the kernel keeps the lower two (ECN).
-fn set_dscp(socket: &OwnedFd, dscp: u8) -> io::Result<()> {
-    if dscp > MAX_DSCP {
-        return refused("IP_TOS")(Errno::INVAL);
-    }
-    let octet = dscp << ECN_BITS;
-    // A socket of IPv6 has both: packets to an IPv4 peer of a dual-stack socket use the first.
-    sockopt::set_ip_tos(socket, octet).or_else(refused("IP_TOS"))?;
-    if sockopt::socket_domain(socket)? == AddressFamily::INET6 {
-        sockopt::set_ipv6_tclass(socket, octet.into()).or_else(refused("IPV6_TCLASS"))?;
-    }
-    Ok(())
-}
-
-/// The code point of the packets to this peer, or of the packets in answer to the first ones.
-fn dscp(socket: &OwnedFd) -> io::Result<u8> {
-    let local = SocketAddr::try_from(net::getsockname(socket)?)?;
-    let octet = match local.ip().to_canonical() {
-        IpAddr::V4(_) => sockopt::ip_tos(socket)?,
-        // The kernel's values are octets.
-        IpAddr::V6(_) => sockopt::ipv6_tclass(socket)? as u8,
-    };
-    Ok(octet >> ECN_BITS)
-}
-
-/// The error of an option, with its name.
-fn refused<T, E: Into<io::Error>>(option: &'static str) -> impl FnOnce(E) -> io::Result<T> {
-    move |error| {
-        let error = error.into();
-        let text = format!("the socket option {option} is refused: {error}");
-        Err(io::Error::new(error.kind(), text))
-    }
-}
-
-const MAX_DSCP: u8 = 63;
-const ECN_BITS: u32 = 2;

@@ -183,8 +183,10 @@ pub(crate) fn a_connection_with_something_to_say_is_stale(subject: &Subject) {
 /// Returns when the thread `tid` is asleep in a system call, as the kernel shows it.
 fn until_it_sleeps(tid: u32) {
     loop {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat"));
-        let stat = stat.expect("the thread lives");
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")) else {
+            // It has ended, and will say why.
+            return;
+        };
         let (_, after_name) = stat.rsplit_once(") ").expect("it has a name");
         if after_name.starts_with('S') {
             return;

@@ -182,7 +182,7 @@ impl Worker {
         let config = &self.core.config;
         let deadline = if input.is_empty() {
             *due = None;
-            config.server_idle_timeout.map(Deadline::after)
+            input.idle_timeout.map(Deadline::after)
         } else {
             // The rest of a message is waited for here too, as long as anywhere.
             Some(*due.get_or_insert_with(|| Deadline::after(config.input_timeout)))
@@ -191,7 +191,7 @@ impl Worker {
         let read = |room: &mut [u8]| {
             let result = match received {
                 None => stay.recv(room, config.server_wait, deadline),
-                Some(_) => transport.try_recv(room),
+                Some(_) => transport.look(room),
             };
             received = Some(received == Some(true) || result.is_ok());
             result

@@ -1,0 +1,155 @@
+//! Connections by sockets that carry streams: TCP's, and those of the Unix domain.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use chronorb_rt::{Activity, Deadline, doing};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags};
+
+use crate::timed::TimedSocket;
+use crate::{AcceptError, Connection, IoError, SendError, SocketOptions};
+
+/// What sockets that carry streams differ in.
+pub(crate) trait Family: fmt::Debug + Send + Sync + 'static {
+    /// The properties that hold for a socket.
+    fn options(socket: &OwnedFd) -> io::Result<SocketOptions>;
+
+    /// The other side, for messages to people.
+    fn peer(socket: &OwnedFd) -> String;
+}
+
+/// A connected socket of a family.
+#[derive(Debug)]
+pub(crate) struct StreamConnection<F> {
+    socket: TimedSocket,
+    family: PhantomData<F>,
+}
+
+impl<F> StreamConnection<F> {
+    pub(crate) fn new(socket: TimedSocket) -> Self {
+        Self {
+            socket,
+            family: PhantomData,
+        }
+    }
+}
+
+impl<F: Family> Connection for StreamConnection<F> {
+    fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        let n = self.socket.receive(room, RecvFlags::DONTWAIT)?;
+        unless_ended(n, room)
+    }
+
+    fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
+        self.socket.send(octets, SendFlags::DONTWAIT)
+    }
+
+    fn try_send_both(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
+        self.socket.send_both(first, second, SendFlags::DONTWAIT)
+    }
+
+    fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+        loop {
+            self.socket.end_receiving(deadline)?;
+            match self.socket.receive(room, RecvFlags::empty()) {
+                Err(IoError::WouldBlock) => {}
+                received => return unless_ended(received?, room),
+            }
+        }
+    }
+
+    fn recv_until_interrupted(
+        &self,
+        room: &mut [u8],
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, IoError> {
+        if let Some(limit) = limit {
+            self.socket.limit_receiving(limit)?;
+        }
+        match self.socket.receive_until_interrupted(room)? {
+            Some(n) => unless_ended(n, room).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn interrupt(&self) {
+        self.socket.set_interrupted(true);
+    }
+
+    fn resume(&self) {
+        self.socket.set_interrupted(false);
+    }
+
+    fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        self.socket.send_until(octets.len(), deadline, |sent| {
+            self.socket.send(&octets[sent..], SendFlags::empty())
+        })
+    }
+
+    fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        let len = first.len() + second.len();
+        self.socket.send_until(len, deadline, |sent| {
+            let (first, rest) = match first.get(sent..) {
+                Some(first) => (first, second),
+                None => (&[][..], &second[sent - first.len()..]),
+            };
+            self.socket.send_both(first, rest, SendFlags::empty())
+        })
+    }
+
+    fn is_stale(&self) -> bool {
+        self.socket.has_news()
+    }
+
+    fn shutdown(&self) {
+        // A connection that is gone already needs no end.
+        let _ = net::shutdown(&self.socket, Shutdown::Both);
+    }
+
+    fn options(&self) -> io::Result<SocketOptions> {
+        F::options(self.socket.socket())
+    }
+
+    fn peer(&self) -> String {
+        F::peer(self.socket.socket())
+    }
+}
+
+impl<F> AsFd for StreamConnection<F> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Takes the next connection of a listening socket in; `None` where none is there.
+pub(crate) fn accept(listener: impl AsFd) -> Result<Option<OwnedFd>, AcceptError> {
+    let _accepting = doing(Activity::InputOutput);
+    loop {
+        match net::accept_with(&listener, SocketFlags::CLOEXEC) {
+            Ok(socket) => return Ok(Some(socket)),
+            Err(Errno::AGAIN) => return Ok(None),
+            // The connection ended while it waited in the backlog (accept(2)).
+            Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO | Errno::NETDOWN) => {}
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                return Err(AcceptError::Exhausted);
+            }
+            Err(other) => return Err(AcceptError::Failed(other)),
+        }
+    }
+}
+
+fn unless_ended(n: usize, room: &[u8]) -> Result<usize, IoError> {
+    match n {
+        0 if !room.is_empty() => Err(IoError::Ended),
+        n => Ok(n),
+    }
+}
+
+/// Connections that may wait to be taken in; the kernel cuts it to `net.core.somaxconn`.
+pub(crate) const BACKLOG: i32 = 1024;

@@ -1,0 +1,170 @@
+//! Sockets whose waits have an end, as all connections by sockets have them.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use chronorb_rt::{Activity, Deadline, doing};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
+
+use crate::{IoError, SendError, time_out_fits};
+
+/// A connected socket in blocking mode; who must not wait says so call by call.
+#[derive(Debug)]
+pub(crate) struct TimedSocket {
+    socket: OwnedFd,
+    /// The socket's time-outs in nanoseconds, 0 before the first is set. They
+    /// spare a `poll` for each wait, and are set only when they change.
+    receive_time_out: AtomicU64,
+    send_time_out: AtomicU64,
+}
+
+impl TimedSocket {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            receive_time_out: AtomicU64::new(0),
+            send_time_out: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// Receives; 0 is the end of a stream. The wait ends as was said last.
+    pub(crate) fn receive(&self, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
+        let _receiving = doing(Activity::InputOutput);
+        loop {
+            match net::recv(&self.socket, &mut *room, flags) {
+                Ok((n, _)) => return Ok(n),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::from_errno(error)),
+            }
+        }
+    }
+
+    /// As [`receive`](Self::receive), once: `None` where a signal or the time-out has ended the wait.
+    pub(crate) fn receive_until_interrupted(
+        &self,
+        room: &mut [u8],
+    ) -> Result<Option<usize>, IoError> {
+        let _receiving = doing(Activity::InputOutput);
+        match net::recv(&self.socket, room, RecvFlags::empty()) {
+            Ok((n, _)) => Ok(Some(n)),
+            // A signal that begins the call anew finds that it must not wait.
+            Err(Errno::INTR | Errno::AGAIN) => Ok(None),
+            Err(error) => Err(IoError::from_errno(error)),
+        }
+    }
+
+    pub(crate) fn send(&self, octets: &[u8], flags: SendFlags) -> Result<usize, IoError> {
+        let _sending = doing(Activity::InputOutput);
+        loop {
+            match net::send(&self.socket, octets, flags | SendFlags::NOSIGNAL) {
+                Ok(n) => return Ok(n),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::from_errno(error)),
+            }
+        }
+    }
+
+    pub(crate) fn send_both(
+        &self,
+        first: &[u8],
+        second: &[u8],
+        flags: SendFlags,
+    ) -> Result<usize, IoError> {
+        let _sending = doing(Activity::InputOutput);
+        let pieces = [IoSlice::new(first), IoSlice::new(second)];
+        let flags = flags | SendFlags::NOSIGNAL;
+        loop {
+            let mut nothing_else = SendAncillaryBuffer::default();
+            match net::sendmsg(&self.socket, &pieces, &mut nothing_else, flags) {
+                Ok(n) => return Ok(n),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::from_errno(error)),
+            }
+        }
+    }
+
+    /// Sends by `step`, which is told how much was sent before, until `len` octets are sent.
+    pub(crate) fn send_until(
+        &self,
+        len: usize,
+        deadline: Deadline,
+        step: impl Fn(usize) -> Result<usize, IoError>,
+    ) -> Result<(), SendError> {
+        let mut sent = 0;
+        while sent < len {
+            match self.end_sending(deadline).and_then(|()| step(sent)) {
+                Ok(n) => sent += n,
+                Err(IoError::WouldBlock) => {}
+                Err(cause) => return Err(SendError { sent, cause }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the next wait to receive end at the deadline.
+    pub(crate) fn end_receiving(&self, deadline: Deadline) -> Result<(), IoError> {
+        let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
+        self.limit_receiving(remaining)
+    }
+
+    /// Lets waits to receive end after so long.
+    pub(crate) fn limit_receiving(&self, remaining: Duration) -> Result<(), IoError> {
+        self.limit(remaining, &self.receive_time_out, sockopt::Timeout::Recv)
+    }
+
+    /// Lets the next wait to send, or to connect where the kernel counts that as sending, end at the deadline.
+    pub(crate) fn end_sending(&self, deadline: Deadline) -> Result<(), IoError> {
+        let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
+        self.limit(remaining, &self.send_time_out, sockopt::Timeout::Send)
+    }
+
+    /// Lets no receiver wait, or all of them.
+    pub(crate) fn set_interrupted(&self, interrupted: bool) {
+        // It is refused only where the socket is none.
+        let _ = rustix::io::ioctl_fionbio(&self.socket, interrupted);
+    }
+
+    /// Whether a look at it, which takes nothing out, finds anything but nothing.
+    pub(crate) fn has_news(&self) -> bool {
+        let looked = self.receive(&mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        looked != Err(IoError::WouldBlock)
+    }
+
+    /// Sets the socket's time-out to the time that is left, where the old one is too far off.
+    fn limit(
+        &self,
+        remaining: Duration,
+        set: &AtomicU64,
+        which: sockopt::Timeout,
+    ) -> Result<(), IoError> {
+        let remaining = remaining.max(SHORTEST_TIME_OUT);
+        let present = Duration::from_nanos(set.load(Ordering::Relaxed));
+        if !time_out_fits(present, remaining) {
+            // A little more than what is left, so that the next call with the same time-out fits.
+            let generous = remaining + remaining / 16;
+            sockopt::set_socket_timeout(&self.socket, which, Some(generous))
+                .map_err(IoError::from_errno)?;
+            let nanoseconds = u64::try_from(generous.as_nanos()).unwrap_or(u64::MAX);
+            set.store(nanoseconds, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for TimedSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A socket time-out of 0 would mean for ever (socket(7)).
+const SHORTEST_TIME_OUT: Duration = Duration::from_micros(1);

@@ -1,0 +1,256 @@
+//! From datagrams of anybody to one socket for each peer.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use chronorb_rt::{Activity, PiMutex, doing, receive_datagram, tell_destinations};
+use rustix::io::Errno;
+use rustix::net::{self, SendFlags, sockopt};
+
+use super::arrivals::{Arrival, Arrivals};
+use super::connection::{UdpConnection, is_message};
+use super::{MAX_IN_VAIN, ROOM, count_dropped, largest_to, max, socket};
+use crate::inet::HostEndpoint;
+use crate::timed::TimedSocket;
+use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, Setup, ip_options};
+
+/// A socket that takes in first datagrams.
+#[derive(Debug)]
+pub(super) struct UdpAcceptor {
+    socket: OwnedFd,
+    bound: SocketAddr,
+    setup: Setup,
+    max: usize,
+    published: Vec<Address>,
+    reception: PiMutex<Reception>,
+}
+
+#[derive(Debug)]
+struct Reception {
+    /// The socket for the next peer. It is made before a datagram is received, which without it would be lost.
+    next: Option<OwnedFd>,
+    /// Messages of peers that have no socket yet.
+    waiting: Arrivals<Way>,
+    room: Box<[u8]>,
+}
+
+/// From whom a datagram came, and by which address of this machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Way {
+    peer: SocketAddr,
+    local: SocketAddr,
+}
+
+impl UdpAcceptor {
+    /// Binds to the first free port of the endpoint's span.
+    pub(super) fn open(endpoint: &Endpoint, setup: Setup) -> Result<Self, ListenError> {
+        let max = max(endpoint)?;
+        let endpoint = HostEndpoint::of(endpoint)?;
+        let ((socket, bound), published) = endpoint.open(|address| {
+            let (socket, bound) = listen(address, setup)?;
+            Ok(((socket, bound), bound))
+        })?;
+        Ok(Self {
+            socket,
+            bound,
+            setup,
+            max,
+            published,
+            reception: PiMutex::new(Reception {
+                next: None,
+                waiting: Arrivals::new(),
+                room: vec![0; ROOM].into_boxed_slice(),
+            }),
+        })
+    }
+
+    /// The next message of anybody.
+    fn next_message(&self, reception: &mut Reception) -> Result<Option<Arrival<Way>>, Errno> {
+        if let Some(waiting) = reception.waiting.pop() {
+            return Ok(Some(waiting));
+        }
+        for _ in 0..MAX_IN_VAIN {
+            match self.receive(&self.socket, &mut reception.room)? {
+                Received::Message(way, len) => {
+                    return Ok(Some((way, reception.room[..len].into())));
+                }
+                Received::Other => {}
+                Received::Nothing => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes a connection of a socket, for the peer that has sent this message.
+    fn welcome(
+        &self,
+        socket: OwnedFd,
+        way: Way,
+        message: &[u8],
+        reception: &mut Reception,
+    ) -> Result<UdpConnection, Errno> {
+        let mut own = Arrivals::new();
+        own.push((), message);
+        for (_, octets) in reception.waiting.take(|other| *other == way) {
+            own.push((), &octets);
+        }
+        sockopt::set_socket_reuseport(&socket, true)?;
+        net::bind(&socket, &way.local)?;
+        // While it is connected to itself, nobody else's datagrams come to it. Those that came
+        // since it was bound are sorted out.
+        net::connect(&socket, &way.local)?;
+        self.sort(&socket, way, &mut own, reception)?;
+        // What waits in the process is told of by a datagram without octets in the kernel. Where that
+        // cannot be had, the next message tells of both.
+        let _ = net::send(&socket, &[], SendFlags::DONTWAIT);
+        net::connect(&socket, &way.peer)?;
+        // From now on its messages come to its socket. Others that came before follow the first one.
+        self.sort(&self.socket, way, &mut own, reception)?;
+        let largest = self.max.min(largest_to(&way.peer));
+        let socket = TimedSocket::new(socket);
+        Ok(UdpConnection::new(
+            socket,
+            self.setup.messages,
+            largest,
+            own,
+        ))
+    }
+
+    /// Takes out of a socket what there is for a peer and for others, as far as there is room for it.
+    fn sort(
+        &self,
+        from: &OwnedFd,
+        way: Way,
+        own: &mut Arrivals<()>,
+        reception: &mut Reception,
+    ) -> Result<(), Errno> {
+        let Reception { waiting, room, .. } = reception;
+        while own.has_room() && waiting.has_room() {
+            match self.receive(from, room)? {
+                Received::Message(from, len) if from == way => own.push((), &room[..len]),
+                Received::Message(from, len) => waiting.push(from, &room[..len]),
+                Received::Other => {}
+                Received::Nothing => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives a datagram.
+    fn receive(&self, socket: &OwnedFd, room: &mut [u8]) -> Result<Received, Errno> {
+        let info = match receive_datagram(socket, room) {
+            Ok(info) => info,
+            Err(error) => {
+                return match Errno::from_io_error(&error) {
+                    Some(Errno::AGAIN) => Ok(Received::Nothing),
+                    Some(error @ (Errno::NOBUFS | Errno::NOMEM | Errno::BADF)) => Err(error),
+                    // What the network says of others' datagrams is nothing against the socket.
+                    _ => Ok(Received::Other),
+                };
+            }
+        };
+        let local = match (self.bound.ip().is_unspecified(), info.local) {
+            (false, _) => Some(self.bound),
+            (true, Some(ip)) => Some(self.with_port(ip, info.interface)),
+            (true, None) => None,
+        };
+        match local {
+            Some(local) if is_message(&self.setup.messages, &room[..info.len]) => {
+                let peer = info.peer;
+                Ok(Received::Message(Way { peer, local }, info.len))
+            }
+            _ => {
+                count_dropped();
+                Ok(Received::Other)
+            }
+        }
+    }
+
+    /// An address of this machine at the port of the socket.
+    fn with_port(&self, ip: IpAddr, interface: u32) -> SocketAddr {
+        match ip {
+            IpAddr::V6(ip) if ip.is_unicast_link_local() => {
+                SocketAddrV6::new(ip, self.bound.port(), 0, interface).into()
+            }
+            ip => SocketAddr::new(ip, self.bound.port()),
+        }
+    }
+
+    fn new_socket(&self) -> io::Result<OwnedFd> {
+        let socket = socket(&self.bound)?;
+        if self.bound.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, false)?;
+        }
+        ip_options::set(&socket, self.setup.options)?;
+        Ok(socket)
+    }
+}
+
+impl Acceptor for UdpAcceptor {
+    fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
+        let _accepting = doing(Activity::InputOutput);
+        let reception = &mut *self.reception.lock();
+        loop {
+            let socket = match reception.next.take() {
+                Some(socket) => socket,
+                None => self.new_socket().map_err(refused)?,
+            };
+            let message = self.next_message(reception);
+            let Some((way, message)) = message.map_err(|error| refused(error.into()))? else {
+                reception.next = Some(socket);
+                return Ok(None);
+            };
+            match self.welcome(socket, way, &message, reception) {
+                Ok(connection) => return Ok(Some(Box::new(connection))),
+                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    reception.waiting.put_back((way, message));
+                    return Err(refused(error.into()));
+                }
+                // A peer that cannot be answered, or by an address that is gone.
+                Err(_) => count_dropped(),
+            }
+        }
+    }
+
+    fn published(&self) -> &[Address] {
+        &self.published
+    }
+}
+
+impl AsFd for UdpAcceptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What a look at a socket came to.
+enum Received {
+    /// A message of so many octets.
+    Message(Way, usize),
+    /// Something else, which is gone.
+    Other,
+    Nothing,
+}
+
+fn listen(address: SocketAddr, setup: Setup) -> io::Result<(OwnedFd, SocketAddr)> {
+    let socket = socket(&address)?;
+    if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
+        sockopt::set_ipv6_v6only(&socket, false)?;
+    }
+    ip_options::set(&socket, setup.options)?;
+    tell_destinations(&socket, address.is_ipv6())?;
+    net::bind(&socket, &address)?;
+    // Only now: the port is nobody else's. Sockets of the same user may share it from here on, as
+    // those for peers do.
+    sockopt::set_socket_reuseport(&socket, true)?;
+    let local = SocketAddr::try_from(net::getsockname(&socket)?)?;
+    Ok((socket, local))
+}
+
+fn refused(error: io::Error) -> AcceptError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => AcceptError::Exhausted,
+        other => AcceptError::Failed(other.unwrap_or(Errno::IO)),
+    }
+}

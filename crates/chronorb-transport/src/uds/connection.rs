@@ -1,0 +1,34 @@
+//! A connection by a Unix-domain socket.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::sockopt;
+
+use super::options;
+use crate::SocketOptions;
+use crate::stream::{Family, StreamConnection};
+
+/// A connected Unix-domain socket.
+pub(super) type UnixConnection = StreamConnection<Unix>;
+
+#[derive(Debug)]
+pub(super) struct Unix;
+
+impl Family for Unix {
+    fn options(socket: &OwnedFd) -> io::Result<SocketOptions> {
+        options::get(socket)
+    }
+
+    /// Who connects has no name: it is known by its process, as the kernel noted it.
+    fn peer(socket: &OwnedFd) -> String {
+        match sockopt::socket_peercred(socket) {
+            Ok(peer) => format!(
+                "process {} of user {}",
+                peer.pid.as_raw_pid(),
+                peer.uid.as_raw()
+            ),
+            Err(_) => "a peer that is gone".to_owned(),
+        }
+    }
+}

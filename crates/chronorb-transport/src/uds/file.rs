@@ -1,0 +1,138 @@
+//! The files of Unix-domain sockets.
+//!
+//! A file is made without any rights, and gets them when its socket listens. So nobody connects
+//! to it too early, and a file with rights where nobody listens has been left behind.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process;
+
+use rustix::fs::{self, CWD, FileType, Mode, RenameFlags, Stat};
+use rustix::io::Errno;
+use rustix::net;
+
+use super::{Name, socket};
+
+/// The file of a socket, removed with this unless another file has taken its place.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: String,
+    identity: Identity,
+}
+
+impl SocketFile {
+    /// Binds a socket to a path, in the place of a file that has been left behind there.
+    ///
+    /// # Errors
+    /// `AddrInUse` where the file is another one.
+    pub(super) fn bind(socket: &OwnedFd, path: &str) -> io::Result<Self> {
+        check_directory(path)?;
+        let address = Name::Path(path).socket_address();
+        let address = address.map_err(|p| io::Error::new(io::ErrorKind::InvalidInput, p))?;
+        // The file gets the mode of the socket (and of `umask`).
+        fs::fchmod(socket, Mode::empty())?;
+        match net::bind(socket, &address) {
+            Err(Errno::ADDRINUSE) => {
+                remove_stale(path)?;
+                net::bind(socket, &address)?;
+            }
+            other => other?,
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            identity: Identity::of(&fs::lstat(path)?),
+        })
+    }
+
+    /// Gives the file its rights: from now on peers may connect.
+    pub(super) fn open(&self, mode: Mode) -> io::Result<()> {
+        fs::chmod(&self.path, mode)?;
+        Ok(())
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if fs::lstat(&self.path).is_ok_and(|file| Identity::of(&file) == self.identity) {
+            // It may be gone by now, or the right to remove it: nothing is left to do then.
+            let _ = fs::unlink(&self.path);
+        }
+    }
+}
+
+/// What tells a file from others that had its path. Numbers of files are used again, at times at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Identity {
+    device: u64,
+    number: u64,
+    made: (i64, u64),
+}
+
+impl Identity {
+    fn of(file: &Stat) -> Self {
+        Self {
+            device: file.st_dev,
+            number: file.st_ino,
+            made: (file.st_mtime, file.st_mtime_nsec),
+        }
+    }
+}
+
+/// Removes a socket file that nobody listens at any more.
+fn remove_stale(path: &str) -> io::Result<()> {
+    let file = fs::lstat(path)?;
+    if FileType::from_raw_mode(file.st_mode) != FileType::Socket {
+        return Err(in_use("the file is not a socket"));
+    }
+    if Mode::from_raw_mode(file.st_mode).is_empty() {
+        return Err(in_use(
+            "another process is about to listen there, or ended as it was; in that case remove the file",
+        ));
+    }
+    if is_listened_at(path)? {
+        return Err(in_use("another process listens there"));
+    }
+    // Two that found it may come here: the second one has taken the first one's new file aside.
+    let aside = format!("{path}.{}", process::id());
+    fs::rename(path, &aside)?;
+    if Identity::of(&fs::lstat(&aside)?) == Identity::of(&file) {
+        fs::unlink(&aside)?;
+        return Ok(());
+    }
+    fs::renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE)?;
+    Err(in_use("another process has begun to listen there"))
+}
+
+fn is_listened_at(path: &str) -> io::Result<bool> {
+    let probe = socket()?;
+    rustix::io::ioctl_fionbio(&probe, true)?;
+    let address = Name::Path(path).socket_address();
+    let address = address.map_err(io::Error::other)?;
+    match net::connect(&probe, &address) {
+        Err(Errno::CONNREFUSED) => Ok(false),
+        // Full, of another type, or not for this process: it is there.
+        Ok(()) | Err(Errno::AGAIN | Errno::PROTOTYPE | Errno::ACCESS) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses directories in which everybody may put another file in the place of the socket's.
+fn check_directory(path: &str) -> io::Result<()> {
+    let directory = Path::new(path).parent().unwrap_or_else(|| Path::new("/"));
+    let mode = Mode::from_raw_mode(fs::stat(directory)?.st_mode);
+    if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "everybody may replace files in {}: take a directory that is not writable for all, or set its sticky bit",
+                directory.display()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn in_use(problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::AddrInUse, problem)
+}
