@@ -3,6 +3,7 @@ use chronorb_cdr::CdrError;
 use crate::codesets::CodeSetComponentInfo;
 use crate::encapsulation::{self, Reader};
 use crate::policies::Policies;
+use crate::ssl::SslSecTrans;
 
 /// Which ORB made the reference.
 pub const TAG_ORB_TYPE: u32 = 0;
@@ -12,6 +13,8 @@ pub const TAG_CODE_SETS: u32 = 1;
 pub const TAG_POLICIES: u32 = 2;
 /// One more address of the server.
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
+/// Where the server is reached by TLS, and what it wants of its clients.
+pub const TAG_SSL_SEC_TRANS: u32 = 20;
 /// The addresses of the server, each for one priority, as TAO writes them.
 pub const TAG_TAO_ENDPOINTS: u32 = 0x5441_4f02;
 
@@ -66,6 +69,8 @@ pub enum Component {
         /// The TCP port.
         port: u16,
     },
+    /// [`TAG_SSL_SEC_TRANS`]
+    SslSecTrans(SslSecTrans),
     /// [`TAG_TAO_ENDPOINTS`]
     TaoEndpoints(Vec<TaoEndpoint>),
     /// A component whose tag is not known here.
@@ -90,6 +95,7 @@ impl Component {
                     e.write_u16(*port)
                 })?,
             ),
+            Self::SslSecTrans(ssl) => (TAG_SSL_SEC_TRANS, ssl.encode()?),
             Self::TaoEndpoints(endpoints) => (
                 TAG_TAO_ENDPOINTS,
                 encapsulation::build(|e| {
@@ -119,6 +125,7 @@ impl Component {
                     port: r.read_u16()?,
                 }
             }
+            TAG_SSL_SEC_TRANS => Self::SslSecTrans(SslSecTrans::decode(data)?),
             TAG_TAO_ENDPOINTS => Self::TaoEndpoints(reader()?.read_seq(|r| {
                 Ok(TaoEndpoint {
                     host: r.read_string()?,

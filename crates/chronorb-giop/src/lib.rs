@@ -37,11 +37,13 @@ mod profile;
 mod protocol;
 mod reply;
 mod request;
+mod ssl;
 mod target;
 
 pub use component::{
     Component, ComponentError, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
-    TAG_POLICIES, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint, TaoPathEndpoint,
+    TAG_POLICIES, TAG_SSL_SEC_TRANS, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint,
+    TaoPathEndpoint,
 };
 pub use contexts::ServiceContext;
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -75,4 +77,5 @@ pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
     RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,
 };
+pub use ssl::{AssociationOptions, SslSecTrans};
 pub use target::{AddressingDisposition, TaggedProfileView, Target};

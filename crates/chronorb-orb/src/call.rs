@@ -12,6 +12,8 @@ use chronorb_giop::{
     SystemException, SystemExceptionKind, finish_message, minor, start_reply,
 };
 
+use chronorb_transport::Connection;
+
 use crate::core::Core;
 use crate::gather::{self, Unsent};
 use crate::orb::Orb;
@@ -107,6 +109,8 @@ pub struct Call<'a> {
     pub(crate) priority: Option<Priority>,
     pub(crate) response_expected: bool,
     pub(crate) contexts: &'a [ServiceContext<'a>],
+    /// Where it came from; `None` from within the process.
+    pub(crate) peer: Option<&'a dyn Connection>,
 }
 
 impl<'a> Call<'a> {
@@ -177,6 +181,12 @@ impl<'a> Call<'a> {
     /// Whether the client waits for a reply.
     pub fn response_expected(&self) -> bool {
         self.response_expected
+    }
+
+    /// The certificate (X.509, DER) by which the client has proved who it is, where it came by TLS and was asked to
+    /// (`-ORBSSLVerify mutual`). This allocates.
+    pub fn peer_certificate(&self) -> Option<Vec<u8>> {
+        self.peer?.peer_certificate()
     }
 
     /// The data of a service context of the request.

@@ -59,6 +59,10 @@ pub struct OrbConfig {
     /// `-ORBMulticast NAME=VALUE&…`: how groups are called and listened at.
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
+    /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`, `-ORBSSLVerify`,
+    /// `-ORBSSLVersions`: who this program is, and whom it believes, by TLS.
+    #[cfg(feature = "ssliop")]
+    pub ssl: chronorb_transport::tls::TlsSettings,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
     /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
     /// free port of the host of the first listen endpoint.
@@ -165,6 +169,8 @@ impl Default for OrbConfig {
             pluggable_protocols: Vec::new(),
             #[cfg(feature = "miop")]
             multicast: MulticastOptions::default(),
+            #[cfg(feature = "ssliop")]
+            ssl: chronorb_transport::tls::TlsSettings::default(),
             lane_listen_endpoints: Vec::new(),
             init_refs: Vec::new(),
             default_init_ref: None,
@@ -365,6 +371,7 @@ impl ConfigError {
             origin: "configuration".to_owned(),
             name: match problem {
                 ProtocolProblem::Endpoint(_) => "-ORBListenEndpoints",
+                ProtocolProblem::Setting(_) => "-ORBSSL…",
                 #[cfg(any(feature = "faults", feature = "trace"))]
                 ProtocolProblem::Of { setting, .. } => setting,
                 _ => "-ORBProtocols",
@@ -512,6 +519,45 @@ const SETTINGS: &[Setting] = &[
             config.multicast = MulticastOptions::parse(text)?;
             Ok(())
         },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_certificate",
+        options: &["-ORBSSLCertificate", "-ORBsslKeyFile"],
+        apply: |config, text| {
+            config.ssl.certificate = Some(text.into());
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_private_key",
+        options: &["-ORBSSLPrivateKey"],
+        apply: |config, text| {
+            config.ssl.private_key = Some(text.into());
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_certificate_authority",
+        options: &["-ORBSSLCertificateAuthority", "-ORBsslCAFile"],
+        apply: |config, text| {
+            config.ssl.authority = Some(text.into());
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_verify",
+        options: &["-ORBSSLVerify"],
+        apply: |config, text| parsed(text).map(|verify| config.ssl.verify = verify),
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_versions",
+        options: &["-ORBSSLVersions"],
+        apply: |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
     },
     Setting {
         key: "lane_listen_endpoints",
@@ -944,6 +990,11 @@ fn giop_lite(_: &mut OrbConfig, text: &str) -> Result<(), String> {
 )))]
 fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
+}
+
+#[cfg(feature = "ssliop")]
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|problem: T::Err| problem.to_string())
 }
 
 fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {

@@ -147,6 +147,11 @@ impl Profile {
         };
         this.ways.retain(is_way);
         this.lanes.retain(|(_, way)| is_way(way));
+        #[cfg(feature = "ssliop")]
+        if tag == TAG_INTERNET_IOP && crate::protocol::requires_protection(&parts.components) {
+            this.ways.clear();
+            this.lanes.clear();
+        }
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {

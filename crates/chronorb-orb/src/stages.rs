@@ -150,6 +150,7 @@ impl Stages {
             operation: header.operation,
             response_expected: header.response != ResponseFlags::None,
             contexts: header.contexts,
+            peer: None,
             propagated: None,
             thread: self.thread,
         };

@@ -12,6 +12,7 @@ use chronorb_giop::{
     CompletionStatus, ServiceContext, SystemException, SystemExceptionKind, minor,
 };
 use chronorb_rt::epoch;
+use chronorb_transport::Connection;
 
 use crate::call::{Call, Skeleton};
 use crate::core::Core;
@@ -30,6 +31,7 @@ pub(crate) struct Upcall<'u> {
     pub(crate) operation: &'u [u8],
     pub(crate) response_expected: bool,
     pub(crate) contexts: &'u [ServiceContext<'u>],
+    pub(crate) peer: Option<&'u dyn Connection>,
     /// The priority that came with it.
     pub(crate) propagated: Option<Priority>,
     pub(crate) thread: Thread,
@@ -132,6 +134,7 @@ impl Upcall<'_> {
             priority: priority.or(self.thread.own.priority),
             response_expected: self.response_expected,
             contexts: self.contexts,
+            peer: self.peer,
         };
         // A servant that panics has failed one request, not the thread.
         let run = || body.run(found.servant(), &call);

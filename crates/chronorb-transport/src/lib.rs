@@ -27,6 +27,8 @@ pub mod shm;
 mod stream;
 pub mod tcp;
 mod timed;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "trace")]
 pub mod trace;
 #[cfg(feature = "udp")]
@@ -222,6 +224,11 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
 
     /// The other side, for messages to people.
     fn peer(&self) -> String;
+
+    /// The certificate (X.509, DER) by which the peer has proved who it is, if it has.
+    fn peer_certificate(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// How far a wait may be longer than asked for before the socket's time-out is set anew.

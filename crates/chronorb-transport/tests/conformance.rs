@@ -3,6 +3,9 @@
 //! The statements are functions in the modules, one list for each kind of carriage; each becomes a
 //! test of each transport. What only one transport has to promise is in a file of its own.
 
+#[cfg(feature = "tls")]
+#[path = "certificates/mod.rs"]
+mod certificates;
 mod conformance {
     pub(crate) mod any;
     pub(crate) mod backlog;
@@ -13,6 +16,8 @@ mod conformance {
     pub(crate) mod processes;
     pub(crate) mod streams;
     pub(crate) mod subject;
+    #[cfg(feature = "tls")]
+    pub(crate) mod tls;
     pub(crate) mod two_way;
     pub(crate) mod waits;
 }
@@ -167,6 +172,18 @@ stream!(
 stream!(
     tcp_on_every_interface,
     subject(chronorb_transport::tcp::Tcp, "iiop://")
+);
+#[cfg(feature = "tls")]
+stream!(
+    tls_1_3,
+    subject(conformance::tls::of_version("1.3"), "ssliop://127.0.0.1:0")
+        .refuses("ssliop://127.0.0.1:0/portspan=0", "portspan")
+        .refuses("ssliop:///a/path|hostname_in_ior=a", "host")
+);
+#[cfg(feature = "tls")]
+stream!(
+    tls_1_2,
+    subject(conformance::tls::of_version("1.2"), "ssliop://127.0.0.1:0")
 );
 #[cfg(feature = "uds")]
 stream!(

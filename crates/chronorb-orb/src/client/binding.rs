@@ -43,7 +43,7 @@ pub(super) struct Binding {
 impl Binding {
     /// The profile that the requests go by.
     pub(super) fn profile(&self) -> Result<&Profile, SystemException> {
-        self.target.profile().ok_or(NO_USABLE_PROFILE)
+        usable_profile(&self.target)
     }
 
     /// How requests name the object.
@@ -231,7 +231,7 @@ fn establish(
     forwarded: bool,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
-    let profile = target.profile().ok_or(NO_USABLE_PROFILE)?;
+    let profile = usable_profile(&target)?;
     let (object, priority) = key;
     // Before they are looked at, so that a change meanwhile is noticed.
     let generation = target.core().policies.generation();
@@ -509,6 +509,21 @@ fn forget_where(
     });
     // What is dropped here may be the last of an ORB, and must not meet the tables borrowed.
     drop(forgotten);
+}
+
+/// The profile that requests by a reference go by.
+///
+/// # Errors
+/// `TRANSIENT` where there is none; `NO_PERMISSION` where there is one, and protection forbids it.
+pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemException> {
+    match object.profile() {
+        Some(profile) => Ok(profile),
+        #[cfg(feature = "ssliop")]
+        None if crate::protocol::is_forbidden(object.ior(), &object.core().protocols) => {
+            Err(super::connection::NO_PROTECTION)
+        }
+        None => Err(NO_USABLE_PROFILE),
+    }
 }
 
 /// Every profile was tried, and none could be reached.

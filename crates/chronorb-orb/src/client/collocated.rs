@@ -78,6 +78,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
         operation: operation.name.as_bytes(),
         response_expected: true,
         contexts: &[],
+        peer: None,
         propagated,
         thread: caller(core),
     };
@@ -148,6 +149,7 @@ fn serve(
         operation: operation.as_bytes(),
         response_expected: true,
         contexts: &[],
+        peer: None,
         propagated,
         thread,
     };

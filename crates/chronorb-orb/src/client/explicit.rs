@@ -30,7 +30,7 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
     {
         return Ok(());
     }
-    let profile = object.profile().ok_or(binding::NO_USABLE_PROFILE)?;
+    let profile = binding::usable_profile(object)?;
     let effective = binding::policies(object, profile).map_err(BindError::Inconsistent)?;
     let bands = effective.bands.as_ref();
     if let (Some(bands), Err(NoRoute::OutsideOfBands)) = (bands, Route::of(profile, bands, present))

@@ -9,7 +9,7 @@ use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
 use crate::order::sort_few;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts};
+use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
 
@@ -155,6 +155,10 @@ impl Told<'_> {
         addresses: &mut Vec<Address>,
         components: &mut Vec<TaggedComponent>,
     ) -> Result<(), SystemException> {
+        let plain = match addresses.is_empty() {
+            true => Plain::Closed,
+            false => Plain::Open,
+        };
         for other in self.core.protocols.iter() {
             let Some(telling) = other.components().filter(|_| is_wanted(other.tag())) else {
                 continue;
@@ -167,7 +171,7 @@ impl Told<'_> {
                 addresses.push(Address::host(host, 0));
             }
             if !own.is_empty() {
-                components.extend((telling.write)(&own)?);
+                components.extend((telling.write)(&own, plain)?);
             }
         }
         Ok(())

@@ -9,8 +9,15 @@ use super::{AddressForm, PluggableProtocol, ProtocolProblem};
 use crate::config::OrbConfig;
 
 /// All of them, the one first that clients prefer where nothing else is said.
-pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
-    Ok(vec![
+#[cfg_attr(
+    not(any(feature = "ssliop", feature = "miop")),
+    expect(unused_variables, reason = "others need nothing")
+)]
+pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
+    let all = vec![
+        // A reference to a group is one, whatever else it says.
+        #[cfg(feature = "miop")]
+        crate::groups::protocol(config),
         #[cfg(feature = "shmiop")]
         PluggableProtocol::new(
             Arc::new(chronorb_transport::shm::SharedMemory),
@@ -18,9 +25,6 @@ pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, P
             AddressForm::PATH,
         )
         .by_files(),
-        // A reference to a group is one, whatever else it says.
-        #[cfg(feature = "miop")]
-        crate::groups::protocol(_config),
         #[cfg(feature = "uiop")]
         PluggableProtocol::new(
             Arc::new(chronorb_transport::uds::Unix),
@@ -36,5 +40,16 @@ pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, P
             chronorb_giop::TAG_DIOP,
             AddressForm::HOST_AND_PORT,
         ),
-    ])
+    ];
+    #[cfg(feature = "ssliop")]
+    let all = {
+        let mut all = all;
+        let plain = all.iter().position(|p| p.tag() == TAG_INTERNET_IOP);
+        let protected = super::ssliop::protocol(config)?;
+        if let (Some(plain), Some(protected)) = (plain, protected) {
+            all.insert(plain, protected);
+        }
+        all
+    };
+    Ok(all)
 }

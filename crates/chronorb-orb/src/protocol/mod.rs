@@ -12,6 +12,8 @@ mod omniorb;
 #[cfg(any(feature = "uiop", feature = "shmiop"))]
 mod place;
 mod registry;
+#[cfg(feature = "ssliop")]
+mod ssliop;
 #[cfg(any(feature = "faults", feature = "trace"))]
 mod wrapping;
 
@@ -25,6 +27,8 @@ use chronorb_transport::{Address, Endpoint, Messages, Transport};
 pub use form::AddressForm;
 pub(crate) use form::ProfileParts;
 pub(crate) use registry::{ProtocolProblem, Registry};
+#[cfg(feature = "ssliop")]
+pub(crate) use ssliop::{is_forbidden, requires_protection};
 
 /// A protocol: messages over a transport, and how references tell of it.
 ///
@@ -43,9 +47,16 @@ pub struct PluggableProtocol {
 /// Addresses as components of the profile of IIOP.
 #[derive(Clone, Copy)]
 pub(crate) struct Components {
-    pub(crate) write: fn(&[Address]) -> Result<Vec<TaggedComponent>, CdrError>,
+    pub(crate) write: fn(&[Address], Plain) -> Result<Vec<TaggedComponent>, CdrError>,
     /// The addresses that the components of a profile tell, at this host of IIOP.
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
+}
+
+/// Whether the server can be reached by IIOP itself, too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Plain {
+    Open,
+    Closed,
 }
 
 /// Addresses that mean something in one place only.
@@ -142,7 +153,7 @@ impl PluggableProtocol {
             let host = Address::host(host, 0);
             let address = std::mem::replace(&mut parts.address, host);
             parts.version = version.max(Version::V1_1);
-            parts.components = (components.write)(&[address])?;
+            parts.components = (components.write)(&[address], Plain::Closed)?;
             tag = TAG_INTERNET_IOP;
         }
         let form = self.profiles.unwrap_or(AddressForm::HOST_AND_PORT);

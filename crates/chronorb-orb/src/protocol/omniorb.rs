@@ -10,7 +10,7 @@ use super::Components;
 
 /// In the profile of IIOP, beside this ORB's own profile of UIOP.
 pub(super) const UNIX: Components = Components {
-    write: |addresses| {
+    write: |addresses, _| {
         let Some(host) = host() else {
             return Ok(Vec::new());
         };
@@ -54,7 +54,7 @@ mod tests {
     fn files_of_this_machine_are_told_and_found_again() {
         let file = Address::Path("/run/radar".to_owned());
         let addresses = [file.clone(), Address::Path("@radar".to_owned())];
-        let mut told = (UNIX.write)(&addresses).expect("they fit");
+        let mut told = (UNIX.write)(&addresses, crate::protocol::Plain::Open).expect("they fit");
         assert_eq!((UNIX.read)(&told, "any"), [file]);
         let elsewhere = OmniOrbUnixAddress {
             host: "no.such.host".to_owned(),

@@ -306,6 +306,7 @@ impl<'a> Request<'a> {
             operation: self.header.operation,
             response_expected: self.header.response != ResponseFlags::None,
             contexts: self.header.contexts,
+            peer: Some(self.connection.transport()),
             propagated,
             thread,
         };

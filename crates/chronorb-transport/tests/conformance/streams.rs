@@ -169,8 +169,10 @@ pub(crate) fn where_nobody_listens_nobody_is_connected(subject: &Subject) {
 pub(crate) fn shutting_down_wakes_who_sends(subject: &Subject) {
     let (near, _far) = subject.pair();
     fill(&*near);
+    // More than the kernel may find room for later.
+    let octets = vec![FILLING; 64 << 20];
     woken_by_shutdown(&*near, |near| {
-        let error = near.send_all(&[FILLING; 4096], patience());
+        let error = near.send_all(&octets, patience());
         Err(error.expect_err("nothing is taken any more").cause)
     });
 }

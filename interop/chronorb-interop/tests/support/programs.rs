@@ -22,13 +22,19 @@ impl Side {
     fn program(self, role: Role) -> PathBuf {
         let omniorb = |name| omniorb_programs().join(name);
         match (self, role) {
-            (Self::Chronorb, Role::Server) => env!("CARGO_BIN_EXE_chronorb-interop-server").into(),
-            (Self::Chronorb, Role::Client) => env!("CARGO_BIN_EXE_chronorb-interop-client").into(),
+            (Self::Chronorb, Role::Server | Role::SslServer) => {
+                env!("CARGO_BIN_EXE_chronorb-interop-server").into()
+            }
+            (Self::Chronorb, Role::Client | Role::SslClient) => {
+                env!("CARGO_BIN_EXE_chronorb-interop-client").into()
+            }
             (Self::Chronorb, Role::AdaptersServer) => {
                 env!("CARGO_BIN_EXE_chronorb-interop-adapters-server").into()
             }
             (Self::OmniOrb, Role::Server) => omniorb("omni_server"),
             (Self::OmniOrb, Role::Client) => omniorb("omni_client"),
+            (Self::OmniOrb, Role::SslServer) => omniorb("omni_ssl_server"),
+            (Self::OmniOrb, Role::SslClient) => omniorb("omni_ssl_client"),
             (Self::OmniOrb, Role::AdaptersServer) => omniorb("omni_adapters_server"),
             // chronorb's serves in the process of the tests.
             (_, Role::ValuesServer) => omniorb("omni_values_server"),
@@ -36,14 +42,14 @@ impl Side {
     }
 
     /// Where servers listen, and clients that are called back; port 0 is any that is free.
-    fn endpoint(self, (host, port): (&str, u16)) -> [String; 2] {
-        match self {
-            Self::Chronorb => [
-                "-ORBListenEndpoints".to_owned(),
-                format!("iiop://{host}:{port}"),
-            ],
-            Self::OmniOrb => ["-ORBendPoint".to_owned(), format!("giop:tcp:{host}:{port}")],
-        }
+    fn endpoint(self, role: Role, (host, port): (&str, u16)) -> [String; 2] {
+        let (option, scheme) = match (self, role) {
+            (Self::Chronorb, Role::SslServer | Role::SslClient) => (LISTEN, "ssliop://"),
+            (Self::Chronorb, _) => (LISTEN, "iiop://"),
+            (Self::OmniOrb, Role::SslServer | Role::SslClient) => ("-ORBendPoint", "giop:ssl:"),
+            (Self::OmniOrb, _) => ("-ORBendPoint", "giop:tcp:"),
+        };
+        [option.to_owned(), format!("{scheme}{host}:{port}")]
     }
 
     /// The same for a socket file, and for what else the other side needs to be told of it.
@@ -73,6 +79,8 @@ impl Side {
 enum Role {
     Server,
     Client,
+    SslServer,
+    SslClient,
     AdaptersServer,
     ValuesServer,
 }
@@ -88,7 +96,13 @@ pub(crate) struct Server {
 impl Server {
     /// A server of `Interop::Hub`.
     pub(crate) fn start(side: Side, options: &[&str]) -> Self {
-        Self::start_as(side, Role::Server, &[], side.endpoint(ANY_PORT), options)
+        Self::start_as(
+            side,
+            Role::Server,
+            &[],
+            side.endpoint(Role::Server, ANY_PORT),
+            options,
+        )
     }
 
     /// A server of `Interop::Hub` at a socket file, and a reference by which its hub is reached there only.
@@ -107,6 +121,17 @@ impl Server {
         this
     }
 
+    /// A server of `Interop::Hub` that is reached by TLS only.
+    pub(crate) fn start_ssl(side: Side, options: &[&str]) -> Self {
+        Self::start_as(
+            side,
+            Role::SslServer,
+            &[],
+            side.endpoint(Role::SslServer, ANY_PORT),
+            options,
+        )
+    }
+
     /// A server of `Adapters::Control` with a name, at a host and port.
     pub(crate) fn start_adapters(
         side: Side,
@@ -119,7 +144,7 @@ impl Server {
             side,
             Role::AdaptersServer,
             &named,
-            side.endpoint(address),
+            side.endpoint(Role::Server, address),
             options,
         )
     }
@@ -127,7 +152,13 @@ impl Server {
     /// omniORB's server of `Values::Mirror`.
     pub(crate) fn start_values() -> Self {
         let side = Side::OmniOrb;
-        Self::start_as(side, Role::ValuesServer, &[], side.endpoint(ANY_PORT), &[])
+        Self::start_as(
+            side,
+            Role::ValuesServer,
+            &[],
+            side.endpoint(Role::Server, ANY_PORT),
+            &[],
+        )
     }
 
     fn start_as(
@@ -168,7 +199,15 @@ impl Server {
 /// Returns its output.
 pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> String {
     let client = Process::start(side.program(Role::Client), |_| {
-        client_arguments(side, reference, options)
+        client_arguments(side, Role::Client, reference, options)
+    });
+    passed(client)
+}
+
+/// As [`run_client`], where the client is called back by TLS only.
+pub(crate) fn run_ssl_client(side: Side, reference: &str, options: &[&str]) -> String {
+    let client = Process::start(side.program(Role::SslClient), |_| {
+        client_arguments(side, Role::SslClient, reference, options)
     });
     passed(client)
 }
@@ -230,7 +269,7 @@ pub(crate) fn start_anys() -> Server {
     let mut process = Process::start(omniorb_programs().join("omni_anys"), |folder| {
         let file = folder.path().join(IOR_FILE).display().to_string();
         let mut arguments = vec!["--ior-file".to_owned(), file];
-        arguments.extend(Side::OmniOrb.endpoint(ANY_PORT));
+        arguments.extend(Side::OmniOrb.endpoint(Role::Server, ANY_PORT));
         arguments
     });
     let ior = process.wait_for_file(IOR_FILE);
@@ -263,9 +302,9 @@ fn passed(client: Process) -> String {
     output
 }
 
-fn client_arguments(side: Side, reference: &str, options: &[&str]) -> Vec<String> {
+fn client_arguments(side: Side, role: Role, reference: &str, options: &[&str]) -> Vec<String> {
     let mut arguments = vec!["--ior".to_owned(), reference.to_owned()];
-    arguments.extend(side.endpoint(ANY_PORT));
+    arguments.extend(side.endpoint(role, ANY_PORT));
     arguments.extend(options.iter().map(|&s| s.to_owned()));
     arguments
 }
@@ -279,7 +318,7 @@ pub(crate) fn run_client_recorded(side: Side, server: &Server, options: &[&str])
     let capture = Process::start(interop_folder().join("capture.sh"), |_| {
         let client = side.program(Role::Client).display().to_string();
         let mut arguments = vec![port.clone(), recording.clone(), client];
-        arguments.extend(client_arguments(side, &server.ior, options));
+        arguments.extend(client_arguments(side, Role::Client, &server.ior, options));
         arguments
     });
     capture.finish();
@@ -369,5 +408,6 @@ fn interop_folder() -> PathBuf {
 
 /// Any free port of the loopback interface.
 pub(crate) const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
+const LISTEN: &str = "-ORBListenEndpoints";
 const IOR_FILE: &str = "first.ior";
 const PROCEED_FILE: &str = "proceed";

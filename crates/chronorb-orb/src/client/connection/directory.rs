@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use chronorb_cdr::TextForm;
-use chronorb_giop::{SystemException, SystemExceptionKind};
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling};
-use chronorb_transport::{Connection, Setup, SocketOptions};
+use chronorb_transport::{ConnectError, Connection, Setup, SocketOptions};
 
 use super::exclusive::Exclusive;
 use super::member::{Member, Open};
@@ -146,7 +146,11 @@ fn connect(
         messages: protocol::messages(core.config.max_message_size),
     };
     let transport = transport.connect(&key.way.address, setup, attempt);
-    let transport = transport.map_err(|_| NoConnection::Unreachable)?;
+    let transport = transport.map_err(|error| match error {
+        // To go another way would be what somebody in between may want.
+        ConnectError::Unacceptable { .. } => NoConnection::Exception(NO_PROTECTION),
+        _ => NoConnection::Unreachable,
+    })?;
     Ok((transport, permit))
 }
 
@@ -329,3 +333,7 @@ impl Drop for Running {
         self.0.ended.advance();
     }
 }
+
+/// There is no connection that both sides find safe enough.
+pub(in crate::client) const NO_PROTECTION: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::NO_PROTECTION);

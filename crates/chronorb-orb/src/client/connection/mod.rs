@@ -30,6 +30,8 @@ use chronorb_rt::{Deadline, Monotonic};
 use chronorb_transport::{IoError, SendError};
 
 pub(crate) use directory::ClientConnections;
+#[cfg(feature = "ssliop")]
+pub(super) use directory::NO_PROTECTION;
 pub(super) use directory::{ConnectionKey, NoConnection, no_thread, open, start_thread};
 pub(super) use exclusive::Exclusive;
 pub(super) use member::Open;

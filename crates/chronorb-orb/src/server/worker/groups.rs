@@ -173,6 +173,7 @@ impl Worker {
             contexts: header.contexts,
             propagated,
             thread: self.thread,
+            peer: None,
         };
         let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
         // Whatever came of it, nobody waits for it: what it says goes nowhere, and forwards lead nowhere.

@@ -1,0 +1,83 @@
+//! What references say of TLS: the component of SSLIOP (CORBA Security 1.8, clause 3.7).
+
+use std::ops::BitOr;
+
+use chronorb_cdr::CdrError;
+
+use crate::encapsulation::{self, Reader};
+
+/// The content of [`TAG_SSL_SEC_TRANS`](crate::TAG_SSL_SEC_TRANS): where TLS is spoken, at the host of the profile.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct SslSecTrans {
+    /// What the server can do.
+    pub target_supports: AssociationOptions,
+    /// What it wants at least.
+    pub target_requires: AssociationOptions,
+    /// The port of TLS; that of the profile is for connections without it, and 0 where there are
+    /// none.
+    pub port: u16,
+}
+
+impl SslSecTrans {
+    /// Whether requests must not go by the profile's own port, without TLS.
+    #[must_use]
+    pub fn requires_protection(&self) -> bool {
+        self.target_requires
+            .intersects(AssociationOptions::PROTECTION)
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, CdrError> {
+        encapsulation::build(|e| {
+            e.write_u16(self.target_supports.0)?;
+            e.write_u16(self.target_requires.0)?;
+            e.write_u16(self.port)
+        })
+    }
+
+    pub(crate) fn decode(data: &[u8]) -> Result<Self, CdrError> {
+        let mut r = Reader::new(data)?;
+        Ok(Self {
+            target_supports: AssociationOptions(r.read_u16()?),
+            target_requires: AssociationOptions(r.read_u16()?),
+            port: r.read_u16()?,
+        })
+    }
+}
+
+/// Properties of a connection (`Security::AssociationOptions`), as bits.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct AssociationOptions(pub u16);
+
+impl AssociationOptions {
+    /// Requests may be neither protected nor hidden.
+    pub const NO_PROTECTION: Self = Self(1);
+    /// Nobody can change them unnoticed.
+    pub const INTEGRITY: Self = Self(2);
+    /// Nobody else can read them.
+    pub const CONFIDENTIALITY: Self = Self(4);
+    /// Nobody can send them again.
+    pub const DETECT_REPLAY: Self = Self(8);
+    /// Nobody can change their order.
+    pub const DETECT_MISORDERING: Self = Self(16);
+    /// The server proves who it is.
+    pub const ESTABLISH_TRUST_IN_TARGET: Self = Self(32);
+    /// The client proves who it is.
+    pub const ESTABLISH_TRUST_IN_CLIENT: Self = Self(64);
+
+    /// What connections without TLS cannot do.
+    const PROTECTION: Self = Self(2 | 4 | 8 | 16 | 32 | 64);
+
+    /// Whether it has any of these.
+    #[must_use]
+    pub fn intersects(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
+}
+
+impl BitOr for AssociationOptions {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}

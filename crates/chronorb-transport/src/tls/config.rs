@@ -1,0 +1,314 @@
+//! Who a program is, and whom it believes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore, ServerConfig};
+
+use super::unverified::Unverified;
+use super::{TlsConfigError, TlsVersions, files};
+use crate::{Address, Endpoint, EndpointError};
+
+/// What [`TlsConfig::read`] reads. All files are in PEM form.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TlsSettings {
+    /// The file of this program's certificate, followed by those that lead to an authority. A server
+    /// needs one, and a client where servers ask for it.
+    pub certificate: Option<PathBuf>,
+    /// The file of the certificate's private key, without a passphrase, that nobody else can read;
+    /// that of the certificate where it is left out.
+    pub private_key: Option<PathBuf>,
+    /// The file of the certificates of those that are believed when they say who somebody is. A
+    /// client needs one, and a server that asks clients who they are.
+    pub authority: Option<PathBuf>,
+    /// Who must prove who it is.
+    pub verify: Verify,
+    /// The versions of TLS.
+    pub versions: TlsVersions,
+}
+
+/// Who must prove who it is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Verify {
+    /// Nobody: what is sent is hidden from those who listen, and open to anybody who pretends to be
+    /// the peer. For tests.
+    None,
+    /// Servers, to this program as a client.
+    #[default]
+    Peer,
+    /// That, and clients, to this program as a server.
+    Mutual,
+}
+
+/// Reads `none`, `peer` or `mutual`.
+impl FromStr for Verify {
+    type Err = TlsConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            "peer" => Ok(Self::Peer),
+            "mutual" => Ok(Self::Mutual),
+            other => Err(TlsConfigError::UnknownVerify(other.to_owned())),
+        }
+    }
+}
+
+/// A configuration whose files have been read, and found fit for use. Cheap to clone.
+///
+/// Sessions are never resumed: connections last long, and each one proves anew who is there.
+#[derive(Clone)]
+pub struct TlsConfig {
+    verify: Verify,
+    /// The certificate of this program, where it has one.
+    own: Option<CertificateDer<'static>>,
+    client: Option<Arc<ClientConfig>>,
+    server: Option<Arc<ServerConfig>>,
+}
+
+impl TlsConfig {
+    /// Reads the files, and checks that they fit each other and the present time.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] names the file and what is wrong with it.
+    pub fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
+        let provider = Arc::new(ring::default_provider());
+        let identity = Identity::read(settings, &provider)?;
+        let roots = match &settings.authority {
+            Some(file) => Some(Arc::new(read_roots(file)?)),
+            None if settings.verify == Verify::Mutual => return Err(TlsConfigError::NoAuthority),
+            None => None,
+        };
+        Ok(Self {
+            verify: settings.verify,
+            own: identity.as_ref().map(|identity| identity.chain[0].clone()),
+            client: client(settings, &provider, identity.as_ref(), roots.as_ref())?.map(Arc::new),
+            server: match &identity {
+                Some(identity) => {
+                    Some(server(settings, &provider, identity, roots.as_ref())?.into())
+                }
+                None => None,
+            },
+        })
+    }
+
+    /// Who must prove who it is.
+    #[must_use]
+    pub fn verify(&self) -> Verify {
+        self.verify
+    }
+
+    /// Whether it can listen: it has a certificate.
+    #[must_use]
+    pub fn can_listen(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Whether it can connect: it knows whom to believe, or believes everybody.
+    #[must_use]
+    pub fn can_connect(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// As the side that connects, or what is missing.
+    pub(super) fn client(&self) -> Result<Arc<ClientConfig>, &'static str> {
+        let missing = "this program has no certificate authority to judge servers by";
+        self.client.clone().ok_or(missing)
+    }
+
+    /// As the side that listens.
+    pub(super) fn server(&self, endpoint: &Endpoint) -> Result<Arc<ServerConfig>, EndpointError> {
+        let missing = || endpoint.error("a server needs a certificate and its private key");
+        self.server.clone().ok_or_else(missing)
+    }
+
+    /// That clients find the name of an address in the certificate.
+    pub(super) fn check_own_name(
+        &self,
+        endpoint: &Endpoint,
+        address: &Address,
+    ) -> Result<(), EndpointError> {
+        let (Some(own), Some((host, _))) = (&self.own, address.as_host()) else {
+            return Ok(());
+        };
+        if self.verify == Verify::None || is_for(own, host) {
+            return Ok(());
+        }
+        Err(endpoint.error(format!(
+            "the certificate is not for {host}, which references would name; give a name that it is for by hostname_in_ior"
+        )))
+    }
+}
+
+impl fmt::Debug for TlsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConfig")
+            .field("verify", &self.verify)
+            .field("can_listen", &self.can_listen())
+            .field("can_connect", &self.can_connect())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A certificate, those that lead from it to an authority, and its key.
+struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    fn read(
+        settings: &TlsSettings,
+        provider: &CryptoProvider,
+    ) -> Result<Option<Self>, TlsConfigError> {
+        let file = match (&settings.certificate, &settings.private_key) {
+            (Some(file), _) => file,
+            (None, Some(key)) => return Err(TlsConfigError::NoCertificate { key: key.clone() }),
+            (None, None) => return Ok(None),
+        };
+        let key_file = settings.private_key.as_ref().unwrap_or(file);
+        let chain = files::certificates(file, "certificate")?;
+        let key = files::private_key(key_file)?;
+        match CertifiedKey::from_der(chain.clone(), key.clone_key(), provider) {
+            Ok(_) => {}
+            Err(Error::InconsistentKeys(_)) => {
+                return Err(TlsConfigError::KeyDoesNotFit {
+                    key: key_file.clone(),
+                    certificate: file.clone(),
+                });
+            }
+            Err(Error::InvalidCertificate(problem)) => {
+                return Err(files::malformed(file, "certificate", problem));
+            }
+            Err(problem) => return Err(files::malformed(key_file, "private key", problem)),
+        }
+        check_dates(file, &chain, provider)?;
+        Ok(Some(Self { chain, key }))
+    }
+}
+
+/// That each certificate of a chain is valid now: a peer would refuse it else.
+fn check_dates(
+    file: &Path,
+    chain: &[CertificateDer<'static>],
+    provider: &CryptoProvider,
+) -> Result<(), TlsConfigError> {
+    let now = UnixTime::now();
+    for certificate in chain {
+        let out_of_date = |problem: &CertificateError| TlsConfigError::OutOfDate {
+            file: file.to_owned(),
+            problem: problem.to_string(),
+        };
+        let mut itself = RootCertStore::empty();
+        itself
+            .add(certificate.clone())
+            .map_err(|problem| files::malformed(file, "certificate", problem))?;
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(itself.into(), provider.clone().into())
+                .build()
+                .map_err(|error| TlsConfigError::Refused(error.to_string()))?;
+        // Any name: the dates come before it, and everything else is the peer's to judge.
+        let name = ServerName::from(std::net::Ipv4Addr::LOCALHOST);
+        let judged = verifier.verify_server_cert(certificate, &[], &name, &[], now);
+        if let Err(Error::InvalidCertificate(problem)) = judged
+            && matches!(
+                problem,
+                CertificateError::Expired
+                    | CertificateError::ExpiredContext { .. }
+                    | CertificateError::NotValidYet
+                    | CertificateError::NotValidYetContext { .. }
+            )
+        {
+            return Err(out_of_date(&problem));
+        }
+    }
+    Ok(())
+}
+
+fn is_for(certificate: &CertificateDer<'_>, host: &str) -> bool {
+    let (Ok(parsed), Ok(name)) = (
+        ParsedCertificate::try_from(certificate),
+        ServerName::try_from(host),
+    ) else {
+        return false;
+    };
+    verify_server_name(&parsed, &name).is_ok()
+}
+
+fn read_roots(file: &Path) -> Result<RootCertStore, TlsConfigError> {
+    let what = "certificate of an authority";
+    let mut roots = RootCertStore::empty();
+    for certificate in files::certificates(file, what)? {
+        let added = roots.add(certificate);
+        added.map_err(|problem| files::malformed(file, what, problem))?;
+    }
+    Ok(roots)
+}
+
+fn client(
+    settings: &TlsSettings,
+    provider: &Arc<CryptoProvider>,
+    identity: Option<&Identity>,
+    roots: Option<&Arc<RootCertStore>>,
+) -> Result<Option<ClientConfig>, TlsConfigError> {
+    let verifier: Arc<dyn ServerCertVerifier> = match (settings.verify, roots) {
+        (Verify::None, _) => Arc::new(Unverified(provider.clone())),
+        (_, None) => return Ok(None),
+        (_, Some(roots)) => {
+            WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
+                .build()
+                .map_err(|error| TlsConfigError::Refused(error.to_string()))?
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&settings.versions.supported())
+        .map_err(refused)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match identity {
+        Some(Identity { chain, key }) => builder
+            .with_client_auth_cert(chain.clone(), key.clone_key())
+            .map_err(refused)?,
+        None => builder.with_no_client_auth(),
+    };
+    config.resumption = Resumption::disabled();
+    Ok(Some(config))
+}
+
+fn server(
+    settings: &TlsSettings,
+    provider: &Arc<CryptoProvider>,
+    identity: &Identity,
+    roots: Option<&Arc<RootCertStore>>,
+) -> Result<ServerConfig, TlsConfigError> {
+    let verifier: Arc<dyn ClientCertVerifier> = match (settings.verify, roots) {
+        (Verify::Mutual, Some(roots)) => {
+            WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
+                .build()
+                .map_err(|error| TlsConfigError::Refused(error.to_string()))?
+        }
+        _ => WebPkiClientVerifier::no_client_auth(),
+    };
+    let mut config = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&settings.versions.supported())
+        .map_err(refused)?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())
+        .map_err(refused)?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+fn refused(error: Error) -> TlsConfigError {
+    TlsConfigError::Refused(error.to_string())
+}

@@ -1,0 +1,279 @@
+//! A TLS connection.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chronorb_rt::{Deadline, PiMutex};
+use rustls::Connection as Session;
+
+use super::incoming::Incoming;
+use super::outgoing::{Outgoing, Way};
+use crate::{Connection, IoError, SendError, SocketOptions};
+
+/// TLS on another connection.
+///
+/// The locks of the two directions are for the one thread that uses each; others only try them.
+/// That of the session comes after either, and nothing is waited for under it.
+pub(super) struct TlsConnection {
+    pub(super) carrier: Box<dyn Connection>,
+    pub(super) session: PiMutex<Session>,
+    pub(super) incoming: PiMutex<Incoming>,
+    pub(super) outgoing: PiMutex<Outgoing>,
+    established: AtomicBool,
+}
+
+impl TlsConnection {
+    /// A connection whose handshake is still to come.
+    pub(super) fn new(carrier: Box<dyn Connection>, mut session: Session) -> Self {
+        session.set_buffer_limit(Some(RECORD));
+        Self {
+            carrier,
+            session: PiMutex::new(session),
+            incoming: PiMutex::new(Incoming::new()),
+            outgoing: PiMutex::new(Outgoing::default()),
+            established: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn set_established(&self) {
+        self.established.store(true, Ordering::Release);
+    }
+
+    /// Receives what is there. Room that is left means that the socket has nothing more, of which
+    /// an edge would not tell again; nothing at all does so too, unless the caller `waits` for more.
+    fn gather(
+        &self,
+        incoming: &mut Incoming,
+        room: &mut [u8],
+        waits: bool,
+    ) -> Result<usize, IoError> {
+        let mut filled = 0;
+        loop {
+            match self.take(incoming, &mut room[filled..]) {
+                Ok(taken) => filled += taken,
+                Err(_) if filled > 0 => return Ok(filled),
+                Err(error) => return Err(error),
+            }
+            let is_enough = match filled {
+                0 => waits,
+                _ => incoming.has_drained_socket(),
+            };
+            if filled == room.len() || (is_enough && filled > 0) {
+                return Ok(filled);
+            }
+            if is_enough {
+                return Err(IoError::WouldBlock);
+            }
+            match incoming.fill(|space| self.carrier.try_recv(space)) {
+                Err(_) if filled > 0 => return Ok(filled),
+                outcome => outcome?,
+            }
+        }
+    }
+
+    /// Decrypts what came into the room, and sends what rustls answers by itself.
+    fn take(&self, incoming: &mut Incoming, room: &mut [u8]) -> Result<usize, IoError> {
+        let mut session = self.session.lock();
+        let was_handshaking = session.is_handshaking();
+        let mut filled = 0;
+        let taken = loop {
+            match session.reader().read(&mut room[filled..]) {
+                // The peer has said goodbye.
+                Ok(0) if filled < room.len() => break Err(IoError::Ended),
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => break Err(IoError::Closed),
+            }
+            if filled == room.len() || incoming.is_empty() {
+                break Ok(filled);
+            }
+            if incoming.feed(&mut session).is_err() {
+                break Err(IoError::Violated);
+            }
+        };
+        let has_own = session.wants_write();
+        let is_handshaking = session.is_handshaking();
+        drop(session);
+        if has_own || is_handshaking {
+            self.send_own();
+        }
+        if was_handshaking && !is_handshaking {
+            self.set_established();
+        }
+        match taken {
+            Err(_) if filled > 0 => Ok(filled),
+            taken => taken,
+        }
+    }
+
+    /// Sends what rustls has to say, as far as it fits. A thread that sends meanwhile sends it too,
+    /// or the next one does.
+    fn send_own(&self) {
+        if let Some(mut outgoing) = self.outgoing.try_lock() {
+            let _ = outgoing.send_own(&self.session, &*self.carrier, Way::Now);
+        }
+    }
+
+    /// Waits by `wait` until something was received; `None` where it was called away.
+    fn receive(
+        &self,
+        room: &mut [u8],
+        mut wait: impl FnMut(&mut [u8]) -> Result<Option<usize>, IoError>,
+    ) -> Result<Option<usize>, IoError> {
+        let mut incoming = self.incoming.lock();
+        incoming.begin();
+        loop {
+            match self.gather(&mut incoming, room, true) {
+                Err(IoError::WouldBlock) => {}
+                other => return other.map(Some),
+            }
+            match incoming.fill(|space| wait(space)?.ok_or(IoError::WouldBlock)) {
+                Err(IoError::WouldBlock) => return Ok(None),
+                outcome => outcome?,
+            }
+        }
+    }
+
+    /// Tells the peer that nothing more comes, so that it knows that nothing is missing.
+    fn say_goodbye(&self) {
+        if self.is_established() {
+            self.session.lock().send_close_notify();
+            self.send_own();
+        }
+    }
+
+    fn send(&self, first: &[u8], second: &[u8], way: Way) -> Result<(), SendError> {
+        let mut outgoing = self.outgoing.lock();
+        outgoing.send_both(&self.session, &*self.carrier, first, second, way)
+    }
+}
+
+impl Connection for TlsConnection {
+    fn is_established(&self) -> bool {
+        self.established.load(Ordering::Acquire)
+    }
+
+    fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        let mut incoming = self.incoming.lock();
+        incoming.begin();
+        self.gather(&mut incoming, room, false)
+    }
+
+    fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
+        self.try_send_both(octets, &[])
+    }
+
+    fn try_send_both(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
+        if !self.is_established() {
+            return Err(IoError::WouldBlock);
+        }
+        match self.send(first, second, Way::Now) {
+            Ok(()) => Ok(first.len() + second.len()),
+            Err(error) if error.cause == IoError::WouldBlock && error.sent > 0 => Ok(error.sent),
+            Err(error) => Err(error.cause),
+        }
+    }
+
+    fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+        let wait = |space: &mut [u8]| self.carrier.recv(space, deadline).map(Some);
+        // That wait is never called away.
+        self.receive(room, wait)?.ok_or(IoError::WouldBlock)
+    }
+
+    fn recv_until_interrupted(
+        &self,
+        room: &mut [u8],
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, IoError> {
+        self.receive(room, |space| {
+            self.carrier.recv_until_interrupted(space, limit)
+        })
+    }
+
+    fn interrupt(&self) {
+        self.carrier.interrupt();
+    }
+
+    fn resume(&self) {
+        self.carrier.resume();
+    }
+
+    fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        self.send_both(octets, &[], deadline)
+    }
+
+    fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        self.send(first, second, Way::Until(deadline))
+    }
+
+    /// Decrypts what came, to tell messages from what TLS says to itself, and keeps it.
+    fn is_stale(&self) -> bool {
+        let Some(mut incoming) = self.incoming.try_lock() else {
+            // Whoever receives learns of the end.
+            return false;
+        };
+        let mut session = self.session.lock();
+        loop {
+            // Octets, or an end.
+            if session.reader().into_first_chunk().is_ok() {
+                return true;
+            }
+            if !incoming.is_empty() {
+                if incoming.feed(&mut session).is_err() {
+                    return true;
+                }
+                continue;
+            }
+            if let Err(error) = incoming.fill(|space| self.carrier.try_recv(space)) {
+                return error != IoError::WouldBlock;
+            }
+        }
+    }
+
+    fn shutdown(&self) {
+        self.say_goodbye();
+        self.carrier.shutdown();
+    }
+
+    fn options(&self) -> io::Result<SocketOptions> {
+        self.carrier.options()
+    }
+
+    fn peer(&self) -> String {
+        self.carrier.peer()
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    fn peer_certificate(&self) -> Option<Vec<u8>> {
+        let session = self.session.lock();
+        session.peer_certificates()?.first().map(|c| c.to_vec())
+    }
+}
+
+impl AsFd for TlsConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.carrier.as_fd()
+    }
+}
+
+impl fmt::Debug for TlsConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConnection")
+            .field("carrier", &self.carrier)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for TlsConnection {
+    fn drop(&mut self) {
+        self.say_goodbye();
+    }
+}
+
+/// The octets that one record holds at most (RFC 8446 section 5.1).
+const RECORD: usize = 16 << 10;

@@ -1,0 +1,85 @@
+//! Certificates and keys in files.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::TlsConfigError;
+
+/// The certificates of a file, in their order. At least one.
+pub(super) fn certificates(
+    file: &Path,
+    what: &'static str,
+) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let octets = fs::read(file).map_err(|source| unreadable(file, what, source))?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&octets).collect();
+    let all = all.map_err(|problem| malformed(file, what, problem))?;
+    if all.is_empty() {
+        return Err(missing(file, what));
+    }
+    Ok(all)
+}
+
+/// The private key of a file that others cannot read.
+pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
+    let what = "private key";
+    let octets = read_secret(file).map_err(|source| unreadable(file, what, source))?;
+    let octets = octets.map_err(|mode| TlsConfigError::Exposed {
+        file: file.to_owned(),
+        mode,
+    })?;
+    match PrivateKeyDer::from_pem_slice(&octets) {
+        Ok(key) => Ok(key),
+        Err(pem::Error::NoItemsFound) if is_encrypted(&octets) => Err(TlsConfigError::Encrypted {
+            file: file.to_owned(),
+        }),
+        Err(pem::Error::NoItemsFound) => Err(missing(file, what)),
+        Err(problem) => Err(malformed(file, what, problem)),
+    }
+}
+
+/// The file's octets, or its mode if it is this user's, and others have rights to it.
+fn read_secret(file: &Path) -> io::Result<Result<Vec<u8>, u32>> {
+    let mut opened = File::open(file)?;
+    let about = opened.metadata()?;
+    let mode = about.permissions().mode() & 0o7777;
+    if about.uid() == rustix::process::getuid().as_raw() && mode & 0o077 != 0 {
+        return Ok(Err(mode));
+    }
+    let mut octets = Vec::new();
+    opened.read_to_end(&mut octets)?;
+    Ok(Ok(octets))
+}
+
+/// Both forms of keys with a passphrase say so in their clear part.
+fn is_encrypted(octets: &[u8]) -> bool {
+    let mark = b"ENCRYPTED";
+    octets.windows(mark.len()).any(|window| window == mark)
+}
+
+fn unreadable(file: &Path, what: &'static str, source: io::Error) -> TlsConfigError {
+    TlsConfigError::Unreadable {
+        file: file.to_owned(),
+        what,
+        source,
+    }
+}
+
+fn missing(file: &Path, what: &'static str) -> TlsConfigError {
+    TlsConfigError::Missing {
+        file: file.to_owned(),
+        what,
+    }
+}
+
+pub(super) fn malformed(file: &Path, what: &'static str, problem: impl ToString) -> TlsConfigError {
+    TlsConfigError::Malformed {
+        file: file.to_owned(),
+        what,
+        problem: problem.to_string(),
+    }
+}

@@ -1,0 +1,93 @@
+//! TLS over TCP, the transport of SSLIOP.
+//!
+//! Who a program is and whom it believes is a [`TlsConfig`], whose files are read and checked once.
+//! What TCP moves is what [rustls] makes of it; the two know nothing of each other, so that one
+//! thread encrypts while another decrypts or waits.
+//!
+//! rustls allocates for each record that it encrypts or decrypts, and a connection has a lock
+//! around its keys, which is held for the cryptography only and never while a thread waits.
+
+mod acceptor;
+mod config;
+mod connection;
+mod connector;
+mod error;
+mod files;
+mod handshake;
+mod incoming;
+mod outgoing;
+mod unverified;
+mod versions;
+
+use chronorb_rt::Deadline;
+
+use self::acceptor::TlsAcceptor;
+use crate::tcp::Tcp;
+use crate::{
+    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
+    Transport,
+};
+
+pub use config::{TlsConfig, TlsSettings, Verify};
+pub use error::TlsConfigError;
+pub use versions::TlsVersions;
+
+/// TLS 1.2 and 1.3 over TCP.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    config: TlsConfig,
+}
+
+impl Tls {
+    /// TLS between programs that this configuration tells apart.
+    #[must_use]
+    pub fn new(config: TlsConfig) -> Self {
+        Self { config }
+    }
+}
+
+impl Transport for Tls {
+    fn scheme(&self) -> &str {
+        "ssliop"
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        Tcp.check(endpoint)?;
+        self.config.server(endpoint).map(drop)
+    }
+
+    /// Opens every address of an endpoint for connections.
+    ///
+    /// # Errors
+    /// As TCP, and where there is no certificate, or one that clients would not believe at an
+    /// address that references name.
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        let server = self.config.server(endpoint)?;
+        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        for carrier in Tcp.listen(endpoint, setup)? {
+            for address in carrier.published() {
+                self.config.check_own_name(endpoint, address)?;
+            }
+            acceptors.push(Box::new(TlsAcceptor::new(carrier, server.clone())));
+        }
+        Ok(acceptors)
+    }
+
+    /// Connects to a peer, and agrees with it on the keys.
+    ///
+    /// # Errors
+    /// As TCP, and [`ConnectError::Unacceptable`] where one does not believe the other, or the peer
+    /// does not speak TLS.
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        connector::connect(&self.config, address, setup, deadline)
+    }
+}
