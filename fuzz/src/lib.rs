@@ -15,6 +15,7 @@ mod idl_grammar;
 mod idl_source;
 mod multicast_packets;
 mod reference_text;
+mod shared_ring;
 mod values;
 mod walk;
 
@@ -24,3 +25,4 @@ pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
 pub use multicast_packets::multicast_packets;
 pub use reference_text::reference_text;
+pub use shared_ring::shared_ring;

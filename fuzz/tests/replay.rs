@@ -34,6 +34,11 @@ fn reference_text() {
     replay("reference_text", chronorb_fuzz::reference_text);
 }
 
+#[test]
+fn shared_ring() {
+    replay("shared_ring", chronorb_fuzz::shared_ring);
+}
+
 fn replay(target: &str, run: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")

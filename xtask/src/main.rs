@@ -137,6 +137,8 @@ fn models() -> Result<(), Failure> {
         "test",
         "--package",
         "chronorb-rt",
+        "--package",
+        "chronorb-transport",
         "--release",
         "--test",
         "loom",

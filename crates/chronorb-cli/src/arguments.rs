@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::{contest, doctor, inversion, os, overtake, thread_pools, waits, whitebox};
+use chronorb_lab::{
+    contest, doctor, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
+};
 use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::idl::IdlCommand;
@@ -94,6 +96,9 @@ pub(crate) enum Command {
 
     #[command(name = thread_pools::CLIENT_COMMAND, hide = true)]
     ThreadPoolsClient { order: String },
+
+    #[command(name = timeprobes::PART_COMMAND, hide = true)]
+    TimeprobesPart { order: String },
 
     #[command(name = waits::SERVER_COMMAND, hide = true)]
     WaitsServer { order: String },

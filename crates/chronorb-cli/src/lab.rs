@@ -13,6 +13,7 @@ use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::throughput::Throughput;
+use chronorb_lab::timeprobes::{self, TimeProbes};
 use chronorb_lab::waits::Waits;
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, Options, contest, default_report, peer};
@@ -116,6 +117,15 @@ pub(crate) enum LabCommand {
     #[command(after_help = THROUGHPUT_EXAMPLES)]
     Throughput(ExperimentArguments),
 
+    /// Find out where the time of a call goes: ORB, transport, operating system.
+    ///
+    /// Client and server put time stamps down at each stage of a request and around each system call, by
+    /// one clock, and each call is followed from the stub through the server and back. Ends with a
+    /// table of the parts of a call for each transport that this program has, on one CPU and on two,
+    /// what a stamp costs, what the tutorial found, and a report with a plot. Takes some seconds.
+    #[command(after_help = TIMEPROBES_EXAMPLES)]
+    Timeprobes(TimeprobesArguments),
+
     /// Measure the ways in which a server's thread can wait for a request.
     ///
     /// On raw sockets: one client calls, and one thread serves, which waits in recv, in epoll sets of
@@ -153,6 +163,7 @@ impl LabCommand {
             Self::Peer(PeerCommand::Client(client)) => status(peer::call(client.with(config))),
             Self::ThreadPools(asked) => asked.run(),
             Self::Throughput(asked) => asked.run::<Throughput>(),
+            Self::Timeprobes(asked) => asked.run(),
             Self::Waits(asked) => asked.run::<Waits>(),
             Self::Whitebox(asked) => asked.run(),
         }
@@ -445,6 +456,29 @@ impl ThreadPoolsArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct TimeprobesArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Only by this transport; may be given several times.
+    #[arg(long, value_name = "SCHEME", value_parser = timeprobes::transport_named)]
+    transport: Vec<&'static str>,
+
+    /// How many calls are followed, 100 to 100000, instead of 10000, or with --short 1000.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(100..=100_000))]
+    calls: Option<u32>,
+}
+
+impl TimeprobesArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<TimeProbes>();
+        plan.calls = self.calls.unwrap_or(plan.calls);
+        plan.only = self.transport;
+        status(chronorb_lab::run::<TimeProbes>(&self.common.options::<TimeProbes>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct WhiteboxArguments {
     #[command(flatten)]
     common: ExperimentArguments,
@@ -567,6 +601,13 @@ Examples:
 Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
 libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
 missed is said, and is no failure of the command.";
+
+const TIMEPROBES_EXAMPLES: &str = "\
+Examples:
+  chronorb lab timeprobes
+  chronorb lab timeprobes --transport uiop --transport iiop --report where.html
+  chronorb lab timeprobes --short --json | jq '.rows[] | select(.part == null) | [.transport, .what, .percent]'
+";
 
 const WAITS_EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::{contest, inversion, os, overtake, thread_pools, waits, whitebox};
+use chronorb_lab::{contest, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
         Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
         Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
+        Command::TimeprobesPart { order } => status(timeprobes::part_main(&order)),
         Command::WaitsServer { order } => status(waits::server_main(&order)),
         Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
     }

@@ -230,7 +230,12 @@ fn parse_address(text: &str) -> Result<CorbalocAddress, UrlError> {
         protocol if protocol.bytes().all(|c| c.is_ascii_alphanumeric()) => protocol,
         _ => return Err(fail(UrlError::Protocol)),
     };
+    let is_path = rest.ends_with('|');
     let (version, address) = match rest.split_once('@') {
+        // It belongs to the path.
+        Some((before, _)) if is_path && (before.is_empty() || before.contains('/')) => {
+            (Version::V1_0, rest)
+        }
         Some((version, address)) => (
             parse_version(version).ok_or_else(|| fail(UrlError::BadVersion))?,
             address,

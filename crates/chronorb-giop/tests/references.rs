@@ -5,9 +5,9 @@ use chronorb_giop::codesets::{
     self, CodeSetComponent, CodeSetComponentInfo, CodeSetContext, ISO_8859_1, UTF_8, UTF_16,
 };
 use chronorb_giop::{
-    Component, IiopProfile, Ior, IorError, Policies, PolicyValue, PriorityModelValue,
-    SystemException, SystemExceptionKind, TAG_CODE_SETS, TAG_POLICIES, TaggedComponent,
-    TaggedProfile, TaoEndpoint, Version, minor,
+    Component, IiopProfile, Ior, IorError, PathProfile, Policies, PolicyValue, PriorityModelValue,
+    SystemException, SystemExceptionKind, TAG_CODE_SETS, TAG_DIOP, TAG_POLICIES, TAG_TAO_ENDPOINTS,
+    TAG_UIOP, TaggedComponent, TaggedProfile, TaoEndpoint, TaoPathEndpoint, Version, minor,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -165,6 +165,52 @@ fn a_big_endian_profile_is_read() {
     let profile = IiopProfile::decode(octets).unwrap();
     assert_eq!((profile.host.as_str(), profile.port), ("h", 80));
     assert_eq!(profile.object_key, b"k");
+}
+
+/// The layout that TAO gives profiles of UIOP: an encapsulation of version, rendezvous point, object key and
+/// components, among them the endpoints of lanes.
+#[test]
+fn profiles_of_uiop_have_taos_layout() {
+    let lanes: &[u8] = b"\x01\0\0\0\x02\0\0\0\
+        \x03\0\0\0/a\0\0\x0a\0\0\0\
+        \x03\0\0\0/b\0\0\xff\xff";
+    let head: &[u8] = b"\x01\x01\x02\0\x0b\0\0\0/run/radar\0\0\
+        \x03\0\0\0key\0\
+        \x01\0\0\0\x02OAT\x1e\0\0\0";
+    let octets = [head, lanes].concat();
+    let profile = PathProfile::decode(&octets).expect("it is whole");
+    assert_eq!(profile.version, Version::V1_2);
+    assert_eq!(profile.path, "/run/radar");
+    assert_eq!(profile.object_key, b"key");
+    let lane = |path: &str, priority| TaoPathEndpoint {
+        path: path.to_owned(),
+        priority,
+    };
+    let told = [lane("/a", 10), lane("/b", -1)];
+    assert_eq!(profile.components[0].tag, TAG_TAO_ENDPOINTS);
+    let found = TaoPathEndpoint::decode(&profile.components[0].data);
+    assert_eq!(found, Ok(told.to_vec()));
+    if cfg!(target_endian = "little") {
+        assert_eq!(
+            TaoPathEndpoint::tagged(&told),
+            Ok(profile.components[0].clone())
+        );
+        assert_eq!(profile.encode(), Ok(octets.clone()));
+    }
+    for end in 0..octets.len() {
+        assert!(PathProfile::decode(&octets[..end]).is_err());
+    }
+    // Version 1.0 ends with the key.
+    let old = b"\x00\x01\x00\0\0\0\0\x03/a\0\0\0\0\0\x01k";
+    let old = PathProfile::decode(old).expect("it is whole");
+    assert_eq!((old.path.as_str(), &old.object_key[..]), ("/a", &b"k"[..]));
+}
+
+/// TAO's numbers, by which profiles are told apart.
+#[test]
+fn tags_are_taos() {
+    assert_eq!([TAG_UIOP, TAG_DIOP], [0x5441_4f00, 0x5441_4f04]);
+    assert_eq!(TAG_TAO_ENDPOINTS, 0x5441_4f02);
 }
 
 #[test]

@@ -56,6 +56,17 @@ fn the_addresses_of_other_protocols_are_hosts_or_paths() {
 }
 
 #[test]
+fn a_path_may_have_what_looks_like_a_version() {
+    for path in ["@radar", "/run/a@b", "@radar@2"] {
+        for (version, text) in [(Version::V1_0, ""), (Version::V1_2, "1.2@")] {
+            let (addresses, key) = corbaloc(&format!("corbaloc:uiop:{text}{path}|/k"));
+            assert_eq!(addresses[0].place, CorbalocPlace::Path(path.to_owned()));
+            assert_eq!((addresses[0].version, &key[..]), (version, &b"k"[..]));
+        }
+    }
+}
+
+#[test]
 fn a_corbaloc_names_addresses_and_a_key() {
     let one = |address| vec![address];
     assert_eq!(

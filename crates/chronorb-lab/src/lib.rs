@@ -9,7 +9,7 @@
 //! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`contest`], and
 //! [`peer`] takes part in comparisons that others make; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
-//! [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
+//! [`timeprobes`] finds out where the time of a call goes; [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
 //! [`doctor`] looks for what costs latency on the machine, and how to mend it. [`all`] runs every experiment, and
 //! [`compare`] holds two runs of one against each other.
 
@@ -26,6 +26,7 @@ pub mod overtake;
 pub mod peer;
 pub mod thread_pools;
 pub mod throughput;
+pub mod timeprobes;
 pub mod waits;
 pub mod whitebox;
 

@@ -10,6 +10,7 @@
 mod architecture;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
+mod wrapping;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +28,8 @@ use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::{RequestFilters, StageProbe};
 
 pub use architecture::Architecture;
+#[cfg(feature = "trace")]
+pub use wrapping::TraceSettings;
 
 // The book describes the whole.
 #[cfg(all(test, feature = "config-file", feature = "monitor"))]
@@ -129,6 +132,13 @@ pub struct OrbConfig {
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
+    /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what programs do then; nothing
+    /// by default.
+    #[cfg(feature = "faults")]
+    pub faults: Option<chronorb_transport::faults::FaultPlans>,
+    /// Whether what goes by connections is written down.
+    #[cfg(feature = "trace")]
+    pub trace: TraceSettings,
     /// What the application says about requests before they are served, in order; only where the strategy is a
     /// [filter chain](ThreadpoolStrategy::FilterChain), else [`Orb::with_config`](crate::Orb::with_config) fails.
     pub request_filters: RequestFilters,
@@ -180,6 +190,10 @@ impl Default for OrbConfig {
             server_wait: Waiting::Block,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
+            #[cfg(feature = "faults")]
+            faults: None,
+            #[cfg(feature = "trace")]
+            trace: TraceSettings::default(),
             request_filters: RequestFilters::default(),
             stage_probe: None,
             max_main_thread_requests: 256,
@@ -341,6 +355,8 @@ impl ConfigError {
             origin: "configuration".to_owned(),
             name: match problem {
                 ProtocolProblem::Endpoint(_) => "-ORBListenEndpoints",
+                #[cfg(any(feature = "faults", feature = "trace"))]
+                ProtocolProblem::Of { setting, .. } => setting,
                 _ => "-ORBProtocols",
             }
             .to_owned(),
@@ -766,6 +782,21 @@ const SETTINGS: &[Setting] = &[
         apply: monitor,
     },
     Setting {
+        key: "faults",
+        options: &["-ORBFaults"],
+        apply: wrapping::faults,
+    },
+    Setting {
+        key: "trace_file",
+        options: &["-ORBTraceFile"],
+        apply: wrapping::trace_file,
+    },
+    Setting {
+        key: "trace_size",
+        options: &["-ORBTraceSize"],
+        apply: wrapping::trace_size,
+    },
+    Setting {
         key: "max_main_thread_requests",
         options: &["-ORBMaxMainThreadRequests"],
         apply: |config, text| {
@@ -876,7 +907,12 @@ fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
 }
 
 /// What is told of a setting whose feature this program is built without.
-#[cfg(not(all(feature = "config-file", feature = "monitor")))]
+#[cfg(not(all(
+    feature = "config-file",
+    feature = "monitor",
+    feature = "faults",
+    feature = "trace"
+)))]
 fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }

@@ -21,6 +21,7 @@ pub mod monitor;
 mod object;
 mod operation_table;
 mod orb;
+mod order;
 pub mod poa;
 mod profile;
 mod protocol;
@@ -48,6 +49,8 @@ pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use client::Pending;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
+#[cfg(feature = "trace")]
+pub use config::TraceSettings;
 pub use config::{
     Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
     ThreadpoolStrategy,

@@ -9,8 +9,9 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 
 use crate::core::Core;
+use crate::order::sort_few;
 use crate::poa::PriorityModel;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way, sort_few};
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The usable profiles of a reference, read once.

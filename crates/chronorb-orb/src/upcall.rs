@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::object::Object;
 use crate::poa::{Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
+use crate::server::Stage;
 
 /// A request, as far as it does not matter where it comes from.
 pub(crate) struct Upcall<'u> {
@@ -106,6 +107,9 @@ impl Upcall<'_> {
                 poa
             }
         };
+        if !matches!(self.thread.role, Role::Caller) {
+            self.core.at(Stage::Find);
+        }
         let active = poa.find(key.hint, key.id);
         drop(reading);
         let (priority, own) =

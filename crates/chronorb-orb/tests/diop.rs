@@ -46,6 +46,15 @@ fn connections(s: &Served) -> usize {
     lanes.map(|lane| lane.connections).sum()
 }
 
+/// Ends what others do until then, also where the test fails.
+struct Over<'f>(&'f AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_reply_that_is_lost_is_a_time_out() {
     // It hears requests, and says nothing.
@@ -87,7 +96,10 @@ fn calls_go_on_while_others_send_noise() {
     let s = served_by(server("diop://127.0.0.1:0"));
     let over = AtomicBool::new(false);
     let before = udp::dropped();
+    // From its first call on it has a socket of its own.
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
     std::thread::scope(|threads| {
+        let _over = Over(&over);
         for content in [&b""[..], b"GIOP", &[0xff; 1400]] {
             let peer = peer_of(&s.object);
             let over = &over;
@@ -100,7 +112,6 @@ fn calls_go_on_while_others_send_noise() {
         for n in 0..300 {
             assert_eq!(add(&s.object, n, 1), Ok(n + 1));
         }
-        over.store(true, Ordering::Relaxed);
     });
     assert!(udp::dropped() > before);
     assert_eq!(connections(&s), 1, "noise has no place");
@@ -111,6 +122,7 @@ fn a_new_client_comes_in_while_others_send_noise() {
     let s = served_by(server("diop://127.0.0.1:0"));
     let over = AtomicBool::new(false);
     std::thread::scope(|threads| {
+        let _over = Over(&over);
         let peer = peer_of(&s.object);
         threads.spawn(|| {
             let peer = peer;
@@ -127,7 +139,6 @@ fn a_new_client_comes_in_while_others_send_noise() {
             client.shutdown(false).expect("it runs");
             called == Ok(3)
         });
-        over.store(true, Ordering::Relaxed);
         assert!(came_in);
     });
 }

@@ -11,6 +11,15 @@ use chronorb_rt::PiMutex;
 use support::pools::{Bench, Buffering, Case, HIGH, LOW, STRATEGIES, Threads, cases, native};
 use support::{Probe, ProbeSkeleton, relayed};
 
+/// The stages between which a request may get to another thread.
+const WHERE_THREADS_CHANGE: [Stage; 5] = [
+    Stage::Accept,
+    Stage::Read,
+    Stage::Dispatch,
+    Stage::Upcall,
+    Stage::Write,
+];
+
 /// What a thread had when it came to a stage.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -26,6 +35,9 @@ impl Log {
     fn probe(&self) -> StageProbe {
         let log = self.0.clone();
         StageProbe::new(move |stage| {
+            if !WHERE_THREADS_CHANGE.contains(&stage) {
+                return;
+            }
             let entry = Entry {
                 stage,
                 tid: chronorb_rt::thread_id(),

@@ -11,6 +11,7 @@ use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
 use chronorb_orb::{Call, Object, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy};
 use chronorb_rt::{CountingAllocator, allocations, lock_operations, page_faults};
+use chronorb_transport::parse_endpoints;
 use support::{call, orb, orb_with};
 
 #[global_allocator]
@@ -81,10 +82,28 @@ fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
 
 #[test]
 fn nothing_gratuitous_happens_on_the_request_path() {
+    nothing_gratuitous_happens("iiop://127.0.0.1:0");
+}
+
+#[cfg(feature = "uiop")]
+#[test]
+fn nor_by_unix_domain_sockets() {
+    nothing_gratuitous_happens("uiop://");
+}
+
+#[cfg(feature = "diop")]
+#[test]
+fn nor_by_datagrams() {
+    nothing_gratuitous_happens("diop://127.0.0.1:0");
+}
+
+fn nothing_gratuitous_happens(endpoint: &str) {
     let priority = Priority::new(20_000).expect("not negative");
     // Whatever the environment says: the other strategy hands each request over, by two locks.
-    let server =
-        orb_with(|config| config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers);
+    let server = orb_with(|config| {
+        config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+        config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
+    });
     let lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(priority, 1)],
         ..Default::default()

@@ -3,11 +3,11 @@
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::{Add, Sub};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::tally;
+use crate::{stamp, tally};
 
 /// What a thread spends processor time on.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -37,12 +37,13 @@ pub struct ActivityTimes {
 /// Tells what the calling thread does until the result is dropped, and it does again what it did before.
 ///
 /// This crate says so of its locks and wake-ups, transports of their input and output. It is a look at a flag unless
-/// somebody [wants to know](keep_activity_times); then it is a system call on each end, for the clock of the thread.
+/// somebody [wants to know](keep_activity_times), and then it is a system call on each end, for the clock of the thread; or
+/// wants [stamps](crate::keep_stamps).
 #[inline]
 pub fn doing(activity: Activity) -> Doing {
     let before = match KEPT.load(Ordering::Relaxed) {
-        true => turn_to(activity),
-        false => None,
+        0 => None,
+        _ => turn_to(activity),
     };
     Doing {
         before,
@@ -72,24 +73,35 @@ impl Drop for Doing {
 /// Keeps times from now on, of all threads of the process, to be found in
 /// [`ThreadCounts`](crate::ThreadCounts). For measurements: it makes everything slower that threads do.
 pub fn keep_activity_times() {
-    KEPT.store(true, Ordering::Relaxed);
+    KEPT.fetch_or(TIMES, Ordering::Relaxed);
+}
+
+/// Puts a stamp down from now on wherever a thread turns to something else.
+pub(crate) fn stamp_turns() {
+    KEPT.fetch_or(STAMPS, Ordering::Relaxed);
 }
 
 /// Books what the calling thread has done since it last turned to something.
 pub(crate) fn settle() {
-    if KEPT.load(Ordering::Relaxed) {
+    if KEPT.load(Ordering::Relaxed) & TIMES != 0 {
         book(PRESENT.get());
     }
 }
 
-/// Books what the calling thread did, and turns to something else. Returns what it did, if that is not the same.
+/// Books or stamps it that the calling thread turns to something else. Returns what it did, if that is not the same.
 #[cold]
 fn turn_to(activity: Activity) -> Option<Activity> {
     let before = PRESENT.replace(activity);
     if before == activity {
         return None;
     }
-    book(before);
+    let kept = KEPT.load(Ordering::Relaxed);
+    if kept & TIMES != 0 {
+        book(before);
+    }
+    if kept & STAMPS != 0 {
+        stamp::turned_to(activity);
+    }
     Some(before)
 }
 
@@ -164,7 +176,10 @@ impl Sub for ActivityTimes {
 /// How many there are.
 pub(crate) const ACTIVITIES: usize = 5;
 
-static KEPT: AtomicBool = AtomicBool::new(false);
+/// [`TIMES`], [`STAMPS`], both, or neither.
+static KEPT: AtomicU8 = AtomicU8::new(0);
+const TIMES: u8 = 1;
+const STAMPS: u8 = 2;
 
 thread_local! {
     static PRESENT: Cell<Activity> = const { Cell::new(Activity::Other) };

@@ -22,7 +22,7 @@
 //! | who serves, who rests, and what waits for a thread | [`Crew`] |
 //! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
-//! | looking again and again, so that nobody starves | [`look_for`] |
+//! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
@@ -34,6 +34,7 @@
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
 //! | what the threads of this process have done | [`counts_of_others`] |
+//! | when they were where | [`stamp`], [`keep_stamps`], [`stamps`] |
 //! | what they spend their processor time on | [`doing`], [`keep_activity_times`] |
 //! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
@@ -65,6 +66,7 @@ mod signal;
 mod slots;
 mod socket;
 mod spin;
+mod stamp;
 mod stay;
 mod sync;
 mod sys;
@@ -99,7 +101,8 @@ pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{
     dont_route, hear_only_joined_groups, packet_priority, set_dont_route, set_packet_priority,
 };
-pub use spin::look_for;
+pub use spin::{look_for, look_unless_wanted};
+pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamp, stamps};
 pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;
 pub use thread::{

@@ -20,30 +20,57 @@ use crate::scheduling::{Policy, current};
 ///   never throttled while it only looks, and what is less urgent gets that tenth: 85 % of each 10
 ///   ms. A thread that has used that up gets `None` until the next 10 ms.
 ///
-/// One look should take microseconds at most. Nothing here allocates or takes a lock, and asks the
+/// One look should take microseconds at most, since time is read after every few of them. Nothing here allocates or takes a lock, and asks the
 /// kernel for no more than the thread's priority, once in each 10 ms in which it looks.
-pub fn look_for<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
     }
-    let _place = Place::take()?;
+    let Some(place) = Place::take() else {
+        TURNED_AWAY.fetch_add(1, Ordering::Relaxed);
+        return None;
+    };
+    look_at(place, bound, look)
+}
+
+/// As [`look_for`], for a thread that looks for whatever comes, on behalf of others too: it gives
+/// way to one that looks for something of its own and finds that too many look.
+pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    if bound.is_zero() {
+        return None;
+    }
+    let place = Place::take()?;
+    let before = TURNED_AWAY.load(Ordering::Relaxed);
+    let looked = look_at(place, bound, || {
+        match TURNED_AWAY.load(Ordering::Relaxed) == before {
+            true => look().map(Some),
+            false => Some(None),
+        }
+    });
+    looked.flatten()
+}
+
+fn look_at<T>(_place: Place, bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Monotonic::now();
     let mut share = SHARE.get().unwrap_or_else(|| Share::begin(begun));
     let mut last = begun;
     let mut found = None;
-    loop {
+    'looking: loop {
         share = share.at(last);
         if share.left.is_zero() || last - begun > bound {
             break;
         }
-        found = look();
+        // To read the clock takes longer than some looks, and so does what it delays.
+        for _ in 0..LOOKS_PER_CLOCK {
+            found = look();
+            if found.is_some() {
+                break 'looking;
+            }
+            hint::spin_loop();
+        }
         let now = Monotonic::now();
         share.left = share.left.saturating_sub(now - last);
         last = now;
-        if found.is_some() {
-            break;
-        }
-        hint::spin_loop();
     }
     SHARE.set(Some(share));
     found
@@ -86,6 +113,8 @@ impl Share {
 struct Place;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// How often a thread that looked for something of its own found no place.
+static TURNED_AWAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
     fn take() -> Option<Self> {
@@ -129,6 +158,8 @@ fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
     (of_kernel.min(DEFAULT_SHARE) - RESERVE).max(0.0)
 }
 
+/// How often it is looked between two readings of the clock.
+const LOOKS_PER_CLOCK: usize = 4;
 /// In which a thread's share is counted.
 const PERIOD: Duration = Duration::from_millis(10);
 /// What Linux leaves to real-time threads by default.
@@ -159,6 +190,20 @@ mod tests {
         });
         assert_eq!(nothing, None);
         assert_eq!(look_for(Duration::ZERO, || Some(())), None);
+    }
+
+    #[test]
+    fn who_looks_for_others_gives_way() {
+        let mut looks = 0;
+        let found: Option<()> = look_unless_wanted(Duration::from_secs(60), || {
+            looks += 1;
+            if looks == 3 {
+                TURNED_AWAY.fetch_add(1, Ordering::Relaxed);
+            }
+            None
+        });
+        assert_eq!(found, None);
+        assert!(looks <= 3, "it looked on");
     }
 
     #[test]

@@ -6,12 +6,14 @@ use core::ops::Add;
 use core::time::Duration;
 use std::fs;
 use std::io;
-use std::sync::mpsc;
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use rustix::param::page_size;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
+use crate::clock::Deadline;
+use crate::gate::Gate;
 use crate::pi_lock::thread_id;
 use crate::pi_mutex::PiMutex;
 use crate::scheduling::{self, Scheduling, SchedulingError};
@@ -45,6 +47,34 @@ pub struct ThreadBuilder {
     stack_size: Option<usize>,
     prefault_stack: bool,
 }
+
+/// What a thread reports once it has begun: its id and the size of its stack. A channel of the standard library
+/// would be several times as large as all the rest of starting a thread.
+#[derive(Default)]
+struct Report {
+    started: PiMutex<Option<Result<(u32, usize), SpawnError>>>,
+    is_there: Gate,
+}
+
+impl Report {
+    fn send(&self, started: Result<(u32, usize), SpawnError>) {
+        *self.started.lock() = Some(started);
+        self.is_there.set(1);
+    }
+
+    /// Waits for it: a thread reports before it ends.
+    fn receive(&self) -> Result<(u32, usize), SpawnError> {
+        loop {
+            if let Some(started) = self.started.lock().take() {
+                return started;
+            }
+            self.is_there.wait_while(0, Deadline::after(LOOK_AGAIN));
+        }
+    }
+}
+
+/// How often a thread that waits for a report looks for it without being woken.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl ThreadBuilder {
     /// A thread of time sharing with the default stack. The kernel keeps the first 15 bytes of
@@ -112,30 +142,29 @@ impl ThreadBuilder {
             let pages = bytes.checked_next_multiple_of(page_size());
             builder = builder.stack_size(pages.unwrap_or(bytes));
         }
-        let (report, reported) = mpsc::sync_channel(1);
+        let report = Arc::new(Report::default());
+        let reported = report.clone();
         let handle = builder
             .spawn(move || {
                 let started = self.declare();
                 let stack_size = started.as_ref().ok().copied();
                 let registered = stack_size.map(|size| Registered::new(self.name, size));
-                // The receiver is there until it has the report.
-                let _sent = report.send(started.map(|size| (thread_id(), size)));
+                report.send(started.map(|size| (thread_id(), size)));
                 drop(report);
                 registered.map(|_until_the_end| f())
             })
             .map_err(SpawnError::Create)?;
-        match reported.recv() {
-            Ok(Ok((tid, stack_size))) => Ok(Thread {
+        match reported.receive() {
+            Ok((tid, stack_size)) => Ok(Thread {
                 name,
                 tid,
                 stack_size,
                 handle,
             }),
-            Ok(Err(error)) => {
+            Err(error) => {
                 let _nothing = handle.join();
                 Err(error)
             }
-            Err(mpsc::RecvError) => unreachable!("a thread reports before it ends"),
         }
     }
 

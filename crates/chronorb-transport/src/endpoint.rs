@@ -232,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn a_path_may_have_what_looks_like_a_version() {
+        for path in ["@radar", "/run/a@b", "@radar@2", ""] {
+            let endpoint = one(&format!("uiop://{path}"));
+            assert_eq!(endpoint.address.as_path(), Some(path));
+            assert_eq!(endpoint.version, None);
+            let endpoint = one(&format!("uiop://1.1@{path}"));
+            assert_eq!(endpoint.address.as_path(), Some(path));
+            assert_eq!(endpoint.version, Some((1, 1)));
+        }
+    }
+
+    #[test]
     fn several_addresses_and_several_endpoints_make_one_list() {
         let all = parse_endpoints("iiop://a:1,b:2;iiop://c").expect("correct endpoints");
         let addresses: Vec<_> = all.iter().map(|e| e.address.to_string()).collect();

@@ -14,15 +14,21 @@
 mod address;
 mod endpoint;
 mod error;
+#[cfg(feature = "faults")]
+pub mod faults;
 mod inet;
 mod ip_options;
 #[cfg(feature = "multicast")]
 pub mod multicast;
 mod reactor;
 mod setup;
+#[cfg(feature = "shm")]
+pub mod shm;
 mod stream;
 pub mod tcp;
 mod timed;
+#[cfg(feature = "trace")]
+pub mod trace;
 #[cfg(feature = "udp")]
 pub mod udp;
 #[cfg(feature = "uds")]
@@ -114,7 +120,9 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
 /// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
 /// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
 /// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or, of a stream, until a read did not fill its room.
+/// [`IoError::WouldBlock`], or, of a stream, until a read did not fill its room. A transport whose descriptor is not
+/// the one that has room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is
+/// told.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {
@@ -133,6 +141,18 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
+
+    /// As [`try_recv`](Self::try_recv), for a thread that looks again and again: where the transport
+    /// can do without, the peer does not wake anybody meanwhile.
+    ///
+    /// After it the descriptor may tell nothing of what comes, until [`try_recv`](Self::try_recv) or a
+    /// method that waits was called.
+    ///
+    /// # Errors
+    /// As [`try_recv`](Self::try_recv).
+    fn look(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        self.try_recv(room)
+    }
 
     /// Sends as much as fits into the transport's buffer, without waiting.
     ///

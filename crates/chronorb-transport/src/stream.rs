@@ -128,10 +128,10 @@ impl<F> AsFd for StreamConnection<F> {
 }
 
 /// Takes the next connection of a listening socket in; `None` where none is there.
-pub(crate) fn accept(listener: &OwnedFd) -> Result<Option<OwnedFd>, AcceptError> {
+pub(crate) fn accept(listener: impl AsFd) -> Result<Option<OwnedFd>, AcceptError> {
     let _accepting = doing(Activity::InputOutput);
     loop {
-        match net::accept_with(listener, SocketFlags::CLOEXEC) {
+        match net::accept_with(&listener, SocketFlags::CLOEXEC) {
             Ok(socket) => return Ok(Some(socket)),
             Err(Errno::AGAIN) => return Ok(None),
             // The connection ended while it waited in the backlog (accept(2)).

@@ -178,6 +178,24 @@ stream!(
         .refuses("uiop://@name|mode=0600", "mode")
         .refuses("uiop://@", "empty")
 );
+#[cfg(feature = "shm")]
+stream!(
+    shared_memory,
+    subject(chronorb_transport::shm::SharedMemory, "shmiop://")
+        .refuses("shmiop://|ring=5000", "ring")
+        .refuses("shmiop://|ring=1024", "ring")
+        .refuses("shmiop://|ring=33554432&mode=0600", "ring")
+        .refuses("shmiop://|mode=888", "mode")
+        .refuses("shmiop://@", "empty")
+);
+#[cfg(feature = "shm")]
+stream!(
+    shared_memory_with_small_rings,
+    subject(
+        chronorb_transport::shm::SharedMemory,
+        "shmiop://|ring=16384"
+    )
+);
 #[cfg(feature = "uds")]
 stream!(
     unix_without_files,
@@ -221,6 +239,59 @@ messages!(
     udp_on_every_interface,
     subject(chronorb_transport::udp::Udp, "diop://")
 );
+
+#[cfg(feature = "faults")]
+stream!(
+    tcp_that_is_wrapped,
+    subject(
+        disturbed(chronorb_transport::tcp::Tcp, "seed=7"),
+        "iiop://127.0.0.1:0"
+    )
+);
+#[cfg(all(feature = "faults", feature = "udp"))]
+messages!(
+    udp_that_is_wrapped,
+    subject(
+        disturbed(chronorb_transport::udp::Udp, "seed=7"),
+        "diop://127.0.0.1:0"
+    )
+);
+#[cfg(feature = "trace")]
+stream!(
+    tcp_that_is_traced,
+    subject(traced(chronorb_transport::tcp::Tcp), "iiop://127.0.0.1:0")
+);
+#[cfg(all(feature = "trace", feature = "uds"))]
+stream!(
+    unix_that_is_traced,
+    subject(traced(chronorb_transport::uds::Unix), "uiop://")
+);
+#[cfg(all(feature = "trace", feature = "udp"))]
+messages!(
+    udp_that_is_traced,
+    subject(traced(chronorb_transport::udp::Udp), "diop://127.0.0.1:0")
+);
+
+/// A transport to which these faults happen.
+#[cfg(feature = "faults")]
+fn disturbed(transport: impl Transport + 'static, faults: &str) -> impl Transport {
+    use chronorb_transport::faults::{FaultPlans, Faulty};
+    let plans = FaultPlans::parse(faults).expect("a plan");
+    let plan = plans.of(transport.scheme()).expect("it is for all");
+    Faulty::new(Box::new(transport) as Box<dyn Transport>, plan.clone())
+}
+
+/// A transport that is traced to where nobody looks.
+#[cfg(feature = "trace")]
+fn traced(transport: impl Transport + 'static) -> impl Transport {
+    use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
+    let limits = TraceLimits {
+        file: u64::MAX,
+        ..TraceLimits::default()
+    };
+    let file = TraceFile::create("/dev/null", limits).expect("it takes anything");
+    Traced::new(Box::new(transport) as Box<dyn Transport>, file)
+}
 
 /// An endpoint that nobody else has.
 #[cfg(feature = "uds")]

@@ -145,6 +145,33 @@ mod chronorb_calls_chronorb {
     }
 }
 
+/// References tell of socket files as omniORB does: a component in the profile of IIOP.
+mod by_unix_domain_sockets {
+    use super::*;
+
+    fn check_at_file(client: Side, server: Side, options: &[&str]) {
+        if !require(&[&OMNIORB]) {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let server = Server::start_at_file(server, &folder.path().join("hub"));
+        // There are no URLs with a path that both sides know.
+        let options = [&["--skip", "corbaloc"], options].concat();
+        run_client(client, &server.ior, &options);
+    }
+
+    #[test]
+    fn omniorb_calls_chronorb() {
+        let options = ["--skip", "latin1-chars"];
+        check_at_file(Side::OmniOrb, Side::Chronorb, &options);
+    }
+
+    #[test]
+    fn chronorb_calls_omniorb() {
+        check_at_file(Side::Chronorb, Side::OmniOrb, &["--skip", "precise"]);
+    }
+}
+
 /// chronorb sends fragments of GIOP 1.2, and whole messages where an older version is spoken.
 mod in_fragments_of_chronorb {
     use super::*;

@@ -12,6 +12,7 @@ use crate::os::OperatingSystem;
 use crate::overtake::Overtake;
 use crate::thread_pools::ThreadPools;
 use crate::throughput::Throughput;
+use crate::timeprobes::TimeProbes;
 use crate::waits::Waits;
 use crate::whitebox::Whitebox;
 
@@ -24,6 +25,7 @@ pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<Overtake>(20, 360),
     Entry::of::<ThreadPools>(60, 1_200),
     Entry::of::<Throughput>(20, 240),
+    Entry::of::<TimeProbes>(10, 30),
     Entry::of::<Waits>(30, 240),
     Entry::of::<Whitebox>(15, 50),
 ];

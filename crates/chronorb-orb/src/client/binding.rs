@@ -18,8 +18,9 @@ use super::route::{Carries, Route};
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
+use crate::order::sort_few;
 use crate::profile::Profile;
-use crate::protocol::{Way, sort_few};
+use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
 use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, request_priority};
 

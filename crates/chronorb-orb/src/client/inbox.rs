@@ -206,7 +206,7 @@ fn wait(
         let bound = waiting
             .bound()
             .min(deadline.remaining().unwrap_or_default());
-        let looked = look_for(bound, || match transport.try_recv(room) {
+        let looked = look_for(bound, || match transport.look(room) {
             Err(IoError::WouldBlock) => None,
             received => Some(received),
         });

@@ -22,6 +22,7 @@ use crate::gather;
 use crate::object::Object;
 use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{Answer, Scope};
+use crate::server::Stage;
 
 pub(super) use crate::gather::Write as Arguments;
 
@@ -115,6 +116,7 @@ impl<'o> Ongoing<'o> {
         operation: &Operation,
         arguments: Arguments<'_>,
     ) -> Result<Answer, SystemException> {
+        self.object.core().at(Stage::Bind);
         if let Some(key) = self.object.key_within()
             && let Some(outcome) =
                 collocated::exchange(self.object, key, scope, operation, arguments, self.deadline)
@@ -232,11 +234,17 @@ fn exchange(
     deadline: Deadline,
 ) -> Result<Outcome, Failure> {
     let request_id = send_request(binding, scope, operation, arguments, deadline)?;
+    let core = binding.target.core();
+    core.at(Stage::Await);
     loop {
         let connection = &binding.connection;
         let message = connection.receive_reply(request_id, &mut scope.reply, deadline)?;
+        core.at(Stage::Understand);
         match read_reply(binding, scope, message, request_id) {
-            Ok(Some(outcome)) => return Ok(outcome),
+            Ok(Some(outcome)) => {
+                core.at(Stage::Return);
+                return Ok(outcome);
+            }
             Ok(None) => {}
             Err(malformed) => {
                 binding.connection.close();
@@ -255,11 +263,13 @@ fn send_request(
     deadline: Deadline,
 ) -> Result<u32, Failure> {
     let core = binding.target.core();
+    core.at(Stage::Marshal);
     scope.begin(core);
     let connection = &binding.connection;
     let request_id = connection.next_request_id();
     let (body_start, left_out) = marshal(binding, scope, operation, arguments, request_id)?;
     let total = scope.request.len() + left_out;
+    core.at(Stage::Send);
     if total > core.config.max_message_size {
         return Err(SystemException::from(CdrError::FrameFull).into());
     }

@@ -8,7 +8,8 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, sort_few};
+use crate::order::sort_few;
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
 

@@ -11,6 +11,13 @@ use crate::config::OrbConfig;
 /// All of them, the one first that clients prefer where nothing else is said.
 pub(super) fn protocols(_config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
     Ok(vec![
+        #[cfg(feature = "shmiop")]
+        PluggableProtocol::new(
+            Arc::new(chronorb_transport::shm::SharedMemory),
+            chronorb_giop::TAG_SHMIOP,
+            AddressForm::PATH,
+        )
+        .by_files(),
         // A reference to a group is one, whatever else it says.
         #[cfg(feature = "miop")]
         crate::groups::protocol(_config),

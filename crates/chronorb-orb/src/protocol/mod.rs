@@ -12,6 +12,8 @@ mod omniorb;
 #[cfg(any(feature = "uiop", feature = "shmiop"))]
 mod place;
 mod registry;
+#[cfg(any(feature = "faults", feature = "trace"))]
+mod wrapping;
 
 use std::fmt;
 use std::sync::Arc;
@@ -183,17 +185,6 @@ pub(crate) struct Way {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.address.fmt(f)
-    }
-}
-
-/// Puts the few things that there are of this kind into the order of their ranks; those of one rank stay in
-/// theirs. The standard library's sorting is made for many, and is far larger.
-pub(crate) fn sort_few<T, R: Ord>(things: &mut [T], rank: impl Fn(&T) -> R) {
-    for next in 1..things.len() {
-        let own = rank(&things[next]);
-        let before = things[..next].iter().filter(|thing| rank(thing) <= own);
-        let place = before.count();
-        things[place..=next].rotate_right(1);
     }
 }
 

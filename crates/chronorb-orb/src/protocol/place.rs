@@ -1,5 +1,4 @@
-//! Where the paths of local protocols mean something: on one machine, since its start, among the
-//! processes that see the same files.
+//! Where the paths of local protocols mean something: on one machine, among the processes that see the same files.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -15,22 +14,49 @@ pub(super) const OF_FILES: Place = Place {
         let told = components.iter().find(|told| told.tag == TAG_PLACE);
         // Other ORBs do not tell, and a process that cannot know where it is tries.
         match (told, here()) {
-            (Some(told), Some(here)) => Name::decode(&told.data).is_ok_and(|told| told.0 == here),
+            (Some(told), Some(here)) => {
+                Name::decode(&told.data).is_ok_and(|told| is_same(&told.0, here))
+            }
             _ => true,
         }
     },
 };
 
-/// A name of this place that no other one has; `None` where `/proc` does not tell.
+/// Whether two names are of one place: the same start of the same machine, and the same files there. What files
+/// processes saw before the machine was started again is not known; a reference that has outlived that is tried.
+fn is_same(told: &str, here: &str) -> bool {
+    let parts = |name: &'_ str| -> Option<[String; 3]> {
+        let parts: Vec<_> = name.splitn(3, ' ').map(str::to_owned).collect();
+        parts.try_into().ok()
+    };
+    match (parts(told), parts(here)) {
+        (Some([start, machine, files]), Some(here)) => match start == here[0] {
+            true => files == here[2],
+            false => machine == here[1] && machine != UNKNOWN,
+        },
+        _ => told == here,
+    }
+}
+
+/// A name of this place that no other one has: the start of the machine, the machine, and the files that are seen;
+/// `None` where `/proc` does not tell.
 fn here() -> Option<&'static str> {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     let read = || {
         let start = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let files = fs::read_link("/proc/self/ns/mnt").ok()?;
-        Some(format!("{} {}", start.trim(), files.display()))
+        // machine-id(5); in a container it may be missing or empty.
+        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        let machine = match machine.trim() {
+            id if id.is_empty() || id.contains(' ') => UNKNOWN,
+            id => id,
+        };
+        Some(format!("{} {machine} {}", start.trim(), files.display()))
     };
     HERE.get_or_init(read).as_deref()
 }
+
+const UNKNOWN: &str = "-";
 
 #[cfg(test)]
 mod tests {
@@ -42,6 +68,24 @@ mod tests {
         assert!((OF_FILES.is_here)(std::slice::from_ref(&here)));
         let elsewhere = Name("another".to_owned()).tagged().expect("it fits");
         assert!(!(OF_FILES.is_here)(&[elsewhere]));
+    }
+
+    #[test]
+    fn references_outlive_the_start_of_their_machine_and_reach_no_other() {
+        for (told, is_here) in [
+            ("s m f", true),
+            ("s - f", true),
+            ("s m g", false),
+            ("t m f", true),
+            ("t m g", true),
+            ("t n f", false),
+            ("t - f", false),
+            ("s", false),
+            ("", false),
+        ] {
+            assert_eq!(is_same(told, "s m f"), is_here, "{told}");
+        }
+        assert!(!is_same("t - f", "s - f"));
     }
 
     #[test]

@@ -25,6 +25,13 @@ pub(crate) enum ProtocolProblem {
     )]
     #[error("{0}")]
     Setting(String),
+    /// What a setting asks for cannot be had.
+    #[cfg(any(feature = "faults", feature = "trace"))]
+    #[error("{problem}")]
+    Of {
+        setting: &'static str,
+        problem: String,
+    },
 }
 
 impl Registry {
@@ -41,7 +48,11 @@ impl Registry {
                 return Err(ProtocolProblem::Twice(protocol.scheme().to_owned()));
             }
         }
-        let this = match &config.protocols[..] {
+        #[cfg_attr(
+            not(any(feature = "faults", feature = "trace")),
+            expect(unused_mut, reason = "only what wraps changes them")
+        )]
+        let mut this = match &config.protocols[..] {
             [] => Self(all),
             named => {
                 let all = Self(all);
@@ -59,6 +70,8 @@ impl Registry {
             let protocol = this.find(&endpoint.scheme)?;
             protocol.transport().check(endpoint)?;
         }
+        #[cfg(any(feature = "faults", feature = "trace"))]
+        super::wrapping::wrap(&mut this.0, config)?;
         Ok(this)
     }
 

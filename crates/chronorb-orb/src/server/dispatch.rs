@@ -360,7 +360,11 @@ impl Body for Dispatch<'_, '_, '_> {
                 .send(request.connection, request.key, reply.take_sent());
             sent.map_err(|_| COMM_FAILURE)?;
         }
-        servant.dispatch(call, call.operation, &mut arguments, reply)?;
+        let dispatched = servant.dispatch(call, call.operation, &mut arguments, reply);
+        if let Some(request) = self.request {
+            request.core.at(Stage::Conclude);
+        }
+        dispatched?;
         if !reply.is_begun() {
             reply.normal()?;
         }

@@ -11,7 +11,8 @@ use std::time::Duration;
 use chronorb_cdr::Endian;
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType, SystemException, Version};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake, look_for,
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake,
+    look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
 #[cfg(feature = "miop")]
@@ -281,7 +282,8 @@ impl Lane {
         // Who may be called by a kick has to be in the wait that it ends.
         if self.waiting != Waiting::Block && !called {
             let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
-            let looked = look_for(bound, || {
+            // Who has a connection to itself has less far to look.
+            let looked = look_unless_wanted(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()
             });

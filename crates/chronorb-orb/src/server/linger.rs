@@ -158,7 +158,7 @@ impl Stay<'_> {
         let left = || deadline.map(|deadline| deadline.remaining().unwrap_or_default());
         if waiting != Waiting::Block {
             let bound = waiting.bound().min(left().unwrap_or(Duration::MAX));
-            let looked = look_for(bound, || match self.connection.try_recv(room) {
+            let looked = look_for(bound, || match self.connection.look(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,
                 received => Some(received),
             });

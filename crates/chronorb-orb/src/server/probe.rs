@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What a server's thread is about to do.
+/// What a thread is about to do.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Stage {
@@ -17,6 +17,44 @@ pub enum Stage {
     Upcall,
     /// To write the reply.
     Write,
+    /// Of a server: to find the servant, in the POA that it has found.
+    Find,
+    /// Of a server: to conclude the reply, since the servant has returned.
+    Conclude,
+    /// Of a server: to look for the next work, since the transport has the reply, or keeps it.
+    Rest,
+    /// Of a client: to find how the object is reached, since it was called.
+    Bind,
+    /// Of a client: to marshal the request.
+    Marshal,
+    /// Of a client: to send it.
+    Send,
+    /// Of a client: to wait for the reply, since the transport has the request.
+    Await,
+    /// Of a client: to read the reply's header.
+    Understand,
+    /// Of a client: to hand the results to the stub, which demarshals them.
+    Return,
+}
+
+impl Stage {
+    /// All of them, in the order of their numbers: the one with number `n` (`stage as u8`) is `ALL[n]`.
+    pub const ALL: [Self; 14] = [
+        Self::Accept,
+        Self::Read,
+        Self::Dispatch,
+        Self::Upcall,
+        Self::Write,
+        Self::Find,
+        Self::Conclude,
+        Self::Rest,
+        Self::Bind,
+        Self::Marshal,
+        Self::Send,
+        Self::Await,
+        Self::Understand,
+        Self::Return,
+    ];
 }
 
 /// A function that each thread calls before each [`Stage`], on that thread.
@@ -31,7 +69,17 @@ impl StageProbe {
         Self(Arc::new(f))
     }
 
-    pub(crate) fn at(&self, stage: Stage) {
+    /// A probe that puts a [stamp](chronorb_rt::stamp) down at each stage, which has the stage's number. Whoever wants
+    /// stamps has to have them [kept](chronorb_rt::keep_stamps) first; together with those that transports put down, they
+    /// tell where the time of a request goes.
+    #[must_use]
+    pub fn stamps() -> Self {
+        Self::new(|stage| chronorb_rt::stamp(stage as u8))
+    }
+
+    /// Tells of a stage, as the ORB's threads do.
+    #[cold]
+    pub fn at(&self, stage: Stage) {
         (self.0)(stage);
     }
 }
@@ -39,5 +87,17 @@ impl StageProbe {
 impl fmt::Debug for StageProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StageProbe")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_where_their_numbers_say() {
+        for (number, stage) in Stage::ALL.into_iter().enumerate() {
+            assert_eq!(stage as usize, number);
+        }
     }
 }

@@ -503,7 +503,8 @@ impl Worker {
             return self.take_from_group(lane, connection, key);
         }
         self.core.at(Stage::Read);
-        if event.writable && connection.flush()? {
+        // Some transports tell of room to send as of input.
+        if connection.flush()? && event.writable {
             lane.rearm(connection, key);
         }
         if event.hang_up {
@@ -672,6 +673,7 @@ impl Worker {
         if handled == Handled::Answered {
             self.core.at(Stage::Write);
             lane.send(connection, key, self.reply.as_slice())?;
+            self.core.at(Stage::Rest);
         }
         self.request.relax(KEPT_CAPACITY);
         self.reply.relax(KEPT_CAPACITY);

@@ -21,7 +21,7 @@ use crate::{
 
 /// A listening Unix-domain socket.
 #[derive(Debug)]
-pub(super) struct UnixAcceptor {
+pub(crate) struct UnixAcceptor {
     socket: OwnedFd,
     options: SocketOptions,
     published: [Address; 1],
@@ -30,7 +30,7 @@ pub(super) struct UnixAcceptor {
 }
 
 impl UnixAcceptor {
-    pub(super) fn open(endpoint: &Endpoint, options: SocketOptions) -> Result<Self, ListenError> {
+    pub(crate) fn open(endpoint: &Endpoint, options: SocketOptions) -> Result<Self, ListenError> {
         let refused = |source: io::Error| ListenError::Refused {
             endpoint: endpoint.to_string(),
             source,
@@ -123,7 +123,7 @@ impl AsFd for UnixAcceptor {
 }
 
 /// Whether an endpoint can be listened at, as far as it says itself.
-pub(super) fn check(endpoint: &Endpoint) -> Result<(), EndpointError> {
+pub(crate) fn check(endpoint: &Endpoint) -> Result<(), EndpointError> {
     endpoint.check_options(&[MODE])?;
     mode(endpoint)?;
     let name = Name::of(path(endpoint)?);

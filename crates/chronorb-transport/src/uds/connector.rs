@@ -6,17 +6,16 @@ use chronorb_rt::Deadline;
 use rustix::io::Errno;
 use rustix::net;
 
-use super::connection::UnixConnection;
 use super::{Name, options, socket};
 use crate::timed::TimedSocket;
 use crate::{Address, ConnectError, SocketOptions};
 
 /// Connects, and waits until the deadline for room in the backlog of the peer.
-pub(super) fn connect(
+pub(crate) fn connect(
     address: &Address,
     wanted: SocketOptions,
     deadline: Deadline,
-) -> Result<UnixConnection, ConnectError> {
+) -> Result<TimedSocket, ConnectError> {
     let refused = |source: io::Error| ConnectError::Refused {
         address: address.to_string(),
         source,
@@ -38,7 +37,7 @@ pub(super) fn connect(
                 address: address.to_string(),
             })?;
         match net::connect(&socket, &name) {
-            Ok(()) => return Ok(UnixConnection::new(socket)),
+            Ok(()) => return Ok(socket),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(refused(error.into())),
         }

@@ -24,7 +24,9 @@ use chronorb_rt::Deadline;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
-use self::acceptor::UnixAcceptor;
+pub(crate) use self::acceptor::{UnixAcceptor, check};
+use self::connection::UnixConnection;
+pub(crate) use self::connector::connect;
 use self::name::Name;
 use crate::{
     Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
@@ -41,7 +43,7 @@ impl Transport for Unix {
     }
 
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
-        acceptor::check(endpoint)
+        check(endpoint)
     }
 
     fn listen(
@@ -59,8 +61,8 @@ impl Transport for Unix {
         setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
-        let connection = connector::connect(address, setup.options, deadline)?;
-        Ok(Box::new(connection))
+        let socket = connect(address, setup.options, deadline)?;
+        Ok(Box::new(UnixConnection::new(socket)))
     }
 }
 

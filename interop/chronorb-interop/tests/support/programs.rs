@@ -46,6 +46,19 @@ impl Side {
         }
     }
 
+    /// The same for a socket file, and for what else the other side needs to be told of it.
+    fn endpoint_of_file(self, path: &Path) -> [String; 2] {
+        let path = path.display();
+        match self {
+            // omniORB reads no profile but that of IIOP.
+            Self::Chronorb => [
+                "-ORBListenEndpoints".to_owned(),
+                format!("iiop://127.0.0.1:0;uiop://{path}"),
+            ],
+            Self::OmniOrb => ["-ORBendPoint".to_owned(), format!("giop:unix:{path}")],
+        }
+    }
+
     /// The option for the greatest version of GIOP.
     pub(crate) const fn max_giop_version(self) -> &'static str {
         match self {
@@ -75,7 +88,23 @@ pub(crate) struct Server {
 impl Server {
     /// A server of `Interop::Hub`.
     pub(crate) fn start(side: Side, options: &[&str]) -> Self {
-        Self::start_as(side, Role::Server, &[], ANY_PORT, options)
+        Self::start_as(side, Role::Server, &[], side.endpoint(ANY_PORT), options)
+    }
+
+    /// A server of `Interop::Hub` at a socket file, and a reference by which its hub is reached there only.
+    pub(crate) fn start_at_file(side: Side, path: &Path) -> Self {
+        let endpoint = side.endpoint_of_file(path);
+        let mut this = Self::start_as(side, Role::Server, &[], endpoint, &[]);
+        let mut ior: Ior = this.ior.parse().expect("a reference");
+        for profile in &mut ior.profiles {
+            if profile.tag == TAG_INTERNET_IOP {
+                let mut told = IiopProfile::decode(&profile.data).expect("a profile");
+                told.port = 0;
+                profile.data = told.encode().expect("it fits");
+            }
+        }
+        this.ior = ior.to_string();
+        this
     }
 
     /// A server of `Adapters::Control` with a name, at a host and port.
@@ -86,26 +115,33 @@ impl Server {
         options: &[&str],
     ) -> Self {
         let named = ["--name", name];
-        Self::start_as(side, Role::AdaptersServer, &named, address, options)
+        Self::start_as(
+            side,
+            Role::AdaptersServer,
+            &named,
+            side.endpoint(address),
+            options,
+        )
     }
 
     /// omniORB's server of `Values::Mirror`.
     pub(crate) fn start_values() -> Self {
-        Self::start_as(Side::OmniOrb, Role::ValuesServer, &[], ANY_PORT, &[])
+        let side = Side::OmniOrb;
+        Self::start_as(side, Role::ValuesServer, &[], side.endpoint(ANY_PORT), &[])
     }
 
     fn start_as(
         side: Side,
         role: Role,
         first: &[&str],
-        address: (&str, u16),
+        endpoint: [String; 2],
         options: &[&str],
     ) -> Self {
         let mut process = Process::start(side.program(role), |folder| {
             let file = folder.path().join(IOR_FILE).display().to_string();
             let mut arguments: Vec<String> = first.iter().map(|&s| s.to_owned()).collect();
             arguments.extend(["--ior-file".to_owned(), file]);
-            arguments.extend(side.endpoint(address));
+            arguments.extend(endpoint);
             arguments.extend(options.iter().map(|&s| s.to_owned()));
             arguments
         });

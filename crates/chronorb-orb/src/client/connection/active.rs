@@ -158,7 +158,8 @@ impl Active<'_> {
         if let Some(event) = event.filter(|event| event.token == PEER) {
             self.queue.stay_awake();
             self.is_drained = false;
-            self.is_full &= !event.writable;
+            // Some transports tell of room to send as of input.
+            self.is_full = false;
             self.is_hung_up |= event.hang_up;
         }
         Ok(())

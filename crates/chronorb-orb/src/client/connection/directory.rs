@@ -233,10 +233,19 @@ impl ClientConnections {
         let idle = self.all_shared().into_iter();
         let idle = idle.filter_map(|open| Some((open.shared.idle_since()?, open)));
         let mut idle: Vec<_> = idle.collect();
-        idle.sort_by_key(|(since, _)| *since);
-        // One that is in use by now is passed over.
-        idle.iter()
-            .any(|(since, open)| open.shared.close_unused_since(*since))
+        let idlest = |idle: &Vec<(Monotonic, Arc<Open>)>| {
+            let numbered = idle.iter().enumerate();
+            let idlest = numbered.min_by_key(|(_, (since, _))| *since);
+            idlest.map(|(index, _)| index)
+        };
+        while let Some(index) = idlest(&idle) {
+            let (since, open) = idle.swap_remove(index);
+            // One that is in use by now is passed over.
+            if open.shared.close_unused_since(since) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Closes the shared connections that nobody has used since `time`.

@@ -32,15 +32,19 @@ impl Places {
     }
 }
 
-/// Whether a peer may leave such a connection without a word.
+/// Whether a peer may leave such a connection without a word. A program without DIOP has none of
+/// those, and not what looks after them.
 pub(in super::super) fn is_place(carriage: Carriage) -> bool {
-    matches!(
-        carriage,
-        Carriage::Messages {
-            many_peers: false,
-            ..
-        }
-    )
+    let of_one = |carriage| {
+        matches!(
+            carriage,
+            Carriage::Messages {
+                many_peers: false,
+                ..
+            }
+        )
+    };
+    cfg!(feature = "diop") && of_one(carriage)
 }
 
 /// After how long without a message a connection is closed, if that is set for all.

@@ -191,7 +191,7 @@ impl Worker {
         let read = |room: &mut [u8]| {
             let result = match received {
                 None => stay.recv(room, config.server_wait, deadline),
-                Some(_) => transport.try_recv(room),
+                Some(_) => transport.look(room),
             };
             received = Some(received == Some(true) || result.is_ok());
             result

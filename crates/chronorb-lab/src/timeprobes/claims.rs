@@ -1,0 +1,144 @@
+//! What should be true of the figures, and whether it is.
+
+use super::outcome::Outcome;
+use super::path::Layer;
+use crate::claim::Claim;
+use crate::contest::Placement;
+use crate::units;
+
+/// All claims.
+pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    let mut claims = vec![cheap_stamps(outcome)];
+    for place in [Placement::SameCpu, Placement::AcrossCpus] {
+        if outcome
+            .cases()
+            .iter()
+            .any(|(_, placement)| *placement == place)
+        {
+            claims.push(bottleneck(outcome, place));
+            claims.push(constant_overhead(outcome, place));
+        }
+    }
+    claims
+}
+
+fn cheap_stamps(outcome: &Outcome) -> Claim {
+    let cost = outcome.cost.stamp_ns;
+    let claim = format!("a stamp takes less than {CHEAP} ns");
+    Claim::of_paper(SLIDES, claim)
+        .published("at most 1 µs")
+        .holds(Some((cost < CHEAP, format!("{cost:.1} ns"))))
+        .because("the clock is not the processor's own, or the machine was busy")
+}
+
+/// It is not the ORB that takes the time.
+fn bottleneck(outcome: &Outcome, place: Placement) -> Claim {
+    let case = ("iiop", place);
+    let measured = || {
+        let [orb, kernel] =
+            [Layer::Orb, Layer::OperatingSystem].map(|layer| outcome.layer(case, layer));
+        let (orb, kernel) = (orb?, kernel?);
+        let text = format!(
+            "ORB {:.1} %, operating system {:.1} %",
+            orb.percent, kernel.percent
+        );
+        Some((kernel.percent > orb.percent, text))
+    };
+    let claim = format!(
+        "iiop, {}: the bottleneck is the operating system, not the ORB",
+        place.name()
+    );
+    Claim::of_paper(SLIDES, claim)
+        .published("ORB about 49 µs of each two-way call")
+        .holds(measured())
+}
+
+/// The ORB takes the same, whatever the transport.
+fn constant_overhead(outcome: &Outcome, place: Placement) -> Claim {
+    let cases = outcome.cases().into_iter().filter(|(_, at)| *at == place);
+    let times = cases.filter_map(|case| {
+        let row = outcome.layer(case, Layer::Orb)?;
+        Some((row.time.p50_us, case.0))
+    });
+    let mut times: Vec<(f64, &str)> = times.collect();
+    times.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let measured = match times[..] {
+        [least, .., most] => {
+            let of = |(us, transport): (f64, &str)| format!("{} by {transport}", units::time(us));
+            Some((
+                most.0 / least.0.max(1e-3),
+                format!("{} to {}", of(least), of(most)),
+            ))
+        }
+        _ => None,
+    };
+    let claim = format!(
+        "{}: what the ORB takes is relatively constant, whatever the transport (p50 within {CONSTANT})",
+        place.name()
+    );
+    Claim::of_paper(SLIDES, claim)
+        .published("relatively constant and low")
+        .by_ratio(measured, |ratio| ratio <= CONSTANT)
+}
+
+const SLIDES: &str = "Tutorial, pluggable protocols";
+const CHEAP: f64 = 50.0;
+const CONSTANT: f64 = 1.5;
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::cost::StampCost;
+    use super::super::outcome::rows;
+    use super::super::path::{PARTS, Way};
+    use super::super::plan::{Plan, TRANSPORTS};
+    use super::*;
+    use crate::environment::Environment;
+    use crate::verdict::Verdict;
+
+    /// One of which everything holds that is claimed.
+    pub(in super::super) fn outcome() -> Outcome {
+        let mut all = Vec::new();
+        for transport in TRANSPORTS.into_iter().skip(1).take(2) {
+            let way = |number: u64| Way {
+                parts: PARTS.map(|part| match part.layer {
+                    Layer::OperatingSystem => 4_000 + number,
+                    _ => 50 + number % 7,
+                }),
+                sending: [1_000, 1_100],
+            };
+            let ways: Vec<_> = (0..100).map(way).collect();
+            all.extend(rows(transport, Placement::SameCpu, &ways));
+            all.extend(rows(transport, Placement::AcrossCpus, &ways));
+        }
+        Outcome {
+            plan: Plan::short(),
+            environment: Environment::probe(),
+            cost: StampCost {
+                clock: "the processor's time stamp counter",
+                stamp_ns: 21.5,
+            },
+            rows: all,
+        }
+    }
+
+    #[test]
+    fn what_holds_is_reproduced_and_what_does_not_is_missed() {
+        let claims = of(&outcome());
+        assert_eq!(claims.len(), 5);
+        for claim in &claims {
+            assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
+        }
+        let mut outcome = outcome();
+        outcome.cost.stamp_ns = 51.0;
+        for row in &mut outcome.rows {
+            let is_orb = row.layer == Some(Layer::Orb) && row.part.is_none();
+            if is_orb && row.transport == "iiop" {
+                row.percent = 90.0;
+                row.time.p50_us *= 2.0;
+            }
+        }
+        for claim in of(&outcome) {
+            assert_eq!(claim.verdict(), Verdict::Missed, "{claim:?}");
+        }
+    }
+}

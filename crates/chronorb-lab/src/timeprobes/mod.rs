@@ -1,0 +1,102 @@
+//! `chronorb lab timeprobes`: where the time of a call goes.
+//!
+//! The tutorial put time probes into an ORB to find out what the ORB, the transport and the operating system take of
+//! a call. [`TimeProbes`] does so for each transport: client and server are processes whose threads put a stamp down at each
+//! stage of a request ([`StageProbe::stamps`](chronorb_orb::StageProbe::stamps)) and around each request to the kernel
+//! ([`chronorb_rt::keep_stamps`]); both have the same clock, and so the way of each call can be followed from the
+//! client into the server and back. Its parts are parted by stamps and add up to the whole.
+//!
+//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. They exchange lines of
+//! JSON with it:
+//!
+//! | child | says | hears |
+//! |---|---|---|
+//! | server | its reference, then its stamps | that it is to tell, and the end of its input: exit |
+//! | client | that it is connected, then its stamps | to begin |
+
+mod claims;
+mod client;
+mod cost;
+mod error;
+mod order;
+mod outcome;
+mod page;
+mod path;
+mod plan;
+mod plot;
+mod server;
+mod table;
+mod trial;
+
+use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
+use crate::process;
+use crate::progress::Progress;
+
+pub use cost::StampCost;
+pub use error::TimeProbesError;
+pub use outcome::{Outcome, Row};
+pub use path::{Layer, Part, Side};
+pub use plan::{Plan, TRANSPORTS, Transport, transport_named};
+
+/// The hidden command that [`TimeProbes`] uses for its processes; its argument goes to [`part_main`].
+pub const PART_COMMAND: &str = "timeprobes-part";
+
+/// The experiment.
+///
+/// The program that runs it has to hand its argument to [`part_main`] where its first one is [`PART_COMMAND`].
+#[derive(Debug)]
+pub struct TimeProbes;
+
+impl Experiment for TimeProbes {
+    const NAME: &'static str = "timeprobes";
+    const TITLE: &'static str = "Where the time of a call goes";
+
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = TimeProbesError;
+
+    fn full() -> Plan {
+        Plan::full()
+    }
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, TimeProbesError> {
+        let transports = plan.transports()?;
+        let mut environment = Environment::probe();
+        let before = ProcessorTime::now();
+        let cost = cost::measure();
+        let cases = plan.cases(&transports)?;
+        let progress = Progress::start("calls that are stamped", cases.len() as u64);
+        let mut rows = Vec::new();
+        for (transport, placement) in cases {
+            let calls = trial::run(plan, transport, placement)?;
+            rows.extend(outcome::rows(transport, placement, &calls));
+            progress.advance(1);
+        }
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        Ok(Outcome {
+            plan: plan.clone(),
+            environment,
+            cost,
+            rows,
+        })
+    }
+}
+
+/// Does the part of a server or of a client, until its parent has heard all.
+///
+/// `order` is the argument of [`PART_COMMAND`], made by [`TimeProbes`].
+///
+/// # Errors
+///
+/// [`TimeProbesError::Process`] when the order cannot be read, [`TimeProbesError::Work`] when the ORB fails.
+pub fn part_main(order: &str) -> Result<(), TimeProbesError> {
+    match process::order(order)? {
+        order::Part::Server(order) => server::serve(&order),
+        order::Part::Client(order) => client::call(&order),
+    }
+}

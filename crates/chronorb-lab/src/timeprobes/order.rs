@@ -1,0 +1,124 @@
+//! What parent and children say to each other.
+
+use chronorb_orb::Stage;
+use chronorb_rt::{Activity, Point, ThreadStamps};
+use serde::{Deserialize, Serialize};
+
+/// To a child, as its argument.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) enum Part {
+    Server(ServerOrder),
+    Client(ClientOrder),
+}
+
+/// What a server is to do.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct ServerOrder {
+    pub(super) scheme: String,
+    /// How many stamps each thread shall keep.
+    pub(super) stamps: usize,
+}
+
+/// What a client is to do.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct ClientOrder {
+    pub(super) scheme: String,
+    pub(super) stamps: usize,
+    pub(super) reference: String,
+    pub(super) warm_up: u32,
+    pub(super) calls: u32,
+}
+
+/// From a server, when it serves.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Serving {
+    pub(super) reference: String,
+}
+
+/// From a client, when it is connected and has warmed up.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Ready {}
+
+/// To a client: to begin.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Begin {}
+
+/// To a server: to tell its stamps.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Tell {}
+
+/// From both: the stamps of all their threads that put some down.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Told {
+    pub(super) threads: Vec<Stamps>,
+}
+
+/// The stamps of a thread.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(super) struct Stamps {
+    /// Where, as [`Mark`] numbers it, and when, in nanoseconds of the monotonic clock.
+    pub(super) marks: Vec<(u8, u64)>,
+}
+
+/// Where a thread was.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Mark {
+    /// At a stage of the ORB.
+    At(Stage),
+    /// Where the experiment itself put a stamp down.
+    Own(u8),
+    /// About to ask the kernel for input or output.
+    IntoKernel,
+    /// Back from there, or from anything else that is not the ORB's.
+    Back,
+    /// About to do anything else.
+    Elsewhere,
+}
+
+impl Stamps {
+    pub(super) fn of(thread: &ThreadStamps) -> Self {
+        let number = |point| match point {
+            Point::Number(number) => number,
+            Point::TurnedTo(Activity::InputOutput) => INTO_KERNEL,
+            Point::TurnedTo(Activity::Other) => BACK,
+            Point::TurnedTo(_) => ELSEWHERE,
+        };
+        let mark = |stamp: &chronorb_rt::Stamp| (number(stamp.point), stamp.at.as_nanos());
+        Self {
+            marks: thread.stamps.iter().map(mark).collect(),
+        }
+    }
+
+    /// All of them, with their times in nanoseconds.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Mark, u64)> {
+        self.marks.iter().map(|(number, at)| {
+            let mark = match *number {
+                INTO_KERNEL => Mark::IntoKernel,
+                BACK => Mark::Back,
+                ELSEWHERE => Mark::Elsewhere,
+                number => match Stage::ALL.get(usize::from(number)) {
+                    Some(stage) => Mark::At(*stage),
+                    None => Mark::Own(number),
+                },
+            };
+            (mark, *at)
+        })
+    }
+}
+
+/// All stamps of this process.
+pub(super) fn told() -> Told {
+    Told {
+        threads: chronorb_rt::stamps().iter().map(Stamps::of).collect(),
+    }
+}
+
+pub(super) const INTO_KERNEL: u8 = 200;
+pub(super) const BACK: u8 = 201;
+pub(super) const ELSEWHERE: u8 = 202;
+/// The client is about to call the stub, and has its result.
+pub(super) const CALL: u8 = 100;
+pub(super) const RESULT: u8 = 101;
+/// The servant begins, and ends.
+pub(super) const SERVANT: u8 = 102;
+pub(super) const SERVED: u8 = 103;

@@ -1,0 +1,175 @@
+//! What was found.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::cost::StampCost;
+use super::path::{Layer, PARTS, Side, Way};
+use super::plan::{Plan, Transport};
+use super::{TimeProbes, claims, page, table};
+use crate::claim::Claim;
+use crate::contest::Placement;
+use crate::environment::Environment;
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::stats::{Record, Summary};
+
+/// A part of the calls by a transport in a place, a layer of them, or the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its scheme.
+    pub transport: &'static str,
+    /// Where.
+    pub placement: Placement,
+    /// Of which [`PARTS`] it is, from 0 on; nothing for sums of several.
+    pub part: Option<usize>,
+    /// On which side, where it is on one.
+    pub side: Option<Side>,
+    /// Whose time it is; nothing for the whole call.
+    pub layer: Option<Layer>,
+    /// In words.
+    pub what: &'static str,
+    /// How much of the whole it is, on the average.
+    pub percent: f64,
+    /// How long it takes.
+    #[serde(flatten)]
+    pub time: Summary,
+}
+
+/// All that was found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub plan: Plan,
+    /// Where.
+    pub environment: Environment,
+    /// What it costs to look.
+    pub cost: StampCost,
+    /// For each transport in each place: the whole, its layers, its parts, and what senders spend in system calls.
+    pub rows: Vec<Row>,
+}
+
+/// The rows of a transport in a place.
+pub(super) fn rows(transport: Transport, placement: Placement, ways: &[Way]) -> Vec<Row> {
+    let mean_of_whole = mean(ways.iter().map(Way::whole));
+    let row = |what, of: &dyn Fn(&Way) -> u64| Row {
+        transport: transport.scheme,
+        placement,
+        part: None,
+        side: None,
+        layer: None,
+        what,
+        percent: share(mean(ways.iter().map(of)), mean_of_whole),
+        time: summary(ways.iter().map(of)),
+    };
+    let mut rows = vec![row(WHOLE, &Way::whole)];
+    rows.extend(Layer::ALL.map(|layer| Row {
+        layer: Some(layer),
+        ..row(layer.name(), &|way| way.of_layer(layer))
+    }));
+    rows.extend(PARTS.iter().enumerate().map(|(at, part)| Row {
+        part: Some(at),
+        side: Some(part.side),
+        layer: Some(part.layer),
+        ..row(part.name, &|way| way.parts[at])
+    }));
+    for (at, side) in [Side::Client, Side::Server].into_iter().enumerate() {
+        rows.push(Row {
+            side: Some(side),
+            ..row(SENDING, &|way| way.sending[at])
+        });
+    }
+    rows
+}
+
+fn mean(times: impl ExactSizeIterator<Item = u64>) -> f64 {
+    let count = times.len().max(1);
+    times.sum::<u64>() as f64 / count as f64
+}
+
+fn share(mean: f64, of: f64) -> f64 {
+    (mean / of.max(1.0) * 1e4).round() / 100.0
+}
+
+fn summary(times: impl Iterator<Item = u64>) -> Summary {
+    let mut record = Record::new();
+    for time in times {
+        record.add(Duration::ZERO, Duration::from_nanos(time));
+    }
+    record.summary()
+}
+
+impl Outcome {
+    /// The transports and places, in the order in which they were measured.
+    pub(super) fn cases(&self) -> Vec<(&'static str, Placement)> {
+        let wholes = self.rows.iter().filter(|row| row.what == WHOLE);
+        wholes.map(|row| (row.transport, row.placement)).collect()
+    }
+
+    /// The rows of a transport in a place.
+    pub(super) fn of(&self, case: (&'static str, Placement)) -> impl Iterator<Item = &Row> {
+        let of_case = move |row: &&Row| (row.transport, row.placement) == case;
+        self.rows.iter().filter(of_case)
+    }
+
+    /// The whole call.
+    pub(super) fn whole(&self, case: (&'static str, Placement)) -> Option<&Row> {
+        self.of(case).find(|row| row.what == WHOLE)
+    }
+
+    /// What a layer takes of it.
+    pub(super) fn layer(&self, case: (&'static str, Placement), layer: Layer) -> Option<&Row> {
+        let is_layer = |row: &&Row| row.layer == Some(layer) && row.part.is_none();
+        self.of(case).find(is_layer)
+    }
+}
+
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        self.environment.stolen_caveat().into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: TimeProbes::NAME,
+            environment: &self.environment,
+            cost: self.cost,
+            rows: &self.rows,
+            claims: self.claims(),
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
+/// The figures of an [`Outcome`] for programs.
+#[derive(Serialize)]
+struct Figures<'a> {
+    experiment: &'static str,
+    environment: &'a Environment,
+    cost: StampCost,
+    rows: &'a [Row],
+    claims: Vec<Claim>,
+    plan: &'a Plan,
+}
+
+/// The row of all parts together.
+pub(super) const WHOLE: &str = "whole call";
+const SENDING: &str = "of that, in the sender's system call";

@@ -1,0 +1,132 @@
+//! The figures as text.
+
+use super::outcome::{Outcome, Row, WHOLE};
+use super::path::PARTS;
+use crate::claim;
+use crate::contest::Placement;
+use crate::contest::table::Table;
+use crate::experiment::Findings;
+use crate::units;
+
+/// The figures in tables for a terminal, with what is claimed of them.
+pub(super) fn text(outcome: &Outcome) -> String {
+    let mut text = format!("{LEAD}\n");
+    for caveat in outcome.caveats() {
+        text.push_str(&format!("{caveat}\n"));
+    }
+    for table in tables(outcome) {
+        text.push('\n');
+        text.push_str(&table.text());
+    }
+    text.push('\n');
+    text.push_str(&claim::text(&outcome.claims()));
+    for note in notes(outcome) {
+        text.push_str(&format!("\n{note}"));
+    }
+    text.push('\n');
+    text
+}
+
+/// For each transport in each place, its layers and its parts.
+pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
+    let cases = outcome.cases().into_iter();
+    cases.map(|case| of_case(outcome, case)).collect()
+}
+
+fn of_case(outcome: &Outcome, case: (&'static str, Placement)) -> Table {
+    let (transport, placement) = case;
+    let rows = outcome.of(case);
+    Table {
+        heading: format!("A call by {transport}, {}", placement.name()),
+        columns: COLUMNS.map(str::to_owned).to_vec(),
+        lines: rows.map(|row| (name(row), cells(row))).collect(),
+    }
+}
+
+/// What is done, and where.
+pub(super) fn name(row: &Row) -> String {
+    match row.side {
+        None if row.what == WHOLE => row.what.to_owned(),
+        None => format!("all {}", row.what),
+        Some(side) => format!("{}: {}", side.name(), row.what),
+    }
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let layer = match row.part {
+        Some(at) => PARTS[at].layer.name(),
+        None => "",
+    };
+    let percent = format!("{:.1} %", row.percent);
+    let time = row.time;
+    let times = [time.mean_us, time.p50_us, time.p99_us, time.max_us].map(units::time);
+    [layer.to_owned(), percent]
+        .into_iter()
+        .chain(times)
+        .collect()
+}
+
+/// How the figures are to be understood, in sentences.
+pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
+    let plan = &outcome.plan;
+    vec![
+        format!(
+            "Of each transport {} calls one after the other (the cube of an octet), after {} that warm up; client and \
+             server are processes with one thread at work each, by the real-time architecture, and block while they wait.",
+            units::count(plan.calls.into()),
+            units::count(plan.warm_up.into()),
+        ),
+        format!(
+            "A stamp is taken from {} and costs {:.1} ns; every part has about one in it, which is not taken off.",
+            outcome.cost.clock, outcome.cost.stamp_ns
+        ),
+        "Parts follow each other and add up to the call as the client sees it. The operating system's are from when \
+         one side goes into the kernel to send, until the other comes out of it with what it has received."
+            .to_owned(),
+        "What cannot be told apart: within the operating system's parts, the protocol stack, the scheduler, and the \
+         wake-up between processors; the sender's system call is told beside, since it goes on while the receiver \
+         is woken. Within the transport's parts, the ORB's code for connections and the transport's own. What \
+         either side does beside the way of the call, as to go back to wait, is in no part."
+            .to_owned(),
+    ]
+}
+
+pub(super) const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and of all \
+                               system calls, in both processes, by one clock.";
+
+pub(super) const COLUMNS: [&str; 6] = ["layer", "share", "mean", "p50", "p99", "max"];
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_whole_its_layers_and_its_parts() {
+        let outcome = outcome();
+        let tables = tables(&outcome);
+        assert_eq!(tables.len(), 4);
+        assert_eq!(tables[0].lines.len(), 1 + 4 + PARTS.len() + 2);
+        let text = text(&outcome);
+        for part in [
+            "A call by uiop, same CPU",
+            "whole call",
+            "all operating system",
+            "server: skeleton: demarshal",
+            "21.5 ns",
+            "cannot be told apart",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn shares_of_layers_are_all_there_is() {
+        let outcome = outcome();
+        for case in outcome.cases() {
+            let parts = outcome.of(case).filter(|row| row.part.is_some());
+            let percent: f64 = parts.map(|row| row.percent).sum();
+            assert!((percent - 100.0).abs() < 0.2, "{percent}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Settings of transports that wrap others.
+
+use super::OrbConfig;
+#[cfg(not(all(feature = "faults", feature = "trace")))]
+use super::lacks;
+
+/// Where what goes by connections is written down.
+#[cfg(feature = "trace")]
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TraceSettings {
+    /// `-ORBTraceFile PATH`: a file in the format pcapng, of all protocols of the ORB; none by default. What
+    /// [`-ORBFaults`](OrbConfig::faults) does stands in it as it is done.
+    pub file: Option<std::path::PathBuf>,
+    /// `-ORBTraceSize OCTETS`: what the file may have before the next one begins, 65536 to 1099511627776; the last two
+    /// are kept.
+    pub size: u64,
+}
+
+#[cfg(feature = "trace")]
+impl Default for TraceSettings {
+    fn default() -> Self {
+        Self {
+            file: None,
+            size: DEFAULT_TRACE_SIZE,
+        }
+    }
+}
+
+#[cfg(feature = "faults")]
+pub(super) fn faults(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    use chronorb_transport::faults::FaultPlans;
+
+    config.faults = match text {
+        "off" => None,
+        plans => Some(FaultPlans::parse(plans).map_err(|error| error.to_string())?),
+    };
+    Ok(())
+}
+
+#[cfg(not(feature = "faults"))]
+pub(super) fn faults(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match text {
+        "off" => Ok(()),
+        _ => Err(lacks("faults")),
+    }
+}
+
+#[cfg(feature = "trace")]
+pub(super) fn trace_file(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.trace.file = match text {
+        "off" => None,
+        "" => return Err("there is no path".to_owned()),
+        path => Some(path.into()),
+    };
+    Ok(())
+}
+
+#[cfg(feature = "trace")]
+pub(super) fn trace_size(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.trace.size = super::number(text, 1 << 16, 1 << 40)?;
+    Ok(())
+}
+
+#[cfg(not(feature = "trace"))]
+pub(super) fn trace_file(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match text {
+        "off" => Ok(()),
+        _ => Err(lacks("trace")),
+    }
+}
+
+#[cfg(not(feature = "trace"))]
+pub(super) fn trace_size(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    // Without a file it is of no consequence.
+    super::number(text, 1 << 16, 1 << 40).map(drop)
+}
+
+#[cfg(feature = "trace")]
+const DEFAULT_TRACE_SIZE: u64 = 64 << 20;

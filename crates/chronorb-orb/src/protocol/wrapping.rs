@@ -1,0 +1,81 @@
+//! Transports that wrap those of protocols.
+
+use std::sync::Arc;
+
+use chronorb_transport::Transport;
+
+use super::{PluggableProtocol, ProtocolProblem};
+use crate::config::OrbConfig;
+
+/// Wraps the transports as the configuration says. What is traced is what the transport itself carries, with the faults that
+/// were done to it.
+pub(super) fn wrap(
+    protocols: &mut [PluggableProtocol],
+    config: &OrbConfig,
+) -> Result<(), ProtocolProblem> {
+    trace(protocols, config)?;
+    disturb(protocols, config)
+}
+
+#[cfg(feature = "trace")]
+fn trace(protocols: &mut [PluggableProtocol], config: &OrbConfig) -> Result<(), ProtocolProblem> {
+    use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
+
+    let Some(path) = &config.trace.file else {
+        return Ok(());
+    };
+    let limits = TraceLimits {
+        file: config.trace.size,
+        ..TraceLimits::default()
+    };
+    let file = TraceFile::create(path, limits).map_err(|error| ProtocolProblem::Of {
+        setting: "-ORBTraceFile",
+        problem: format!("{} cannot be written: {error}", path.display()),
+    })?;
+    for protocol in protocols {
+        protocol.wrap(|transport| Arc::new(Traced::new(transport, file.clone())));
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "trace"))]
+fn trace(_: &mut [PluggableProtocol], _: &OrbConfig) -> Result<(), ProtocolProblem> {
+    Ok(())
+}
+
+#[cfg(feature = "faults")]
+fn disturb(protocols: &mut [PluggableProtocol], config: &OrbConfig) -> Result<(), ProtocolProblem> {
+    use chronorb_transport::faults::Faulty;
+
+    let Some(plans) = &config.faults else {
+        return Ok(());
+    };
+    let has = |scheme: &str| protocols.iter().any(|of| of.scheme() == scheme);
+    if let Some(unknown) = plans.schemes().find(|scheme| !has(scheme)) {
+        let schemes: Vec<_> = protocols.iter().map(PluggableProtocol::scheme).collect();
+        return Err(ProtocolProblem::Of {
+            setting: "-ORBFaults",
+            problem: format!(
+                "there is no protocol {unknown:?}; there are {}",
+                schemes.join(", ")
+            ),
+        });
+    }
+    for protocol in protocols {
+        if let Some(plan) = plans.of(protocol.scheme()) {
+            protocol.wrap(|transport| Arc::new(Faulty::new(transport, plan.clone())));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "faults"))]
+fn disturb(_: &mut [PluggableProtocol], _: &OrbConfig) -> Result<(), ProtocolProblem> {
+    Ok(())
+}
+
+impl PluggableProtocol {
+    fn wrap(&mut self, wrapped: impl FnOnce(Arc<dyn Transport>) -> Arc<dyn Transport>) {
+        self.transport = wrapped(self.transport.clone());
+    }
+}

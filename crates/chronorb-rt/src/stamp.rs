@@ -1,0 +1,297 @@
+//! Time stamps of what threads do.
+#![allow(unsafe_code)]
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::fs;
+
+use crate::activity::{self, Activity};
+use crate::clock::Monotonic;
+use crate::pi_lock::thread_id;
+use crate::pi_mutex::PiMutex;
+
+/// What a thread was at, and when.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stamp {
+    /// When, by the clock that all processes of the machine share.
+    pub at: Monotonic,
+    /// At what.
+    pub point: Point,
+}
+
+/// Where a [`Stamp`] is put.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Point {
+    /// Where [`stamp`] was called with this number.
+    Number(u8),
+    /// Where the thread turned to something else ([`doing`](crate::doing)): before it asks the kernel for input or
+    /// output, for example, and after that.
+    TurnedTo(Activity),
+}
+
+/// The stamps of a thread, in order.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ThreadStamps {
+    /// The kernel's number of the thread, which may have ended.
+    pub thread: u32,
+    /// How many stamps before these there is no trace of any more: their places were needed again.
+    pub lost: u64,
+    /// The stamps.
+    pub stamps: Vec<Stamp>,
+}
+
+/// The clock that stamps are taken from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StampClock {
+    /// The processor's own, which runs evenly and alike on all of them: the kernel has it for its clock too.
+    TimeStampCounter,
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+}
+
+/// Keeps stamps from now on, of all threads of the process: the last ones of each, as many as `each`, rounded up to a power of two.
+/// For measurements, once in a process.
+///
+/// A stamp is a look at the clock and a store into the thread's own ring, with neither lock nor allocation; the ring
+/// is made with the thread's first [`stamp`], and stays for good, so that stamps of threads that have ended can be
+/// read.
+pub fn keep_stamps(each: usize) -> StampClock {
+    let clock = match has_even_counter() {
+        true => StampClock::TimeStampCounter,
+        false => StampClock::Monotonic,
+    };
+    COUNTS.store(clock == StampClock::TimeStampCounter, Ordering::Relaxed);
+    CAPACITY.store(each.next_power_of_two().max(2), Ordering::Relaxed);
+    let beginning = Pair::now();
+    BEGINNING.store(beginning.ticks, Ordering::Relaxed);
+    *BEGUN.lock() = Some(beginning);
+    activity::stamp_turns();
+    clock
+}
+
+/// Puts a stamp down for the calling thread at a point that has this number, from 0 to 127.
+///
+/// Call [`keep_stamps`] before; who does not want stamps does not call this.
+#[inline]
+pub fn stamp(point: u8) {
+    let ring = RING.get().unwrap_or_else(Ring::make);
+    ring.put(u64::from(point & !TURNED));
+}
+
+/// All stamps that are kept, by thread. Of threads that go on meanwhile, the oldest may be wrong.
+#[must_use]
+pub fn stamps() -> Vec<ThreadStamps> {
+    let Some(beginning) = *BEGUN.lock() else {
+        return Vec::new();
+    };
+    let scale = Scale {
+        beginning,
+        end: Pair::now(),
+    };
+    RINGS.lock().iter().map(|ring| ring.read(&scale)).collect()
+}
+
+/// The calling thread turns to something else. It gets no ring for that: it may be in a signal handler.
+pub(crate) fn turned_to(activity: Activity) {
+    if let Some(ring) = RING.get() {
+        ring.put(u64::from(TURNED | activity as u8));
+    }
+}
+
+/// The last stamps of a thread. Only the thread itself writes to it.
+struct Ring {
+    thread: u32,
+    /// How many there were.
+    count: AtomicU64,
+    /// Ticks and point of each.
+    stamps: Box<[AtomicU64]>,
+}
+
+impl Ring {
+    #[cold]
+    fn make() -> &'static Self {
+        let stamps = (0..CAPACITY.load(Ordering::Relaxed)).map(|_| AtomicU64::new(0));
+        let ring: &'static Self = Box::leak(Box::new(Self {
+            thread: thread_id(),
+            count: AtomicU64::new(0),
+            stamps: stamps.collect(),
+        }));
+        RINGS.lock().push(ring);
+        RING.set(Some(ring));
+        ring
+    }
+
+    #[inline]
+    fn put(&self, point: u64) {
+        let ticks = ticks().wrapping_sub(BEGINNING.load(Ordering::Relaxed));
+        let count = self.count.load(Ordering::Relaxed);
+        // The number of stamps is a power of two.
+        let at = count as usize & (self.stamps.len() - 1);
+        if let Some(stamp) = self.stamps.get(at) {
+            stamp.store(ticks << POINT_BITS | point, Ordering::Relaxed);
+        }
+        self.count.store(count + 1, Ordering::Release);
+    }
+
+    fn read(&self, scale: &Scale) -> ThreadStamps {
+        let count = self.count.load(Ordering::Acquire);
+        let lost = count.saturating_sub(self.stamps.len() as u64);
+        let stamp = |at: u64| {
+            let word = self.stamps[at as usize & (self.stamps.len() - 1)].load(Ordering::Relaxed);
+            Stamp {
+                at: scale.time(word >> POINT_BITS),
+                point: Point::of(word as u8),
+            }
+        };
+        ThreadStamps {
+            thread: self.thread,
+            lost,
+            stamps: (lost..count).map(stamp).collect(),
+        }
+    }
+}
+
+impl Point {
+    fn of(number: u8) -> Self {
+        let activity = Activity::ALL.get(usize::from(number & !TURNED));
+        match activity.filter(|_| number & TURNED != 0) {
+            Some(activity) => Self::TurnedTo(*activity),
+            None => Self::Number(number),
+        }
+    }
+}
+
+/// The same moment by both clocks.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    ticks: u64,
+    time: Monotonic,
+}
+
+impl Pair {
+    /// The closest of some looks at both.
+    fn now() -> Self {
+        let look = || {
+            let before = ticks();
+            let time = Monotonic::now();
+            let between = ticks().wrapping_sub(before);
+            (between, before.wrapping_add(between / 2), time)
+        };
+        let closest = (0..LOOKS)
+            .map(|_| look())
+            .min_by_key(|(between, ..)| *between);
+        let (_, ticks, time) = closest.unwrap_or_else(look);
+        Self { ticks, time }
+    }
+}
+
+/// How ticks become time.
+struct Scale {
+    beginning: Pair,
+    end: Pair,
+}
+
+impl Scale {
+    /// The time of a stamp that was put down so many ticks after the beginning.
+    fn time(&self, ticks: u64) -> Monotonic {
+        let all = self.end.ticks.wrapping_sub(self.beginning.ticks).max(1);
+        let nanoseconds = (self.end.time - self.beginning.time).as_nanos();
+        let since = u128::from(ticks) * nanoseconds / u128::from(all);
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        Monotonic::from_nanos(self.beginning.time.as_nanos().saturating_add(since))
+    }
+}
+
+#[inline]
+fn ticks() -> u64 {
+    match COUNTS.load(Ordering::Relaxed) {
+        true => counter(),
+        false => Monotonic::now().as_nanos(),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn counter() -> u64 {
+    // SAFETY: every processor of this architecture has the counter, and Linux lets all processes read it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter() -> u64 {
+    Monotonic::now().as_nanos()
+}
+
+/// Whether the processor's counter runs evenly, whatever the processors do, and alike on all of them: the kernel takes it for
+/// its clock only then.
+fn has_even_counter() -> bool {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
+    cfg!(target_arch = "x86_64")
+        && fs::read_to_string(source).is_ok_and(|source| source.trim() == "tsc")
+        && has("constant_tsc")
+        && has("nonstop_tsc")
+}
+
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static CAPACITY: AtomicUsize = AtomicUsize::new(2);
+/// The ticks of [`BEGUN`].
+static BEGINNING: AtomicU64 = AtomicU64::new(0);
+static BEGUN: PiMutex<Option<Pair>> = PiMutex::new(None);
+static RINGS: PiMutex<Vec<&'static Ring>> = PiMutex::new(Vec::new());
+
+thread_local! {
+    static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
+}
+
+/// Of a stamp's word; the others count ticks, of which there are enough for nine months at 3 GHz.
+const POINT_BITS: u32 = 8;
+/// What tells a turn from a number.
+const TURNED: u8 = 0x80;
+const LOOKS: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doing;
+
+    fn of_this_thread() -> ThreadStamps {
+        let all = stamps().into_iter();
+        let mut own = all.filter(|of| of.thread == thread_id());
+        own.next().expect("it has put some down")
+    }
+
+    #[test]
+    fn stamps_are_in_order_of_time_and_the_oldest_are_forgotten() {
+        keep_stamps(64);
+        let before = Monotonic::now();
+        stamp(7);
+        drop(doing(Activity::InputOutput));
+        stamp(127);
+        let after = Monotonic::now();
+        let own = of_this_thread();
+        let points: Vec<_> = own.stamps.iter().map(|stamp| stamp.point).collect();
+        let turned = [Activity::InputOutput, Activity::Other].map(Point::TurnedTo);
+        let first = [Point::Number(7), turned[0], turned[1], Point::Number(127)];
+        // The locks that reading takes are turns, too.
+        assert_eq!(points[..4], first);
+        assert!(own.stamps.is_sorted_by_key(|stamp| stamp.at));
+        // The clocks were held against each other some tens of nanoseconds apart, and not for long.
+        let slack = core::time::Duration::from_micros(50);
+        assert!(own.stamps[0].at + slack >= before && own.stamps[3].at <= after + slack);
+
+        for number in 0..100 {
+            stamp(number);
+        }
+        let own = of_this_thread();
+        let capacity = own.stamps.len() as u64;
+        assert!(own.lost > 0 && capacity.is_power_of_two(), "{own:?}");
+        let at = |number| {
+            own.stamps
+                .iter()
+                .position(|s| s.point == Point::Number(number))
+        };
+        assert!(at(99).is_some() && at(0).is_none(), "{own:?}");
+    }
+}

@@ -1,0 +1,76 @@
+//! The memory of a connection, as one of its sides uses it.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::os::fd::OwnedFd;
+
+use super::memory::{Direction, Memory};
+use super::ring::{Consumer, Producer, Ring, Wait, leave};
+use super::sync::AtomicU32;
+use super::word;
+
+/// One side of a connection that both sides have the memory of.
+#[derive(Debug)]
+pub(super) struct Channel {
+    memory: Memory,
+    out: Direction,
+    back: Direction,
+    pub(super) producer: Producer,
+    pub(super) consumer: Consumer,
+}
+
+impl Channel {
+    /// For who has made the memory.
+    pub(super) fn of_maker(memory: Memory) -> Self {
+        Self::new(memory, Direction::There, Direction::Back)
+    }
+
+    /// For who has been given the memory.
+    pub(super) fn of_receiver(memory: Memory) -> Self {
+        Self::new(memory, Direction::Back, Direction::There)
+    }
+
+    fn new(memory: Memory, out: Direction, back: Direction) -> Self {
+        Self {
+            memory,
+            out,
+            back,
+            producer: Producer::new(),
+            consumer: Consumer::new(),
+        }
+    }
+
+    /// Whether the memory, whose file this is, was sealed for good by the other side; it has all
+    /// its pages then.
+    pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
+        self.memory.is_sealed(file)
+    }
+
+    /// Where this side puts in.
+    #[inline]
+    pub(super) fn out(&self) -> Ring<'_> {
+        self.memory.ring(self.out)
+    }
+
+    /// Where this side takes out.
+    #[inline]
+    pub(super) fn back(&self) -> Ring<'_> {
+        self.memory.ring(self.back)
+    }
+
+    /// This side ends: whoever sleeps at one of the words wakes up, on both sides.
+    pub(super) fn end(&self) {
+        let (out, back) = (self.out().words, self.back().words);
+        let sleeps: [(&AtomicU32, Wait); 4] = [
+            (&back.tail.0, leave(&back.tail.0)),
+            (&out.head.0, leave(&out.head.0)),
+            (&out.tail.0, out.end()),
+            (&back.head.0, back.abandon()),
+        ];
+        for (at, wait) in sleeps {
+            if wait == Wait::Word {
+                word::wake(at);
+            }
+        }
+    }
+}

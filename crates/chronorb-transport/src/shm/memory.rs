@@ -1,0 +1,234 @@
+//! The memory of a connection, and all that is unsafe about it: a file without a name, mapped into
+//! both processes.
+//!
+//! The first page holds the [`Words`] of both directions, the two rings follow. The file is sealed,
+//! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals neither
+//! side takes anything out: whatever the other process does, no access can fail then. The octets of a ring are copied in and out and never referred to, since the other process may
+//! change them at any time.
+#![allow(unsafe_code)]
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use core::ffi::c_void;
+use core::marker::PhantomData;
+use core::ptr::{self, NonNull};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{self, MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+use super::ring::{Ring, Words};
+
+/// The mapped memory of a connection.
+#[derive(Debug)]
+pub(super) struct Memory {
+    start: NonNull<c_void>,
+    /// Octets of each ring, a power of two.
+    ring: usize,
+}
+
+// SAFETY: the mapping belongs to no thread. What is in it is reached by atomics, and by copies to
+// and from other memory.
+unsafe impl Send for Memory {}
+// SAFETY: as above; who may copy what at a time is the business of `Producer` and `Consumer`, and what they copy at
+// the wrong time is the wrong octets, which the other process can bring about anyway.
+unsafe impl Sync for Memory {}
+
+/// The two directions, seen from who made the memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Direction {
+    There = 0,
+    Back = 1,
+}
+
+impl Memory {
+    /// New memory for two empty rings, and its file, to be handed over.
+    pub(super) fn create(ring: usize) -> Result<(Self, OwnedFd), Errno> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = match fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {
+            // Before Linux 6.3.
+            Err(Errno::INVAL) => fs::memfd_create(NAME, flags),
+            made => made,
+        }?;
+        fs::ftruncate(&file, len(ring) as u64)?;
+        fs::fcntl_add_seals(&file, SIZE_SEALS)?;
+        let memory = Self::map(&file, ring)?;
+        for direction in [Direction::There, Direction::Back] {
+            memory.ring(direction).words.begin();
+        }
+        Ok((memory, file))
+    }
+
+    /// The memory that the other process has made.
+    ///
+    /// # Errors
+    /// The file is not what [`create`](Self::create) makes; or there is no memory.
+    pub(super) fn adopt(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
+        // First this, which no file system answers itself: a file in memory has seals, no other does.
+        if !fs::fcntl_get_seals(file)?.contains(SIZE_SEALS) {
+            return Err(Errno::PERM);
+        }
+        let is_ordinary = fs::fstatfs(file)?.f_type as u64 == TMPFS;
+        if !is_ordinary || fs::fstat(file)?.st_size as u64 != len(ring) as u64 {
+            return Err(Errno::INVAL);
+        }
+        let memory = Self::map(file, ring)?;
+        // From now on no hole can be made in it either.
+        fs::fcntl_add_seals(file, PAGE_SEALS)?;
+        memory.populate()?;
+        Ok(memory)
+    }
+
+    /// As [`adopt`](Self::adopt), by a peer that does not keep to the protocol.
+    #[cfg(test)]
+    pub(super) fn adopt_without_seals(file: &OwnedFd, ring: usize) -> Self {
+        Self::map(file, ring).expect("it has the right size")
+    }
+
+    /// Whether the other process has [adopted](Self::adopt) the memory, whose file this is, and sealed it; no page
+    /// of it is missing then.
+    pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
+        let seals = fs::fcntl_get_seals(file);
+        seals.is_ok_and(|seals| seals.contains(PAGE_SEALS)) && self.populate().is_ok()
+    }
+
+    /// Maps a file of the right size.
+    fn map(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping where the kernel chooses touches nothing else.
+        let start = unsafe {
+            mmap(
+                ptr::null_mut(),
+                len(ring),
+                protection,
+                MapFlags::SHARED,
+                file.as_fd(),
+                0,
+            )
+        }?;
+        let start = NonNull::new(start).ok_or(Errno::NOMEM)?;
+        let memory = Self { start, ring };
+        memory.populate()?;
+        Ok(memory)
+    }
+
+    /// Gives memory to every page, so that no message has to wait for it.
+    fn populate(&self) -> Result<(), Errno> {
+        // SAFETY: the range is the own mapping, and what is in it stays as it is.
+        unsafe {
+            madvise(
+                self.start.as_ptr(),
+                len(self.ring),
+                Advice::LinuxPopulateWrite,
+            )
+        }
+    }
+
+    /// One of its rings.
+    #[inline]
+    pub(super) fn ring(&self, direction: Direction) -> Ring<'_> {
+        let (words, octets) = match direction {
+            Direction::There => (0, WORDS_LEN),
+            Direction::Back => (size_of::<Words>(), WORDS_LEN + self.ring),
+        };
+        // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and consist of
+        // atomics, for which all that the other process can write is valid. They live as long as `self`.
+        let words = unsafe { self.start.byte_add(words).cast::<Words>().as_ref() };
+        // SAFETY: the ring lies in the mapping, whose size is `len(self.ring)`.
+        let start = unsafe { self.start.byte_add(octets) }.cast();
+        let octets = Octets {
+            start,
+            len: self.ring,
+            of_memory: PhantomData,
+        };
+        Ring { words, octets }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the own one, and nothing that borrows from it is left.
+        let _ = unsafe { munmap(self.start.as_ptr(), len(self.ring)) };
+    }
+}
+
+/// The octets of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Octets<'m> {
+    start: NonNull<u8>,
+    /// A power of two.
+    len: usize,
+    of_memory: PhantomData<&'m Memory>,
+}
+
+impl Octets<'_> {
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        self.len
+    }
+
+    /// Copies what lies at a position into `room`, which is no longer than the ring.
+    #[inline]
+    pub(super) fn read(self, position: u32, room: &mut [u8]) {
+        let (first, rest) = room.split_at_mut(self.before_end(position, room.len()));
+        assert!(rest.len() <= self.len);
+        // SAFETY: `before_end` keeps the first part within the ring, and the assertion the rest. Own
+        // memory and the mapping do not overlap.
+        unsafe {
+            let at = self.start.add(self.offset(position));
+            at.as_ptr()
+                .copy_to_nonoverlapping(first.as_mut_ptr(), first.len());
+            if !rest.is_empty() {
+                self.start
+                    .as_ptr()
+                    .copy_to_nonoverlapping(rest.as_mut_ptr(), rest.len());
+            }
+        }
+    }
+
+    /// Copies octets to a position; they are no longer than the ring.
+    #[inline]
+    pub(super) fn write(self, position: u32, octets: &[u8]) {
+        let (first, rest) = octets.split_at(self.before_end(position, octets.len()));
+        assert!(rest.len() <= self.len);
+        // SAFETY: as in `read`.
+        unsafe {
+            let at = self.start.add(self.offset(position));
+            at.as_ptr()
+                .copy_from_nonoverlapping(first.as_ptr(), first.len());
+            if !rest.is_empty() {
+                self.start
+                    .as_ptr()
+                    .copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+            }
+        }
+    }
+
+    #[inline]
+    fn offset(self, position: u32) -> usize {
+        position as usize & (self.len - 1)
+    }
+
+    /// How many of `n` octets at a position lie before the end of the ring.
+    #[inline]
+    fn before_end(self, position: u32, n: usize) -> usize {
+        n.min(self.len - self.offset(position))
+    }
+}
+
+/// Octets of the whole memory.
+const fn len(ring: usize) -> usize {
+    WORDS_LEN + 2 * ring
+}
+
+/// As processes list it among what they have mapped.
+const NAME: &str = "chronorb";
+/// The words have a page.
+const WORDS_LEN: usize = 4096;
+const _: () = assert!(2 * size_of::<Words>() <= WORDS_LEN);
+/// It can become neither shorter nor longer: who reads behind the end of a mapped file dies of it.
+const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
+/// No page of it can be taken away, nor can a seal be added. What is mapped already stays writable.
+const PAGE_SEALS: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
+/// `TMPFS_MAGIC`; huge pages, which may run out, are of another file system.
+const TMPFS: u64 = 0x0102_1994;
