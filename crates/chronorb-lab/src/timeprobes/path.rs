@@ -214,7 +214,7 @@ fn called(stamps: &Stamps) -> Vec<Called> {
             let call = || {
                 let (into, sending) = course.handed_over(Stage::Await)?;
                 let points = [
-                    course.own[usize::from(CALL - CALL)]?,
+                    course.own[0]?,
                     course.stage(Stage::Bind)?,
                     course.stage(Stage::Marshal)?,
                     course.stage(Stage::Send)?,
@@ -239,7 +239,7 @@ fn serves(stamps: &Stamps) -> Vec<Served> {
     let mut taken_over = None;
     for (mark, at) in stamps.iter() {
         if mark == Mark::At(Stage::Dispatch) {
-            taken_over = course.back.or(course.stage(Stage::Read));
+            taken_over = course.back.or_else(|| course.stage(Stage::Read));
         }
         course.go_on(mark, at, Stage::Write);
         if mark == Mark::At(Stage::Rest) {
