@@ -196,11 +196,12 @@ impl ShmConnection {
         Ok(taken)
     }
 
-    /// Takes the octets that rang from the socket, and notices its end there.
-    fn answer_bell(&self) -> Result<(), IoError> {
+    /// Takes the octets that rang from the socket, and notices its end there. Returns whether there were some, and
+    /// there may be more.
+    fn answer_bell(&self) -> Result<bool, IoError> {
         match rendezvous::answer_bell(self.socket.socket(), RecvFlags::DONTWAIT) {
-            Ok(answered) => self.has_rung(answered),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+            Ok(answered) => self.has_rung(answered).map(|()| answered.is_some()),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
             Err(error) => Err(IoError::from_errno(error)),
         }
     }
@@ -392,7 +393,8 @@ impl Connection for ShmConnection {
         let channel = self.channel()?;
         match self.take_to_the_edge(channel, room)? {
             0 if !room.is_empty() => {
-                self.answer_bell()?;
+                // The end comes after all that rang, and is told of once.
+                while self.answer_bell()? {}
                 self.unless_ended(channel, room)
             }
             taken => Ok(taken),

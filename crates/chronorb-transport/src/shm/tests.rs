@@ -372,6 +372,20 @@ fn a_flood_of_the_doorbell_ends_the_connection() {
 }
 
 #[test]
+fn the_end_of_a_peer_that_was_killed_is_found_behind_what_rang() {
+    let scene = Scene::new();
+    let (peer, connection) = scene.pair();
+    let put = Producer::new().put(peer.memory.ring(Direction::There), b"last", b"");
+    assert_eq!(put, Ok((4, Wait::Doorbell)));
+    rendezvous::ring_bell(&peer.socket).expect("it listens");
+    // The read leaves the octet that rang where it is.
+    assert_eq!(connection.try_recv(&mut [0; 10]), Ok(4));
+    drop(peer.socket);
+    // No edge tells of it a second time.
+    assert_eq!(connection.try_recv(&mut [0; 10]), Err(IoError::Ended));
+}
+
+#[test]
 fn descriptors_that_nobody_asked_for_are_not_kept() {
     let scene = Scene::new();
     let (peer, connection) = scene.pair();
