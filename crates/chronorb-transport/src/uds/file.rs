@@ -95,7 +95,7 @@ fn remove_stale(path: &str) -> io::Result<()> {
     }
     // Two that found it may come here: the second one has taken the first one's new file aside.
     let aside = format!("{path}.{}", process::id());
-    fs::rename(path, &aside)?;
+    fs::renameat_with(CWD, path, CWD, &aside, RenameFlags::NOREPLACE)?;
     if Identity::of(&fs::lstat(&aside)?) == Identity::of(&file) {
         fs::unlink(&aside)?;
         return Ok(());
