@@ -7,13 +7,14 @@ mod tls_peers;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use chronorb_rt::Deadline;
 use chronorb_transport::tcp::Tcp;
 use chronorb_transport::tls::{Tls, TlsSettings, Verify};
-use chronorb_transport::{Address, ConnectError, IoError, Setup, Transport};
+use chronorb_transport::{Address, ConnectError, Connection, IoError, Setup, Transport};
 use rcgen::BasicConstraints;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -21,7 +22,7 @@ use rustls::pki_types::pem::PemObject;
 use certificates::{Authority, read};
 use tls_peers::{
     EchoServer, RawClient, accept, alert_of, client_hello, connect, echoes, listen, patience, raw,
-    raw_server, soon,
+    raw_handshake, raw_server, soon,
 };
 
 /// A directory, an authority, and the settings of one who is at 127.0.0.1.
@@ -376,6 +377,82 @@ fn an_end_that_nobody_announced_is_no_end_in_order() {
         assert_eq!(far.try_recv(&mut room), Err(IoError::Closed));
         assert!(far.is_stale());
     }
+}
+
+#[test]
+fn what_follows_a_goodbye_holds_up_nobody() {
+    let (_directory, authority, settings) = radar();
+    let (address, server) = raw_handshake(&authority, |mut session, mut stream| {
+        session.read_tls(&mut stream).expect("a client says hello");
+        session.process_new_packets().expect("a right client");
+        session.send_close_notify();
+        let mut octets = Vec::new();
+        while session.wants_write() {
+            session.write_tls(&mut octets).expect("a vector takes all");
+        }
+        // More than is decrypted at a time.
+        octets.resize(octets.len() + 16_000, 0);
+        stream.write_all(&octets).expect("it is there");
+        // The client says that it believes the server, and that it goes.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let near = connect(&tls(&settings), &address);
+    assert_eq!(near.recv(&mut [0; 10], patience()), Err(IoError::Ended));
+    assert!(near.is_stale());
+    drop(near);
+    server.join().expect("no panic");
+}
+
+#[test]
+fn records_without_octets_do_not_hold_a_thread() {
+    type Receive = fn(&dyn Connection) -> bool;
+    let ways: [Receive; 4] = [
+        |far| far.try_recv(&mut [0; 10]) == Err(IoError::Violated),
+        |far| far.recv(&mut [0; 10], patience()) == Err(IoError::Violated),
+        |far| far.recv_until_interrupted(&mut [0; 10], None) == Err(IoError::Violated),
+        |far| far.is_stale(),
+    ];
+    let (_directory, authority, settings) = radar();
+    for receive in ways {
+        let acceptor = listen(&tls(&settings));
+        let address = acceptor.published()[0].clone();
+        let far = thread::scope(|scope| {
+            let flood = scope.spawn(|| RawClient::flood_with_nothing(&address, &authority));
+            let far = accept(&*acceptor);
+            while !far.is_established() {
+                assert_eq!(far.try_recv(&mut [0; 10]), Err(IoError::WouldBlock));
+            }
+            let _flood = flood.join().expect("no panic");
+            assert!(receive(&*far));
+            far
+        });
+        drop(far);
+    }
+}
+
+#[test]
+fn a_handshake_octet_by_octet_has_no_more_time_than_another() {
+    let (_directory, _authority, settings) = radar();
+    let acceptor = listen(&tls(&settings));
+    let mut peer = raw(&acceptor.published()[0]);
+    let far = accept(&*acceptor);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            // A long message that never has an end.
+            let mut octets = vec![HANDSHAKE, 3, 3, 0x40, 0, 1, 0, 0x3f, 0xfc];
+            octets.resize(16_000, 0);
+            octets.into_iter().all(|octet| {
+                thread::sleep(Duration::from_millis(1));
+                !is_over.load(Ordering::Relaxed) && peer.write_all(&[octet]).is_ok()
+            })
+        });
+        let limit = Some(Duration::from_millis(30));
+        assert_eq!(far.recv_until_interrupted(&mut [0; 10], limit), Ok(None));
+        is_over.store(true, Ordering::Relaxed);
+        let has_sent_all = sender.join().expect("no panic");
+        assert!(!has_sent_all, "it was waited for all of it");
+    });
 }
 
 #[test]

@@ -53,6 +53,7 @@ impl TlsConnection {
         waits: bool,
     ) -> Result<usize, IoError> {
         let mut filled = 0;
+        let mut in_vain = 0;
         loop {
             match self.take(incoming, &mut room[filled..]) {
                 Ok(taken) => filled += taken,
@@ -72,6 +73,11 @@ impl TlsConnection {
             match incoming.fill(|space| self.carrier.try_recv(space)) {
                 Err(_) if filled > 0 => return Ok(filled),
                 outcome => outcome?,
+            }
+            in_vain += incoming.len().max(LEAST_READ);
+            if filled == 0 && in_vain > MOST_IN_VAIN {
+                // Records without octets, which cost others the thread's time.
+                return Err(IoError::Violated);
             }
         }
     }
@@ -127,6 +133,7 @@ impl TlsConnection {
     ) -> Result<Option<usize>, IoError> {
         let mut incoming = self.incoming.lock();
         incoming.begin();
+        let mut in_vain = 0;
         loop {
             match self.gather(&mut incoming, room, true) {
                 Err(IoError::WouldBlock) => {}
@@ -135,6 +142,11 @@ impl TlsConnection {
             match incoming.fill(|space| wait(space)?.ok_or(IoError::WouldBlock)) {
                 Err(IoError::WouldBlock) => return Ok(None),
                 outcome => outcome?,
+            }
+            in_vain += incoming.len();
+            if in_vain > MOST_IN_VAIN {
+                // Who receives could not be called away.
+                return Err(IoError::Violated);
             }
         }
     }
@@ -190,8 +202,14 @@ impl Connection for TlsConnection {
         room: &mut [u8],
         limit: Option<Duration>,
     ) -> Result<Option<usize>, IoError> {
+        // A record that comes octet by octet has no more time than another.
+        let deadline = limit.map(Deadline::after);
         self.receive(room, |space| {
-            self.carrier.recv_until_interrupted(space, limit)
+            let left = deadline.map(Deadline::remaining);
+            match left {
+                Some(None) => Ok(None),
+                left => self.carrier.recv_until_interrupted(space, left.flatten()),
+            }
         })
     }
 
@@ -218,6 +236,7 @@ impl Connection for TlsConnection {
             return false;
         };
         let mut session = self.session.lock();
+        let mut in_vain = 0;
         loop {
             // Octets, or an end.
             if session.reader().into_first_chunk().is_ok() {
@@ -231,6 +250,10 @@ impl Connection for TlsConnection {
             }
             if let Err(error) = incoming.fill(|space| self.carrier.try_recv(space)) {
                 return error != IoError::WouldBlock;
+            }
+            in_vain += incoming.len().max(LEAST_READ);
+            if in_vain > MOST_IN_VAIN {
+                return true;
             }
         }
     }
@@ -277,3 +300,8 @@ impl Drop for TlsConnection {
 
 /// The octets that one record holds at most (RFC 8446 section 5.1).
 const RECORD: usize = 16 << 10;
+/// Octets without an end of a record, or with nothing in the records, after which the peer breaks the protocol: twice
+/// what the longest message of a handshake has.
+const MOST_IN_VAIN: usize = 128 << 10;
+/// What a read counts as at least, where it does not wait.
+const LEAST_READ: usize = 256;

@@ -51,8 +51,17 @@ impl Incoming {
         let taken = session.read_tls(&mut rest);
         // It is refused only where a handshake message has no end.
         let taken = taken.map_err(|_| Error::HandshakeNotComplete)?;
-        self.first += taken;
+        // After the peer's goodbye nothing is read any more.
+        self.first = match taken {
+            0 => self.end,
+            taken => self.first + taken,
+        };
         session.process_new_packets().map(drop)
+    }
+
+    /// Octets that rustls does not have yet.
+    pub(super) fn len(&self) -> usize {
+        self.end - self.first
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -12,10 +12,13 @@ use chronorb_transport::tls::Tls;
 use chronorb_transport::{
     Acceptor, Address, Connection, Interest, IoError, Reactor, Setup, Transport, parse_endpoints,
 };
+use rustls::crypto::cipher::{OutboundChunks, OutboundPlainMessage};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
 use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
+    ClientConfig, ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion,
+    RootCertStore, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion,
 };
 
 use crate::certificates::Authority;
@@ -136,14 +139,23 @@ pub(crate) struct RawClient {
 impl RawClient {
     /// The handshake comes with the first octets that are sent.
     pub(crate) fn connect(address: &Address, authority: &Authority) -> Self {
+        Self::connect_with(address, authority, &[&TLS13, &TLS12])
+    }
+
+    fn connect_with(
+        address: &Address,
+        authority: &Authority,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Self {
         let mut roots = RootCertStore::empty();
         let certificate = CertificateDer::from_pem_file(authority.file()).expect("a certificate");
         roots.add(certificate).expect("a certificate");
-        let config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(versions)
             .expect("versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
+        config.enable_secret_extraction = true;
         let (host, _) = address.as_host().expect("a host");
         let name = ServerName::try_from(host.to_owned()).expect("a name");
         Self {
@@ -173,6 +185,43 @@ impl RawClient {
         record
     }
 
+    /// Sends records of no octets, as many as the way to the other side takes without anybody who reads.
+    pub(crate) fn flood_with_nothing(address: &Address, authority: &Authority) -> TcpStream {
+        let mut this = Self::connect_with(address, authority, &[&TLS13]);
+        this.session
+            .complete_io(&mut this.stream)
+            .expect("a right server");
+        let suite = this.session.negotiated_cipher_suite();
+        let suite = suite.and_then(|suite| suite.tls13()).expect("TLS 1.3");
+        let secrets = this.session.dangerous_extract_secrets();
+        let (first, secret) = secrets.expect("it was asked for").tx;
+        let (key, iv) = match secret {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+            | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+            | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (key, iv),
+            _ => panic!("another cipher"),
+        };
+        let mut encrypter = suite.aead_alg.encrypter(key, iv);
+        this.stream.set_nonblocking(true).expect("it is open");
+        for sequence in (first..).step_by(1000) {
+            let records = (sequence..sequence + 1000).flat_map(|sequence| {
+                let message = OutboundPlainMessage {
+                    typ: ContentType::ApplicationData,
+                    version: ProtocolVersion::TLSv1_2,
+                    payload: OutboundChunks::Single(&[]),
+                };
+                let record = encrypter.encrypt(message, sequence);
+                record.expect("keys for many").encode()
+            });
+            let records: Vec<u8> = records.collect();
+            match this.stream.write(&records) {
+                Ok(n) if n == records.len() => {}
+                _ => break,
+            }
+        }
+        this.stream
+    }
+
     pub(crate) fn send_raw(&mut self, octets: &[u8]) {
         self.stream.write_all(octets).expect("it is open");
     }
@@ -182,6 +231,19 @@ impl RawClient {
 pub(crate) fn raw_server(
     authority: &Authority,
     serve: impl FnOnce(StreamOwned<ServerConnection, TcpStream>) + Send + 'static,
+) -> (Address, JoinHandle<()>) {
+    raw_handshake(authority, |mut session, mut stream| {
+        while session.is_handshaking() {
+            session.complete_io(&mut stream).expect("a right client");
+        }
+        serve(StreamOwned::new(session, stream));
+    })
+}
+
+/// As [`raw_server`], before the handshake.
+pub(crate) fn raw_handshake(
+    authority: &Authority,
+    serve: impl FnOnce(ServerConnection, TcpStream) + Send + 'static,
 ) -> (Address, JoinHandle<()>) {
     let settings = authority.settings("raw", &["127.0.0.1"]);
     let file = |file: Option<std::path::PathBuf>| file.expect("there is one");
@@ -196,12 +258,9 @@ pub(crate) fn raw_server(
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it is bound").port();
     let server = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a client");
-        let mut session = ServerConnection::new(Arc::new(config)).expect("a session");
-        while session.is_handshaking() {
-            session.complete_io(&mut stream).expect("a right client");
-        }
-        serve(StreamOwned::new(session, stream));
+        let (stream, _) = listener.accept().expect("a client");
+        let session = ServerConnection::new(Arc::new(config)).expect("a session");
+        serve(session, stream);
     });
     (Address::host("127.0.0.1", port), server)
 }
