@@ -178,11 +178,12 @@ impl Worker {
         self.watch.set(Activity::Waiting);
         input.unread = true;
         let config = &self.core.config;
-        let deadline = if input.is_empty() {
+        let opens = input.opens;
+        let deadline = if input.is_empty() && !opens {
             *due = None;
             input.idle_timeout.map(Deadline::after)
         } else {
-            // The rest of a message is waited for here too, as long as anywhere.
+            // The rest of a message, or what comes before the first, is waited for here too, as long as anywhere.
             Some(*due.get_or_insert_with(|| Deadline::after(config.input_timeout)))
         };
         let mut received = None;
@@ -197,6 +198,12 @@ impl Worker {
         let speech = &connection.speech;
         let most = config.max_message_size;
         let intake = intake::receive(read, input, speech, &mut self.request, most)?;
+        if opens && connection.transport().is_established() {
+            input.opens = false;
+            input.settle(true)?;
+            // What was due has come.
+            *due = None;
+        }
         let Intake::Message { header, more } = intake else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Gone);
