@@ -20,8 +20,9 @@ fn server(endpoints: &str) -> Orb {
 }
 
 fn port(object: &Object) -> u16 {
-    let profile = &object.ior().profiles[0];
-    assert_eq!(profile.tag, TAG_DIOP);
+    let mut profiles = object.ior().profiles.iter();
+    let profile = profiles.find(|profile| profile.tag == TAG_DIOP);
+    let profile = profile.expect("it is reached by datagrams");
     let told = IiopProfile::decode(&profile.data);
     told.expect("it is our own").port
 }
@@ -45,6 +46,9 @@ fn connections(s: &Served) -> usize {
     let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
     lanes.map(|lane| lane.connections).sum()
 }
+
+/// A message, so that its peer gets a place, which asks for nothing: `CancelRequest`.
+const CANCEL: &[u8] = b"GIOP\x01\x02\x01\x02\x04\x00\x00\x00\x07\x00\x00\x00";
 
 /// Ends what others do until then, also where the test fails.
 struct Over<'f>(&'f AtomicBool);
@@ -144,6 +148,40 @@ fn a_new_client_comes_in_while_others_send_noise() {
 }
 
 #[test]
+fn new_peers_without_end_leave_others_their_turn() {
+    let s = served_by(orb_with(|config| {
+        let endpoints = "iiop://127.0.0.1:0;diop://127.0.0.1:0";
+        config.listen_endpoints = parse_endpoints(endpoints).expect("endpoints");
+        config.max_connections = 64;
+        config.threads = 1;
+    }));
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let _over = Over(&over);
+        for _ in 0..4 {
+            let (object, over) = (&s.object, &over);
+            threads.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    let peers: Vec<_> = (0..32).map(|_| peer_of(object)).collect();
+                    for peer in peers {
+                        let _ = peer.send(CANCEL);
+                    }
+                }
+            });
+        }
+        // They go by IIOP, which shares the thread and the places.
+        for n in 0..20 {
+            assert_eq!(add(&s.object, n, 1), Ok(n + 1));
+        }
+        let late = orb_with(|_| {});
+        let object = late.ior_to_object(s.object.ior().clone());
+        assert_eq!(add(&object.expect("not nil"), 1, 2), Ok(3));
+        late.shutdown(true).expect("it serves nothing");
+    });
+}
+
+#[test]
 fn where_all_places_are_taken_those_go_that_send_nothing() {
     let s = served_by(orb_with(|config| {
         config.listen_endpoints = parse_endpoints("diop://127.0.0.1:0").expect("an endpoint");
@@ -151,10 +189,8 @@ fn where_all_places_are_taken_those_go_that_send_nothing() {
     }));
     let mut peers = Vec::new();
     for n in 0..200 {
-        // A message, so that it gets a place, which asks for nothing: `CancelRequest`.
         let peer = peer_of(&s.object);
-        peer.send(b"GIOP\x01\x02\x01\x02\x04\x00\x00\x00\x07\x00\x00\x00")
-            .expect("it is sent");
+        peer.send(CANCEL).expect("it is sent");
         peers.push(peer);
         assert_eq!(add(&s.object, n, 1), Ok(n + 1));
         assert!(connections(&s) <= 9, "one may be ending");

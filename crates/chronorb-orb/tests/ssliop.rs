@@ -16,7 +16,7 @@ use chronorb_giop::{
 };
 use chronorb_orb::{
     Call, ConfigError, Object, Orb, OrbConfig, ReplyWriter, Skeleton, SystemException,
-    SystemExceptionKind,
+    SystemExceptionKind, ThreadpoolStrategy,
 };
 use chronorb_rt::PiMutex;
 use chronorb_transport::parse_endpoints;
@@ -377,6 +377,56 @@ fn who_connects_and_does_not_speak_is_sent_away() {
         assert_eq!(peer.read(&mut [0]).unwrap_or(0), 0, "the end");
     }
     assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn who_connects_and_does_not_speak_has_no_thread_for_good() {
+    let place = Place::new();
+    let server = orb_with(|config| {
+        config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
+        config.ssl = place.server.clone();
+        config.input_timeout = Duration::from_millis(200);
+        config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection;
+    });
+    let s = served(server, client(&place.anonymous()));
+    let address = ("127.0.0.1", ssl(&s.object).port);
+    let mut silent = TcpStream::connect(address).expect("it listens");
+    let patience = Some(support::PATIENCE);
+    silent.set_read_timeout(patience).expect("it is open");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    assert_eq!(silent.read(&mut [0]).ok(), Some(0), "the end");
+    // Who has spoken may be silent for longer.
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    let pools = s.server.snapshot().pools;
+    assert_eq!(pools[0].lanes[0].accepted, 2);
+}
+
+#[test]
+fn those_who_do_not_speak_do_not_keep_out_those_who_do() {
+    let place = Place::new();
+    let server = orb_with(|config| {
+        config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
+        config.ssl = place.server.clone();
+        config.max_connections = 8;
+        // It does not help within the test.
+        config.input_timeout = Duration::from_secs(600);
+    });
+    let s = served(server, client(&place.anonymous()));
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    let text = s.server.object_to_string(&s.object);
+    let address = ("127.0.0.1", ssl(&s.object).port);
+    let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address)).collect();
+    for _ in 0..3 {
+        let late = client(&place.anonymous());
+        let object = late.string_to_object(&text).expect("it reads");
+        assert_eq!(add(&object, 1, 1), Ok(2));
+        late.shutdown(true).expect("it serves nothing");
+    }
+    // The one that came first has its connection still.
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    let pools = s.server.snapshot().pools;
+    assert_eq!(pools[0].lanes[0].accepted, 104);
+    drop(silent);
 }
 
 #[test]

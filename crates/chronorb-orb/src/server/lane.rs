@@ -45,7 +45,8 @@ pub(crate) struct Lane {
     max_connections: u32,
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
-    /// No descriptor was left for a connection: it still waits at the acceptor.
+    /// A connection may still wait at an acceptor, which tells of it no more: no descriptor was left, or
+    /// there were many.
     accept_again: AtomicBool,
     /// When slow peers are looked at next, in nanoseconds.
     next_upkeep: AtomicU64,
@@ -412,13 +413,16 @@ impl Lane {
         }
     }
 
-    /// Takes in all connections that wait at an acceptor.
+    /// Takes in connections that wait at an acceptor; after some of them others have a right to the thread too.
     fn accept(&self, index: usize) {
         if let Some(probe) = &self.probe {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
-        while let Some(Some(acceptor)) = acceptors.get(index) {
+        let Some(Some(acceptor)) = acceptors.get(index) else {
+            return;
+        };
+        for _ in 0..MAX_ACCEPTED {
             match acceptor.accept() {
                 Ok(Some(transport)) => self.admit(transport),
                 Ok(None) => return,
@@ -429,6 +433,10 @@ impl Lane {
                 Err(_) => return,
             }
         }
+        // What has left the kernel already is told by no event.
+        self.accept_again.store(true, Ordering::Relaxed);
+        let token = ACCEPTORS + index as u64;
+        let _ = self.reactor.rearm(acceptor, token, Interest::Read);
     }
 
     /// Listens at a group too, unless it does already.
@@ -482,7 +490,7 @@ impl Lane {
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_place = places::is_place(transport.carriage());
         let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
-        if is_full && !(is_place && self.make_room()) {
+        if is_full && !self.make_room() && !self.end_one_that_opens() {
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
@@ -584,5 +592,7 @@ const STOP: u64 = u64::MAX;
 const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
 /// How often slow peers, and acceptors without a descriptor, are looked at.
 pub(super) const UPKEEP_PAUSE: Duration = Duration::from_millis(100);
+/// Connections that are taken in at a time.
+const MAX_ACCEPTED: usize = 16;
 /// How long all peers of a lane together have to take their last replies at its end.
 const LINGER: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
 //! The places of peers that leave without a word, which is how datagrams come.
 //!
 //! A lane has so many places. One that nobody uses is free after a time, whether idle connections are closed or
-//! not; and where all are taken, the next peer gets the place of one that has sent nothing for a while.
+//! not; and where all are taken, the next connection gets the place of one that has sent nothing for a while.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,6 +11,8 @@ use chronorb_rt::Released;
 use chronorb_transport::Carriage;
 
 use super::Lane;
+use crate::server::connection::ServerConnection;
+use crate::server::input::Input;
 
 /// What a lane knows of such places.
 #[derive(Debug, Default)]
@@ -69,20 +71,47 @@ impl Lane {
     /// it was looked at before. So many peers that come for one message do not take the places of those that stay.
     #[cold]
     pub(super) fn make_room(&self) -> bool {
-        let bound = self.connections.bound();
         // In the second round all those are free that send nothing meanwhile.
-        for _ in 0..2 * bound {
+        self.places.look().is_some()
+            && self.end_one(2, ServerConnection::is_place, |connection, input| {
+                connection.is_idle() && input.is_empty()
+            })
+    }
+
+    /// Ends a connection that has not agreed with its peer on what it needs yet, if there is one; returns whether
+    /// there was.
+    ///
+    /// Where all connections are taken, those that say nothing must not keep out those that do. The search goes
+    /// around, so that each has as long as all the others take to come.
+    #[cold]
+    pub(super) fn end_one_that_opens(&self) -> bool {
+        // They count as slow.
+        let may_be = cfg!(any(feature = "ssliop", feature = "shmiop")) && self.load.has_slow();
+        let opens = |connection: &ServerConnection| !connection.transport().is_established();
+        may_be && self.end_one(1, opens, |_, input| input.opens)
+    }
+
+    /// Ends the next connection that is of a kind and may go, looking at all of them so often; returns whether
+    /// there was one.
+    fn end_one(
+        &self,
+        rounds: u32,
+        is_meant: impl Fn(&ServerConnection) -> bool,
+        may_go: impl Fn(&ServerConnection, &Input) -> bool,
+    ) -> bool {
+        let bound = self.connections.bound();
+        for _ in 0..rounds * bound {
             let hand = self.places.hand.fetch_add(1, Ordering::Relaxed) % bound;
             let Some((key, connection)) = self.connections.get_at(hand) else {
                 continue;
             };
-            if !connection.is_place() {
+            if !is_meant(&connection) {
                 continue;
             }
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
-            if connection.is_idle() && input.is_empty() {
+            if may_go(&connection, &input) {
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
