@@ -195,11 +195,11 @@ impl RawClient {
         let suite = suite.and_then(|suite| suite.tls13()).expect("TLS 1.3");
         let secrets = this.session.dangerous_extract_secrets();
         let (first, secret) = secrets.expect("it was asked for").tx;
-        let (key, iv) = match secret {
-            ConnectionTrafficSecrets::Aes128Gcm { key, iv }
-            | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
-            | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (key, iv),
-            _ => panic!("another cipher"),
+        let (ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv }) = secret
+        else {
+            panic!("another cipher");
         };
         let mut encrypter = suite.aead_alg.encrypter(key, iv);
         this.stream.set_nonblocking(true).expect("it is open");
