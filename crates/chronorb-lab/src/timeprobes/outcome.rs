@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::cost::StampCost;
 use super::path::{Layer, PARTS, Side, Way};
-use super::plan::{Plan, Transport};
+use super::plan::{Missing, Plan, Transport};
 use super::{TimeProbes, claims, page, table};
 use crate::claim::Claim;
 use crate::contest::Placement;
@@ -45,14 +45,25 @@ pub struct Outcome {
     pub plan: Plan,
     /// Where.
     pub environment: Environment,
+    /// The transports that take no part.
+    pub missing: Vec<Missing>,
     /// What it costs to look.
     pub cost: StampCost,
-    /// For each transport in each place: the whole, its layers, its parts, and what senders spend in system calls.
+    /// How many stamps a call has on both sides, by the transport that has most.
+    pub stamps_of_a_call: u32,
+    /// For each transport in each place: the whole, the whole with all points off, its layers, its parts, and what senders spend in system calls.
     pub rows: Vec<Row>,
 }
 
 /// The rows of a transport in a place.
-pub(super) fn rows(transport: Transport, placement: Placement, ways: &[Way]) -> Vec<Row> {
+///
+/// `unstamped` are calls with all points off, in nanoseconds each.
+pub(super) fn rows(
+    transport: Transport,
+    placement: Placement,
+    ways: &[Way],
+    unstamped: &[u64],
+) -> Vec<Row> {
     let mean_of_whole = mean(ways.iter().map(Way::whole));
     let row = |what, of: &dyn Fn(&Way) -> u64| Row {
         transport: transport.scheme,
@@ -64,7 +75,14 @@ pub(super) fn rows(transport: Transport, placement: Placement, ways: &[Way]) -> 
         percent: share(mean(ways.iter().map(of)), mean_of_whole),
         time: summary(ways.iter().map(of)),
     };
-    let mut rows = vec![row(WHOLE, &Way::whole)];
+    let whole = row(WHOLE, &Way::whole);
+    let off = Row {
+        what: POINTS_OFF,
+        percent: share(mean(unstamped.iter().copied()), mean_of_whole),
+        time: summary(unstamped.iter().copied()),
+        ..whole
+    };
+    let mut rows = vec![whole, off];
     rows.extend(Layer::ALL.map(|layer| Row {
         layer: Some(layer),
         ..row(layer.name(), &|way| way.of_layer(layer))
@@ -119,6 +137,11 @@ impl Outcome {
         self.of(case).find(|row| row.what == WHOLE)
     }
 
+    /// The whole call with all points off.
+    pub(super) fn unstamped(&self, case: (&'static str, Placement)) -> Option<&Row> {
+        self.of(case).find(|row| row.what == POINTS_OFF)
+    }
+
     /// What a layer takes of it.
     pub(super) fn layer(&self, case: (&'static str, Placement), layer: Layer) -> Option<&Row> {
         let is_layer = |row: &&Row| row.layer == Some(layer) && row.part.is_none();
@@ -132,7 +155,11 @@ impl Findings for Outcome {
     }
 
     fn caveats(&self) -> Vec<String> {
-        self.environment.stolen_caveat().into_iter().collect()
+        let missing = self
+            .missing
+            .iter()
+            .map(|Missing { transport, why }| format!("{transport} takes no part: {why}"));
+        missing.chain(self.environment.stolen_caveat()).collect()
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -143,7 +170,9 @@ impl Findings for Outcome {
         plain_data(&Figures {
             experiment: TimeProbes::NAME,
             environment: &self.environment,
-            cost: self.cost,
+            missing: &self.missing,
+            cost: &self.cost,
+            stamps_of_a_call: self.stamps_of_a_call,
             rows: &self.rows,
             claims: self.claims(),
             plan: &self.plan,
@@ -164,7 +193,9 @@ impl Findings for Outcome {
 struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
-    cost: StampCost,
+    missing: &'a [Missing],
+    cost: &'a StampCost,
+    stamps_of_a_call: u32,
     rows: &'a [Row],
     claims: Vec<Claim>,
     plan: &'a Plan,
@@ -172,4 +203,6 @@ struct Figures<'a> {
 
 /// The row of all parts together.
 pub(super) const WHOLE: &str = "whole call";
+/// The row of calls without stamps.
+pub(super) const POINTS_OFF: &str = "whole call, points off";
 const SENDING: &str = "of that, in the sender's system call";

@@ -1,6 +1,6 @@
 //! The figures as text.
 
-use super::outcome::{Outcome, Row, WHOLE};
+use super::outcome::{Outcome, Row};
 use super::path::PARTS;
 use crate::claim;
 use crate::contest::Placement;
@@ -46,7 +46,7 @@ fn of_case(outcome: &Outcome, case: (&'static str, Placement)) -> Table {
 /// What is done, and where.
 pub(super) fn name(row: &Row) -> String {
     match row.side {
-        None if row.what == WHOLE => row.what.to_owned(),
+        None if row.layer.is_none() => row.what.to_owned(),
         None => format!("all {}", row.what),
         Some(side) => format!("{}: {}", side.name(), row.what),
     }
@@ -68,7 +68,7 @@ fn cells(row: &Row) -> Vec<String> {
 
 /// How the figures are to be understood, in sentences.
 pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
-    let plan = &outcome.plan;
+    let (plan, cost, stamps) = (&outcome.plan, &outcome.cost, outcome.stamps_of_a_call);
     vec![
         format!(
             "Of each transport {} calls one after the other (the cube of an octet), after {} that warm up; client and \
@@ -77,8 +77,17 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
             units::count(plan.warm_up.into()),
         ),
         format!(
-            "A stamp is taken from {} and costs {:.1} ns; every part has about one in it, which is not taken off.",
-            outcome.cost.clock, outcome.cost.stamp_ns
+            "A stamp is taken from {} and costs {:.2} ns; every part has about one in it, which is not taken off.",
+            cost.clock, cost.stamp_ns
+        ),
+        format!(
+            "Where nobody wants stamps, a stage of the ORB costs {:.2} ns and a turn to the kernel and back {:.2} ns, \
+             each beside an empty loop. A call has at most {stamps} points, which are {} together when they are off. \
+             All other experiments measure calls with the points built in and off; so do the rows that say so here, \
+             in processes of their own.",
+            cost.stage_off_ns,
+            cost.turn_off_ns,
+            units::time(f64::from(stamps) * cost.dearest_off_ns() / 1e3),
         ),
         "Parts follow each other and add up to the call as the client sees it. The operating system's are from when \
          one side goes into the kernel to send, until the other comes out of it with what it has received."
@@ -87,6 +96,9 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
          wake-up between processors; the sender's system call is told beside, since it goes on while the receiver \
          is woken. Within the transport's parts, the ORB's code for connections and the transport's own. What \
          either side does beside the way of the call, as to go back to wait, is in no part."
+            .to_owned(),
+        "MIOP is not among them: what goes to a group has no answer, so that there is no two-way call to follow; \
+         `lab protocols` measures its messages one way."
             .to_owned(),
     ]
 }
@@ -106,14 +118,18 @@ mod tests {
         let outcome = outcome();
         let tables = tables(&outcome);
         assert_eq!(tables.len(), 4);
-        assert_eq!(tables[0].lines.len(), 1 + 4 + PARTS.len() + 2);
+        assert_eq!(tables[0].lines.len(), 2 + 4 + PARTS.len() + 2);
         let text = text(&outcome);
         for part in [
             "A call by uiop, same CPU",
             "whole call",
+            "whole call, points off",
             "all operating system",
             "server: skeleton: demarshal",
-            "21.5 ns",
+            "21.50 ns",
+            "0.50 ns",
+            "ssliop takes no part: no openssl",
+            "MIOP",
             "cannot be told apart",
         ] {
             assert!(text.contains(part), "{part}: {text}");
