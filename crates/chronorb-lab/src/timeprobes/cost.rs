@@ -15,7 +15,8 @@ use super::server::offer;
 use super::trial::{START_UP, WIND_DOWN};
 use crate::process::{self, Child};
 
-/// What a point costs where a stamp can be put down. All times are the least of some rounds of one after the other.
+/// What a point costs where a stamp can be put down. All times are the least of some rounds of one after the other, with
+/// the loop that counts them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StampCost {
     /// The clock of the stamps.
@@ -49,14 +50,8 @@ pub(super) fn tell() -> Result<(), TimeProbesError> {
     let orb = transport("iiop")?.orb(None, |_| {}).map_err(failed)?;
     let object = offer(&orb).map_err(TimeProbesError::work("offering the object"))?;
     let stages = Stages::new(&object);
-    let nothing = least(|| {
-        black_box(&stages);
-    });
-    let stage_off = least(|| black_box(&stages).at(Stage::Read)) - nothing;
-    let turn_off = least(|| {
-        black_box(&stages);
-        drop(doing(Activity::InputOutput));
-    }) - nothing;
+    let stage_off_ns = least(|| black_box(&stages).at(Stage::Read));
+    let turn_off_ns = least(|| drop(black_box(doing(Activity::InputOutput))));
 
     let clock = keep_stamps(ROUND as usize);
     let probe = StageProbe::stamps();
@@ -68,15 +63,15 @@ pub(super) fn tell() -> Result<(), TimeProbesError> {
             StampClock::Monotonic => "CLOCK_MONOTONIC",
         }
         .to_owned(),
-        stamp_ns: rounded(least(|| black_box(&probe).at(Stage::Read))),
-        stage_off_ns: rounded(stage_off),
-        turn_off_ns: rounded(turn_off),
+        stamp_ns: least(|| black_box(&probe).at(Stage::Read)),
+        stage_off_ns,
+        turn_off_ns,
     };
     process::tell(&cost)?;
     Ok(())
 }
 
-/// The least that it took to do something, of some rounds, in nanoseconds.
+/// The least that it took to do something, of some rounds, in nanoseconds, with the loop around it.
 fn least(what: impl Fn()) -> f64 {
     let round = || {
         let before = Monotonic::now();
@@ -85,12 +80,8 @@ fn least(what: impl Fn()) -> f64 {
         }
         (Monotonic::now() - before).as_nanos() as f64 / f64::from(ROUND)
     };
-    (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
-}
-
-/// To hundredths. Nothing takes less than no time, though it may seem so beside an empty loop.
-fn rounded(nanoseconds: f64) -> f64 {
-    (nanoseconds.max(0.0) * 100.0).round() / 100.0
+    let least = (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min);
+    (least * 100.0).round() / 100.0
 }
 
 const ROUND: u32 = 1 << 14;

@@ -31,8 +31,11 @@ pub struct Row {
     pub layer: Option<Layer>,
     /// In words.
     pub what: &'static str,
-    /// How much of the whole it is, on the average.
+    /// How much of the whole it is, by what is usual.
     pub percent: f64,
+    /// What is usual: the mean of all calls but the slowest hundredth, in which something else had the processor. Those of
+    /// the parts add up to that of the whole.
+    pub usual_us: f64,
     /// How long it takes.
     #[serde(flatten)]
     pub time: Summary,
@@ -64,7 +67,13 @@ pub(super) fn rows(
     ways: &[Way],
     unstamped: &[u64],
 ) -> Vec<Row> {
-    let mean_of_whole = mean(ways.iter().map(Way::whole));
+    let mut wholes: Vec<u64> = ways.iter().map(Way::whole).collect();
+    let slowest = slowest_but_a_hundredth(&mut wholes);
+    let usual = |of: &dyn Fn(&Way) -> u64| {
+        let usual = ways.iter().filter(|way| way.whole() <= slowest);
+        mean(usual.map(of))
+    };
+    let usual_whole = usual(&Way::whole);
     let row = |what, of: &dyn Fn(&Way) -> u64| Row {
         transport: transport.scheme,
         placement,
@@ -72,13 +81,18 @@ pub(super) fn rows(
         side: None,
         layer: None,
         what,
-        percent: share(mean(ways.iter().map(of)), mean_of_whole),
+        percent: share(usual(of), usual_whole),
+        usual_us: microseconds(usual(of)),
         time: summary(ways.iter().map(of)),
     };
     let whole = row(WHOLE, &Way::whole);
+    let mut off = unstamped.to_vec();
+    let slowest = slowest_but_a_hundredth(&mut off);
+    let usual_off = mean(off.into_iter().filter(|time| *time <= slowest));
     let off = Row {
         what: POINTS_OFF,
-        percent: share(mean(unstamped.iter().copied()), mean_of_whole),
+        percent: share(usual_off, usual_whole),
+        usual_us: microseconds(usual_off),
         time: summary(unstamped.iter().copied()),
         ..whole
     };
@@ -102,9 +116,21 @@ pub(super) fn rows(
     rows
 }
 
-fn mean(times: impl ExactSizeIterator<Item = u64>) -> f64 {
-    let count = times.len().max(1);
-    times.sum::<u64>() as f64 / count as f64
+/// The slowest that is left without a hundredth of all; sorts them.
+fn slowest_but_a_hundredth(times: &mut [u64]) -> u64 {
+    times.sort_unstable();
+    let left_out = times.len().div_ceil(100);
+    let last = times.len().saturating_sub(left_out + 1);
+    times.get(last).copied().unwrap_or(0)
+}
+
+fn mean(times: impl Iterator<Item = u64>) -> f64 {
+    let (sum, count) = times.fold((0, 0), |(sum, count), time| (sum + time, count + 1));
+    sum as f64 / f64::from(count.max(1))
+}
+
+fn microseconds(nanoseconds: f64) -> f64 {
+    nanoseconds.round() / 1e3
 }
 
 fn share(mean: f64, of: f64) -> f64 {

@@ -59,7 +59,7 @@ fn cells(row: &Row) -> Vec<String> {
     };
     let percent = format!("{:.1} %", row.percent);
     let time = row.time;
-    let times = [time.mean_us, time.p50_us, time.p99_us, time.max_us].map(units::time);
+    let times = [row.usual_us, time.p50_us, time.p99_us, time.max_us].map(units::time);
     [layer.to_owned(), percent]
         .into_iter()
         .chain(times)
@@ -82,13 +82,16 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
         ),
         format!(
             "Where nobody wants stamps, a stage of the ORB costs {:.2} ns and a turn to the kernel and back {:.2} ns, \
-             each beside an empty loop. A call has at most {stamps} points, which are {} together when they are off. \
+             with the loop that measures it. A call has at most {stamps} points, which are {} together when they are off. \
              All other experiments measure calls with the points built in and off; so do the rows that say so here, \
              in processes of their own.",
             cost.stage_off_ns,
             cost.turn_off_ns,
             units::time(f64::from(stamps) * cost.dearest_off_ns() / 1e3),
         ),
+        "What is usual is the mean of all calls but the slowest hundredth, in which something else had the processor; shares \
+         are of that, and so are the plots."
+            .to_owned(),
         "Parts follow each other and add up to the call as the client sees it. The operating system's are from when \
          one side goes into the kernel to send, until the other comes out of it with what it has received."
             .to_owned(),
@@ -106,7 +109,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
 pub(super) const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and of all \
                                system calls, in both processes, by one clock.";
 
-pub(super) const COLUMNS: [&str; 6] = ["layer", "share", "mean", "p50", "p99", "max"];
+pub(super) const COLUMNS: [&str; 6] = ["layer", "share", "usual", "p50", "p99", "max"];
 
 #[cfg(test)]
 mod tests {
