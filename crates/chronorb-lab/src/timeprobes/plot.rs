@@ -42,7 +42,7 @@ fn bars(
     let greatest = largest(cases.iter().map(|case| whole(*case))).max(1e-3);
     // With room for the legend. Heights are tenths of it.
     let unit = greatest / 10.0;
-    let top = 16.0;
+    let top = 18.0;
     let names = |place: &f64| {
         let place = place.round();
         let at = (place >= 0.0).then_some(place as usize);
