@@ -33,7 +33,11 @@ fn a_wrong_command_line_ends_with_status_2() {
         &["lab", "latency", "--connections", "-1"],
         &["lab", "os", "--short", "yes"],
         &["lab", "overtake", "--short", "yes"],
+        &["lab", "protocols", "--short", "yes"],
         &["lab", "throughput", "--short", "yes"],
+        &["lab", "timeprobes", "--short", "yes"],
+        &["lab", "timeprobes", "--transport", "atm"],
+        &["lab", "timeprobes", "--transport", "miop"],
         &["lab", "waits", "--short", "yes"],
         &["idl", "check"],
         &["idl", "rust", "clock.idl"],
@@ -60,6 +64,7 @@ fn help_shows_the_commands_that_are_for_people() {
     assert!(!help.contains("os-part"), "{help}");
     assert!(!help.contains("overtake-"), "{help}");
     assert!(!help.contains("contest-"), "{help}");
+    assert!(!help.contains("timeprobes-"), "{help}");
     assert!(!help.contains("waits-"), "{help}");
     assert!(help.contains("lab "), "{help}");
     for command in [
@@ -72,7 +77,9 @@ fn help_shows_the_commands_that_are_for_people() {
         &["lab", "overtake"],
         &["lab", "peer", "client"],
         &["lab", "peer", "server"],
+        &["lab", "protocols"],
         &["lab", "throughput"],
+        &["lab", "timeprobes"],
         &["lab", "waits"],
         &["lab", "whitebox"],
         &["idl", "check"],

@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::object::Object;
 use crate::poa::{ObjectKey, Poa};
 use crate::rtcorba::OwnPriority;
+use crate::server::Stage;
 use crate::upcall::{Body, Role, Thread, Upcall};
 
 pub use chronorb_cdr::Frame;
@@ -106,6 +107,12 @@ impl Stages {
         let mut d = message_header.decoder(message, &self.arena);
         let request = RequestHeader::decode(&mut d, message_header.protocol);
         request.is_ok_and(|request| request.target.key().is_some())
+    }
+
+    /// Passes a point where a [probe](crate::StageProbe) is told of a stage, if there is one.
+    #[inline]
+    pub fn at(&self, stage: Stage) {
+        self.core.at(stage);
     }
 
     /// Finds the POA of an object key, and lets go of it. Whether there is one.

@@ -38,7 +38,7 @@ pub struct ActivityTimes {
 ///
 /// This crate says so of its locks and wake-ups, transports of their input and output. It is a look at a flag unless
 /// somebody [wants to know](keep_activity_times), and then it is a system call on each end, for the clock of the thread; or
-/// wants [stamps](crate::keep_stamps).
+/// wants [stamps](crate::keep_stamps), which are put down for input and output alone.
 #[inline]
 pub fn doing(activity: Activity) -> Doing {
     let before = match KEPT.load(Ordering::Relaxed) {
@@ -76,7 +76,7 @@ pub fn keep_activity_times() {
     KEPT.fetch_or(TIMES, Ordering::Relaxed);
 }
 
-/// Puts a stamp down from now on wherever a thread turns to something else.
+/// Puts a stamp down from now on wherever a thread turns to input and output, or from there to something else.
 pub(crate) fn stamp_turns() {
     KEPT.fetch_or(STAMPS, Ordering::Relaxed);
 }
@@ -99,7 +99,9 @@ fn turn_to(activity: Activity) -> Option<Activity> {
     if kept & TIMES != 0 {
         book(before);
     }
-    if kept & STAMPS != 0 {
+    // Locks are so many, and so short, that their stamps would be most of what is measured.
+    let is_of_kernel = [before, activity].contains(&Activity::InputOutput);
+    if kept & STAMPS != 0 && is_of_kernel {
         stamp::turned_to(activity);
     }
     Some(before)

@@ -24,8 +24,8 @@ pub struct Stamp {
 pub enum Point {
     /// Where [`stamp`] was called with this number.
     Number(u8),
-    /// Where the thread turned to something else ([`doing`](crate::doing)): before it asks the kernel for input or
-    /// output, for example, and after that.
+    /// Where the thread turned to input and output, or from there to something else ([`doing`](crate::doing)): before
+    /// it asks the kernel for it, and after that.
     TurnedTo(Activity),
 }
 
@@ -274,8 +274,8 @@ mod tests {
         let points: Vec<_> = own.stamps.iter().map(|stamp| stamp.point).collect();
         let turned = [Activity::InputOutput, Activity::Other].map(Point::TurnedTo);
         let first = [Point::Number(7), turned[0], turned[1], Point::Number(127)];
-        // The locks that reading takes are turns, too.
-        assert_eq!(points[..4], first);
+        // The locks that reading takes are no input or output.
+        assert_eq!(points, first);
         assert!(own.stamps.is_sorted_by_key(|stamp| stamp.at));
         // The clocks were held against each other some tens of nanoseconds apart, and not for long.
         let slack = core::time::Duration::from_micros(50);

@@ -1,31 +1,39 @@
 //! The client: calls, and stamps.
 
 use chronorb::prelude::*;
-use chronorb_orb::StageProbe;
-use chronorb_rt::{keep_stamps, stamp};
+use chronorb_rt::{Monotonic, stamp};
 
 use super::error::TimeProbesError;
-use super::order::{Begin, CALL, ClientOrder, RESULT, Ready, told};
-use super::server::transport;
+use super::order::{Begin, CALL, ClientOrder, RESULT, Ready, Timed, told};
+use super::plan::transport;
+use super::server::probe;
 use crate::idl::peers::Power;
 use crate::process::{self, Parent};
 
-/// Connects, warms up, reports, waits for the beginning, calls, and tells its stamps.
+/// Connects, warms up, reports, waits for the beginning, calls, and tells its stamps, or, without, how long calls took.
 pub(super) fn call(order: &ClientOrder) -> Result<(), TimeProbesError> {
-    keep_stamps(order.stamps);
     // Whoever waits for a reply waits as long as the parent lives.
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     let orb = transport(&order.scheme)?
-        .orb(|config| config.stage_probe = Some(StageProbe::stamps()))
+        .orb(order.certificates.as_deref(), |config| {
+            config.stage_probe = probe(order.stamps);
+        })
         .map_err(TimeProbesError::work("starting the ORB"))?;
     let power = find(&orb, &order.reference)?;
-    calls(&power, order.warm_up)?;
+    let is_stamped = order.stamps.is_some();
+    calls(&power, order.warm_up, is_stamped)?;
     process::tell(&Ready {})?;
     let Begin {} = parent.hear()?;
+    if !is_stamped {
+        calls(&power, order.warm_up, false)?;
+        let calls = calls(&power, order.calls, false)?;
+        process::tell(&Timed { calls })?;
+        return Ok(());
+    }
     // What came before is not told: it was made wherever the process was put first.
-    let begun = chronorb_rt::Monotonic::now().as_nanos();
-    calls(&power, order.warm_up)?;
-    calls(&power, order.calls)?;
+    let begun = Monotonic::now().as_nanos();
+    calls(&power, order.warm_up, true)?;
+    calls(&power, order.calls, true)?;
     let mut all = told();
     for thread in &mut all.threads {
         thread.marks.retain(|(_, at)| *at >= begun);
@@ -41,18 +49,28 @@ fn find(orb: &Orb, reference: &str) -> Result<Power, TimeProbesError> {
     power.ok_or_else(|| TimeProbesError::work("finding the object")("it is no power"))
 }
 
-fn calls(power: &Power, calls: u32) -> Result<(), TimeProbesError> {
+/// Calls so often; without stamps, times the calls.
+fn calls(power: &Power, calls: u32, is_stamped: bool) -> Result<Vec<u64>, TimeProbesError> {
+    let mut times = Vec::with_capacity(if is_stamped { 0 } else { calls as usize });
     for _ in 0..calls {
-        stamp(CALL);
-        let cube = power.cube(11);
-        stamp(RESULT);
+        let cube = if is_stamped {
+            stamp(CALL);
+            let cube = power.cube(11);
+            stamp(RESULT);
+            cube
+        } else {
+            let before = Monotonic::now();
+            let cube = power.cube(11);
+            times.push(Monotonic::now().as_nanos() - before.as_nanos());
+            cube
+        };
         match cube {
             Ok(1331) => {}
             Ok(_) => return Err(TimeProbesError::work("calling")("the answer is wrong")),
             Err(exception) => return Err(TimeProbesError::work("calling")(exception)),
         }
     }
-    Ok(())
+    Ok(times)
 }
 
 /// The exit status of a client whose parent is gone.

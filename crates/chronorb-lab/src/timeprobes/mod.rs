@@ -12,7 +12,8 @@
 //! | child | says | hears |
 //! |---|---|---|
 //! | server | its reference, then its stamps | that it is to tell, and the end of its input: exit |
-//! | client | that it is connected, then its stamps | to begin |
+//! | client | that it is connected, then its stamps, or how long calls took without | to begin |
+//! | cost | what a point costs, with a stamp and without | |
 
 mod claims;
 mod client;
@@ -28,16 +29,19 @@ mod server;
 mod table;
 mod trial;
 
+use crate::contest::Certificates;
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
 
+use trial::Trial;
+
 pub use cost::StampCost;
 pub use error::TimeProbesError;
 pub use outcome::{Outcome, Row};
 pub use path::{Layer, Part, Side};
-pub use plan::{Plan, TRANSPORTS, Transport, transport_named};
+pub use plan::{Missing, Plan, TRANSPORTS, Transport, transport_named};
 
 /// The hidden command that [`TimeProbes`] uses for its processes; its argument goes to [`part_main`].
 pub const PART_COMMAND: &str = "timeprobes-part";
@@ -65,23 +69,44 @@ impl Experiment for TimeProbes {
     }
 
     fn measure(plan: &Plan) -> Result<Outcome, TimeProbesError> {
-        let transports = plan.transports()?;
+        let needs_certificates = plan.only.is_empty() || plan.only.contains(&"ssliop");
+        let certificates = match needs_certificates {
+            true => Certificates::make(),
+            false => Err(String::new()),
+        };
+        let directory = certificates.as_ref().map(Certificates::directory);
+        let (transports, missing) = plan.transports(directory.map_err(String::as_str))?;
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
-        let cost = cost::measure();
+        let cost = cost::measure()?;
         let cases = plan.cases(&transports)?;
         let progress = Progress::start("calls that are stamped", cases.len() as u64);
-        let mut rows = Vec::new();
+        let (mut rows, mut stamps_of_a_call) = (Vec::new(), 0);
         for (transport, placement) in cases {
-            let calls = trial::run(plan, transport, placement)?;
-            rows.extend(outcome::rows(transport, placement, &calls));
+            let trial = Trial {
+                plan,
+                transport,
+                placement,
+                certificates: directory.ok(),
+            };
+            let unstamped = trial.time()?;
+            let followed = trial.follow()?;
+            rows.extend(outcome::rows(
+                transport,
+                placement,
+                &followed.ways,
+                &unstamped,
+            ));
+            stamps_of_a_call = followed.stamps.max(stamps_of_a_call);
             progress.advance(1);
         }
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
             plan: plan.clone(),
             environment,
+            missing,
             cost,
+            stamps_of_a_call,
             rows,
         })
     }
@@ -98,5 +123,6 @@ pub fn part_main(order: &str) -> Result<(), TimeProbesError> {
     match process::order(order)? {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),
+        order::Part::Cost => cost::tell(),
     }
 }

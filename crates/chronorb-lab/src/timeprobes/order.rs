@@ -1,5 +1,7 @@
 //! What parent and children say to each other.
 
+use std::path::PathBuf;
+
 use chronorb_orb::Stage;
 use chronorb_rt::{Activity, Point, ThreadStamps};
 use serde::{Deserialize, Serialize};
@@ -9,21 +11,26 @@ use serde::{Deserialize, Serialize};
 pub(super) enum Part {
     Server(ServerOrder),
     Client(ClientOrder),
+    /// To measure what a point costs.
+    Cost,
 }
 
 /// What a server is to do.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ServerOrder {
     pub(super) scheme: String,
-    /// How many stamps each thread shall keep.
-    pub(super) stamps: usize,
+    /// Where the certificates are, if it needs some.
+    pub(super) certificates: Option<PathBuf>,
+    /// How many stamps each thread shall keep; without, all points are off.
+    pub(super) stamps: Option<usize>,
 }
 
 /// What a client is to do.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ClientOrder {
     pub(super) scheme: String,
-    pub(super) stamps: usize,
+    pub(super) certificates: Option<PathBuf>,
+    pub(super) stamps: Option<usize>,
     pub(super) reference: String,
     pub(super) warm_up: u32,
     pub(super) calls: u32,
@@ -51,6 +58,20 @@ pub(super) struct Tell {}
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Told {
     pub(super) threads: Vec<Stamps>,
+}
+
+impl Told {
+    /// How many there are.
+    pub(super) fn stamps(&self) -> u64 {
+        let of_threads = self.threads.iter().map(|of| of.marks.len() as u64);
+        of_threads.sum()
+    }
+}
+
+/// From a client whose points are off: how long its calls took, in nanoseconds.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Timed {
+    pub(super) calls: Vec<u64>,
 }
 
 /// The stamps of a thread.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::cost::StampCost;
 use super::path::{Layer, PARTS, Side, Way};
-use super::plan::{Plan, Transport};
+use super::plan::{Missing, Plan, Transport};
 use super::{TimeProbes, claims, page, table};
 use crate::claim::Claim;
 use crate::contest::Placement;
@@ -31,8 +31,11 @@ pub struct Row {
     pub layer: Option<Layer>,
     /// In words.
     pub what: &'static str,
-    /// How much of the whole it is, on the average.
+    /// How much of the whole it is, by what is usual.
     pub percent: f64,
+    /// What is usual: the mean of all calls but the slowest hundredth, in which something else had the processor. Those of
+    /// the parts add up to that of the whole.
+    pub usual_us: f64,
     /// How long it takes.
     #[serde(flatten)]
     pub time: Summary,
@@ -45,15 +48,32 @@ pub struct Outcome {
     pub plan: Plan,
     /// Where.
     pub environment: Environment,
+    /// The transports that take no part.
+    pub missing: Vec<Missing>,
     /// What it costs to look.
     pub cost: StampCost,
-    /// For each transport in each place: the whole, its layers, its parts, and what senders spend in system calls.
+    /// How many stamps a call has on both sides, by the transport that has most.
+    pub stamps_of_a_call: u32,
+    /// For each transport in each place: the whole, the whole with all points off, its layers, its parts, and what senders spend in system calls.
     pub rows: Vec<Row>,
 }
 
 /// The rows of a transport in a place.
-pub(super) fn rows(transport: Transport, placement: Placement, ways: &[Way]) -> Vec<Row> {
-    let mean_of_whole = mean(ways.iter().map(Way::whole));
+///
+/// `unstamped` are calls with all points off, in nanoseconds each.
+pub(super) fn rows(
+    transport: Transport,
+    placement: Placement,
+    ways: &[Way],
+    unstamped: &[u64],
+) -> Vec<Row> {
+    let mut wholes: Vec<u64> = ways.iter().map(Way::whole).collect();
+    let slowest = slowest_but_a_hundredth(&mut wholes);
+    let usual = |of: &dyn Fn(&Way) -> u64| {
+        let usual = ways.iter().filter(|way| way.whole() <= slowest);
+        mean(usual.map(of))
+    };
+    let usual_whole = usual(&Way::whole);
     let row = |what, of: &dyn Fn(&Way) -> u64| Row {
         transport: transport.scheme,
         placement,
@@ -61,10 +81,22 @@ pub(super) fn rows(transport: Transport, placement: Placement, ways: &[Way]) -> 
         side: None,
         layer: None,
         what,
-        percent: share(mean(ways.iter().map(of)), mean_of_whole),
+        percent: share(usual(of), usual_whole),
+        usual_us: microseconds(usual(of)),
         time: summary(ways.iter().map(of)),
     };
-    let mut rows = vec![row(WHOLE, &Way::whole)];
+    let whole = row(WHOLE, &Way::whole);
+    let mut off = unstamped.to_vec();
+    let slowest = slowest_but_a_hundredth(&mut off);
+    let usual_off = mean(off.into_iter().filter(|time| *time <= slowest));
+    let off = Row {
+        what: POINTS_OFF,
+        percent: share(usual_off, usual_whole),
+        usual_us: microseconds(usual_off),
+        time: summary(unstamped.iter().copied()),
+        ..whole
+    };
+    let mut rows = vec![whole, off];
     rows.extend(Layer::ALL.map(|layer| Row {
         layer: Some(layer),
         ..row(layer.name(), &|way| way.of_layer(layer))
@@ -84,9 +116,21 @@ pub(super) fn rows(transport: Transport, placement: Placement, ways: &[Way]) -> 
     rows
 }
 
-fn mean(times: impl ExactSizeIterator<Item = u64>) -> f64 {
-    let count = times.len().max(1);
-    times.sum::<u64>() as f64 / count as f64
+/// The slowest that is left without a hundredth of all; sorts them.
+fn slowest_but_a_hundredth(times: &mut [u64]) -> u64 {
+    times.sort_unstable();
+    let left_out = times.len().div_ceil(100);
+    let last = times.len().saturating_sub(left_out + 1);
+    times.get(last).copied().unwrap_or(0)
+}
+
+fn mean(times: impl Iterator<Item = u64>) -> f64 {
+    let (sum, count) = times.fold((0, 0), |(sum, count), time| (sum + time, count + 1));
+    sum as f64 / f64::from(count.max(1))
+}
+
+fn microseconds(nanoseconds: f64) -> f64 {
+    nanoseconds.round() / 1e3
 }
 
 fn share(mean: f64, of: f64) -> f64 {
@@ -119,6 +163,11 @@ impl Outcome {
         self.of(case).find(|row| row.what == WHOLE)
     }
 
+    /// The whole call with all points off.
+    pub(super) fn unstamped(&self, case: (&'static str, Placement)) -> Option<&Row> {
+        self.of(case).find(|row| row.what == POINTS_OFF)
+    }
+
     /// What a layer takes of it.
     pub(super) fn layer(&self, case: (&'static str, Placement), layer: Layer) -> Option<&Row> {
         let is_layer = |row: &&Row| row.layer == Some(layer) && row.part.is_none();
@@ -132,7 +181,11 @@ impl Findings for Outcome {
     }
 
     fn caveats(&self) -> Vec<String> {
-        self.environment.stolen_caveat().into_iter().collect()
+        let missing = self
+            .missing
+            .iter()
+            .map(|Missing { transport, why }| format!("{transport} takes no part: {why}"));
+        missing.chain(self.environment.stolen_caveat()).collect()
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -143,7 +196,9 @@ impl Findings for Outcome {
         plain_data(&Figures {
             experiment: TimeProbes::NAME,
             environment: &self.environment,
-            cost: self.cost,
+            missing: &self.missing,
+            cost: &self.cost,
+            stamps_of_a_call: self.stamps_of_a_call,
             rows: &self.rows,
             claims: self.claims(),
             plan: &self.plan,
@@ -164,7 +219,9 @@ impl Findings for Outcome {
 struct Figures<'a> {
     experiment: &'static str,
     environment: &'a Environment,
-    cost: StampCost,
+    missing: &'a [Missing],
+    cost: &'a StampCost,
+    stamps_of_a_call: u32,
     rows: &'a [Row],
     claims: Vec<Claim>,
     plan: &'a Plan,
@@ -172,4 +229,6 @@ struct Figures<'a> {
 
 /// The row of all parts together.
 pub(super) const WHOLE: &str = "whole call";
+/// The row of calls without stamps.
+pub(super) const POINTS_OFF: &str = "whole call, points off";
 const SENDING: &str = "of that, in the sender's system call";

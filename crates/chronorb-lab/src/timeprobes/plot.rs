@@ -9,8 +9,23 @@ use crate::report::canvas::{FONT, TEXT, TEXT_SIZE, chart, draw, largest, legend}
 use crate::report::{COLOURS, PlotError};
 use crate::units;
 
-/// Bars of the mean of each transport, made of what the layers take on either side.
+/// Bars of what is usual of each transport, made of what the layers take on either side.
 pub(super) fn layers(outcome: &Outcome) -> Result<String, PlotError> {
+    bars("layers-of-a-call", "time of a call", outcome, &SEGMENTS)
+}
+
+/// The same without the operating system, beside which the others can hardly be seen.
+pub(super) fn own_layers(outcome: &Outcome) -> Result<String, PlotError> {
+    let (_kernel, own) = SEGMENTS.split_last().unwrap_or((&SEGMENTS[0], &[]));
+    bars("own-layers-of-a-call", "time in the programs", outcome, own)
+}
+
+fn bars(
+    name: &'static str,
+    of_what: &str,
+    outcome: &Outcome,
+    segments: &[Segment],
+) -> Result<String, PlotError> {
     let cases = outcome.cases();
     let mut transports: Vec<&str> = Vec::new();
     for (transport, _) in &cases {
@@ -18,11 +33,16 @@ pub(super) fn layers(outcome: &Outcome) -> Result<String, PlotError> {
             transports.push(transport);
         }
     }
-    let whole = |case| outcome.whole(case).map_or(0.0, |row| row.time.mean_us);
+    let height = |case, segments: &[Segment]| -> f64 {
+        let rows = outcome.of(case);
+        let rows = rows.filter(|row| segments.iter().any(|of| of.has(row)));
+        rows.map(|row| row.usual_us).sum()
+    };
+    let whole = |case| height(case, segments);
     let greatest = largest(cases.iter().map(|case| whole(*case))).max(1e-3);
     // With room for the legend. Heights are tenths of it.
     let unit = greatest / 10.0;
-    let top = 16.0;
+    let top = 18.0;
     let names = |place: &f64| {
         let place = place.round();
         let at = (place >= 0.0).then_some(place as usize);
@@ -33,34 +53,33 @@ pub(super) fn layers(outcome: &Outcome) -> Result<String, PlotError> {
         more if more > 10.0 => String::new(),
         tenths => units::time(tenths * unit),
     };
-    draw("layers-of-a-call", |area| {
+    let left = |(transport, place): (&str, Placement)| {
+        let at = transports.iter().position(|name| *name == transport);
+        let to_the_left = if place == Placement::SameCpu {
+            WIDTH
+        } else {
+            0.0
+        };
+        at.unwrap_or(0) as f64 - to_the_left
+    };
+    draw(name, |area| {
         let mut chart = chart(
             area,
             (-1.0, transports.len() as f64),
             (0.0, top),
             ("transport", &names),
-            ("time of a call", &heights),
+            (of_what, &heights),
         )?;
-        for (segment, colour) in SEGMENTS.iter().zip(COLOURS) {
+        for (at, (segment, colour)) in segments.iter().zip(COLOURS).enumerate() {
             let bars = cases.iter().map(|case| {
-                let at = transports.iter().position(|name| *name == case.0);
-                let left = at.unwrap_or(0) as f64
-                    - if case.1 == Placement::SameCpu {
-                        WIDTH
-                    } else {
-                        0.0
-                    };
-                let height = |segments: &[Segment]| -> f64 {
-                    let rows = outcome
-                        .of(*case)
-                        .filter(|row| segments.iter().any(|of| of.has(row)));
-                    rows.map(|row| row.time.mean_us / unit).sum()
-                };
-                let below = SEGMENTS.iter().take_while(|other| *other != segment);
-                let below = height(&below.copied().collect::<Vec<_>>());
+                let left = left(*case);
+                let below = height(*case, &segments[..at]) / unit;
                 let corners = [
                     (left + GAP, below),
-                    (left + WIDTH - GAP, below + height(&[*segment])),
+                    (
+                        left + WIDTH - GAP,
+                        below + height(*case, &[*segment]) / unit,
+                    ),
                 ];
                 Rectangle::new(corners, colour.filled())
             });
@@ -73,14 +92,7 @@ pub(super) fn layers(outcome: &Outcome) -> Result<String, PlotError> {
         }
         let text = (FONT, TEXT_SIZE - 1).into_font().color(&TEXT);
         chart.draw_series(cases.iter().map(|case| {
-            let at = transports.iter().position(|name| *name == case.0);
-            let left = at.unwrap_or(0) as f64
-                - if case.1 == Placement::SameCpu {
-                    WIDTH
-                } else {
-                    0.0
-                };
-            let place = (left + 2.0 * GAP, whole(*case) / unit + 0.8);
+            let place = (left(*case) + 2.0 * GAP, whole(*case) / unit + 0.8);
             Text::new(units::time(whole(*case)), place, text.clone())
         }))?;
         legend(&mut chart, SeriesLabelPosition::UpperRight)
@@ -158,5 +170,7 @@ mod tests {
             assert!(svg.contains(text), "{text}");
         }
         assert!(!svg.contains("diop"), "it takes no part");
+        let own = own_layers(&outcome()).unwrap();
+        assert!(own.contains("ORB, client") && !own.contains("operating system"));
     }
 }

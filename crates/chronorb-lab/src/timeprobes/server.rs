@@ -1,24 +1,30 @@
 //! The server: one object, and stamps.
 
+use chronorb::Skeleton;
 use chronorb::prelude::*;
 use chronorb_orb::StageProbe;
 use chronorb_rt::{keep_stamps, stamp};
 
 use super::error::TimeProbesError;
 use super::order::{SERVANT, SERVED, ServerOrder, Serving, Tell, told};
-use super::plan::{TRANSPORTS, Transport};
+use super::plan::transport;
 use crate::idl::peers::{PowerServant, PowerSkeleton};
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
 pub(super) fn serve(order: &ServerOrder) -> Result<(), TimeProbesError> {
-    keep_stamps(order.stamps);
     let parent = Parent::listen(|| std::process::exit(0));
     let transport = transport(&order.scheme)?;
     let orb = transport
-        .orb(|config| config.stage_probe = Some(StageProbe::stamps()))
+        .orb(order.certificates.as_deref(), |config| {
+            config.stage_probe = probe(order.stamps);
+        })
         .map_err(TimeProbesError::work("starting the ORB"))?;
-    let object = offer(&orb).map_err(TimeProbesError::work("offering the object"))?;
+    let object = match order.stamps {
+        Some(_) => offer_stamped(&orb),
+        None => offer(&orb),
+    };
+    let object = object.map_err(TimeProbesError::work("offering the object"))?;
     process::tell(&Serving {
         reference: orb.object_to_string(&object),
     })?;
@@ -28,24 +34,44 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), TimeProbesError> {
     Ok(())
 }
 
-/// The transport of an order.
-pub(super) fn transport(scheme: &str) -> Result<Transport, TimeProbesError> {
-    let mut all = TRANSPORTS.into_iter();
-    all.find(|transport| transport.scheme == scheme)
-        .ok_or_else(|| TimeProbesError::work("finding the transport")(scheme.to_owned()))
+/// Keeps so many stamps, if any, and has the ORB put them down.
+pub(super) fn probe(stamps: Option<usize>) -> Option<StageProbe> {
+    stamps.map(|each| {
+        keep_stamps(each);
+        StageProbe::stamps()
+    })
 }
 
-fn offer(orb: &Orb) -> Result<Object, Box<dyn std::error::Error + Send + Sync>> {
+/// An object that does as little as can be.
+pub(super) fn offer(orb: &Orb) -> Offered {
+    serve_by(orb, PowerSkeleton::new(Plain))
+}
+
+/// One that puts stamps down where it begins, and where it ends.
+fn offer_stamped(orb: &Orb) -> Offered {
+    serve_by(orb, PowerSkeleton::new(Stamped))
+}
+
+type Offered = Result<Object, Box<dyn std::error::Error + Send + Sync>>;
+
+fn serve_by(orb: &Orb, servant: impl Skeleton + 'static) -> Offered {
     let root = orb.root_poa()?;
-    let object = root.serve(PowerSkeleton::new(Bench))?;
+    let object = root.serve(servant)?;
     root.manager().activate()?;
     Ok(object)
 }
 
-/// Does as little as can be.
-struct Bench;
+struct Plain;
 
-impl PowerServant for Bench {
+impl PowerServant for Plain {
+    fn cube(&self, _call: &Call<'_>, value: u8) -> Result<i32, SystemException> {
+        Ok(i32::from(value).pow(3))
+    }
+}
+
+struct Stamped;
+
+impl PowerServant for Stamped {
     fn cube(&self, _call: &Call<'_>, value: u8) -> Result<i32, SystemException> {
         stamp(SERVANT);
         let cube = i32::from(value).pow(3);
