@@ -283,6 +283,7 @@ fn configurations_that_cannot_be_had_are_refused_by_name() {
     ] {
         let error = refused(&listening(text));
         assert!(error.contains(expected), "{text}: {error}");
+        assert!(error.contains("-ORBListenEndpoints"), "{text}: {error}");
     }
     assert!(refused(&naming(&["iiop", "twin"])).contains("\"twin\""));
     assert!(refused(&naming(&["iiop", "iiop"])).contains("twice"));
