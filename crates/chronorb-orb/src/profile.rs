@@ -51,6 +51,7 @@ impl Profile {
             first.ways.extend(other.ways);
             first.lanes.extend(other.lanes);
         }
+        first.sort(registry);
         Some(first)
     }
 
@@ -166,13 +167,28 @@ impl Profile {
             let Some(told) = other.components() else {
                 continue;
             };
-            let addresses = (told.read)(components, host).into_iter();
-            self.ways.extend(addresses.map(|address| Way {
+            let way = |address| Way {
                 protocol: other.tag(),
                 address,
-            }));
+            };
+            let addresses = (told.read)(components, host).into_iter();
+            self.ways.extend(addresses.map(way));
+            let is_told = |component: &&TaggedComponent| Some(component.tag) == told.lanes;
+            for component in components.iter().filter(is_told) {
+                let lanes = AddressForm::HOST_AND_PORT.decode_lanes(component);
+                let lanes = lanes.unwrap_or_default().into_iter();
+                self.lanes.extend(
+                    lanes.map(|(address, priority)| (Priority::new(priority), way(address))),
+                );
+            }
         }
+        self.sort(registry);
+    }
+
+    /// Puts ways into the order of preference; those of one protocol stay in theirs.
+    fn sort(&mut self, registry: &Registry) {
         sort_few(&mut self.ways, |way| registry.rank(way.protocol));
+        sort_few(&mut self.lanes, |(_, way)| registry.rank(way.protocol));
     }
 }
 
@@ -183,4 +199,47 @@ fn priority_model(value: PriorityModelValue) -> Option<(PriorityModel, Priority)
         _ => return None,
     };
     Some((model, Priority::new(value.server_priority)?))
+}
+
+#[cfg(all(test, feature = "uiop", feature = "shmiop"))]
+mod tests {
+    use chronorb_giop::{IiopProfile, TAG_SHMIOP, TAG_UIOP};
+
+    use super::*;
+    use crate::protocol::Plain;
+    use crate::{Orb, OrbConfig};
+
+    #[test]
+    fn ways_are_in_the_order_of_the_protocols_whichever_profile_tells_of_them() {
+        let mut config = OrbConfig::default();
+        config.protocols = ["uiop", "shmiop", "iiop"].map(str::to_owned).to_vec();
+        let orb = Orb::with_config(config).expect("there are such protocols");
+        let any = orb.string_to_object("corbaloc::127.0.0.1/any");
+        let any = any.expect("it reads");
+        let core = any.core();
+        let file = Address::Path("/run/radar".to_owned());
+        let protocol = |tag| core.protocols.of_tag(tag).expect("it was named");
+        // A profile of IIOP that tells of a socket file too, as omniORB's do.
+        let told = protocol(TAG_UIOP).components().expect("omniORB has them");
+        let profile = IiopProfile {
+            version: Version::V1_2,
+            host: "127.0.0.1".to_owned(),
+            port: 2809,
+            object_key: b"key".to_vec(),
+            components: (told.write)(std::slice::from_ref(&file), Plain::Open).expect("it fits"),
+        };
+        let of_iiop = TaggedProfile {
+            tag: TAG_INTERNET_IOP,
+            data: profile.encode().expect("it fits"),
+        };
+        let of_memory = protocol(TAG_SHMIOP).profile(Version::V1_2, file, b"key");
+        let ior = Ior {
+            type_id: String::new(),
+            profiles: vec![of_iiop, of_memory.expect("it fits")],
+        };
+        let profile = Profile::of(&ior, core).expect("it can be reached");
+        let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
+        assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
+        orb.shutdown(false).expect("it serves nothing");
+    }
 }

@@ -50,6 +50,9 @@ pub(crate) struct Components {
     pub(crate) write: fn(&[Address], Plain) -> Result<Vec<TaggedComponent>, CdrError>,
     /// The addresses that the components of a profile tell, at this host of IIOP.
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
+    /// The tag of the component that says which lane is where, in the form that IIOP has for it; `None` where
+    /// profiles of the protocol's own say it.
+    pub(crate) lanes: Option<u32>,
 }
 
 /// Whether the server can be reached by IIOP itself, too.
