@@ -3,7 +3,7 @@
 use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
     Component, Policies, PolicyValue, SystemException, SystemExceptionKind, TAG_INTERNET_IOP,
-    TaggedComponent, TaggedProfile, Version,
+    TaggedComponent, TaggedProfile, Version, minor,
 };
 use chronorb_transport::{Address, Endpoint};
 
@@ -55,8 +55,7 @@ impl Told<'_> {
             self.add_profiles(tag, form, (&published, wanted), &mut profiles)?;
         }
         match profiles.is_empty() {
-            // It is not listened by any of the protocols that are asked for.
-            true => Err(SystemException::no(SystemExceptionKind::InvPolicy, 0)),
+            true => Err(NO_ENDPOINT_TO_TELL),
             false => Ok(profiles),
         }
     }
@@ -197,6 +196,9 @@ impl Told<'_> {
     }
 }
 
+/// Nobody listens by any of the protocols that are asked for, or for groups alone.
+const NO_ENDPOINT_TO_TELL: SystemException =
+    SystemException::no(SystemExceptionKind::InvPolicy, minor::NO_ENDPOINT_TO_TELL);
 /// As TAO writes the priority of an endpoint that takes requests of any.
 const ANY_PRIORITY: i16 = -1;
 /// The value of `TAG_ORB_TYPE` that tells this ORB.
