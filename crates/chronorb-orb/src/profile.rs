@@ -211,8 +211,10 @@ mod tests {
 
     #[test]
     fn ways_are_in_the_order_of_the_protocols_whichever_profile_tells_of_them() {
-        let mut config = OrbConfig::default();
-        config.protocols = ["uiop", "shmiop", "iiop"].map(str::to_owned).to_vec();
+        let config = OrbConfig {
+            protocols: ["uiop", "shmiop", "iiop"].map(str::to_owned).to_vec(),
+            ..OrbConfig::default()
+        };
         let orb = Orb::with_config(config).expect("there are such protocols");
         let any = orb.string_to_object("corbaloc::127.0.0.1/any");
         let any = any.expect("it reads");
