@@ -1,6 +1,7 @@
 //! The book's chapter on configuration has every setting, as it is.
 
-use super::{CONFIG_FILE, ENVIRONMENT_PREFIX, OrbConfig, SETTINGS, Setting};
+use super::settings::{CONFIG_FILE, SETTINGS, Setting};
+use super::{ENVIRONMENT_PREFIX, OrbConfig};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/configuration.md");
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{CONFIG_FILE, ConfigError, Given, SETTINGS, known};
+use super::settings::{CONFIG_FILE, SETTINGS};
+use super::{ConfigError, Given, known};
 
 /// What a file says.
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{ConfigError, Given, lacks};
+use super::settings::lacks;
+use super::{ConfigError, Given};
 
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
     Err(ConfigError::BadFile {

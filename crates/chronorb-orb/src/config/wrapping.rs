@@ -2,7 +2,7 @@
 
 use super::OrbConfig;
 #[cfg(not(all(feature = "faults", feature = "trace")))]
-use super::lacks;
+use super::settings::lacks;
 
 /// Where what goes by connections is written down.
 #[cfg(feature = "trace")]
@@ -57,7 +57,7 @@ pub(super) fn trace_file(config: &mut OrbConfig, text: &str) -> Result<(), Strin
 
 #[cfg(feature = "trace")]
 pub(super) fn trace_size(config: &mut OrbConfig, text: &str) -> Result<(), String> {
-    config.trace.size = super::number(text, 1 << 16, 1 << 40)?;
+    config.trace.size = super::settings::number(text, 1 << 16, 1 << 40)?;
     Ok(())
 }
 
@@ -72,7 +72,7 @@ pub(super) fn trace_file(_: &mut OrbConfig, text: &str) -> Result<(), String> {
 #[cfg(not(feature = "trace"))]
 pub(super) fn trace_size(_: &mut OrbConfig, text: &str) -> Result<(), String> {
     // Without a file it is of no consequence.
-    super::number(text, 1 << 16, 1 << 40).map(drop)
+    super::settings::number(text, 1 << 16, 1 << 40).map(drop)
 }
 
 #[cfg(feature = "trace")]

@@ -1,0 +1,518 @@
+//! All settings: their names, and how their texts are taken in.
+
+use std::time::Duration;
+
+use chronorb_giop::Version;
+use chronorb_giop::fragments::Pieces;
+#[cfg(feature = "miop")]
+use chronorb_transport::multicast::MulticastOptions;
+use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
+
+use super::*;
+use crate::demux::Demultiplexing;
+
+/// One setting: its key, the names of its option, and how its text is taken in.
+pub(super) struct Setting {
+    pub(super) key: &'static str,
+    pub(super) options: &'static [&'static str],
+    pub(super) apply: fn(&mut OrbConfig, &str) -> Result<(), String>,
+}
+
+pub(super) const CONFIG_FILE: &str = "config_file";
+pub(super) const ARCHITECTURE: &str = "architecture";
+/// In microseconds: longer than a call to the same machine takes.
+const DEFAULT_SPIN: u64 = 50;
+/// In microseconds; longer waits are `poll`.
+const MAX_SPIN: u64 = 1_000_000;
+
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting {
+        key: CONFIG_FILE,
+        options: &["-ORBConfigFile"],
+        // Read before all others.
+        apply: |_, _| Ok(()),
+    },
+    Setting {
+        key: "orb_id",
+        options: &["-ORBId"],
+        apply: |config, text| {
+            config.orb_id = text.to_owned();
+            Ok(())
+        },
+    },
+    Setting {
+        key: "listen_endpoints",
+        options: &["-ORBListenEndpoints", "-ORBEndpoint"],
+        apply: |config, text| {
+            config.listen_endpoints.extend(endpoints(text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        key: "protocols",
+        options: &["-ORBProtocols"],
+        apply: |config, text| {
+            let schemes = text
+                .split(',')
+                .map(|scheme| scheme.trim().to_ascii_lowercase());
+            config.protocols = schemes.collect();
+            Ok(())
+        },
+    },
+    #[cfg(feature = "miop")]
+    Setting {
+        key: "multicast",
+        options: &["-ORBMulticast"],
+        apply: |config, text| {
+            config.multicast = MulticastOptions::parse(text)?;
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_certificate",
+        options: &["-ORBSSLCertificate", "-ORBsslKeyFile"],
+        apply: |config, text| {
+            config.ssl.certificate = Some(text.into());
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_private_key",
+        options: &["-ORBSSLPrivateKey"],
+        apply: |config, text| {
+            config.ssl.private_key = Some(text.into());
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_certificate_authority",
+        options: &["-ORBSSLCertificateAuthority", "-ORBsslCAFile"],
+        apply: |config, text| {
+            config.ssl.authority = Some(text.into());
+            Ok(())
+        },
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_verify",
+        options: &["-ORBSSLVerify"],
+        apply: |config, text| parsed(text).map(|verify| config.ssl.verify = verify),
+    },
+    #[cfg(feature = "ssliop")]
+    Setting {
+        key: "ssl_versions",
+        options: &["-ORBSSLVersions"],
+        apply: |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
+    },
+    Setting {
+        key: "lane_listen_endpoints",
+        options: &["-ORBLaneListenEndpoints", "-ORBLaneEndpoint"],
+        apply: |config, text| {
+            let (lane, text) = text
+                .trim()
+                .split_once(char::is_whitespace)
+                .ok_or_else(|| format!("{text:?} is not POOL:LANE ENDPOINT"))?;
+            let lane = lane
+                .split_once(':')
+                .and_then(|(pool, lane)| Some((pool.parse().ok()?, lane.parse().ok()?)))
+                .ok_or_else(|| format!("{lane:?} is not POOL:LANE, for example 1:0"))?;
+            let found = endpoints(text)?;
+            config
+                .lane_listen_endpoints
+                .extend(found.into_iter().map(|endpoint| (lane, endpoint)));
+            Ok(())
+        },
+    },
+    Setting {
+        key: "init_refs",
+        options: &["-ORBInitRef"],
+        apply: |config, text| {
+            let (name, url) = text
+                .split_once('=')
+                .ok_or_else(|| format!("{text:?} is not NAME=URL"))?;
+            config.init_refs.retain(|(present, _)| present != name);
+            config.init_refs.push((name.to_owned(), url.to_owned()));
+            Ok(())
+        },
+    },
+    Setting {
+        key: "default_init_ref",
+        options: &["-ORBDefaultInitRef"],
+        apply: |config, text| {
+            config.default_init_ref = Some(text.to_owned());
+            Ok(())
+        },
+    },
+    Setting {
+        key: "threads",
+        options: &["-ORBThreads"],
+        apply: |config, text| number(text, 1, 1024).map(|n| config.threads = n as u32),
+    },
+    Setting {
+        key: "real_time",
+        options: &["-ORBRealTime"],
+        apply: |config, text| {
+            config.real_time = match text {
+                "required" => RealTimeMode::Required,
+                "preferred" => RealTimeMode::Preferred,
+                "off" => RealTimeMode::Off,
+                other => return Err(format!("{other:?} is not required, preferred or off")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "giop_lite",
+        options: &["-ORBGIOPLite"],
+        apply: giop_lite,
+    },
+    Setting {
+        key: "lock_memory",
+        options: &["-ORBLockMemory"],
+        apply: |config, text| boolean(text).map(|yes| config.lock_memory = yes),
+    },
+    Setting {
+        key: "priority_mapping",
+        options: &["-ORBPriorityMapping"],
+        apply: |config, text| {
+            config.priority_mapping = match text {
+                "linear" => MappingKind::Linear,
+                "direct" => MappingKind::Direct,
+                "continuous" => MappingKind::Continuous,
+                other => return Err(format!("{other:?} is not linear, direct or continuous")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "scheduling_policy",
+        options: &["-ORBSchedulingPolicy", "-ORBSchedPolicy"],
+        apply: |config, text| {
+            config.scheduling_policy = match text {
+                "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
+                "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
+                "other" | "SCHED_OTHER" => SchedulingPolicy::Other,
+                other => return Err(format!("{other:?} is not fifo, rr or other")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "max_message_size",
+        options: &["-ORBMaxMessageSize"],
+        apply: |config, text| {
+            number(text, 1 << 10, 1 << 30).map(|n| config.max_message_size = n as usize)
+        },
+    },
+    Setting {
+        key: "fragment_size",
+        options: &["-ORBFragmentSize"],
+        apply: |config, text| {
+            let least = Pieces::LEAST_SIZE as u64;
+            let size = match text {
+                "0" => 0,
+                text => {
+                    number(text, least, 1 << 30).map_err(|problem| format!("{problem}, or 0"))?
+                }
+            };
+            config.fragment_size = size as usize;
+            Ok(())
+        },
+    },
+    Setting {
+        key: "max_connections",
+        options: &["-ORBMaxConnections"],
+        apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
+    },
+    Setting {
+        key: "max_buffered_octets",
+        options: &["-ORBMaxBufferedOctets"],
+        apply: |config, text| {
+            number(text, 1 << 16, 1 << 40).map(|n| config.max_buffered_octets = n as usize)
+        },
+    },
+    Setting {
+        key: "arena_size",
+        options: &["-ORBArenaSize"],
+        apply: |config, text| {
+            number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize)
+        },
+    },
+    Setting {
+        key: "request_timeout",
+        options: &["-ORBRequestTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.request_timeout = t),
+    },
+    Setting {
+        key: "connect_timeout",
+        options: &["-ORBConnectTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.connect_timeout = t),
+    },
+    Setting {
+        key: "input_timeout",
+        options: &["-ORBInputTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
+    },
+    Setting {
+        key: "hold_timeout",
+        options: &["-ORBHoldTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.hold_timeout = t),
+    },
+    Setting {
+        key: "max_giop_version",
+        options: &["-ORBMaxGIOPVersion"],
+        apply: |config, text| {
+            config.max_giop_version = match text {
+                "1.0" => Version::V1_0,
+                "1.1" => Version::V1_1,
+                "1.2" => Version::V1_2,
+                other => return Err(format!("{other:?} is not 1.0, 1.1 or 1.2")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "poa_demultiplexing",
+        options: &["-ORBPOADemultiplexing"],
+        apply: |config, text| demultiplexing(text).map(|d| config.poa_demultiplexing = d),
+    },
+    Setting {
+        key: "servant_demultiplexing",
+        options: &["-ORBServantDemultiplexing"],
+        apply: |config, text| demultiplexing(text).map(|d| config.servant_demultiplexing = d),
+    },
+    Setting {
+        key: "collocation",
+        options: &["-ORBCollocation"],
+        apply: |config, text| {
+            config.collocation = match text {
+                "off" => Collocation::Off,
+                "poa" => Collocation::ThroughPoa,
+                "direct" => Collocation::Direct,
+                other => return Err(format!("{other:?} is not off, poa or direct")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: ARCHITECTURE,
+        options: &["-ORBArchitecture"],
+        apply: architecture::apply,
+    },
+    Setting {
+        key: "threadpool_strategy",
+        options: &["-ORBThreadpoolStrategy"],
+        apply: |config, text| {
+            config.threadpool_strategy = match text {
+                "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
+                "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
+                "worker-pool" => ThreadpoolStrategy::WorkerPool,
+                "filter-chain" => ThreadpoolStrategy::FilterChain,
+                "reactive" => ThreadpoolStrategy::Reactive,
+                "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
+                other => {
+                    return Err(format!(
+                        "{other:?} is not leader-followers, half-sync, worker-pool, filter-chain, \
+                         reactive or thread-per-connection"
+                    ));
+                }
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "dynamic_thread_idle_timeout",
+        options: &["-ORBDynamicThreadIdleTimeout"],
+        apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
+    },
+    Setting {
+        key: "client_connection",
+        options: &["-ORBClientConnection"],
+        apply: |config, text| {
+            config.client_connection = match text {
+                "exclusive" => ConnectionStrategy::Exclusive,
+                "leader" => ConnectionStrategy::Leader,
+                "thread" => ConnectionStrategy::Thread,
+                "active" => ConnectionStrategy::Active,
+                other => {
+                    return Err(format!(
+                        "{other:?} is not exclusive, leader, thread or active"
+                    ));
+                }
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "max_client_connections",
+        options: &["-ORBMaxClientConnections"],
+        apply: |config, text| {
+            number(text, 1, 1 << 20).map(|n| config.max_client_connections = n as u32)
+        },
+    },
+    Setting {
+        key: "max_pending",
+        options: &["-ORBMaxPending"],
+        apply: |config, text| number(text, 1, 1 << 16).map(|n| config.max_pending = n as usize),
+    },
+    Setting {
+        key: "client_idle_timeout",
+        options: &["-ORBClientIdleTimeout"],
+        apply: |config, text| idle_timeout(text).map(|time| config.client_idle_timeout = time),
+    },
+    Setting {
+        key: "server_idle_timeout",
+        options: &["-ORBServerIdleTimeout"],
+        apply: |config, text| idle_timeout(text).map(|time| config.server_idle_timeout = time),
+    },
+    Setting {
+        key: "share_connections_across_priorities",
+        options: &["-ORBShareConnectionsAcrossPriorities"],
+        apply: |config, text| {
+            boolean(text).map(|yes| config.share_connections_across_priorities = yes)
+        },
+    },
+    Setting {
+        key: "client_wait",
+        options: &["-ORBClientWait"],
+        apply: |config, text| waiting(text).map(|waiting| config.client_wait = waiting),
+    },
+    Setting {
+        key: "server_wait",
+        options: &["-ORBServerWait"],
+        apply: |config, text| waiting(text).map(|waiting| config.server_wait = waiting),
+    },
+    Setting {
+        key: "monitor",
+        options: &["-ORBMonitor"],
+        apply: monitor,
+    },
+    Setting {
+        key: "faults",
+        options: &["-ORBFaults"],
+        apply: wrapping::faults,
+    },
+    Setting {
+        key: "trace_file",
+        options: &["-ORBTraceFile"],
+        apply: wrapping::trace_file,
+    },
+    Setting {
+        key: "trace_size",
+        options: &["-ORBTraceSize"],
+        apply: wrapping::trace_size,
+    },
+    Setting {
+        key: "max_main_thread_requests",
+        options: &["-ORBMaxMainThreadRequests"],
+        apply: |config, text| {
+            number(text, 1, 1 << 20).map(|n| config.max_main_thread_requests = n as usize)
+        },
+    },
+];
+
+#[cfg(feature = "monitor")]
+fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.monitor = match text {
+        "off" => MonitorSocket::Off,
+        "on" => MonitorSocket::On,
+        path if path.contains('/') => MonitorSocket::At(path.into()),
+        other => return Err(format!("{other:?} is not off, on or a path with a /")),
+    };
+    Ok(())
+}
+
+#[cfg(not(feature = "monitor"))]
+fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match text {
+        "off" => Ok(()),
+        _ => Err(lacks("monitor")),
+    }
+}
+
+#[cfg(feature = "gioplite")]
+fn giop_lite(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    boolean(text).map(|yes| config.giop_lite = yes)
+}
+
+#[cfg(not(feature = "gioplite"))]
+fn giop_lite(_: &mut OrbConfig, text: &str) -> Result<(), String> {
+    match boolean(text) {
+        Ok(true) => Err(lacks("gioplite")),
+        other => other.map(drop),
+    }
+}
+
+/// What is told of a setting whose feature this program is built without.
+#[cfg(not(all(
+    feature = "config-file",
+    feature = "gioplite",
+    feature = "monitor",
+    feature = "faults",
+    feature = "trace"
+)))]
+pub(super) fn lacks(feature: &str) -> String {
+    format!("this program is built without the feature {feature} of the crate chronorb")
+}
+
+#[cfg(feature = "ssliop")]
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|problem: T::Err| problem.to_string())
+}
+
+fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {
+    parse_endpoints(text).map_err(|e: EndpointError| e.to_string())
+}
+
+/// Milliseconds; 0 is never.
+fn idle_timeout(text: &str) -> Result<Option<Duration>, String> {
+    match text {
+        "0" => Ok(None),
+        text => milliseconds(text).map(Some),
+    }
+}
+
+/// `block`, `spin`, `spin:MICROSECONDS` or `poll`.
+fn waiting(text: &str) -> Result<Waiting, String> {
+    let spin = |microseconds| Ok(Waiting::Spin(Duration::from_micros(microseconds)));
+    match text.split_once(':').unwrap_or((text, "")) {
+        ("block", "") => Ok(Waiting::Block),
+        ("poll", "") => Ok(Waiting::Poll),
+        ("spin", "") => spin(DEFAULT_SPIN),
+        ("spin", microseconds) => spin(number(microseconds, 1, MAX_SPIN)?),
+        _ => Err(format!(
+            "{text:?} is not block, spin, spin:MICROSECONDS or poll"
+        )),
+    }
+}
+
+pub(super) fn number(text: &str, least: u64, greatest: u64) -> Result<u64, String> {
+    text.parse()
+        .ok()
+        .filter(|n| (least..=greatest).contains(n))
+        .ok_or_else(|| format!("{text:?} is not a number from {least} to {greatest}"))
+}
+
+fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
+    match text {
+        "active" => Ok(Demultiplexing::Active),
+        "hash" => Ok(Demultiplexing::DynamicHash),
+        "linear" => Ok(Demultiplexing::LinearSearch),
+        other => Err(format!("{other:?} is not active, hash or linear")),
+    }
+}
+
+fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "yes" | "1" => Ok(true),
+        "false" | "no" | "0" => Ok(false),
+        other => Err(format!("{other:?} is not true or false")),
+    }
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    number(text, 1, 1000 * 86_400 * 365).map(Duration::from_millis)
+}
