@@ -4,14 +4,14 @@ use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
     Component, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_TAO_ENDPOINTS,
-    TaggedComponent, TaggedProfile, Version,
+    TaggedProfile, Version,
 };
 use chronorb_transport::Address;
 
 use crate::core::Core;
 use crate::order::sort_few;
 use crate::poa::PriorityModel;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way};
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The usable profiles of a reference, read once.
@@ -51,6 +51,7 @@ impl Profile {
             first.ways.extend(other.ways);
             first.lanes.extend(other.lanes);
         }
+        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         first.sort(registry);
         Some(first)
     }
@@ -104,6 +105,7 @@ impl Profile {
             protocol: tag,
             address,
         };
+        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
             version: parts.version.min(core.config.max_giop_version),
@@ -153,6 +155,7 @@ impl Profile {
             this.ways.clear();
             this.lanes.clear();
         }
+        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
@@ -162,7 +165,13 @@ impl Profile {
     }
 
     /// Adds the ways of protocols that references tell of by components of the profile of IIOP.
-    fn add_components(&mut self, registry: &Registry, components: &[TaggedComponent], host: &str) {
+    #[cfg(any(feature = "uiop", feature = "ssliop"))]
+    fn add_components(
+        &mut self,
+        registry: &crate::protocol::Registry,
+        components: &[chronorb_giop::TaggedComponent],
+        host: &str,
+    ) {
         for other in registry.iter() {
             let Some(told) = other.components() else {
                 continue;
@@ -173,7 +182,8 @@ impl Profile {
             };
             let addresses = (told.read)(components, host).into_iter();
             self.ways.extend(addresses.map(way));
-            let is_told = |component: &&TaggedComponent| Some(component.tag) == told.lanes;
+            let is_told =
+                |component: &&chronorb_giop::TaggedComponent| Some(component.tag) == told.lanes;
             for component in components.iter().filter(is_told) {
                 let lanes = AddressForm::HOST_AND_PORT.decode_lanes(component);
                 let lanes = lanes.unwrap_or_default().into_iter();
@@ -186,7 +196,8 @@ impl Profile {
     }
 
     /// Puts ways into the order of preference; those of one protocol stay in theirs.
-    fn sort(&mut self, registry: &Registry) {
+    #[cfg(any(feature = "uiop", feature = "ssliop"))]
+    fn sort(&mut self, registry: &crate::protocol::Registry) {
         sort_few(&mut self.ways, |way| registry.rank(way.protocol));
         sort_few(&mut self.lanes, |(_, way)| registry.rank(way.protocol));
     }

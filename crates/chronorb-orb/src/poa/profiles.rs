@@ -186,9 +186,9 @@ impl Told<'_> {
                 continue;
             }
             components.extend((telling.write)(&own, plain)?);
-            let lanes = self.lanes(other.tag());
-            if let Some(tag) = telling.lanes.filter(|_| !lanes.is_empty()) {
-                let lanes = AddressForm::HOST_AND_PORT.encode_lanes(lanes)?;
+            #[cfg(feature = "ssliop")]
+            if let Some(tag) = telling.lanes.filter(|_| self.pool.has_lanes()) {
+                let lanes = AddressForm::HOST_AND_PORT.encode_lanes(self.lanes(other.tag()))?;
                 components.push(TaggedComponent { tag, ..lanes });
             }
         }
