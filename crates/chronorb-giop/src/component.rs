@@ -126,13 +126,7 @@ impl Component {
                 }
             }
             TAG_SSL_SEC_TRANS => Self::SslSecTrans(SslSecTrans::decode(data)?),
-            TAG_TAO_ENDPOINTS => Self::TaoEndpoints(reader()?.read_seq(|r| {
-                Ok(TaoEndpoint {
-                    host: r.read_string()?,
-                    port: r.read_u16()?,
-                    priority: r.read_i16()?,
-                })
-            })?),
+            TAG_TAO_ENDPOINTS => Self::TaoEndpoints(TaoEndpoint::decode(data)?),
             _ => Self::Unknown(TaggedComponent {
                 tag,
                 data: data.to_vec(),
@@ -150,6 +144,22 @@ pub struct TaoEndpoint {
     pub port: u16,
     /// The CORBA priority, 0 to 32767; TAO writes -1 for any.
     pub priority: i16,
+}
+
+impl TaoEndpoint {
+    /// Reads the content of a component [`TAG_TAO_ENDPOINTS`], or of another one of its form.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(data: &[u8]) -> Result<Vec<Self>, CdrError> {
+        Reader::new(data)?.read_seq(|r| {
+            Ok(Self {
+                host: r.read_string()?,
+                port: r.read_u16()?,
+                priority: r.read_i16()?,
+            })
+        })
+    }
 }
 
 /// As [`TaoEndpoint`], in profiles of UIOP and SHMIOP: [`PathProfile`](crate::PathProfile).

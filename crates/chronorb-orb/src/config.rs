@@ -372,7 +372,9 @@ impl ConfigError {
         Self::BadValue {
             origin: "configuration".to_owned(),
             name: match problem {
-                ProtocolProblem::Endpoint(_) => "-ORBListenEndpoints",
+                ProtocolProblem::Endpoint(_) | ProtocolProblem::Unlistenable(..) => {
+                    "-ORBListenEndpoints"
+                }
                 ProtocolProblem::Setting(_) => "-ORBSSL…",
                 #[cfg(any(feature = "faults", feature = "trace"))]
                 ProtocolProblem::Of { setting, .. } => setting,

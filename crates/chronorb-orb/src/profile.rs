@@ -4,14 +4,14 @@ use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
     Component, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_TAO_ENDPOINTS,
-    TaggedComponent, TaggedProfile, Version,
+    TaggedProfile, Version,
 };
 use chronorb_transport::Address;
 
 use crate::core::Core;
 use crate::order::sort_few;
 use crate::poa::PriorityModel;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Registry, Way};
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The usable profiles of a reference, read once.
@@ -51,6 +51,8 @@ impl Profile {
             first.ways.extend(other.ways);
             first.lanes.extend(other.lanes);
         }
+        #[cfg(any(feature = "uiop", feature = "ssliop"))]
+        first.sort(registry);
         Some(first)
     }
 
@@ -103,6 +105,7 @@ impl Profile {
             protocol: tag,
             address,
         };
+        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
             version: parts.version.min(core.config.max_giop_version),
@@ -152,6 +155,7 @@ impl Profile {
             this.ways.clear();
             this.lanes.clear();
         }
+        #[cfg(any(feature = "uiop", feature = "ssliop"))]
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
@@ -161,18 +165,41 @@ impl Profile {
     }
 
     /// Adds the ways of protocols that references tell of by components of the profile of IIOP.
-    fn add_components(&mut self, registry: &Registry, components: &[TaggedComponent], host: &str) {
+    #[cfg(any(feature = "uiop", feature = "ssliop"))]
+    fn add_components(
+        &mut self,
+        registry: &crate::protocol::Registry,
+        components: &[chronorb_giop::TaggedComponent],
+        host: &str,
+    ) {
         for other in registry.iter() {
             let Some(told) = other.components() else {
                 continue;
             };
-            let addresses = (told.read)(components, host).into_iter();
-            self.ways.extend(addresses.map(|address| Way {
+            let way = |address| Way {
                 protocol: other.tag(),
                 address,
-            }));
+            };
+            let addresses = (told.read)(components, host).into_iter();
+            self.ways.extend(addresses.map(way));
+            let is_told =
+                |component: &&chronorb_giop::TaggedComponent| Some(component.tag) == told.lanes;
+            for component in components.iter().filter(is_told) {
+                let lanes = AddressForm::HOST_AND_PORT.decode_lanes(component);
+                let lanes = lanes.unwrap_or_default().into_iter();
+                self.lanes.extend(
+                    lanes.map(|(address, priority)| (Priority::new(priority), way(address))),
+                );
+            }
         }
+        self.sort(registry);
+    }
+
+    /// Puts ways into the order of preference; those of one protocol stay in theirs.
+    #[cfg(any(feature = "uiop", feature = "ssliop"))]
+    fn sort(&mut self, registry: &crate::protocol::Registry) {
         sort_few(&mut self.ways, |way| registry.rank(way.protocol));
+        sort_few(&mut self.lanes, |(_, way)| registry.rank(way.protocol));
     }
 }
 
@@ -183,4 +210,49 @@ fn priority_model(value: PriorityModelValue) -> Option<(PriorityModel, Priority)
         _ => return None,
     };
     Some((model, Priority::new(value.server_priority)?))
+}
+
+#[cfg(all(test, feature = "uiop", feature = "shmiop"))]
+mod tests {
+    use chronorb_giop::{IiopProfile, TAG_SHMIOP, TAG_UIOP};
+
+    use super::*;
+    use crate::protocol::Plain;
+    use crate::{Orb, OrbConfig};
+
+    #[test]
+    fn ways_are_in_the_order_of_the_protocols_whichever_profile_tells_of_them() {
+        let config = OrbConfig {
+            protocols: ["uiop", "shmiop", "iiop"].map(str::to_owned).to_vec(),
+            ..OrbConfig::default()
+        };
+        let orb = Orb::with_config(config).expect("there are such protocols");
+        let any = orb.string_to_object("corbaloc::127.0.0.1/any");
+        let any = any.expect("it reads");
+        let core = any.core();
+        let file = Address::Path("/run/radar".to_owned());
+        let protocol = |tag| core.protocols.of_tag(tag).expect("it was named");
+        // A profile of IIOP that tells of a socket file too, as omniORB's do.
+        let told = protocol(TAG_UIOP).components().expect("omniORB has them");
+        let profile = IiopProfile {
+            version: Version::V1_2,
+            host: "127.0.0.1".to_owned(),
+            port: 2809,
+            object_key: b"key".to_vec(),
+            components: (told.write)(std::slice::from_ref(&file), Plain::Open).expect("it fits"),
+        };
+        let of_iiop = TaggedProfile {
+            tag: TAG_INTERNET_IOP,
+            data: profile.encode().expect("it fits"),
+        };
+        let of_memory = protocol(TAG_SHMIOP).profile(Version::V1_2, file, b"key");
+        let ior = Ior {
+            type_id: String::new(),
+            profiles: vec![of_iiop, of_memory.expect("it fits")],
+        };
+        let profile = Profile::of(&ior, core).expect("it can be reached");
+        let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
+        assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
+        orb.shutdown(false).expect("it serves nothing");
+    }
 }

@@ -154,6 +154,10 @@ fn lanes_are_told_with_their_threads_and_what_these_are_doing() {
         (Some(8_000), 1, 0)
     );
     assert_eq!(laned.endpoints.len(), 1, "{laned:?}");
+    assert!(
+        laned.endpoints[0].starts_with("iiop://127.0.0.1:"),
+        "{laned:?}"
+    );
     for thread in &laned.threads {
         assert!(thread.name.starts_with("1:0."), "{thread:?}");
         assert_eq!(thread.scheduling, laned.scheduling);

@@ -202,6 +202,20 @@ fn the_policy_of_a_server_says_what_references_tell() {
 }
 
 #[test]
+fn a_server_that_listens_by_no_protocol_of_its_policy_says_so() {
+    let (server, _) = twin_orb(|config| config.listen_endpoints = endpoints("iiop://127.0.0.1:0"));
+    let root = server.root_poa().expect("the endpoints open");
+    let twin = Protocols::new(&[Protocol::Other(TWIN)]).expect("one");
+    let policies = [chronorb_orb::poa::Policy::ServerProtocol(twin)];
+    let poa = root.create_poa("twin", None, &policies);
+    let probe = ProbeSkeleton(Arc::new(Probe::default()));
+    let refused = poa.expect("the ORB has it").serve(probe);
+    let text = refused.expect_err("nobody could call it").to_string();
+    assert!(text.contains("listens by none of the protocols"), "{text}");
+    server.shutdown(true).expect("it ends");
+}
+
+#[test]
 fn pools_without_endpoints_listen_by_the_protocols_of_the_servers_policy() {
     let (server, _) = twin_orb(|config| config.listen_endpoints.clear());
     let twin = Protocols::new(&[Protocol::Other(TWIN)]).expect("one");
@@ -283,6 +297,7 @@ fn configurations_that_cannot_be_had_are_refused_by_name() {
     ] {
         let error = refused(&listening(text));
         assert!(error.contains(expected), "{text}: {error}");
+        assert!(error.contains("-ORBListenEndpoints"), "{text}: {error}");
     }
     assert!(refused(&naming(&["iiop", "twin"])).contains("\"twin\""));
     assert!(refused(&naming(&["iiop", "iiop"])).contains("twice"));

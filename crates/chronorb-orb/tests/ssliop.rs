@@ -12,20 +12,24 @@ use std::time::Duration;
 
 use chronorb_cdr::Decoder;
 use chronorb_giop::{
-    AssociationOptions, Component, IiopProfile, SslSecTrans, TAG_SSL_SEC_TRANS, minor,
+    AssociationOptions, Component, IiopProfile, SslSecTrans, TAG_SSL_SEC_TRANS, TAG_SSLIOP_LANES,
+    TAG_TAO_ENDPOINTS, TaoEndpoint, minor,
 };
+use chronorb_orb::poa::Policy;
+use chronorb_orb::rtcorba::{Protocol, Protocols};
 use chronorb_orb::{
     Call, ConfigError, Object, Orb, OrbConfig, ReplyWriter, Skeleton, SystemException,
     SystemExceptionKind, ThreadpoolStrategy,
 };
 use chronorb_rt::PiMutex;
-use chronorb_transport::parse_endpoints;
 use chronorb_transport::tls::{TlsSettings, Verify};
+use chronorb_transport::{Endpoint, parse_endpoints};
 use rustix::fs::{Mode, chmod};
 use tempfile::TempDir;
 
 use certificates::Authority;
-use support::{Probe, ProbeSkeleton, Served, add, echo, orb, orb_with};
+use support::laned::{LANES, PROPAGATED, Pool, connections_to, corba, laned_by};
+use support::{Probe, ProbeSkeleton, Served, add, echo, orb, orb_with, priority};
 
 /// An authority, and settings of one who is at 127.0.0.1.
 struct Place {
@@ -91,6 +95,15 @@ fn served(server: Orb, client: Orb) -> Served {
     }
 }
 
+/// These endpoints for each lane of the first pool that the application makes.
+fn at_each_lane(endpoints: &str) -> Vec<((u32, u32), Endpoint)> {
+    let of_lane = |lane| {
+        let endpoints = parse_endpoints(endpoints).expect("endpoints");
+        endpoints.into_iter().map(move |at| ((1, lane), at))
+    };
+    (0..LANES.len() as u32).flat_map(of_lane).collect()
+}
+
 fn profile(object: &Object) -> IiopProfile {
     IiopProfile::decode(&object.ior().profiles[0].data).expect("a profile of IIOP")
 }
@@ -125,6 +138,63 @@ fn calls_go_by_tls_where_there_is_nothing_else() {
         assert_eq!(echo(&s.object, &long), Ok(long));
         assert_eq!(s.object.is_a(support::BASE_ID), Ok(true));
     }
+}
+
+#[test]
+fn every_lane_has_a_port_of_tls_and_serves_its_priority() {
+    let place = Place::new();
+    for endpoint in [TLS_ONLY, BOTH] {
+        let server = orb_with(|config| {
+            config.ssl = place.server.clone();
+            config.lane_listen_endpoints = at_each_lane(endpoint);
+        });
+        let model = Policy::PriorityModel(PROPAGATED, corba(LANES[0]));
+        let mut s = laned_by(server, Pool::Lanes, &[model]);
+        let told = profile(&s.object).components;
+        let told = told.iter().find(|told| told.tag == TAG_SSLIOP_LANES);
+        let lanes = TaoEndpoint::decode(&told.expect("it tells the lanes").data);
+        let lanes = lanes.expect("it is our own");
+        let priorities: Vec<_> = lanes.iter().map(|lane| lane.priority).collect();
+        assert_eq!(priorities, LANES);
+
+        for protocols in [&["ssliop"][..], &["ssliop", "iiop"]] {
+            let by_tls = orb_with(|config| {
+                config.ssl = place.anonymous();
+                config.listen_endpoints = Vec::new();
+                config.protocols = protocols.iter().map(|name| name.to_string()).collect();
+            });
+            s.object = by_tls.ior_to_object(s.object.ior().clone()).expect("one");
+            let before = std::mem::replace(&mut s.client, by_tls);
+            before.shutdown(false).expect("it runs");
+            for (value, lane) in LANES.into_iter().zip(&lanes) {
+                let (at, connected) = s.at(Some(value), || {
+                    let (at, _) = priority(&s.object).expect("a lane");
+                    (at, connections_to(lane.port).len())
+                });
+                assert_eq!((at, connected), (value, 1), "{endpoint} {protocols:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_offers_tls_alone_tells_no_other_port_of_its_lanes() {
+    let place = Place::new();
+    let server = orb_with(|config| {
+        config.ssl = place.server.clone();
+        config.lane_listen_endpoints = at_each_lane(BOTH);
+    });
+    let by_tls = Protocols::new(&[Protocol::Other(TAG_SSL_SEC_TRANS)]).expect("one is enough");
+    let policies = [
+        Policy::PriorityModel(PROPAGATED, corba(LANES[0])),
+        Policy::ServerProtocol(by_tls),
+    ];
+    let s = laned_by(server, Pool::Lanes, &policies);
+    let told = profile(&s.object);
+    assert_eq!(told.port, 0);
+    let tags: Vec<_> = told.components.iter().map(|told| told.tag).collect();
+    assert!(tags.contains(&TAG_SSLIOP_LANES));
+    assert!(!tags.contains(&TAG_TAO_ENDPOINTS));
 }
 
 #[test]

@@ -100,6 +100,20 @@ fn a_key_that_others_can_read() {
 }
 
 #[test]
+fn a_certificate_whose_key_was_not_named() {
+    let (_directory, authority) = authority();
+    let settings = TlsSettings {
+        private_key: None,
+        ..authority.settings("radar", &["radar.example"])
+    };
+    let certificate = settings.certificate.as_ref().expect("there is one");
+    // As files of certificates are.
+    fs::set_permissions(certificate, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let error = refused(&settings, &["radar.pem", "no private key"]);
+    assert!(matches!(error, TlsConfigError::Missing { .. }));
+}
+
+#[test]
 fn a_key_with_a_passphrase() {
     let (_directory, authority) = authority();
     let settings = authority.settings("radar", &["radar.example"]);

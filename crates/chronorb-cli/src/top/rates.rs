@@ -226,7 +226,7 @@ pub(super) mod tests {
         let times = times.iter();
         json!({
             "name": name, "priority": 24000, "scheduling": { "policy": "fifo", "priority": 72 },
-            "endpoints": ["127.0.0.1:4001"], "connections": 3, "seats": 2, "queued": 5,
+            "endpoints": ["iiop://127.0.0.1:4001"], "connections": 3, "seats": 2, "queued": 5,
             "accepted": 4, "served": served, "refused": served / 10, "buffered": served / 2,
             "borrowed": served / 5,
             "times": times.map(|(below, count)| json!({ "below_ns": below, "count": count }))

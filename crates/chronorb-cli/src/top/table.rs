@@ -217,8 +217,9 @@ impl Columns {
     }
 }
 
-/// Where a lane listens: one place, and how many others there are.
+/// Where a lane listens: one place, and how many others there are. That it is by IIOP goes without saying.
 fn endpoint(lane: &LaneView) -> String {
+    let plain = |endpoint: &str| plain(endpoint.strip_prefix("iiop://").unwrap_or(endpoint));
     match &lane.endpoints[..] {
         [] => String::new(),
         [one] => plain(one),

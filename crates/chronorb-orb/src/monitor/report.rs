@@ -66,7 +66,7 @@ pub struct LaneReport {
     pub priority: Option<i16>,
     /// What its threads have natively, when they serve nothing.
     pub scheduling: SchedulingReport,
-    /// Where it listens, `host:port`.
+    /// Where it listens, as `iiop://127.0.0.1:2809`.
     pub endpoints: Vec<String>,
     /// Its connections.
     pub connections: usize,

@@ -3,7 +3,7 @@
 use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
     Component, Policies, PolicyValue, SystemException, SystemExceptionKind, TAG_INTERNET_IOP,
-    TaggedComponent, TaggedProfile, Version,
+    TaggedComponent, TaggedProfile, Version, minor,
 };
 use chronorb_transport::{Address, Endpoint};
 
@@ -55,8 +55,7 @@ impl Told<'_> {
             self.add_profiles(tag, form, (&published, wanted), &mut profiles)?;
         }
         match profiles.is_empty() {
-            // It is not listened by any of the protocols that are asked for.
-            true => Err(SystemException::no(SystemExceptionKind::InvPolicy, 0)),
+            true => Err(NO_ENDPOINT_TO_TELL),
             false => Ok(profiles),
         }
     }
@@ -89,7 +88,11 @@ impl Told<'_> {
         let mut addresses: Vec<_> = own.iter().map(|p| p.way.address.clone()).collect();
         let mut components = Vec::new();
         if version > Version::V1_0 {
-            components = self.components(tag, form)?;
+            let lanes = match is_wanted(tag) {
+                true => self.lanes(tag),
+                false => Vec::new(),
+            };
+            components = self.components(tag, form, lanes)?;
         }
         if tag == TAG_INTERNET_IOP && version > Version::V1_0 {
             self.add_others((published, &is_wanted), &mut addresses, &mut components)?;
@@ -120,6 +123,7 @@ impl Told<'_> {
         &self,
         tag: u32,
         form: AddressForm,
+        lanes: Vec<(Address, i16)>,
     ) -> Result<Vec<TaggedComponent>, SystemException> {
         let mut components = vec![
             Component::OrbType(ORB_TYPE).tagged()?,
@@ -132,19 +136,27 @@ impl Told<'_> {
         if !self.policies.is_empty() {
             components.push(Component::Policies(Policies(self.policies.clone())).tagged()?);
         }
-        if self.pool.has_lanes() {
-            // Every endpoint of every lane, in the form that TAO reads too.
-            let of_lane = |lane: &Lane| {
-                let priority = lane.priority().map_or(ANY_PRIORITY, |p| p.value());
-                let ways = self.published(lane).map(|p| &p.way);
-                let own = ways.filter(|way| way.protocol == tag);
-                own.map(|way| (way.address.clone(), priority))
-                    .collect::<Vec<_>>()
-            };
-            let lanes = self.pool.lanes().iter().flat_map(|lane| of_lane(lane));
-            components.push(form.encode_lanes(lanes.collect())?);
+        if !lanes.is_empty() {
+            // In the form that TAO reads too.
+            components.push(form.encode_lanes(lanes)?);
         }
         Ok(components)
+    }
+
+    /// Every endpoint that a protocol has at any lane, with the lane's priority; none where the pool has no lanes.
+    fn lanes(&self, tag: u32) -> Vec<(Address, i16)> {
+        if !self.pool.has_lanes() {
+            return Vec::new();
+        }
+        let of_lane = |lane: &Lane| {
+            let priority = lane.priority().map_or(ANY_PRIORITY, |p| p.value());
+            let ways = self.published(lane).map(|p| &p.way);
+            let own = ways.filter(|way| way.protocol == tag);
+            own.map(|way| (way.address.clone(), priority))
+                .collect::<Vec<_>>()
+        };
+        let lanes = self.pool.lanes().iter();
+        lanes.flat_map(|lane| of_lane(lane)).collect()
     }
 
     /// Adds the protocols that are told by components of the profile of IIOP. Where there is no endpoint of
@@ -170,14 +182,23 @@ impl Told<'_> {
             if let Some((host, _)) = host.filter(|_| addresses.is_empty()) {
                 addresses.push(Address::host(host, 0));
             }
-            if !own.is_empty() {
-                components.extend((telling.write)(&own, plain)?);
+            if own.is_empty() {
+                continue;
+            }
+            components.extend((telling.write)(&own, plain)?);
+            #[cfg(feature = "ssliop")]
+            if let Some(tag) = telling.lanes.filter(|_| self.pool.has_lanes()) {
+                let lanes = AddressForm::HOST_AND_PORT.encode_lanes(self.lanes(other.tag()))?;
+                components.push(TaggedComponent { tag, ..lanes });
             }
         }
         Ok(())
     }
 }
 
+/// Nobody listens by any of the protocols that are asked for, or for groups alone.
+const NO_ENDPOINT_TO_TELL: SystemException =
+    SystemException::no(SystemExceptionKind::InvPolicy, minor::NO_ENDPOINT_TO_TELL);
 /// As TAO writes the priority of an endpoint that takes requests of any.
 const ANY_PRIORITY: i16 = -1;
 /// The value of `TAG_ORB_TYPE` that tells this ORB.

@@ -67,12 +67,10 @@ impl AddressForm {
             };
             Component::TaoEndpoints(lanes.iter().filter_map(endpoint).collect()).tagged()
         },
-        decode_lanes: |component| match component.typed() {
-            Ok(Component::TaoEndpoints(lanes)) => {
-                let lane = |e: TaoEndpoint| (Address::host(e.host, e.port), e.priority);
-                Some(lanes.into_iter().map(lane).collect())
-            }
-            _ => None,
+        decode_lanes: |component| {
+            let lanes = TaoEndpoint::decode(&component.data).ok()?;
+            let lane = |e: TaoEndpoint| (Address::host(e.host, e.port), e.priority);
+            Some(lanes.into_iter().map(lane).collect())
         },
     });
 
@@ -142,7 +140,7 @@ impl AddressForm {
         (self.0.encode_lanes)(lanes)
     }
 
-    /// Reads such a component.
+    /// Reads such a component, whatever its tag.
     pub(crate) fn decode_lanes(self, component: &TaggedComponent) -> Option<Lanes> {
         (self.0.decode_lanes)(component)
     }

@@ -49,7 +49,18 @@ pub struct PluggableProtocol {
 pub(crate) struct Components {
     pub(crate) write: fn(&[Address], Plain) -> Result<Vec<TaggedComponent>, CdrError>,
     /// The addresses that the components of a profile tell, at this host of IIOP.
+    #[cfg_attr(
+        not(any(feature = "uiop", feature = "ssliop")),
+        expect(dead_code, reason = "no other protocol has components")
+    )]
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
+    /// The tag of the component that says which lane is where, in the form that IIOP has for it; `None` where
+    /// profiles of the protocol's own say it.
+    #[cfg_attr(
+        not(any(feature = "uiop", feature = "ssliop")),
+        expect(dead_code, reason = "no other protocol has components")
+    )]
+    pub(crate) lanes: Option<u32>,
 }
 
 /// Whether the server can be reached by IIOP itself, too.

@@ -34,6 +34,7 @@ pub(super) const UNIX: Components = Components {
         let here = told.filter(|told| Some(told.host.as_str()) == host());
         here.map(|told| Address::Path(told.path)).collect()
     },
+    lanes: None,
 };
 
 /// The name of this machine, as `gethostname` gives it.

@@ -1,5 +1,6 @@
 //! The protocols that an ORB has.
 
+use chronorb_transport::Endpoint;
 use thiserror::Error;
 
 use super::{PluggableProtocol, builtin};
@@ -16,6 +17,8 @@ pub(crate) enum ProtocolProblem {
     Unknown(String, String),
     #[error("the protocol {0:?} is there twice")]
     Twice(String),
+    #[error("endpoint \"{0}\": {1}")]
+    Unlistenable(Endpoint, Box<Self>),
     #[error(transparent)]
     Endpoint(#[from] chronorb_transport::EndpointError),
     /// What a protocol needs cannot be had.
@@ -67,7 +70,9 @@ impl Registry {
         };
         let lanes = config.lane_listen_endpoints.iter().map(|(_, e)| e);
         for endpoint in config.listen_endpoints.iter().chain(lanes) {
-            let protocol = this.find(&endpoint.scheme)?;
+            let protocol = this.find(&endpoint.scheme).map_err(|problem| {
+                ProtocolProblem::Unlistenable(endpoint.clone(), Box::new(problem))
+            })?;
             protocol.transport().check(endpoint)?;
         }
         #[cfg(any(feature = "faults", feature = "trace"))]

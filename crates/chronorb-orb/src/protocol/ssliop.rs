@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chronorb_cdr::CdrError;
 use chronorb_giop::{
     AssociationOptions, Component, IiopProfile, Ior, SslSecTrans, TAG_INTERNET_IOP,
-    TAG_SSL_SEC_TRANS, TaggedComponent,
+    TAG_SSL_SEC_TRANS, TAG_SSLIOP_LANES, TaggedComponent,
 };
 use chronorb_transport::Address;
 use chronorb_transport::tls::{Tls, TlsConfig, Verify};
@@ -40,6 +40,7 @@ pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, 
             _ => |addresses, plain| write(addresses, plain, AssociationOptions::default()),
         },
         read,
+        lanes: Some(TAG_SSLIOP_LANES),
     };
     Ok(Some(PluggableProtocol {
         transport: Arc::new(Tls::new(tls)),

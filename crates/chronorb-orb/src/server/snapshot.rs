@@ -50,7 +50,7 @@ pub struct LaneSnapshot {
     pub priority: Option<Priority>,
     /// What its threads have natively, when they serve nothing.
     pub scheduling: Scheduling,
-    /// Where it listens, `host:port`.
+    /// Where it listens, as `iiop://127.0.0.1:2809`.
     pub endpoints: Vec<String>,
     /// Its connections.
     pub connections: usize,
@@ -175,7 +175,10 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         name: setup.name.clone(),
         priority: setup.priority,
         scheduling: setup.scheduling,
-        endpoints: lane.published().map(|p| p.way.to_string()).collect(),
+        endpoints: lane
+            .published()
+            .map(|p| format!("{}://{}", p.endpoint.scheme, p.way))
+            .collect(),
         connections: lane.connections.len(),
         seats,
         queued,

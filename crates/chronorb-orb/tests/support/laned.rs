@@ -157,7 +157,7 @@ pub(crate) fn endpoints(object: &Object) -> BTreeSet<(i16, u16)> {
 }
 
 /// The local ports of connections to a port of this machine, as the kernel tells them (proc(5)).
-fn connections_to(port: u16) -> Vec<u16> {
+pub(crate) fn connections_to(port: u16) -> Vec<u16> {
     const ESTABLISHED: &str = "01";
     let table = std::fs::read_to_string("/proc/self/net/tcp").expect("proc is mounted");
     let port_of = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();

@@ -76,6 +76,29 @@ impl FaultyConnection {
         taken
     }
 
+    /// Receives what is there and is due, read by `receive`, without waiting.
+    fn try_receive(
+        &self,
+        room: &mut [u8],
+        receive: impl Fn(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<usize, IoError> {
+        let waits = self.pump();
+        let mut incoming = self.incoming.lock();
+        // What is held comes first; then all that is there is looked at, since it may be lost.
+        while !incoming.is_full() && incoming.next_due().is_none_or(|due| due > Monotonic::now()) {
+            match self.read(&mut incoming, &receive) {
+                Ok(()) => {}
+                Err(IoError::WouldBlock) => break,
+                Err(other) => return Err(other),
+            }
+        }
+        let taken = self.take(&mut incoming, room);
+        if taken.is_none() && waits.is_some() {
+            self.alarm.ring(For::Outgoing, waits);
+        }
+        taken.unwrap_or(Err(IoError::WouldBlock))
+    }
+
     /// Sends a message that has waited long enough for another one.
     fn pump(&self) -> Option<Monotonic> {
         self.outgoing.lock().pump(&*self.inner)
@@ -105,21 +128,11 @@ impl Connection for FaultyConnection {
     }
 
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
-        let waits = self.pump();
-        let mut incoming = self.incoming.lock();
-        // What is held comes first; then all that is there is looked at, since it may be lost.
-        while !incoming.is_full() && incoming.next_due().is_none_or(|due| due > Monotonic::now()) {
-            match self.read(&mut incoming, |room| self.inner.try_recv(room)) {
-                Ok(()) => {}
-                Err(IoError::WouldBlock) => break,
-                Err(other) => return Err(other),
-            }
-        }
-        let taken = self.take(&mut incoming, room);
-        if taken.is_none() && waits.is_some() {
-            self.alarm.ring(For::Outgoing, waits);
-        }
-        taken.unwrap_or(Err(IoError::WouldBlock))
+        self.try_receive(room, |space| self.inner.try_recv(space))
+    }
+
+    fn look(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        self.try_receive(room, |space| self.inner.look(space))
     }
 
     fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
@@ -225,6 +238,10 @@ impl Connection for FaultyConnection {
 
     fn peer(&self) -> String {
         self.inner.peer()
+    }
+
+    fn peer_certificate(&self) -> Option<Vec<u8>> {
+        self.inner.peer_certificate()
     }
 }
 

@@ -27,12 +27,18 @@ pub(super) fn certificates(
 /// The private key of a file that others cannot read.
 pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
     let what = "private key";
-    let octets = read_secret(file).map_err(|source| unreadable(file, what, source))?;
-    let octets = octets.map_err(|mode| TlsConfigError::Exposed {
-        file: file.to_owned(),
-        mode,
-    })?;
-    match PrivateKeyDer::from_pem_slice(&octets) {
+    let (octets, exposed) = read_secret(file).map_err(|source| unreadable(file, what, source))?;
+    let key = PrivateKeyDer::from_pem_slice(&octets);
+    // A file without a key, such as that of the certificate, has nothing to hide.
+    if let Some(mode) = exposed
+        && (is_encrypted(&octets) || !matches!(key, Err(pem::Error::NoItemsFound)))
+    {
+        return Err(TlsConfigError::Exposed {
+            file: file.to_owned(),
+            mode,
+        });
+    }
+    match key {
         Ok(key) => Ok(key),
         Err(pem::Error::NoItemsFound) if is_encrypted(&octets) => Err(TlsConfigError::Encrypted {
             file: file.to_owned(),
@@ -42,17 +48,15 @@ pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsConf
     }
 }
 
-/// The file's octets, or its mode if it is this user's, and others have rights to it.
-fn read_secret(file: &Path) -> io::Result<Result<Vec<u8>, u32>> {
+/// The file's octets, and its mode if it is this user's, and others have rights to it.
+fn read_secret(file: &Path) -> io::Result<(Vec<u8>, Option<u32>)> {
     let mut opened = File::open(file)?;
     let about = opened.metadata()?;
     let mode = about.permissions().mode() & 0o7777;
-    if about.uid() == rustix::process::getuid().as_raw() && mode & 0o077 != 0 {
-        return Ok(Err(mode));
-    }
+    let is_own = about.uid() == rustix::process::getuid().as_raw();
     let mut octets = Vec::new();
     opened.read_to_end(&mut octets)?;
-    Ok(Ok(octets))
+    Ok((octets, (is_own && mode & 0o077 != 0).then_some(mode)))
 }
 
 /// Both forms of keys with a passphrase say so in their clear part.

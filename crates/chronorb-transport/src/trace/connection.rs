@@ -180,6 +180,12 @@ impl Connection for TracedConnection {
         received
     }
 
+    fn look(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        let received = self.inner.look(room);
+        self.received(room, &received);
+        received
+    }
+
     fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
         self.tries(octets, &[], || self.inner.try_send(octets))
     }
@@ -244,6 +250,10 @@ impl Connection for TracedConnection {
 
     fn peer(&self) -> String {
         self.inner.peer()
+    }
+
+    fn peer_certificate(&self) -> Option<Vec<u8>> {
+        self.inner.peer_certificate()
     }
 }
 
