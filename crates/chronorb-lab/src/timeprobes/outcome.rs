@@ -23,7 +23,7 @@ pub struct Row {
     pub transport: &'static str,
     /// Where.
     pub placement: Placement,
-    /// Of which [`PARTS`] it is, from 0 on; nothing for sums of several.
+    /// Of which part of a call it is, from 0 on; nothing for sums of several.
     pub part: Option<usize>,
     /// On which side, where it is on one.
     pub side: Option<Side>,

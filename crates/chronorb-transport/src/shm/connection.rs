@@ -340,9 +340,9 @@ impl ShmConnection {
         let ring = channel.out();
         let put = channel.producer.put(ring, first, second);
         let (put, wait) = put.map_err(|rubbish| self.violated(rubbish))?;
-        if let Err(error) = self.wake(&ring.words.tail.0, wait) {
+        if self.wake(&ring.words.tail.0, wait).is_err() {
+            // The octets are with the peer, who may have read them before it ended: they were sent.
             self.ended.store(true, Ordering::Relaxed);
-            return Err(error);
         }
         Ok(put)
     }
