@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::fmt;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,13 +15,18 @@ use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 use crate::{IoError, SendError, time_out_fits};
 
 /// A connected socket in blocking mode; who must not wait says so call by call.
-#[derive(Debug)]
 pub(crate) struct TimedSocket {
     socket: OwnedFd,
     /// The socket's time-outs in nanoseconds, 0 before the first is set. They
     /// spare a `poll` for each wait, and are set only when they change.
     receive_time_out: AtomicU64,
     send_time_out: AtomicU64,
+}
+
+impl fmt::Debug for TimedSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Socket").field(&self.socket).finish()
+    }
 }
 
 impl TimedSocket {
