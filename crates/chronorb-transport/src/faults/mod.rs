@@ -24,6 +24,7 @@ mod incoming;
 mod outgoing;
 mod plan;
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,9 +104,9 @@ impl Transport for Faulty {
         }
         let inner = self.inner.connect(address, setup, deadline)?;
         if let Some(problem) = misfit(&self.plan, &*inner) {
-            return Err(ConnectError::Unacceptable {
+            return Err(ConnectError::Refused {
                 address: address.to_string(),
-                problem,
+                source: io::Error::new(io::ErrorKind::InvalidInput, problem),
             });
         }
         let number = 2 * self.connected.fetch_add(1, Ordering::Relaxed);
