@@ -212,15 +212,17 @@ impl ShmConnection {
             self.ended.store(true, Ordering::Relaxed);
             return Ok(());
         };
-        // Fewer than a hundred are taken at a time.
+        // At most `MOST_RINGS` are taken at a time.
         let octets = octets as u32;
         let before = self.rings.fetch_sub(octets, Ordering::Relaxed);
         let Some(left) = before.checked_sub(octets) else {
             return Err(self.violated(Rubbish));
         };
-        // The others were wishes that nobody had to grant, but for these.
-        let surplus = left.saturating_sub(MOST_ON_THE_WAY);
-        self.rings.fetch_sub(surplus, Ordering::Relaxed);
+        // Where that was all, the others were wishes that nobody had to grant, but for these.
+        if octets < rendezvous::MOST_RINGS as u32 {
+            let surplus = left.saturating_sub(MOST_ON_THE_WAY);
+            self.rings.fetch_sub(surplus, Ordering::Relaxed);
+        }
         Ok(())
     }
 

@@ -141,4 +141,4 @@ const MAGIC: [u8; 8] = *b"CRBSHM\0\x01";
 const HELLO_LEN: usize = MAGIC.len() + size_of::<u64>();
 const _: () = assert!(MAX_RING <= u32::MAX as usize >> 3);
 /// Octets of the doorbell that are taken at a time.
-const MOST_RINGS: usize = 64;
+pub(super) const MOST_RINGS: usize = 64;
