@@ -43,7 +43,12 @@ impl LineConnection {
     }
 
     /// Waits until the line is ready; returns whether it is, and not called away or out of time.
-    fn wait(&self, what: PollFlags, limit: Option<Duration>) -> Result<bool, IoError> {
+    fn wait(
+        &self,
+        what: PollFlags,
+        limit: Option<Duration>,
+        may_be_called: bool,
+    ) -> Result<bool, IoError> {
         let limit = limit.map(|limit| Timespec {
             tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
@@ -52,7 +57,9 @@ impl LineConnection {
             PollFd::new(&self.file, what),
             PollFd::new(&self.called, PollFlags::IN),
         ];
-        match poll(&mut waited, limit.as_ref()) {
+        // Who waits for room, or for a reply, is not called away.
+        let watched = if may_be_called { 2 } else { 1 };
+        match poll(&mut waited[..watched], limit.as_ref()) {
             Ok(_) => Ok(!waited[0].revents().is_empty()),
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(io::Error::from(error).into()),
@@ -61,7 +68,9 @@ impl LineConnection {
 
     fn wait_until(&self, what: PollFlags, deadline: Deadline) -> Result<(), IoError> {
         let left = deadline.remaining().ok_or(IoError::TimedOut)?;
-        self.wait(what, Some(left)).map(drop)
+        self.check()?;
+        // A shutdown is seen at the next look.
+        self.wait(what, Some(left.min(LOOK_AGAIN)), false).map(drop)
     }
 
     fn send_until(
@@ -129,7 +138,7 @@ impl Connection for LineConnection {
         room: &mut [u8],
         limit: Option<Duration>,
     ) -> Result<Option<usize>, IoError> {
-        if !self.wait(PollFlags::IN, limit)? {
+        if !self.wait(PollFlags::IN, limit, true)? {
             return self.check().map(|()| None);
         }
         match self.try_recv(room) {
@@ -197,3 +206,6 @@ impl Drop for Taken {
         self.0.give_back();
     }
 }
+
+/// How soon a thread that is not called away notices that the connection was ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
