@@ -1,0 +1,98 @@
+//! Drivers: network interfaces whose packets are told apart before any protocol work.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+use crate::class::{ClassId, Rule, Unknown};
+use crate::path::Path;
+
+/// A network interface that is open for classes.
+///
+/// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing of a
+/// driver outlives its process, whichever way that ends.
+pub trait Driver: fmt::Debug + Send + Sync {
+    /// The interface.
+    fn link(&self) -> &Link;
+
+    /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if they
+    /// match too, win where they were there first.
+    ///
+    /// `queue` is how many frames wait at most, each way, rounded up to a power of two.
+    ///
+    /// # Errors
+    /// [`DriverError`]; all is as before then.
+    fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError>;
+
+    /// Adds a rule to a class that is open, for example for a port that a connection goes out by.
+    ///
+    /// # Errors
+    /// [`DriverError`]; all is as before then.
+    fn add(&self, rule: &Rule) -> Result<(), DriverError>;
+
+    /// Takes a rule away again.
+    fn remove(&self, rule: &Rule);
+
+    /// Says where TCP packets to the host go that no rule matches; at first that is the kernel.
+    ///
+    /// # Errors
+    /// [`DriverError`]; all is as before then.
+    fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError>;
+}
+
+/// What there is to know of a network interface.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// Its number in this network namespace.
+    pub index: u32,
+    /// Its hardware address.
+    pub hardware: [u8; 6],
+    /// Octets of the longest packet, without the Ethernet header.
+    pub mtu: usize,
+    /// Its addresses in this host, each with the length of its network's prefix.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// Why a driver, or a path of it, cannot be opened.
+#[derive(Debug, Error)]
+pub enum DriverError {
+    /// There is no such interface in this network namespace.
+    #[error("there is no network interface {0:?} here; `ip link` lists those that there are")]
+    NoInterface(String),
+    /// The process may not do it.
+    #[error(
+        "{what} needs {capability}: run as root, or grant it (`setcap {capability}+ep PROGRAM`)"
+    )]
+    Denied {
+        /// What was to be done.
+        what: &'static str,
+        /// The capability, or capabilities, as `setcap` writes them.
+        capability: &'static str,
+    },
+    /// This kernel, or the interface's driver, cannot do it.
+    #[error("{what} cannot be had here: {source}")]
+    Unsupported {
+        /// What was to be done.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The class is open already.
+    #[error("class {0} is open already")]
+    Open(ClassId),
+    /// There are more rules than an interface can have.
+    #[error("more than {} rules", crate::class::MAX_RULES)]
+    TooManyRules,
+    /// Anything else.
+    #[error("{what}: {source}")]
+    Failed {
+        /// What was to be done.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
