@@ -37,12 +37,11 @@ impl Profile {
     /// Reads all profiles of the ORB's protocols that can be read. That of the protocol which the ORB prefers counts,
     /// with the ways of others that have the same key.
     pub(crate) fn of(ior: &Ior, core: &Core) -> Option<Self> {
-        let registry = &core.protocols;
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
             .filter_map(|(index, profile)| Self::read(profile, index, core))
             .collect();
-        let rank = |profile: &Self| profile.ways.first().map(|way| registry.rank(way.protocol));
+        let rank = |profile: &Self| profile.ways.first().map(|way| way.rank);
         sort_few(&mut all, rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
@@ -52,7 +51,7 @@ impl Profile {
             first.lanes.extend(other.lanes);
         }
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
-        first.sort(registry);
+        first.sort();
         Some(first)
     }
 
@@ -101,16 +100,18 @@ impl Profile {
         index: usize,
         core: &Core,
     ) -> Self {
-        let way = |address| Way {
-            protocol: tag,
-            address,
+        // A server that listens by other protocols only says port 0.
+        let is_open = |address: &Address| address.as_host().is_none_or(|(_, port)| port != 0);
+        let ways = |address: Address| {
+            let address = Some(address).filter(is_open).into_iter();
+            address.flat_map(|address| core.protocols.ways(tag, address))
         };
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
             version: parts.version.min(core.config.max_giop_version),
             key: parts.object_key.into_boxed_slice(),
-            ways: vec![way(parts.address)],
+            ways: ways(parts.address).collect(),
             lanes: Vec::new(),
             priority_model: None,
             bands: None,
@@ -122,15 +123,16 @@ impl Profile {
             if component.tag == TAG_TAO_ENDPOINTS {
                 let lanes = form.decode_lanes(component).unwrap_or_default().into_iter();
                 // TAO says -1 for any.
-                this.lanes.extend(
-                    lanes.map(|(address, priority)| (Priority::new(priority), way(address))),
-                );
+                for (address, priority) in lanes {
+                    let priority = Priority::new(priority);
+                    this.lanes.extend(ways(address).map(|way| (priority, way)));
+                }
                 continue;
             }
             // A component that cannot be read is as good as one that is not there.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
-                    this.ways.push(way(Address::host(host, port)));
+                    this.ways.extend(ways(Address::host(host, port)));
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
                 Ok(Component::Policies(policies)) => {
@@ -143,13 +145,6 @@ impl Profile {
                 _ => {}
             }
         }
-        // A server that listens by other protocols only says port 0.
-        let is_way = |way: &Way| {
-            let is_open = way.address.as_host().is_none_or(|(_, port)| port != 0);
-            is_open && core.protocols.has(way.protocol)
-        };
-        this.ways.retain(is_way);
-        this.lanes.retain(|(_, way)| is_way(way));
         #[cfg(feature = "ssliop")]
         if tag == TAG_INTERNET_IOP && crate::protocol::requires_protection(&parts.components) {
             this.ways.clear();
@@ -176,10 +171,7 @@ impl Profile {
             let Some(told) = other.components() else {
                 continue;
             };
-            let way = |address| Way {
-                protocol: other.tag(),
-                address,
-            };
+            let way = |address| registry.way(other, address);
             let addresses = (told.read)(components, host).into_iter();
             self.ways.extend(addresses.map(way));
             let is_told =
@@ -192,14 +184,14 @@ impl Profile {
                 );
             }
         }
-        self.sort(registry);
+        self.sort();
     }
 
     /// Puts ways into the order of preference; those of one protocol stay in theirs.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
-    fn sort(&mut self, registry: &crate::protocol::Registry) {
-        sort_few(&mut self.ways, |way| registry.rank(way.protocol));
-        sort_few(&mut self.lanes, |(_, way)| registry.rank(way.protocol));
+    fn sort(&mut self) {
+        sort_few(&mut self.ways, |way| way.rank);
+        sort_few(&mut self.lanes, |(_, way)| way.rank);
     }
 }
 

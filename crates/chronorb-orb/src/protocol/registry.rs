@@ -1,9 +1,9 @@
 //! The protocols that an ORB has.
 
-use chronorb_transport::Endpoint;
+use chronorb_transport::{Address, Endpoint};
 use thiserror::Error;
 
-use super::{PluggableProtocol, builtin};
+use super::{PluggableProtocol, Standing, Way, builtin};
 use crate::config::OrbConfig;
 
 /// The protocols of an ORB, the preferred one first.
@@ -44,8 +44,10 @@ impl Registry {
         let mut all = config.pluggable_protocols.clone();
         all.extend(builtin::protocols(config)?);
         for (index, protocol) in all.iter().enumerate() {
+            let is_own = |protocol: &PluggableProtocol| protocol.standing == Standing::Own;
             let same = |other: &PluggableProtocol| {
-                other.scheme() == protocol.scheme() || other.tag() == protocol.tag()
+                let both_own = is_own(other) && is_own(protocol);
+                other.scheme() == protocol.scheme() || both_own && other.tag() == protocol.tag()
             };
             if all[..index].iter().any(same) {
                 return Err(ProtocolProblem::Twice(protocol.scheme().to_owned()));
@@ -90,9 +92,39 @@ impl Registry {
             })
     }
 
-    /// The protocol of this tag, if there is one.
+    /// The protocol of this tag, if there is one; others beside it only where it is not there.
     pub(crate) fn of_tag(&self, tag: u32) -> Option<&PluggableProtocol> {
-        self.0.iter().find(|protocol| protocol.tag() == tag)
+        let all = self.0.iter().filter(|protocol| protocol.tag() == tag);
+        all.min_by_key(|protocol| protocol.standing)
+    }
+
+    /// The protocol of a way of this ORB.
+    pub(crate) fn of_way(&self, way: &Way) -> Option<&PluggableProtocol> {
+        self.0.get(way.rank)
+    }
+
+    /// The way to this address by one of the protocols.
+    pub(crate) fn way(&self, by: &PluggableProtocol, address: Address) -> Way {
+        let mut all = self.0.iter();
+        let rank = all.position(|protocol| protocol.scheme() == by.scheme());
+        Way {
+            protocol: by.tag(),
+            rank: rank.unwrap_or(self.0.len()),
+            address,
+        }
+    }
+
+    /// The ways by which calls may go to an address that references tell by this tag, the preferred one first.
+    pub(crate) fn ways(&self, tag: u32, address: Address) -> impl Iterator<Item = Way> {
+        let all = self.0.iter().enumerate();
+        let callers = all.filter(move |(_, protocol)| {
+            protocol.tag() == tag && protocol.standing.calls()
+        });
+        callers.map(move |(rank, _)| Way {
+            protocol: tag,
+            rank,
+            address: address.clone(),
+        })
     }
 
     pub(crate) fn has(&self, tag: u32) -> bool {
@@ -102,11 +134,5 @@ impl Registry {
     /// All of them, the preferred one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PluggableProtocol> {
         self.0.iter()
-    }
-
-    /// How many are preferred to it.
-    pub(crate) fn rank(&self, tag: u32) -> usize {
-        let position = self.0.iter().position(|protocol| protocol.tag() == tag);
-        position.unwrap_or(self.0.len())
     }
 }

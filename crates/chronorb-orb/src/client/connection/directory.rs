@@ -139,7 +139,7 @@ fn connect(
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
     let attempt = Deadline::after(left.min(core.config.connect_timeout));
-    let protocol = core.protocols.of_tag(key.way.protocol);
+    let protocol = core.protocols.of_way(&key.way);
     let transport = protocol.ok_or(NoConnection::Unreachable)?.transport();
     let setup = Setup {
         options: key.options,
