@@ -31,6 +31,7 @@
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
+//! | whether packets can be taken from interfaces | [`PacketRights`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
@@ -58,6 +59,7 @@ mod kick;
 mod link;
 mod mailbox;
 mod memory;
+mod packet_rights;
 mod pi_lock;
 mod pi_mutex;
 mod reservation;
@@ -92,6 +94,7 @@ pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline};
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
+pub use packet_rights::{PacketAccess, PacketRights};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use reservation::{Reservation, ReservationError, reserve_for};
