@@ -29,7 +29,7 @@ pub(crate) enum ProtocolProblem {
     #[error("{0}")]
     Setting(String),
     /// What a setting asks for cannot be had.
-    #[cfg(any(feature = "faults", feature = "trace"))]
+    #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
     #[error("{problem}")]
     Of {
         setting: &'static str,
@@ -117,9 +117,8 @@ impl Registry {
     /// The ways by which calls may go to an address that references tell by this tag, the preferred one first.
     pub(crate) fn ways(&self, tag: u32, address: Address) -> impl Iterator<Item = Way> {
         let all = self.0.iter().enumerate();
-        let callers = all.filter(move |(_, protocol)| {
-            protocol.tag() == tag && protocol.standing.calls()
-        });
+        let callers =
+            all.filter(move |(_, protocol)| protocol.tag() == tag && protocol.standing.calls());
         callers.map(move |(rank, _)| Way {
             protocol: tag,
             rank,
