@@ -100,18 +100,12 @@ impl Profile {
         index: usize,
         core: &Core,
     ) -> Self {
-        // A server that listens by other protocols only says port 0.
-        let is_open = |address: &Address| address.as_host().is_none_or(|(_, port)| port != 0);
-        let ways = |address: Address| {
-            let address = Some(address).filter(is_open).into_iter();
-            address.flat_map(|address| core.protocols.ways(tag, address))
-        };
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
             version: parts.version.min(core.config.max_giop_version),
             key: parts.object_key.into_boxed_slice(),
-            ways: ways(parts.address).collect(),
+            ways: Vec::new(),
             lanes: Vec::new(),
             priority_model: None,
             bands: None,
@@ -119,20 +113,20 @@ impl Profile {
             code_sets: None,
             index,
         };
+        this.add(core, tag, &parts.address, None);
         for component in &parts.components {
             if component.tag == TAG_TAO_ENDPOINTS {
                 let lanes = form.decode_lanes(component).unwrap_or_default().into_iter();
                 // TAO says -1 for any.
                 for (address, priority) in lanes {
-                    let priority = Priority::new(priority);
-                    this.lanes.extend(ways(address).map(|way| (priority, way)));
+                    this.add(core, tag, &address, Some(Priority::new(priority)));
                 }
                 continue;
             }
             // A component that cannot be read is as good as one that is not there.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
-                    this.ways.extend(ways(Address::host(host, port)));
+                    this.add(core, tag, &Address::host(host, port), None);
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
                 Ok(Component::Policies(policies)) => {
@@ -157,6 +151,21 @@ impl Profile {
             this.add_components(&core.protocols, &parts.components, &host);
         }
         this
+    }
+
+    /// Adds the ways to an address that references tell by this tag: of any request, or of those of a lane.
+    fn add(&mut self, core: &Core, tag: u32, address: &Address, lane: Option<Option<Priority>>) {
+        // A server that listens by other protocols only says port 0.
+        if address.as_host().is_some_and(|(_, port)| port == 0) {
+            return;
+        }
+        for caller in core.protocols.callers(tag) {
+            let way = core.protocols.way(caller, address.clone());
+            match lane {
+                Some(priority) => self.lanes.push((priority, way)),
+                None => self.ways.push(way),
+            }
+        }
     }
 
     /// Adds the ways of protocols that references tell of by components of the profile of IIOP.

@@ -46,7 +46,7 @@ pub struct PluggableProtocol {
 }
 
 /// What a protocol is among those of its tag.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Standing {
     /// The tag is its own.
     Own,

@@ -94,8 +94,13 @@ impl Registry {
 
     /// The protocol of this tag, if there is one; others beside it only where it is not there.
     pub(crate) fn of_tag(&self, tag: u32) -> Option<&PluggableProtocol> {
-        let all = self.0.iter().filter(|protocol| protocol.tag() == tag);
-        all.min_by_key(|protocol| protocol.standing)
+        let mut found = None;
+        for protocol in self.0.iter().filter(|protocol| protocol.tag() == tag) {
+            if found.is_none() || protocol.standing == Standing::Own {
+                found = Some(protocol);
+            }
+        }
+        found
     }
 
     /// The protocol of a way of this ORB.
@@ -103,27 +108,20 @@ impl Registry {
         self.0.get(way.rank)
     }
 
-    /// The way to this address by one of the protocols.
+    /// The way to this address by one of these protocols.
     pub(crate) fn way(&self, by: &PluggableProtocol, address: Address) -> Way {
         let mut all = self.0.iter();
-        let rank = all.position(|protocol| protocol.scheme() == by.scheme());
         Way {
             protocol: by.tag(),
-            rank: rank.unwrap_or(self.0.len()),
+            rank: all.position(|one| std::ptr::eq(one, by)).unwrap_or(0),
             address,
         }
     }
 
-    /// The ways by which calls may go to an address that references tell by this tag, the preferred one first.
-    pub(crate) fn ways(&self, tag: u32, address: Address) -> impl Iterator<Item = Way> {
-        let all = self.0.iter().enumerate();
-        let callers =
-            all.filter(move |(_, protocol)| protocol.tag() == tag && protocol.standing.calls());
-        callers.map(move |(rank, _)| Way {
-            protocol: tag,
-            rank,
-            address: address.clone(),
-        })
+    /// Those by which calls may go to addresses that references tell by this tag, the preferred one first.
+    pub(crate) fn callers(&self, tag: u32) -> impl Iterator<Item = &PluggableProtocol> {
+        let all = self.0.iter();
+        all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
     }
 
     pub(crate) fn has(&self, tag: u32) -> bool {
