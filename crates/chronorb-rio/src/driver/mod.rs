@@ -9,6 +9,9 @@ use thiserror::Error;
 use crate::class::{ClassId, Rule, Unknown};
 use crate::path::Path;
 
+mod table;
+pub mod wire;
+
 /// A network interface that is open for classes.
 ///
 /// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing of a
@@ -57,6 +60,11 @@ pub struct Link {
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
+/// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN tag.
+fn longest_frame(link: &Link) -> usize {
+    link.mtu + ETHERNET_HEADER + VLAN_TAG
+}
+
 /// Why a driver, or a path of it, cannot be opened.
 #[derive(Debug, Error)]
 pub enum DriverError {
@@ -84,6 +92,9 @@ pub enum DriverError {
     /// The class is open already.
     #[error("class {0} is open already")]
     Open(ClassId),
+    /// The class is not open.
+    #[error("class {0} is not open")]
+    Closed(ClassId),
     /// There are more rules than an interface can have.
     #[error("more than {} rules", crate::class::MAX_RULES)]
     TooManyRules,
@@ -96,3 +107,8 @@ pub enum DriverError {
         source: io::Error,
     },
 }
+
+/// Octets of an Ethernet header.
+const ETHERNET_HEADER: usize = 14;
+/// Octets of a VLAN tag.
+const VLAN_TAG: usize = 4;
