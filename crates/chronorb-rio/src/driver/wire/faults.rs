@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::frame::ETHERNET_LEN;
+
 /// What goes wrong on a wire, in one direction. The default is nothing.
 ///
 /// Each of the first four is a probability from 0 to 1 per frame, each decided for itself.
@@ -126,10 +128,10 @@ impl Disturbance {
             self.counts.lost += 1;
             free.push(frame);
         } else {
-            let payload = frame.len.saturating_sub(ETHERNET_HEADER);
+            let payload = frame.len.saturating_sub(ETHERNET_LEN);
             if self.random.hits(faults.corruption) && payload > 0 {
                 self.counts.corrupted += 1;
-                let place = ETHERNET_HEADER + self.random.below(payload as u64) as usize;
+                let place = ETHERNET_LEN + self.random.below(payload as u64) as usize;
                 frame.room[place] ^= 1 + self.random.below(255) as u8;
             }
             let double = match self.random.hits(faults.duplication) {
@@ -181,5 +183,3 @@ impl Random {
         drawn < probability
     }
 }
-
-const ETHERNET_HEADER: usize = 14;

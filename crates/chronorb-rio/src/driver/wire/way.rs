@@ -23,6 +23,8 @@ pub(super) struct Way {
     /// The rules of the end that it leads to.
     pub(super) table: Table,
     pub(super) queues: [Option<Queue>; MAX_CLASSES],
+    /// The addresses of that end.
+    addresses: Vec<(IpAddr, u8)>,
     longest: usize,
     disturbance: Disturbance,
     flight: VecDeque<(Monotonic, Buffer)>,
@@ -44,7 +46,8 @@ pub(super) struct Queue {
 }
 
 impl Way {
-    pub(super) fn new(longest: usize, flight: usize) -> Self {
+    /// The way to a host of these addresses.
+    pub(super) fn new(longest: usize, flight: usize, addresses: Vec<(IpAddr, u8)>) -> Self {
         let room = flight.max(Disturbance::BURST);
         let mut frames = VecDeque::new();
         frames.reserve_exact(room);
@@ -52,6 +55,7 @@ impl Way {
             free: Vec::new(),
             table: Table::new(),
             queues: [const { None }; MAX_CLASSES],
+            addresses,
             longest,
             disturbance: Disturbance::new(Faults::default(), 0),
             flight: frames,
@@ -91,7 +95,7 @@ impl Way {
     }
 
     /// A frame sets out. There must be room.
-    pub(super) fn send(&mut self, frame: Buffer, addresses: &[(IpAddr, u8)]) {
+    pub(super) fn send(&mut self, frame: Buffer) {
         let Faults { delay, rate, .. } = self.disturbance.faults;
         let (now, idle_from, flight) = (self.now, &mut self.idle_from, &mut self.flight);
         self.disturbance.pass(frame, &mut self.free, |frame| {
@@ -100,12 +104,12 @@ impl Way {
             *idle_from = start + transmission_time(octets, rate);
             flight.push_back((*idle_from + delay, frame));
         });
-        self.arrive(addresses);
+        self.arrive();
     }
 
-    pub(super) fn advance(&mut self, now: Monotonic, addresses: &[(IpAddr, u8)]) {
+    pub(super) fn advance(&mut self, now: Monotonic) {
         self.now = self.now.max(now);
-        self.arrive(addresses);
+        self.arrive();
     }
 
     pub(super) fn next(&self) -> Option<Monotonic> {
@@ -123,12 +127,12 @@ impl Way {
     }
 
     /// Puts what is due into the queues.
-    fn arrive(&mut self, addresses: &[(IpAddr, u8)]) {
+    fn arrive(&mut self) {
         while let Some((due, _)) = self.flight.front()
             && *due <= self.now
             && let Some((_, frame)) = self.flight.pop_front()
         {
-            let class = self.table.classify(frame.octets(), addresses);
+            let class = self.table.classify(frame.octets(), &self.addresses);
             let Some(queue) = class.and_then(|class| self.queues[class.index()].as_mut()) else {
                 self.to_kernel += 1;
                 self.free.push(frame);
