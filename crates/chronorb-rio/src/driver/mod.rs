@@ -10,6 +10,9 @@ use crate::class::{ClassId, Rule, RuleError, Unknown};
 use crate::frame::ETHERNET_LEN;
 use crate::path::Path;
 
+pub mod guard;
+pub mod packet;
+mod socket;
 mod table;
 pub mod wire;
 
