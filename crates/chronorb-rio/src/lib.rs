@@ -10,9 +10,11 @@
 //! * [`driver`]: a network interface, and the kernel's part of early demultiplexing;
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each;
-//! * [`frame`]: the headers that this is told by.
+//! * [`frame`]: the headers that this is told by;
+//! * [`plan`]: what each class is promised, and whether all of it can be kept.
 
 pub mod class;
 pub mod driver;
 pub mod frame;
 pub mod path;
+pub mod plan;
