@@ -11,10 +11,12 @@
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each;
 //! * [`frame`]: the headers that this is told by;
-//! * [`plan`]: what each class is promised, and whether all of it can be kept.
+//! * [`plan`]: what each class is promised, and whether all of it can be kept;
+//! * [`status`]: what each class has done, for anyone who may look.
 
 pub mod class;
 pub mod driver;
 pub mod frame;
 pub mod path;
 pub mod plan;
+pub mod status;
