@@ -14,6 +14,9 @@
 //!
 //! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
 //! of two hosts on one machine, for tests and experiments.
+//! * [`frame`]: the headers that this is told by;
+//! * [`plan`]: what each class is promised, and whether all of it can be kept;
+//! * [`status`]: what each class has done, for anyone who may look.
 
 pub mod class;
 pub mod driver;
@@ -21,3 +24,5 @@ pub mod frame;
 pub mod netlink;
 pub mod network;
 pub mod path;
+pub mod plan;
+pub mod status;
