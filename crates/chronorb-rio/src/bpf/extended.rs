@@ -316,6 +316,7 @@ impl fmt::Debug for Instruction {
         };
         match (class, code & OPERATIONS) {
             _ if code == LD_DOUBLE => write!(f, "r{to} = map {number}"),
+            _ if *self == Self::default() => write!(f, "(the other half of it)"),
             _ if code == ALU | TO_BIG_ENDIAN => write!(f, "r{to} = be{number} r{to}"),
             (LDX, _) => write!(f, "r{to} = *({bits} *)(r{from} {offset:+})"),
             (STX, op) if op & 0xe0 == ATOMIC => {
