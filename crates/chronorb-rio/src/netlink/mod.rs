@@ -1,0 +1,14 @@
+//! The kernel's network of a namespace, asked and changed by rtnetlink(7).
+//!
+//! [`Netlink`] is a socket to it. It stays in the network namespace of the thread that opened it, wherever that thread goes.
+//! Interfaces are known by their number, `index`, as in [`Link`](crate::driver::Link).
+
+mod address;
+mod link;
+mod message;
+mod qdisc;
+mod socket;
+
+pub use link::{LinkInfo, VethEnd};
+pub use qdisc::{Discipline, Handle, QueueInfo, Sent, Share};
+pub use socket::{Netlink, NetlinkError};
