@@ -10,14 +10,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use chronorb_rio::driver::wire::{self, FaultCounts, Faults, Side};
-use chronorb_rio::driver::{Driver, Link};
-use chronorb_rio::engine::{
-    Class, ClassConfig, FreePorts, Output, Processing, Stream, Subsystem,
-};
-use chronorb_rio::neighbours::KnownNeighbours;
+use chronorb_rio::driver::wire::{FaultCounts, Faults, Side};
+use chronorb_rio::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
 use chronorb_rt::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
+use support::rig::wired;
 
 /// What happens to frames, in both directions.
 const FAULTS: Faults = Faults {
@@ -29,7 +26,6 @@ const FAULTS: Faults = Faults {
     rate: 0,
 };
 const PORT: u16 = 4710;
-const MTU: usize = 1500;
 /// Longer than anything takes that goes on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -158,20 +154,10 @@ fn tell(what: &str, kind: &str, size: u64, took: Duration, faults: [FaultCounts;
 fn streams_arrive_intact_over_a_wire_in_memory() {
     let size = size();
     for (kind, config) in kinds() {
-        let end = |host: u8| Link {
-            name: format!("wire{host}"),
-            index: host.into(),
-            hardware: [2, 0, 0, 0, 0, host],
-            mtu: MTU,
-            addresses: vec![([10, 0, 0, host].into(), 24)],
-        };
-        let (wire, left, right) = wire::join(end(1), end(2), 1024);
-        let neighbours = [end(1), end(2)].map(|link| (link.addresses[0].0, link.hardware));
-        let neighbours = Arc::new(KnownNeighbours(neighbours.into()));
+        let (wire, [left, right]) = wired();
         wire.disturb(Side::Left, FAULTS, 1);
         wire.disturb(Side::Right, FAULTS, 2);
-        let host = |end| Subsystem::new(Arc::new(end), Arc::new(FreePorts::default()), neighbours.clone());
-        let (client, server) = (host(left), host(right));
+        let (client, server) = (left.subsystem(), right.subsystem());
         let took = carry(&server, &client, &config, size);
         let faults = [Side::Left, Side::Right].map(|side| wire.counts(side).faults);
         tell("a wire in memory", kind, size, took, faults);
