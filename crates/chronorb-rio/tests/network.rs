@@ -6,8 +6,11 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
+use chronorb_rio::netlink::{Neighbour, NetlinkError, ResolveError, resolve};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rt::Deadline;
 use support::network;
 
 /// Lets host A send so many octets to host B by TCP; returns what has come.
@@ -80,4 +83,102 @@ fn a_program_is_started_on_a_host() {
     let devices = String::from_utf8(output.stdout).expect("a text");
     assert!(devices.contains(INTERFACE), "{devices}");
     assert!(!devices.contains("eth0"), "{devices}");
+}
+
+#[test]
+fn a_neighbour_is_found_by_both_protocols() {
+    let layout = Layout::default();
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    let a = network.host(Host::A);
+    let index = a.link().expect("it has one").index;
+    let hardware = network.host(Host::B).link().expect("it has one").hardware;
+    for address in [IpAddr::from(layout.b.v4), layout.b.v6.into()] {
+        let mut netlink = a.netlink().expect("it opens");
+        let before = netlink.neighbour(index, address).expect("it answers");
+        assert_eq!(before, Neighbour::Unknown);
+        let found = a.enter(|| resolve(index, address, patience()));
+        assert_eq!(found.expect("B answers"), hardware);
+        let after = netlink.neighbour(index, address).expect("it answers");
+        assert_eq!(after, Neighbour::Known(hardware));
+    }
+}
+
+#[test]
+fn a_neighbour_that_is_not_there_is_given_up() {
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let a = network.host(Host::A);
+    let index = a.link().expect("it has one").index;
+    let nobody = "10.79.0.99".parse().expect("an address");
+    let silent = a.enter(|| resolve(index, nobody, patience())).unwrap_err();
+    assert!(
+        matches!(silent, ResolveError::Silent(address) if address == nobody),
+        "{silent}"
+    );
+    let nobody = "10.79.0.98".parse().expect("an address");
+    let soon = Deadline::after(Duration::from_millis(1));
+    let late = a.enter(|| resolve(index, nobody, soon)).unwrap_err();
+    assert!(matches!(late, ResolveError::Late(_)), "{late}");
+}
+
+#[test]
+fn the_way_to_a_host_leads_there_or_by_a_router() {
+    let layout = Layout::default();
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    let a = network.host(Host::A);
+    let index = a.link().expect("it has one").index;
+    let mut netlink = a.netlink().expect("it opens");
+    let far = [
+        IpAddr::from([192, 0, 2, 1]),
+        "2001:db8::1".parse().expect("an address"),
+    ];
+    let near = [
+        (IpAddr::from(layout.a.v4), IpAddr::from(layout.b.v4)),
+        (layout.a.v6.into(), layout.b.v6.into()),
+    ];
+    let all = [IpAddr::from([0; 4]), IpAddr::from([0_u16; 8])];
+    for ((far, (own, router)), all) in far.into_iter().zip(near).zip(all) {
+        let direct = netlink.route_to(router, Some(index)).expect("it is there");
+        assert_eq!(
+            (direct.index, direct.gateway, direct.source),
+            (index, None, Some(own))
+        );
+        let nowhere = netlink.route_to(far, None).unwrap_err();
+        assert!(nowhere.to_string().contains("unreachable"), "{nowhere}");
+        netlink
+            .add_route((all, 0), router, index)
+            .expect("the router is there");
+        let by_router = netlink.route_to(far, Some(index)).expect("it is there");
+        assert_eq!((by_router.index, by_router.gateway), (index, Some(router)));
+    }
+}
+
+#[test]
+fn a_refusal_says_what_the_kernel_says() {
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let mut netlink = network.host(Host::A).netlink().expect("it opens");
+    let error = netlink.create_link("x", "no-such-kind").unwrap_err();
+    let NetlinkError::Refused { text: Some(_), .. } = &error else {
+        panic!("the kernel says nothing: {error:?}");
+    };
+    assert!(
+        error.to_string().contains("create the no-such-kind"),
+        "{error}"
+    );
+    let absent = netlink.link("no-such-one").unwrap_err();
+    assert!(absent.is_absent(), "{absent}");
+    for name in ["", "a-name-too-long-for-the-kernel", &"x".repeat(1 << 16)] {
+        netlink.create_link(name, "bridge").unwrap_err();
+    }
+}
+
+fn patience() -> Deadline {
+    Deadline::after(Duration::from_secs(20))
 }
