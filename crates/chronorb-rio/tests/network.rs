@@ -2,13 +2,17 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::env;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::netlink::{Neighbour, NetlinkError, ResolveError, resolve};
+use chronorb_rio::netlink::{
+    Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
+};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::Deadline;
 use support::network;
@@ -178,6 +182,90 @@ fn a_refusal_says_what_the_kernel_says() {
         netlink.create_link(name, "bridge").unwrap_err();
     }
 }
+
+#[test]
+fn a_rate_is_held_by_the_switch_both_ways() {
+    let layout = Layout {
+        rate: Some(100_000_000),
+        ..Layout::default()
+    };
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    assert_eq!(send(&network, layout.b.v4.into(), 1_000_000), 1_000_000);
+    let ports = network.switch().enter(Netlink::open);
+    let mut ports = ports.expect("it can be entered").expect("it opens");
+    let mut sent = |host: Host| {
+        let index = ports.link(host.port()).expect("it is there").index;
+        let disciplines = ports.disciplines(index).expect("they are listed");
+        let [queue] = &disciplines[..] else {
+            panic!("one is enough: {disciplines:?}");
+        };
+        assert_eq!(queue.kind, "tbf");
+        queue.sent
+    };
+    let there = sent(Host::B);
+    assert!(there.octets > 1_000_000, "{there:?}");
+    assert!(there.over_rate > 0, "nothing was held back: {there:?}");
+    let back = sent(Host::A);
+    assert!((1..100_000).contains(&back.octets), "{back:?}");
+}
+
+/// The part of a process that is killed; on its own it does nothing.
+#[test]
+fn a_part() {
+    if env::var_os(PART).is_none() {
+        return;
+    }
+    // A cable leads out of the network, so that it can be seen when it is gone.
+    let network = Network::build(&Layout::default()).expect("who starts this has the rights");
+    let end = |name, namespace| VethEnd { name, namespace };
+    let a = network.host(Host::A).namespace().as_fd();
+    let mut netlink = Netlink::open().expect("it opens");
+    netlink
+        .create_veth(end(CABLE, None), end(CABLE, Some(a)))
+        .expect("the names are free");
+    println!("{BUILT}");
+    io::stdin()
+        .read_to_end(&mut Vec::new())
+        .expect("it is held open");
+}
+
+#[test]
+fn nothing_is_left_of_a_network_whose_process_is_killed() {
+    let Some(outside) = network(&Layout::default()) else {
+        return;
+    };
+    let here = outside.host(Host::A);
+    let mut program = Command::new(env::current_exe().expect("it runs"));
+    program
+        .args(["--exact", "a_part", "--nocapture"])
+        .env(PART, "build")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = here.spawn(&mut program).expect("it starts again");
+    let output = BufReader::new(child.stdout.take().expect("it is piped"));
+    let is_built = output.lines().any(|line| line.expect("a text") == BUILT);
+    assert!(is_built, "it ended before it had built anything");
+    let mut netlink = here.netlink().expect("it opens");
+    netlink
+        .link(CABLE)
+        .expect("it is there as long as the network");
+
+    let watch = here.enter(Watch::links).expect("it opens");
+    child.kill().expect("it runs");
+    child.wait().expect("it was killed");
+    while netlink.link(CABLE).is_ok() {
+        assert!(
+            watch.wait(patience()).expect("it hears"),
+            "it is still there"
+        );
+    }
+}
+
+const PART: &str = "CHRONORB_TEST_PART";
+const BUILT: &str = "BUILT";
+const CABLE: &str = "cable";
 
 fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(20))
