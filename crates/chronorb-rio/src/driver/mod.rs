@@ -14,6 +14,7 @@ pub mod guard;
 pub mod packet;
 mod socket;
 mod table;
+pub mod tap;
 pub mod wire;
 
 /// A network interface that is open for classes.

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use libc::{c_int, c_void, sock_filter, sock_fprog, socklen_t};
 
 use super::DriverError;
+use crate::bpf::classic::Instruction;
 
 /// A new socket, which never waits and is closed on `exec`.
 pub(super) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
@@ -73,10 +74,11 @@ pub(super) fn take_error(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Has the kernel put each packet to this filter first, in the place of the one before.
-pub(super) fn attach_filter(socket: impl AsFd, program: &[sock_filter]) -> io::Result<()> {
+pub(super) fn attach_filter(socket: impl AsFd, program: &[Instruction]) -> io::Result<()> {
     let program = sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
-        filter: program.as_ptr().cast_mut(),
+        // An instruction is laid out as one of these.
+        filter: program.as_ptr().cast::<sock_filter>().cast_mut(),
     };
     // SAFETY: the option is such a program, which the kernel copies and does not write to.
     unsafe { set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
