@@ -5,6 +5,8 @@
 //! value.
 
 mod admission;
+#[cfg(feature = "plan-file")]
+mod file;
 mod processors;
 mod refusal;
 mod reservation;
@@ -13,5 +15,7 @@ mod response;
 mod tests;
 
 pub use admission::{Admission, Admitted, DriverKind, Interface, admit};
+#[cfg(feature = "plan-file")]
+pub use file::{Plan, PlanError};
 pub use refusal::{Bits, Refusal, Warning, Why};
 pub use reservation::{Cap, MAX_NATIVE, Output, Policy, Processing, Reservation, ReservationError};

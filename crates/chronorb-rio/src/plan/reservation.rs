@@ -18,6 +18,8 @@ pub struct Reservation {
     pub policy: Policy,
     /// Their native priority: 1 to [`MAX_NATIVE`] for [`Policy::Fifo`] and [`Policy::RoundRobin`], 0 for others.
     pub priority: u8,
+    /// The CORBA priority that this one is made of, if it is; who knows lanes finds theirs by it.
+    pub corba_priority: Option<i16>,
     /// When its packets are processed, and how many.
     pub processing: Processing,
     /// How many packets its peers promise to send at most, where [`Processing::OnArrival`] bounds nothing itself.
@@ -206,6 +208,7 @@ impl Default for Reservation {
             name: "best-effort".to_owned(),
             policy: Policy::Other,
             priority: 0,
+            corba_priority: None,
             processing: Processing::OnDemand { cap: None },
             expected: None,
             packet: None,
