@@ -197,7 +197,7 @@ impl ClassTable {
             (None, native) => native.unwrap_or(0),
             (Some(corba), None) => to_native(corba).ok_or_else(|| {
                 self.wrong(&format!(
-                    "priority {corba} has no native one: it is of 0 to 32767"
+                    "has priority {corba}, which is not of 0 to 32767, or has no native one"
                 ))
             })?,
         };
