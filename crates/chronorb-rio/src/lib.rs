@@ -12,10 +12,11 @@
 //! * [`class`]: what the classes are, and which packets belong to each.
 //!
 //! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
-//! of two hosts on one machine, for tests and experiments.
+//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
 
 pub mod class;
 pub mod driver;
 pub mod netlink;
 pub mod network;
 pub mod path;
+pub mod undo;
