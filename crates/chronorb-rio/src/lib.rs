@@ -19,6 +19,7 @@
 //! of two hosts on one machine, for tests and experiments.
 
 pub mod bpf;
+//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
 pub mod class;
 pub mod driver;
 pub mod frame;
@@ -27,3 +28,4 @@ pub mod network;
 pub mod path;
 pub mod plan;
 pub mod status;
+pub mod undo;

@@ -4,6 +4,18 @@
 //! they cost. The engine, which keeps the promise, and the admission, which finds out whether it can be kept, have it from the same
 //! value.
 
+mod admission;
+#[cfg(feature = "plan-file")]
+mod file;
+mod processors;
+mod refusal;
 mod reservation;
+mod response;
+#[cfg(test)]
+mod tests;
 
+pub use admission::{Admission, Admitted, DriverKind, Interface, admit};
+#[cfg(feature = "plan-file")]
+pub use file::{Plan, PlanError};
+pub use refusal::{Bits, Refusal, Warning, Why};
 pub use reservation::{Cap, MAX_NATIVE, Output, Policy, Processing, Reservation, ReservationError};

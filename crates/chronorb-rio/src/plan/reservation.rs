@@ -18,6 +18,8 @@ pub struct Reservation {
     pub policy: Policy,
     /// Their native priority: 1 to [`MAX_NATIVE`] for [`Policy::Fifo`] and [`Policy::RoundRobin`], 0 for others.
     pub priority: u8,
+    /// The CORBA priority that this one is made of, if it is; who knows lanes finds theirs by it.
+    pub corba_priority: Option<i16>,
     /// When its packets are processed, and how many.
     pub processing: Processing,
     /// How many packets its peers promise to send at most, where [`Processing::OnArrival`] bounds nothing itself.
@@ -28,7 +30,7 @@ pub struct Reservation {
     /// Processor time that a packet takes at most, as it was measured; admission does without the processors where
     /// it is not known.
     pub cost: Option<Duration>,
-    /// The ports its packets go to; none for all ports.
+    /// The ports its packets go to; none for any.
     pub ports: Vec<RangeInclusive<u16>>,
     /// The differentiated services code point of its packets, 0 to 63; `None` for any.
     pub dscp: Option<u8>,
@@ -164,15 +166,17 @@ impl Reservation {
         Ok(())
     }
 
-    /// The rules for its packets to an address: one for each range of ports.
+    /// The rules for its packets to an address: one for each range of ports. None, where it says neither ports nor a
+    /// code point nor a VLAN priority: its endpoints and connections bring theirs.
     pub fn rules(&self, class: ClassId, to: Option<IpAddr>) -> impl Iterator<Item = Rule> + '_ {
+        let is_marked = self.dscp.is_some() || self.vlan_priority.is_some();
         let rule = Rule {
             to,
             dscp: self.dscp,
             vlan_priority: self.vlan_priority,
             ..Rule::all(class)
         };
-        let any_port = self.ports.is_empty().then(|| rule.clone());
+        let any_port = (self.ports.is_empty() && is_marked).then(|| rule.clone());
         let of_ports = self.ports.iter().map(move |ports| Rule {
             ports: Some(ports.clone()),
             ..rule.clone()
@@ -204,6 +208,7 @@ impl Default for Reservation {
             name: "best-effort".to_owned(),
             policy: Policy::Other,
             priority: 0,
+            corba_priority: None,
             processing: Processing::OnDemand { cap: None },
             expected: None,
             packet: None,
