@@ -16,10 +16,9 @@
 //! * [`status`]: what each class has done, for anyone who may look.
 //!
 //! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
-//! of two hosts on one machine, for tests and experiments.
+//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
 
 pub mod bpf;
-//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
 pub mod class;
 pub mod driver;
 pub mod frame;

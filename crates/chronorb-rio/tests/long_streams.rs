@@ -3,7 +3,8 @@
 //!
 //! Each is of 16 MiB, or of as many as `CHRONORB_RIO_MIB` says; `cargo xtask rio-streams` makes it 1024.
 
-mod support;
+#[path = "support/rig.rs"]
+mod rig;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 use chronorb_rio::driver::wire::{FaultCounts, Faults, Side};
 use chronorb_rio::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
 use chronorb_rt::Deadline;
+use rig::wired;
 use rustix::event::{PollFd, PollFlags, poll};
-use support::rig::wired;
 
 /// What happens to frames, in both directions.
 const FAULTS: Faults = Faults {
@@ -27,7 +28,7 @@ const FAULTS: Faults = Faults {
 };
 const PORT: u16 = 4710;
 /// Longer than anything takes that goes on.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Octets of a stream.
 fn size() -> u64 {
@@ -41,7 +42,8 @@ fn size() -> u64 {
 /// The octets of a stream from a place on, which follow from its number.
 fn fill(stream: u64, place: u64, room: &mut [u8]) {
     for (at, octet) in (place..).zip(room) {
-        let word = (at / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ stream.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (at / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ stream.wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (word ^ (word >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
         *octet = mixed.to_be_bytes()[(at % 8) as usize];
     }
@@ -98,7 +100,8 @@ fn carry(server: &Subsystem, client: &Subsystem, config: &ClassConfig, size: u64
     let at = SocketAddr::new(address, PORT);
     let class = server.open(config.clone()).expect("the class opens");
     let (told, listening) = std::sync::mpsc::channel();
-    let served = thread::spawn(move || serve(&class, at, size, || told.send(()).expect("it waits")));
+    let served =
+        thread::spawn(move || serve(&class, at, size, || told.send(()).expect("it waits")));
     listening.recv().expect("it listens");
     let began = Instant::now();
     let class = client.open(ClassConfig {
@@ -143,9 +146,19 @@ fn tell(what: &str, kind: &str, size: u64, took: Duration, faults: [FaultCounts;
     for (direction, counts) in ["there", "back"].into_iter().zip(faults) {
         println!(
             "{what}, {kind}, {direction}: {} MiB intact through {} frames, of which {} were lost, {} overtaken, {} doubled, {} changed",
-            size >> 20, counts.sent, counts.lost, counts.overtaken, counts.duplicated, counts.corrupted
+            size >> 20,
+            counts.sent,
+            counts.lost,
+            counts.overtaken,
+            counts.duplicated,
+            counts.corrupted
         );
-        assert!(counts.lost > 0 && counts.overtaken > 0 && counts.duplicated > 0 && counts.corrupted > 0);
+        assert!(
+            counts.lost > 0
+                && counts.overtaken > 0
+                && counts.duplicated > 0
+                && counts.corrupted > 0
+        );
     }
     println!("{what}, {kind}: both in {:.1} s", took.as_secs_f64());
 }

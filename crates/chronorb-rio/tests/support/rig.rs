@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use chronorb_rio::driver::{Driver, Link};
 use chronorb_rio::driver::wire::{self, Wire};
+use chronorb_rio::driver::{Driver, Link};
 use chronorb_rio::engine::{FreePorts, Ports, Subsystem};
 use chronorb_rio::neighbours::{KnownNeighbours, Neighbours};
 
