@@ -10,9 +10,13 @@
 //! * [`driver`]: a network interface, and the kernel's part of early demultiplexing;
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each;
-//! * [`frame`]: the headers that this is told by.
+//! * [`frame`]: the headers that this is told by;
+//! * [`engine`]: what is done with them: classes' threads and budgets, and connections, each with its own TCP/IP;
+//! * [`neighbours`]: where packets go on the link.
 
 pub mod class;
 pub mod driver;
+pub mod engine;
 pub mod frame;
+pub mod neighbours;
 pub mod path;
