@@ -12,6 +12,8 @@
 //! * [`class`]: what the classes are, and which packets belong to each;
 //! * [`bpf`]: the same as programs that the kernel runs for each packet;
 //! * [`frame`]: the headers that this is told by;
+//! * [`engine`]: what is done with them: classes' threads and budgets, and connections, each with its own TCP/IP;
+//! * [`neighbours`]: where packets go on the link;
 //! * [`plan`]: what each class is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for anyone who may look.
 //!
@@ -21,7 +23,9 @@
 pub mod bpf;
 pub mod class;
 pub mod driver;
+pub mod engine;
 pub mod frame;
+pub mod neighbours;
 pub mod netlink;
 pub mod network;
 pub mod path;
