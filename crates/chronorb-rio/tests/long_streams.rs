@@ -28,7 +28,7 @@ const FAULTS: Faults = Faults {
 };
 const PORT: u16 = 4710;
 /// Longer than anything takes that goes on.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Octets of a stream.
 fn size() -> u64 {
