@@ -11,6 +11,7 @@ use crate::frame::ETHERNET_LEN;
 use crate::path::Path;
 
 pub mod guard;
+mod home;
 pub mod packet;
 mod socket;
 mod table;
