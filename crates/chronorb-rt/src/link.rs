@@ -103,6 +103,19 @@ impl Coalescing {
     }
 }
 
+/// How many queues an interface of this network namespace receives packets by.
+///
+/// # Errors
+/// As [`Coalescing::of`].
+pub fn receive_queues(interface: &str) -> io::Result<u32> {
+    // `struct ethtool_channels`: the command, four limits, then queues for receiving, for sending, for
+    // other things, and for both.
+    let mut value = [0; 9];
+    value[0] = ETHTOOL_GCHANNELS;
+    ethtool(interface, &mut value)?;
+    Ok(value[5] + value[8])
+}
+
 /// A queueing discipline: how packets wait for an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueingDiscipline {
@@ -222,7 +235,7 @@ fn ethtool<const N: usize>(interface: &str, value: &mut [u32; N]) -> io::Result<
     }
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
     // SAFETY: `request` names the interface with a zero at the end and points to `value`, which is
-    // of the size of what the kernel fills for its command: a command with one number, or with 22.
+    // of the size of what the kernel fills for its command: a command with one number, with 8, or with 22.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -245,6 +258,7 @@ const ETHTOOL_SRXCSUM: u32 = 0x15;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETHTOOL_GTSO: u32 = 0x1e;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_GGSO: u32 = 0x23;
 const ETHTOOL_SGSO: u32 = 0x24;
