@@ -29,6 +29,7 @@
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | words that any other process may read without asking | [`PublishedWords`] |
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
@@ -64,6 +65,7 @@ mod memory;
 mod namespace;
 mod pi_lock;
 mod pi_mutex;
+mod published;
 mod reservation;
 mod rights;
 mod route_socket;
@@ -100,6 +102,7 @@ pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use namespace::NetworkNamespace;
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
+pub use published::PublishedWords;
 pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use route_socket::route_socket;

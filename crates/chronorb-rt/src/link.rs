@@ -46,8 +46,8 @@ impl Offloads {
         })
     }
 
-    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums are left to
-    /// it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
+    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums and VLAN tags are
+    /// left to it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on for good, otherwise the
@@ -66,9 +66,9 @@ impl Offloads {
         }
         let mut flags = [ETHTOOL_GFLAGS, 0];
         ethtool(interface, &mut flags)?;
-        match flags[1] & ETH_FLAG_LRO {
-            0 => Ok(()),
-            _ => ethtool(interface, &mut [ETHTOOL_SFLAGS, flags[1] & !ETH_FLAG_LRO]),
+        match flags[1] & !FLAGS {
+            unchanged if unchanged == flags[1] => Ok(()),
+            fewer => ethtool(interface, &mut [ETHTOOL_SFLAGS, fewer]),
         }
     }
 }
@@ -266,7 +266,11 @@ const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
+const ETH_FLAG_TXVLAN: u32 = 1 << 7;
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
+/// What is turned off by a flag.
+const FLAGS: u32 = ETH_FLAG_TXVLAN | ETH_FLAG_RXVLAN | ETH_FLAG_LRO;
 /// What can be asked for and turned off, in an order in which nothing depends on what is off already.
 const SWITCHES: [(u32, u32); 5] = [
     (ETHTOOL_GGRO, ETHTOOL_SGRO),

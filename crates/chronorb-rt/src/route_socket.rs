@@ -12,7 +12,7 @@ use crate::sys;
 /// A socket to the kernel's network of the calling thread's namespace, where it stays.
 ///
 /// The kernel's refusals have a text, and lists are of what was asked for only, as far as the kernel can do these. Waiting
-/// for an answer ends after `patience` with `WouldBlock`.
+/// for an answer ends after `patience`, which is not zero, with `WouldBlock`.
 ///
 /// # Errors
 /// The process has no file descriptor left.

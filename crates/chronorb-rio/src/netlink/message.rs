@@ -105,7 +105,7 @@ impl<'a> Answer<'a> {
 
     /// What the kernel says of a request that it refused, or did: the error's number, 0 for none, and its text.
     pub(super) fn verdict(&self) -> Result<(i32, Option<&'a str>), Malformed> {
-        let error = i32::from_ne_bytes(*self.body.first_chunk().ok_or(Malformed)?);
+        let error = i32::from_ne_bytes(*self.body.first_chunk().ok_or(Malformed)?).saturating_neg();
         let flags = i32::from(self.flags);
         if flags & libc::NLM_F_ACK_TLVS == 0 {
             return Ok((error, None));
@@ -118,7 +118,7 @@ impl<'a> Answer<'a> {
         };
         let rest = request.get(length.checked_next_multiple_of(4).ok_or(Malformed)?..);
         let text = Attributes(rest.unwrap_or_default()).find(ERROR_TEXT)?;
-        Ok((error.saturating_neg(), text.and_then(Attribute::text)))
+        Ok((error, text.and_then(Attribute::text)))
     }
 }
 
@@ -318,6 +318,8 @@ mod tests {
             body: &body,
         };
         assert_eq!(answer.verdict(), Ok((libc::EINVAL, Some("Unknown qdisc"))));
+        let wordless = Answer { flags: 0, ..answer };
+        assert_eq!(wordless.verdict(), Ok((libc::EINVAL, None)));
         let cut = Answer {
             body: &body[..3],
             ..answer

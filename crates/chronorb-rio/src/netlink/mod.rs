@@ -6,9 +6,15 @@
 mod address;
 mod link;
 mod message;
+mod neighbour;
 mod qdisc;
+mod route;
 mod socket;
+mod watch;
 
 pub use link::{LinkInfo, VethEnd};
+pub use neighbour::{Neighbour, ResolveError, resolve};
 pub use qdisc::{Discipline, Handle, QueueInfo, Sent, Share};
+pub use route::Route;
 pub use socket::{Netlink, NetlinkError};
+pub use watch::Watch;
