@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 
 use chronorb_rt::{NetworkNamespace, Offloads};
 
+use super::names::Names;
 use super::{Addresses, Host, INTERFACE, Layout, Network, NetworkError, TestHost};
 use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, VethEnd};
 
@@ -18,6 +19,8 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
         a: host(a, layout.a),
         b: host(b, layout.b),
         switch,
+        name: None,
+        names: Names::default(),
     };
     let mut ports = within(&network.switch, Netlink::open)??;
     for host in Host::BOTH {
