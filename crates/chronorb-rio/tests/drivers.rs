@@ -13,7 +13,9 @@ mod drivers {
     pub(crate) mod subject;
 }
 
-use chronorb_rio::driver::{Driver, DriverError, packet::Packet};
+use chronorb_rio::driver::packet::Packet;
+use chronorb_rio::driver::xdp::{self, Mode, Xdp};
+use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::Layout;
 use chronorb_rt::CountingAllocator;
 use drivers::subject::{Open, Subject};
@@ -70,6 +72,22 @@ macro_rules! driver {
     };
 }
 
+fn xdp(interface: &str, mode: Mode) -> Result<Box<dyn Driver>, DriverError> {
+    let options = xdp::Options {
+        mode,
+        ..xdp::Options::default()
+    };
+    Ok(Box::new(Xdp::open(interface, options)?))
+}
+
+fn xdp_native(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
+    xdp(interface, Mode::Native)
+}
+
+fn xdp_generic(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
+    xdp(interface, Mode::Generic)
+}
+
 fn packet(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
     Ok(Box::new(Packet::open(interface)?))
 }
@@ -112,5 +130,18 @@ driver!(
     Subject::of_network(packet, &Layout::default())
 );
 
+driver!(
+    af_xdp_native,
+    Subject::of_network(xdp_native, &Layout::default())
+);
+driver!(
+    af_xdp_generic,
+    Subject::of_network(xdp_generic, &Layout::default())
+);
+
 /// Those that share their interface with the kernel.
-const OF_NETWORKS: [(&str, Open); 1] = [("packet", packet)];
+const OF_NETWORKS: [(&str, Open); 3] = [
+    ("packet", packet),
+    ("xdp in the driver", xdp_native),
+    ("xdp in the stack", xdp_generic),
+];

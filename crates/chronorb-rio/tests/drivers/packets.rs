@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use chronorb_rio::driver::DriverError;
 use chronorb_rio::driver::guard::{Guard, GuardError};
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::tap::Tap;
+use chronorb_rio::driver::{Choice, DriverError, Options, open};
 use chronorb_rio::network::{Host, INTERFACE, Layout};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
@@ -173,6 +173,16 @@ fn a_missing_right_is_named() {
             let refused = Packet::open(INTERFACE).expect_err("it has no right");
             assert!(matches!(refused, DriverError::Denied { .. }), "{refused:?}");
             assert!(refused.to_string().contains("cap_net_raw"), "{refused}");
+            for driver in [Choice::Auto, Choice::Xdp, Choice::Packet] {
+                let options = Options {
+                    driver,
+                    ..Options::default()
+                };
+                let refused = open(INTERFACE, options).expect_err("it has no right");
+                let names = |capability| refused.to_string().contains(capability);
+                assert_eq!(names("cap_bpf"), driver != Choice::Packet, "{refused}");
+                assert_eq!(names("cap_net_raw"), driver != Choice::Xdp, "{refused}");
+            }
             let refused = Tap::create("tap", [2, 0, 0, 0, 0, 2], Vec::new());
             let refused = refused.expect_err("it has no right");
             assert!(refused.to_string().contains("cap_net_admin"), "{refused}");
@@ -180,6 +190,23 @@ fn a_missing_right_is_named() {
         .join()
         .expect("it does not panic");
     });
+}
+
+#[test]
+fn the_best_driver_that_there_is_is_opened() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    network.host(Host::B).enter(|| {
+        let driver = open(INTERFACE, Options::default()).expect("it can have each");
+        assert!(format!("{driver:?}").starts_with("Xdp"), "{driver:?}");
+        // One interface can be opened by one of these only, and there is another.
+        let driver = open(INTERFACE, Options::default()).expect("it can have each");
+        assert!(format!("{driver:?}").starts_with("Packet"), "{driver:?}");
+    });
+    let refused = open("chronorb-none", Options::default()).expect_err("there is none");
+    let text = refused.to_string();
+    assert_eq!(text.matches("chronorb-none").count(), 1, "{text}");
 }
 
 #[test]
