@@ -64,7 +64,7 @@ impl Packet {
     /// [`DriverError`]: there is no such interface, or `CAP_NET_RAW` is missing.
     pub fn open(interface: &str) -> Result<Self, DriverError> {
         let link = Netlink::open()?.driver_link(interface)?;
-        let home = Home::here().map_err(failed(NAMESPACE, ENTER))?;
+        let home = Home::here()?;
         // What cannot be had is told now.
         packet_socket()?;
         let classes = Classes {
@@ -90,8 +90,7 @@ impl Driver for Packet {
         let state = &self.state;
         let (link, longest) = (&state.link, longest_frame(&state.link));
         let sockets = || Ok::<_, DriverError>([packet_socket()?, packet_socket()?]);
-        let entered = state.home.enter(sockets);
-        let [outgoing, incoming] = entered.map_err(failed(NAMESPACE, ENTER))??;
+        let [outgoing, incoming] = state.home.enter(sockets)??;
         // A socket of no protocol receives nothing.
         bind(&outgoing, link.index, 0)?;
         enlarge(
@@ -259,6 +258,4 @@ fn enlarge(socket: &OwnedFd, force: i32, option: i32, frames: usize, longest: us
 const OVERHEAD: usize = 1024;
 const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
 const FILTER: &str = "a filter of packets";
-const NAMESPACE: &str = "going back to the network namespace of the driver";
-const ENTER: &str = "cap_sys_admin";
 const CAPABILITY: &str = "cap_net_raw";
