@@ -1,6 +1,7 @@
 //! The wire in memory: what its faults do, and that they do it again.
 
-mod support;
+#[path = "support/frames.rs"]
+mod frames;
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use chronorb_rio::driver::wire::{self, FaultCounts, Faults, Faulty, Side, Wire};
 use chronorb_rio::driver::{Driver, Link};
 use chronorb_rio::path::{Path, Receiver, Transmitter};
 use chronorb_rt::Monotonic;
-use support::frames::{Frame, number_of};
+use frames::{Frame, number_of};
 
 const FRAMES: u32 = 10_000;
 

@@ -6,11 +6,22 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use crate::class::{ClassId, Rule, Unknown};
+use crate::class::{ClassId, Rule, RuleError, Unknown};
+use crate::frame::ETHERNET_LEN;
 use crate::path::Path;
 
+pub mod bpf;
+pub mod guard;
+mod home;
+mod open;
+pub mod packet;
+mod socket;
 mod table;
+pub mod tap;
 pub mod wire;
+pub mod xdp;
+
+pub use open::{Choice, OpenError, Options, UnknownChoice, open};
 
 /// A network interface that is open for classes.
 ///
@@ -62,7 +73,7 @@ pub struct Link {
 
 /// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN tag.
 fn longest_frame(link: &Link) -> usize {
-    link.mtu + ETHERNET_HEADER + VLAN_TAG
+    link.mtu + ETHERNET_LEN + VLAN_TAG_LEN
 }
 
 /// Why a driver, or a path of it, cannot be opened.
@@ -95,9 +106,24 @@ pub enum DriverError {
     /// The class is not open.
     #[error("class {0} is not open")]
     Closed(ClassId),
-    /// There are more rules than an interface can have.
-    #[error("more than {} rules", crate::class::MAX_RULES)]
-    TooManyRules,
+    /// A rule cannot be, or is one too many.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The interface was opened with less room.
+    #[error(
+        "a queue of {asked} packets, where there is room for {left} more; open the interface with more"
+    )]
+    NoRoom {
+        /// Packets of the queue.
+        asked: usize,
+        /// For how many there is room.
+        left: usize,
+    },
+    /// Another XDP program is on the interface.
+    #[error(
+        "another XDP program is on the interface: `ip link` shows which; end who has put it there"
+    )]
+    Taken,
     /// Anything else.
     #[error("{what}: {source}")]
     Failed {
@@ -108,7 +134,5 @@ pub enum DriverError {
     },
 }
 
-/// Octets of an Ethernet header.
-const ETHERNET_HEADER: usize = 14;
 /// Octets of a VLAN tag.
-const VLAN_TAG: usize = 4;
+const VLAN_TAG_LEN: usize = 4;

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::frame::ETHERNET_LEN;
+
 /// What goes wrong on a wire, in one direction. The default is nothing.
 ///
 /// Each of the first four is a probability from 0 to 1 per frame, each decided for itself.
@@ -50,7 +52,7 @@ impl FaultCounts {
 
 /// Room for a frame, and the frame.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(in crate::driver) struct Buffer {
     room: Box<[u8]>,
     len: usize,
 }
@@ -66,7 +68,7 @@ pub(super) struct Disturbance {
 }
 
 impl Buffer {
-    pub(super) fn new(longest: usize) -> Self {
+    pub(in crate::driver) fn new(longest: usize) -> Self {
         Self {
             room: std::iter::repeat_n(0, longest).collect(),
             len: 0,
@@ -74,12 +76,17 @@ impl Buffer {
     }
 
     /// Makes it a frame of so many octets, and gives these.
-    pub(super) fn resize(&mut self, len: usize) -> &mut [u8] {
+    pub(in crate::driver) fn resize(&mut self, len: usize) -> &mut [u8] {
         self.len = len;
         &mut self.room[..len]
     }
 
-    pub(super) fn octets(&self) -> &[u8] {
+    /// All of the room.
+    pub(in crate::driver) fn whole(&mut self) -> &mut [u8] {
+        &mut self.room
+    }
+
+    pub(in crate::driver) fn octets(&self) -> &[u8] {
         &self.room[..self.len]
     }
 }
@@ -126,10 +133,10 @@ impl Disturbance {
             self.counts.lost += 1;
             free.push(frame);
         } else {
-            let payload = frame.len.saturating_sub(ETHERNET_HEADER);
+            let payload = frame.len.saturating_sub(ETHERNET_LEN);
             if self.random.hits(faults.corruption) && payload > 0 {
                 self.counts.corrupted += 1;
-                let place = ETHERNET_HEADER + self.random.below(payload as u64) as usize;
+                let place = ETHERNET_LEN + self.random.below(payload as u64) as usize;
                 frame.room[place] ^= 1 + self.random.below(255) as u8;
             }
             let double = match self.random.hits(faults.duplication) {
@@ -181,5 +188,3 @@ impl Random {
         drawn < probability
     }
 }
-
-const ETHERNET_HEADER: usize = 14;

@@ -158,6 +158,10 @@ impl Transmitter for FaultyTransmitter {
         self.inner.flush()
     }
 
+    fn set_priority(&mut self, priority: u32) -> Result<(), PathError> {
+        self.inner.set_priority(priority)
+    }
+
     fn counts(&self) -> Transmitted {
         self.counts
     }

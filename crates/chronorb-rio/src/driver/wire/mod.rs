@@ -30,31 +30,33 @@
 //! # Ok::<(), chronorb_rio::driver::DriverError>(())
 //! ```
 
-mod faults;
+pub(in crate::driver) mod faults;
 mod faulty;
-mod way;
+pub(in crate::driver) mod receiver;
+pub(in crate::driver) mod way;
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use chronorb_rt::{Monotonic, PiMutex, Wake};
+use chronorb_rt::{Monotonic, PiMutex};
 
 use self::faults::Buffer;
 pub use self::faults::{FaultCounts, Faults};
 pub use self::faulty::Faulty;
-use self::way::{Queue, Way};
+use self::receiver::WayReceiver;
+use self::way::Way;
 use super::{Driver, DriverError, Link, longest_frame};
 use crate::class::{ClassId, Rule, Unknown};
-use crate::path::{
-    Frame, Path, PathError, Received, Receiver, TransmitError, Transmitted, Transmitter,
-};
+use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
 /// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a few. A frame that finds no room
 /// stays in its transmitter's queue.
 pub fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     let longest = longest_frame(&left).max(longest_frame(&right));
-    let ways = [Side::Left, Side::Right].map(|_| PiMutex::new(Way::new(longest, flight)));
+    let ways = [&right, &left].map(|to| {
+        let way = Way::new(longest, flight, to.addresses.clone());
+        Arc::new(PiMutex::new(way))
+    });
     let wire = Wire(Arc::new(Shared {
         links: [left, right],
         ways,
@@ -94,8 +96,7 @@ impl Wire {
     /// It is this time now: what is due arrives. Time does not go back.
     pub fn advance(&self, now: Monotonic) {
         for side in [Side::Left, Side::Right] {
-            let addresses = &self.link(side.other()).addresses;
-            self.way(side).lock().advance(now, addresses);
+            self.way(side).lock().advance(now);
         }
     }
 
@@ -123,7 +124,7 @@ impl Wire {
     }
 
     /// The way from this side.
-    fn way(&self, from: Side) -> &PiMutex<Way> {
+    fn way(&self, from: Side) -> &Arc<PiMutex<Way>> {
         &self.0.ways[from as usize]
     }
 }
@@ -148,17 +149,17 @@ pub struct End {
 #[derive(Debug)]
 struct Shared {
     links: [Link; 2],
-    ways: [PiMutex<Way>; 2],
+    ways: [Arc<PiMutex<Way>>; 2],
 }
 
 impl End {
     /// The way that leads here.
-    fn incoming(&self) -> &PiMutex<Way> {
+    fn incoming(&self) -> &Arc<PiMutex<Way>> {
         self.wire.way(self.side.other())
     }
 
     /// The way from here.
-    fn outgoing(&self) -> &PiMutex<Way> {
+    fn outgoing(&self) -> &Arc<PiMutex<Way>> {
         self.wire.way(self.side)
     }
 }
@@ -170,27 +171,11 @@ impl Driver for End {
 
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
         let queue = queue.next_power_of_two();
-        let event = Wake::new().map_err(|source| DriverError::Failed {
-            what: "making an event descriptor",
-            source,
-        })?;
-        let event = Arc::new(event);
-        let mut incoming = self.incoming().lock();
-        incoming.table.open(class, rules)?;
-        incoming.queues[class.index()] = Some(Queue::new(queue, event.clone()));
-        // One more is with who receives.
-        incoming.add_buffers(queue + 1);
-        drop(incoming);
+        let receiver =
+            WayReceiver::open(self.incoming(), class, rules, queue, self.wire.0.clone())?;
         self.outgoing().lock().add_buffers(queue);
-        let receiver = EndReceiver {
-            end: self.clone(),
-            class,
-            queue,
-            event,
-            counts: Received::default(),
-        };
         let transmitter = EndTransmitter {
-            end: self.clone(),
+            way: self.outgoing().clone(),
             longest: longest_frame(self.link()),
             queue,
             waiting: VecDeque::with_capacity(queue),
@@ -211,69 +196,13 @@ impl Driver for End {
     }
 
     fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError> {
-        self.incoming().lock().table.set_unknown(unknown);
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct EndReceiver {
-    end: End,
-    class: ClassId,
-    /// Frames.
-    queue: usize,
-    event: Arc<Wake>,
-    counts: Received,
-}
-
-impl Receiver for EndReceiver {
-    fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError> {
-        let Some(buffer) = self.end.incoming().lock().take(self.class) else {
-            return Ok(false);
-        };
-        let octets = buffer.octets();
-        self.counts.frames += 1;
-        self.counts.octets += octets.len() as u64;
-        // Nothing is locked here, so that who takes may transmit.
-        take(Frame {
-            octets,
-            is_checked: false,
-        });
-        self.end.incoming().lock().free.push(buffer);
-        Ok(true)
-    }
-
-    fn counts(&self) -> Received {
-        let way = self.end.incoming().lock();
-        let queue = way.queues[self.class.index()].as_ref();
-        Received {
-            dropped: queue.map_or(0, |queue| queue.dropped),
-            failed: 0,
-            ..self.counts
-        }
-    }
-}
-
-impl AsFd for EndReceiver {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
-    }
-}
-
-impl Drop for EndReceiver {
-    fn drop(&mut self) {
-        let mut way = self.end.incoming().lock();
-        way.table.close(self.class);
-        if let Some(queue) = way.queues[self.class.index()].take() {
-            way.free.extend(queue.frames);
-        }
-        way.take_buffers(self.queue + 1);
+        self.incoming().lock().table.set_unknown(unknown)
     }
 }
 
 #[derive(Debug)]
 struct EndTransmitter {
-    end: End,
+    way: Arc<PiMutex<Way>>,
     longest: usize,
     /// Frames.
     queue: usize,
@@ -292,7 +221,7 @@ impl Transmitter for EndTransmitter {
             return Err(TransmitError::TooLong { len, max });
         }
         let buffer = match self.has_room() {
-            true => self.end.outgoing().lock().free.pop(),
+            true => self.way.lock().free.pop(),
             false => None,
         };
         let Some(mut buffer) = buffer else {
@@ -311,12 +240,11 @@ impl Transmitter for EndTransmitter {
     }
 
     fn flush(&mut self) -> Result<(), PathError> {
-        let addresses = &self.end.wire.link(self.end.side.other()).addresses;
-        let mut way = self.end.outgoing().lock();
+        let mut way = self.way.lock();
         while way.has_room()
             && let Some(buffer) = self.waiting.pop_front()
         {
-            way.send(buffer, addresses);
+            way.send(buffer);
         }
         Ok(())
     }
@@ -328,7 +256,7 @@ impl Transmitter for EndTransmitter {
 
 impl Drop for EndTransmitter {
     fn drop(&mut self) {
-        let mut way = self.end.outgoing().lock();
+        let mut way = self.way.lock();
         way.free.extend(self.waiting.drain(..));
         way.take_buffers(self.queue);
     }

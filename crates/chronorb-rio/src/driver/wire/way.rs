@@ -18,11 +18,13 @@ use crate::driver::table::Table;
 /// Buffers go round: from `free` to a transmitter, on the way, into a queue, to who receives, and back. Whoever may
 /// hold some has brought as many.
 #[derive(Debug)]
-pub(super) struct Way {
-    pub(super) free: Vec<Buffer>,
+pub(in crate::driver) struct Way {
+    pub(in crate::driver) free: Vec<Buffer>,
     /// The rules of the end that it leads to.
-    pub(super) table: Table,
-    pub(super) queues: [Option<Queue>; MAX_CLASSES],
+    pub(in crate::driver) table: Table,
+    pub(in crate::driver) queues: [Option<Queue>; MAX_CLASSES],
+    /// The addresses of that end.
+    addresses: Vec<(IpAddr, u8)>,
     longest: usize,
     disturbance: Disturbance,
     flight: VecDeque<(Monotonic, Buffer)>,
@@ -36,7 +38,7 @@ pub(super) struct Way {
 
 /// The frames of a class that have arrived.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(in crate::driver) struct Queue {
     pub(super) frames: VecDeque<Buffer>,
     pub(super) dropped: u64,
     room: usize,
@@ -44,7 +46,12 @@ pub(super) struct Queue {
 }
 
 impl Way {
-    pub(super) fn new(longest: usize, flight: usize) -> Self {
+    /// The way to a host of these addresses.
+    pub(in crate::driver) fn new(
+        longest: usize,
+        flight: usize,
+        addresses: Vec<(IpAddr, u8)>,
+    ) -> Self {
         let room = flight.max(Disturbance::BURST);
         let mut frames = VecDeque::new();
         frames.reserve_exact(room);
@@ -52,6 +59,7 @@ impl Way {
             free: Vec::new(),
             table: Table::new(),
             queues: [const { None }; MAX_CLASSES],
+            addresses,
             longest,
             disturbance: Disturbance::new(Faults::default(), 0),
             flight: frames,
@@ -78,7 +86,7 @@ impl Way {
         self.disturbance.set(faults, seed);
     }
 
-    pub(super) fn counts(&self) -> WireCounts {
+    pub(in crate::driver) fn counts(&self) -> WireCounts {
         WireCounts {
             faults: self.disturbance.counts,
             to_kernel: self.to_kernel,
@@ -91,7 +99,7 @@ impl Way {
     }
 
     /// A frame sets out. There must be room.
-    pub(super) fn send(&mut self, frame: Buffer, addresses: &[(IpAddr, u8)]) {
+    pub(in crate::driver) fn send(&mut self, frame: Buffer) {
         let Faults { delay, rate, .. } = self.disturbance.faults;
         let (now, idle_from, flight) = (self.now, &mut self.idle_from, &mut self.flight);
         self.disturbance.pass(frame, &mut self.free, |frame| {
@@ -100,12 +108,12 @@ impl Way {
             *idle_from = start + transmission_time(octets, rate);
             flight.push_back((*idle_from + delay, frame));
         });
-        self.arrive(addresses);
+        self.arrive();
     }
 
-    pub(super) fn advance(&mut self, now: Monotonic, addresses: &[(IpAddr, u8)]) {
+    pub(super) fn advance(&mut self, now: Monotonic) {
         self.now = self.now.max(now);
-        self.arrive(addresses);
+        self.arrive();
     }
 
     pub(super) fn next(&self) -> Option<Monotonic> {
@@ -123,12 +131,12 @@ impl Way {
     }
 
     /// Puts what is due into the queues.
-    fn arrive(&mut self, addresses: &[(IpAddr, u8)]) {
+    fn arrive(&mut self) {
         while let Some((due, _)) = self.flight.front()
             && *due <= self.now
             && let Some((_, frame)) = self.flight.pop_front()
         {
-            let class = self.table.classify(frame.octets(), addresses);
+            let class = self.table.classify(frame.octets(), &self.addresses);
             let Some(queue) = class.and_then(|class| self.queues[class.index()].as_mut()) else {
                 self.to_kernel += 1;
                 self.free.push(frame);
