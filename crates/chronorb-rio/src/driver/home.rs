@@ -11,17 +11,17 @@ use super::socket::failed;
 
 /// A network namespace to come back to.
 #[derive(Debug)]
-pub(super) struct Home(NetworkNamespace);
+pub(crate) struct Home(NetworkNamespace);
 
 impl Home {
     /// That of the calling thread.
-    pub(super) fn here() -> Result<Self, DriverError> {
+    pub(crate) fn here() -> Result<Self, DriverError> {
         let here = NetworkNamespace::current().map_err(failed(WHAT, CAPABILITY))?;
         Ok(Self(here))
     }
 
     /// Does something there. A thread that is elsewhere needs `CAP_SYS_ADMIN` for it, one that is there needs nothing.
-    pub(super) fn enter<T>(&self, f: impl FnOnce() -> T) -> Result<T, DriverError> {
+    pub(crate) fn enter<T>(&self, f: impl FnOnce() -> T) -> Result<T, DriverError> {
         match self.is_here() {
             Ok(true) => Ok(f()),
             Ok(false) => self.0.enter(f).map_err(failed(WHAT, CAPABILITY)),

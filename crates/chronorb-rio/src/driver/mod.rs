@@ -12,7 +12,7 @@ use crate::path::Path;
 
 pub mod bpf;
 pub mod guard;
-mod home;
+pub(crate) mod home;
 mod open;
 pub mod packet;
 mod socket;
