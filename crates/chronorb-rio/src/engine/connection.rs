@@ -274,11 +274,13 @@ impl Connection {
         by_protocol.min(by_patience)
     }
 
-    fn patience_ends(&self) -> Option<Monotonic> {
+    fn patience_ends(&mut self) -> Option<Monotonic> {
+        let is_open = self.socket().state() != State::Closed;
         let acknowledgement = self
             .owed
             .map(|owed| owed.max(self.heard) + self.patience.acknowledgement);
-        let life = self.patience.life.map(|life| self.heard + life);
+        let life = self.patience.life.filter(|_| is_open);
+        let life = life.map(|life| self.heard + life);
         let by_role = match self.role {
             Role::HalfOpen { until, .. } | Role::Lingering { until } => Some(until),
             Role::Free => return None,
@@ -309,11 +311,11 @@ impl Connection {
         let mut news = News::default();
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         let state = socket.state();
-        let is_owed = socket.send_queue() > 0
-            || matches!(
-                state,
-                State::SynSent | State::FinWait1 | State::Closing | State::LastAck
-            );
+        let is_owed = match state {
+            State::Closed | State::Listen => false,
+            State::SynSent | State::FinWait1 | State::Closing | State::LastAck => true,
+            _ => socket.send_queue() > 0,
+        };
         self.owed = is_owed.then(|| self.owed.unwrap_or(now));
         // A connection that was refused has nothing to say any more.
         let is_over = state == State::Closed && socket.remote_endpoint().is_none();

@@ -40,6 +40,6 @@ pub use counts::ClassCounts;
 pub use error::{ConnectFault, OpenError};
 pub use listener::Listener;
 pub use open::Class;
-pub use ports::{FreePorts, Ports, ReservedPort};
+pub use ports::{FreePorts, GuardedPorts, Ports, ReservedPort};
 pub use stream::Stream;
 pub use subsystem::Subsystem;

@@ -6,6 +6,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use crate::driver::DriverError;
+use crate::driver::guard::{Guard, GuardError};
+use crate::driver::home::Home;
+
 /// Gives ports, so that nobody else on the host has them meanwhile.
 pub trait Ports: fmt::Debug + Send + Sync {
     /// Reserves a port of an address, any free one if it is 0.
@@ -47,6 +51,39 @@ impl Ports for FreePorts {
         Ok(ReservedPort {
             number,
             guard: Box::new(()),
+        })
+    }
+}
+
+/// Ports of this host, about which the kernel is [quiet](crate::driver::guard) meanwhile.
+#[derive(Debug)]
+pub struct GuardedPorts {
+    home: Home,
+}
+
+impl GuardedPorts {
+    /// Those of the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Where the namespace cannot be held.
+    pub fn here() -> Result<Self, DriverError> {
+        Ok(Self {
+            home: Home::here()?,
+        })
+    }
+}
+
+impl Ports for GuardedPorts {
+    fn reserve(&self, address: SocketAddr) -> io::Result<ReservedPort> {
+        let guard = self.home.enter(|| Guard::new(address));
+        let guard = guard.map_err(io::Error::other)?;
+        let guard = guard.map_err(|error| match error {
+            GuardError::Taken(_) => io::ErrorKind::AddrInUse.into(),
+            other => io::Error::other(other),
+        })?;
+        Ok(ReservedPort {
+            number: guard.address().port(),
+            guard: Box::new(guard),
         })
     }
 }

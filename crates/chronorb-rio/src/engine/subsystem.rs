@@ -10,11 +10,11 @@ use super::config::{ClassConfig, Processing, Urgency};
 use super::control::{Control, Order};
 use super::error::OpenError;
 use super::open::{Class, no_descriptor};
-use super::ports::{Ports, ReservedPort};
+use super::ports::{GuardedPorts, Ports, ReservedPort};
 use super::thread;
 use crate::class::{ClassId, MAX_CLASSES};
-use crate::driver::{Driver, Link};
-use crate::neighbours::Neighbours;
+use crate::driver::{Driver, DriverError, Link};
+use crate::neighbours::{KernelNeighbours, Neighbours};
 
 /// The subsystem of one network interface.
 ///
@@ -42,6 +42,17 @@ impl Subsystem {
             taken: Arc::default(),
             threads: PiMutex::new(Vec::new()),
         }
+    }
+
+    /// That of an interface of this host, by its driver: with the kernel's ports and neighbours, of the network namespace of
+    /// the calling thread.
+    ///
+    /// # Errors
+    /// [`DriverError`] where the namespace cannot be held.
+    pub fn of_host(driver: Arc<dyn Driver>) -> Result<Self, DriverError> {
+        let neighbours = KernelNeighbours::of(driver.link().index)?;
+        let ports = GuardedPorts::here()?;
+        Ok(Self::new(driver, Arc::new(ports), Arc::new(neighbours)))
     }
 
     /// The interface.
