@@ -340,10 +340,12 @@ impl Connection {
             Role::Queued => {}
             Role::Connecting if state == State::SynSent => {}
             Role::Connecting | Role::Open => {
-                if self.role == Role::Connecting && state != State::SynReceived {
+                let is_connected = self.role == Role::Connecting && state != State::SynReceived;
+                if is_connected {
                     self.role = Role::Open;
                 }
-                let has_input = socket.can_recv() || !socket.may_recv();
+                // Who connects waits for the connection as for input.
+                let has_input = is_connected || socket.can_recv() || !socket.may_recv();
                 news.input = has_input && std::mem::take(&mut self.wants_input);
                 let free = socket.send_capacity() - socket.send_queue();
                 if self.wants_room && (free >= socket.send_capacity() / 4 || !socket.may_send()) {
