@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl};
-use chronorb_giop::{Ior, SystemException, SystemExceptionKind, minor};
+use chronorb_giop::{Ior, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor};
 use chronorb_rt::PiMutex;
 use chronorb_transport::Address;
 
@@ -118,8 +118,12 @@ fn corbaloc(
 ) -> Result<Ior, SystemException> {
     let bad_address = || SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
     let profile = |address: &CorbalocAddress| {
-        let protocol = core.protocols.find(&address.protocol);
-        let protocol = protocol.map_err(|_| bad_address())?;
+        let protocol = core.protocols.find(&address.protocol).ok();
+        // What shares the references of IIOP calls them too.
+        let is_iiop = address.protocol == "iiop";
+        let beside = || core.protocols.of_tag(TAG_INTERNET_IOP);
+        let protocol = protocol.or_else(|| is_iiop.then(beside).flatten());
+        let protocol = protocol.ok_or_else(bad_address)?;
         let place = match &address.place {
             CorbalocPlace::Host { host, port } => Address::host(host.clone(), *port),
             CorbalocPlace::Path(path) => Address::Path(path.clone()),

