@@ -11,10 +11,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use chronorb_rio::driver::wire::{FaultCounts, Faults, Side};
+use chronorb_rio::class::{ClassId, Rule, Unknown};
+use chronorb_rio::driver::wire::{FaultCounts, Faults, Faulty, Side};
+use chronorb_rio::driver::{Choice, Driver, DriverError, Link};
 use chronorb_rio::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
+use chronorb_rio::path::Path;
 use chronorb_rt::Deadline;
-use rig::wired;
+use rig::{networked, wired};
 use rustix::event::{PollFd, PollFlags, poll};
 
 /// What happens to frames, in both directions.
@@ -174,5 +177,52 @@ fn streams_arrive_intact_over_a_wire_in_memory() {
         let took = carry(&server, &client, &config, size);
         let faults = [Side::Left, Side::Right].map(|side| wire.counts(side).faults);
         tell("a wire in memory", kind, size, took, faults);
+    }
+}
+
+/// A driver as it was opened.
+#[derive(Debug)]
+struct Opened(Box<dyn Driver>);
+
+impl Driver for Opened {
+    fn link(&self) -> &Link {
+        self.0.link()
+    }
+
+    fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
+        self.0.open(class, rules, queue)
+    }
+
+    fn add(&self, rule: &Rule) -> Result<(), DriverError> {
+        self.0.add(rule)
+    }
+
+    fn remove(&self, rule: &Rule) {
+        self.0.remove(rule);
+    }
+
+    fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError> {
+        self.0.set_unknown(unknown)
+    }
+}
+
+#[test]
+fn streams_arrive_intact_by_each_driver() {
+    let size = size();
+    for choice in [Choice::Xdp, Choice::Packet] {
+        for (kind, config) in kinds() {
+            let mut faulty = Vec::new();
+            let hosts = networked(choice, |driver| {
+                let seed = faulty.len() as u64 + 1;
+                let made = Arc::new(Faulty::new(Opened(driver), FAULTS, seed));
+                faulty.push(made.clone());
+                made
+            });
+            let Some([left, right]) = hosts else { return };
+            let (client, server) = (left.subsystem(), right.subsystem());
+            let took = carry(&server, &client, &config, size);
+            let faults = [faulty[0].counts(), faulty[1].counts()];
+            tell(&format!("the driver {choice}"), kind, size, took, faults);
+        }
     }
 }
