@@ -29,9 +29,12 @@
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | words that any other process may read without asking | [`PublishedWords`] |
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
+//! | a network of its own on this machine | [`NetworkNamespace`] |
+//! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
 //! | what the threads of this process have done | [`counts_of_others`] |
@@ -58,10 +61,13 @@ mod kick;
 mod link;
 mod mailbox;
 mod memory;
+mod namespace;
 mod pi_lock;
 mod pi_mutex;
+mod published;
 mod reservation;
 mod rights;
+mod route_socket;
 mod row;
 mod scheduling;
 mod signal;
@@ -92,10 +98,13 @@ pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline};
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
+pub use namespace::NetworkNamespace;
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
+pub use published::PublishedWords;
 pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
+pub use route_socket::route_socket;
 pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,
 };
