@@ -11,12 +11,14 @@
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each;
 //! * [`frame`]: the headers that this is told by;
+//! * [`bpf`]: the same as programs that the kernel runs for each packet;
 //! * [`plan`]: what each class is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for anyone who may look.
 //!
 //! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
 //! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
 
+pub mod bpf;
 pub mod class;
 pub mod driver;
 pub mod frame;
