@@ -197,16 +197,14 @@ fn instructions_can_be_read() {
     let listing = format!("{:?}", code.assemble().expect("it can be assembled"));
     assert_eq!(listing, "[ldh [x + 2], jge #0x50, +1, +0, ret #0, ret #7]");
 
-    let classifier = Classifier::new(&Rules::new(), &own()).expect("there are few");
+    let [rules, ..] = worst_rules();
+    let classifier = Classifier::new(&rules, &own()).expect("there are few");
     let xdp = classifier.xdp(MAPS).expect("it can be assembled");
     let listing = format!("{xdp:?}");
     assert!(
         listing.starts_with("[r6 = r1, call 188, *(u64 *)(r10 -136) = r0, r2 = *(u32 *)(r6 +0)")
     );
-    assert!(
-        listing.ends_with("call 51, exit, w0 = 2, exit]"),
-        "{listing}"
-    );
+    assert!(listing.ends_with("w0 = 2, exit]"), "{listing}");
     let classic = classifier.filter(class_of(0)).expect("it can be assembled");
     for listing in [format!("{classic:#?}"), format!("{xdp:#?}")] {
         let nameless = listing.lines().find(|line| line.trim().starts_with("0x"));

@@ -191,6 +191,36 @@ impl Code {
         self.ops.extend(ops);
     }
 
+    /// Takes out what is never come to, which the kernel refuses. A label that is not bound is left to
+    /// [`assemble`](Self::assemble) to find.
+    pub(super) fn prune(&mut self) {
+        let mut places = vec![None; self.labels];
+        for (at, op) in self.ops.iter().enumerate() {
+            if let Op::Bind(Label(label)) = op {
+                places[*label] = Some(at);
+            }
+        }
+        let mut is_reached = vec![false; self.ops.len()];
+        let mut starts = vec![0];
+        while let Some(mut at) = starts.pop() {
+            while at < self.ops.len() && !is_reached[at] {
+                is_reached[at] = true;
+                match self.ops[at] {
+                    Op::Exit => break,
+                    Op::Jump(Label(to)) => {
+                        starts.extend(places[to]);
+                        break;
+                    }
+                    Op::If(.., Label(to)) => starts.extend(places[to]),
+                    _ => {}
+                }
+                at += 1;
+            }
+        }
+        let mut is_reached = is_reached.into_iter();
+        self.ops.retain(|_| is_reached.next() == Some(true));
+    }
+
     /// The instructions, for the kernel.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub(super) fn translate(classic: &classic::Code, maps: Maps) -> Code {
         translator.op(*op);
     }
     translator.end(maps);
+    // Without rules there is no class, and without addresses nothing to read.
+    translator.code.prune();
     translator.code
 }
 

@@ -10,6 +10,7 @@ use crate::class::{ClassId, Rule, RuleError, Unknown};
 use crate::frame::ETHERNET_LEN;
 use crate::path::Path;
 
+pub mod bpf;
 pub mod guard;
 pub mod packet;
 mod socket;
