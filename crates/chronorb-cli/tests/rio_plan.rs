@@ -150,10 +150,10 @@ fn a_process_without_classes_is_told_from_one_that_is_not_there() {
     assert!(fs::metadata(format!("/proc/{pid}")).is_err());
     let output = rio(&["status", "--pid", &pid]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("No such file"),
-        "{}",
-        stderr(&output)
+    assert_eq!(
+        stderr(&output),
+        format!("chronorb: there is no process {pid}
+")
     );
 }
 
