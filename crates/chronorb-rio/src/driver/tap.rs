@@ -18,7 +18,7 @@ use chronorb_rt::{PiMutex, Thread, ThreadBuilder, Wake};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
 
-use super::socket::{done, failed, interface_exists};
+use super::socket::{done, failed};
 use super::wire::faults::Buffer;
 use super::wire::receiver::WayReceiver;
 use super::wire::way::Way;
@@ -85,7 +85,6 @@ impl Driver for Tap {
             WayReceiver::open(&self.shared.way, class, rules, queue, self.shared.clone())?;
         let transmitter = TapTransmitter {
             shared: self.shared.clone(),
-            interface: self.link.index,
             longest,
             waiting: VecDeque::with_capacity(queue),
             free: (0..queue).map(|_| Buffer::new(longest)).collect(),
@@ -187,7 +186,6 @@ fn read_all(tap: &OwnedFd, way: &PiMutex<Way>, stop: &Wake) {
 #[derive(Debug)]
 struct TapTransmitter {
     shared: Arc<Shared>,
-    interface: u32,
     longest: usize,
     waiting: VecDeque<Buffer>,
     free: Vec<Buffer>,
@@ -225,9 +223,10 @@ impl Transmitter for TapTransmitter {
                 Err(Errno::INTR) => continue,
                 // One that no interface would take.
                 Ok(_) | Err(Errno::INVAL) => {}
+                // Somebody has deleted the interface.
+                Err(error @ Errno::BADFD) => return Err(io::Error::from(error).into()),
                 // An interface that is down can come up again.
-                Err(_) if interface_exists(self.interface) => return Ok(()),
-                Err(error) => return Err(io::Error::from(error).into()),
+                Err(_) => return Ok(()),
             }
             self.free.extend(self.waiting.pop_front());
         }

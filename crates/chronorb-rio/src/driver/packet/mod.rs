@@ -28,6 +28,7 @@ use chronorb_rt::PiMutex;
 use self::receiver::PacketReceiver;
 use self::ring::Ring;
 use self::transmitter::PacketTransmitter;
+use super::home::Home;
 use super::socket::{attach_filter, failed, set_number, socket};
 use super::table::Table;
 use super::{Driver, DriverError, Link, longest_frame};
@@ -45,6 +46,7 @@ pub struct Packet {
 #[derive(Debug)]
 struct State {
     link: Link,
+    home: Home,
     classes: PiMutex<Classes>,
 }
 
@@ -62,6 +64,7 @@ impl Packet {
     /// [`DriverError`]: there is no such interface, or `CAP_NET_RAW` is missing.
     pub fn open(interface: &str) -> Result<Self, DriverError> {
         let link = Netlink::open()?.driver_link(interface)?;
+        let home = Home::here()?;
         // What cannot be had is told now.
         packet_socket()?;
         let classes = Classes {
@@ -70,6 +73,7 @@ impl Packet {
         };
         let state = Arc::new(State {
             link,
+            home,
             classes: PiMutex::new(classes),
         });
         Ok(Self { state })
@@ -85,7 +89,8 @@ impl Driver for Packet {
         let queue = queue.next_power_of_two();
         let state = &self.state;
         let (link, longest) = (&state.link, longest_frame(&state.link));
-        let outgoing = packet_socket()?;
+        let sockets = || Ok::<_, DriverError>([packet_socket()?, packet_socket()?]);
+        let [outgoing, incoming] = state.home.enter(sockets)??;
         // A socket of no protocol receives nothing.
         bind(&outgoing, link.index, 0)?;
         enlarge(
@@ -97,7 +102,7 @@ impl Driver for Packet {
         );
         let transmitter = PacketTransmitter::new(outgoing, link.index, longest, queue);
 
-        let incoming = Arc::new(packet_socket()?);
+        let incoming = Arc::new(incoming);
         set_number(&incoming, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(
             failed("packet sockets without outgoing packets", CAPABILITY),
         )?;
