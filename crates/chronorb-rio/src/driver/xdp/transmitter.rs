@@ -111,12 +111,10 @@ impl Transmitter for XdpTransmitter {
         let ring = &self.socket.outgoing;
         while self.is_pending() && ring.wants_a_call() {
             let before = ring.consumer().load(Ordering::Acquire);
-            match self.socket.kick() {
-                Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) => {
-                    return Err(PathError(errno.into()));
-                }
-                // The kernel takes some at a time; and none where the interface has no room for now, or is down.
-                Ok(()) | Err(_) => {}
+            // The kernel takes some at a time; and none where the interface has no room for now, or is down.
+            let kicked = self.socket.kick();
+            if let Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) = kicked {
+                return Err(PathError(errno.into()));
             }
             if ring.consumer().load(Ordering::Acquire) == before {
                 break;
