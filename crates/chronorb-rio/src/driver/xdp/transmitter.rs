@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::memory::Piece;
+use super::pool::Share;
 use super::socket::ClassSocket;
 use super::sync::Ordering;
 use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
@@ -44,10 +45,10 @@ impl XdpTransmitter {
     }
 
     fn find_free(&mut self) -> Option<(usize, u32)> {
-        let (pool, words) = (&self.socket.pool, &self.socket.share.words);
+        let (pool, Share { words, among, .. }) = (&self.socket.pool, &self.socket.share);
         for _ in 0..words.len() {
             let word = words[self.word] as usize;
-            if let Some(place) = pool.free.find(word, pool.layout.run as u32) {
+            if let Some(place) = pool.free.find(word, pool.layout.run as u32, *among) {
                 return Some((word, place));
             }
             self.word = (self.word + 1) % words.len();
