@@ -10,16 +10,20 @@
 //! * [`driver`]: a network interface, and the kernel's part of early demultiplexing;
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each;
+//! * [`bpf`]: the same as programs that the kernel runs for each packet;
 //! * [`frame`]: the headers that this is told by;
 //! * [`plan`]: what each class is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for anyone who may look.
 //!
-//! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
-//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
+//! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`kernel`] keeps promises
+//! by its means alone, [`network`] is a network of two hosts on one machine, for tests and experiments, and [`undo`] is how
+//! changes that outlive a process are undone.
 
+pub mod bpf;
 pub mod class;
 pub mod driver;
 pub mod frame;
+pub mod kernel;
 pub mod netlink;
 pub mod network;
 pub mod path;

@@ -9,6 +9,7 @@
 //! | a thread with a declared policy, priority, affinity and stack | [`ThreadBuilder`] |
 //! | the scheduling of the calling thread | [`current`], [`set_current`] |
 //! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
+//! | that of a thread of the kernel or of another process | [`scheduling_of_process`], [`set_scheduling_of_process`] |
 //! | processor time that is reserved for a thread | [`reserve_for`] |
 //! | what the process may do, and how to grant the rest | [`Rights`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
@@ -106,7 +107,8 @@ pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use route_socket::route_socket;
 pub use scheduling::{
-    Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,
+    Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,
+    set_scheduling_of, set_scheduling_of_process,
 };
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};

@@ -17,6 +17,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 pub use ethernet::{ETHERNET_LEN, Ethernet, Vlan};
+pub(crate) use network::MAX_EXTENSIONS;
 pub use tcp::{Flags, Tcp};
 
 /// What the headers of a frame with an IP packet say.

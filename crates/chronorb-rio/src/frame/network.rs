@@ -15,7 +15,7 @@ pub(super) struct Ip {
 }
 
 /// Extension headers that a packet of IPv6 may have. Those of RFC 8200 come once each, or twice.
-pub(super) const MAX_EXTENSIONS: usize = 8;
+pub(crate) const MAX_EXTENSIONS: usize = 8;
 
 /// Reads a header of IPv4 (RFC 791 §3.1).
 pub(super) fn ipv4(packet: &[u8]) -> Result<Ip, HeadersError> {

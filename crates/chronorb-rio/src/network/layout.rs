@@ -45,7 +45,8 @@ impl Addresses {
 pub struct Layout {
     /// Octets of the longest packet, without the Ethernet header: 1,280 to 65,521.
     pub mtu: u32,
-    /// Bits per second that pass the switch each way, Ethernet headers included; `None` for no limit.
+    /// Bits per second that pass the switch each way, counted as on a cable: with Ethernet headers and what is around a
+    /// frame. `None` for no limit.
     pub rate: Option<u64>,
     /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
     pub offloads: bool,
