@@ -131,6 +131,34 @@ impl Refusal {
     }
 }
 
+impl Why {
+    /// A word for it, which stays the same.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Impossible(_) => "impossible",
+            Self::SameName => "same_name",
+            Self::TooLong { .. } => "too_long",
+            Self::TooManyClasses => "too_many_classes",
+            Self::TooManyRules => "too_many_rules",
+            Self::Queue { .. } => "queue",
+            Self::Network { .. } => "network",
+            Self::Unbounded { .. } => "unbounded",
+            Self::Late { .. } => "late",
+            Self::Overload { .. } => "overload",
+        }
+    }
+
+    /// The greatest budget that would fit, in packets, where it is one that is too great.
+    pub const fn fits(&self) -> Option<u32> {
+        match self {
+            Self::Network { fits, .. } | Self::Late { fits, .. } | Self::Overload { fits, .. } => {
+                Some(*fits)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "class {:?}: {}", self.class, self.why)
