@@ -139,6 +139,8 @@ fn models() -> Result<(), Failure> {
         "chronorb-rt",
         "--package",
         "chronorb-transport",
+        "--package",
+        "chronorb-rio",
         "--release",
         "--test",
         "loom",

@@ -10,8 +10,8 @@
 //! * [`driver`]: a network interface, and the kernel's part of early demultiplexing;
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each;
-//! * [`bpf`]: the same as programs that the kernel runs for each packet;
 //! * [`frame`]: the headers that this is told by;
+//! * [`bpf`]: the same as programs that the kernel runs for each packet;
 //! * [`plan`]: what each class is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for anyone who may look.
 //!

@@ -34,6 +34,7 @@
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
+//! | by how many queues they come | [`receive_queues`] |
 //! | a network of its own on this machine | [`NetworkNamespace`] |
 //! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
@@ -96,7 +97,7 @@ pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
-pub use link::{Coalescing, Offloads, QueueingDiscipline};
+pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues};
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use namespace::NetworkNamespace;

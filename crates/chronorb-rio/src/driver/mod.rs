@@ -16,6 +16,7 @@ pub mod packet;
 mod socket;
 mod table;
 pub mod wire;
+pub mod xdp;
 
 /// A network interface that is open for classes.
 ///
@@ -103,6 +104,21 @@ pub enum DriverError {
     /// A rule cannot be, or is one too many.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// The interface was opened with less room.
+    #[error(
+        "a queue of {asked} packets, where there is room for {left} more; open the interface with more"
+    )]
+    NoRoom {
+        /// Packets of the queue.
+        asked: usize,
+        /// For how many there is room.
+        left: usize,
+    },
+    /// Another XDP program is on the interface.
+    #[error(
+        "another XDP program is on the interface: `ip link` shows which; end who has put it there"
+    )]
+    Taken,
     /// Anything else.
     #[error("{what}: {source}")]
     Failed {
