@@ -35,6 +35,7 @@
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | by how many queues they come | [`receive_queues`] |
+//! | whole frames of an interface | [`LinkSocket`] |
 //! | a network of its own on this machine | [`NetworkNamespace`] |
 //! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
@@ -61,6 +62,7 @@ mod hash_index;
 mod interfaces;
 mod kick;
 mod link;
+mod link_socket;
 mod mailbox;
 mod memory;
 mod namespace;
@@ -98,6 +100,7 @@ pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues};
+pub use link_socket::LinkSocket;
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use namespace::NetworkNamespace;
