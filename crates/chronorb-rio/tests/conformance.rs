@@ -198,7 +198,7 @@ riop!(
             Some(hosts) => hosts,
             None => return,
         },
-        "riop://10.79.0.2:0/interface=eth0"
+        "riop://10.79.0.2:0/interface=rio0"
     )
 );
 riop!(
@@ -208,6 +208,6 @@ riop!(
             Some(hosts) => hosts,
             None => return,
         },
-        "riop://[fd79::2]:0/interface=eth0"
+        "riop://[fd79::2]:0/interface=rio0"
     )
 );
