@@ -181,7 +181,7 @@ riop!(
     periodic,
     subject(
         on_a_wire(),
-        "riop://10.0.0.2:0/interface=wire2&period=500us&budget=20&connections=8"
+        "riop://10.0.0.2:0/interface=wire2&period=500us&budget=20&connections=20&queue=1024"
     )
 );
 riop!(
