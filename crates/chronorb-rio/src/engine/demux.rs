@@ -69,6 +69,11 @@ impl Demux {
         self.stages.len() - self.free.len()
     }
 
+    /// Slots of handshakes that are not over.
+    pub(super) fn half_open(&self) -> usize {
+        self.half_open_count
+    }
+
     /// A free slot, for this flow.
     pub(super) fn take_free(&mut self, flow: Flow, stage: Stage) -> Option<usize> {
         let slot = self.free.pop_front()? as usize;
