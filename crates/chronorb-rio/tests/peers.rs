@@ -12,7 +12,7 @@ use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem, Urgency};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_rt::{Deadline, Rights, Scheduling, ThreadBuilder, set_current};
-use chronorb_transport::IoError;
+use chronorb_transport::{Interest, IoError, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
 const DRIVERS: [Choice; 2] = [Choice::Packet, Choice::Xdp];
@@ -141,6 +141,76 @@ fn clients_of_the_kernel_are_served() {
     }
 }
 
+/// Serves connections as a lane does: one thread waits for all of them and for the acceptor, told by edges.
+fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
+    let reactor = Reactor::new().expect("a descriptor is left");
+    reactor.add(listener, 0, Interest::Read).expect("it is new");
+    let (mut streams, mut ended) = (Vec::new(), 0);
+    let mut room = [0; 4096];
+    while ended < clients {
+        let event = reactor.wait(Some(Duration::from_secs(20)));
+        let event = event.expect("it is whole").expect("something happens");
+        if event.token == 0 {
+            while let Some(stream) = listener.accept().expect("descriptors are left") {
+                streams.push(stream);
+                let stream = streams.last().expect("it is new");
+                let token = streams.len() as u64;
+                reactor
+                    .add(stream, token, Interest::Read)
+                    .expect("it is new");
+            }
+            continue;
+        }
+        let stream = &streams[event.token as usize - 1];
+        loop {
+            match stream.try_receive(&mut room) {
+                Ok(n) => stream.send(&room[..n], &[], patience()).expect("it reads"),
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Ended) => {
+                    ended += 1;
+                    break;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn one_thread_serves_many_connections_on_arrival() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    for driver in DRIVERS {
+        let server = subsystem(network.host(Host::B), driver);
+        let config = ClassConfig {
+            processing: Processing::OnArrival,
+            ..ClassConfig::default()
+        };
+        let class = server.open(config).expect("it can be had");
+        let [address, _] = addresses(&network, Host::B);
+        let listener = class.listen(SocketAddr::new(address, 0));
+        let listener = listener.expect("any port will do");
+        thread::scope(|scope| {
+            scope.spawn(|| serve_as_a_lane_does(&listener, CLIENTS));
+            for _ in 0..CLIENTS {
+                let connect = || TcpStream::connect(listener.address());
+                let mut client = network.host(Host::A).enter(connect).expect("it listens");
+                scope.spawn(move || {
+                    for number in 0..200_u8 {
+                        client.write_all(&[number; 100]).expect("the peer reads");
+                        let mut room = [0; 100];
+                        client.read_exact(&mut room).expect("it comes back");
+                        assert_eq!(room, [number; 100]);
+                    }
+                });
+            }
+        });
+    }
+}
+
+const CLIENTS: usize = 10;
+
 #[test]
 fn servers_of_the_kernel_are_connected_to() {
     let Some(network) = support::network(&Layout::default()) else {
@@ -197,6 +267,7 @@ fn how_long_an_echo_takes() {
     let Some(network) = support::network(&Layout::default()) else {
         return;
     };
+    println!("how long an echo of 100 octets takes a client of the kernel's:");
     let urgent = Rights::probe()
         .max_fifo
         .map_or(Scheduling::OTHER, |most| Scheduling::fifo(most.min(50)));
