@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use chronorb_rio::network::{Host, Layout, Network};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::{chronorb, stderr, stdout};
@@ -149,6 +151,57 @@ fn what_is_left_behind_can_be_removed_by_name() {
     assert_eq!((status.code(), &*said), (Some(0), ""));
 }
 
+const PLAN: &str = r#"
+[interface]
+name = "rio0"
+rate = "20 Mbit"
+driver = "kernel"
+
+[[class]]
+name = "control"
+native = 20
+processing = "periodic"
+period = "10 ms"
+budget = 8
+ports = "4711"
+"#;
+
+#[test]
+fn the_kernel_keeps_a_plan_until_the_command_ends() {
+    let Ok(network) = Network::build(&Layout::default()) else {
+        // Whoever may not build one is told so by the others.
+        return;
+    };
+    let host = network.host(Host::A);
+    let directory = tempfile::tempdir().expect("a directory");
+    let plan = directory.path().join("plan.toml");
+    fs::write(&plan, PLAN).expect("it can be written");
+    let plan = plan.to_str().expect("a text");
+    let index = host.link().expect("it is there").index;
+    let queues = || {
+        let mut netlink = host.netlink().expect("it opens");
+        let queues = netlink.disciplines(index).expect("they are listed");
+        queues
+            .into_iter()
+            .map(|queue| queue.kind)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(queues(), ["noqueue"]);
+    for signal in [Signal::TERM, Signal::KILL] {
+        let up = || Setup::up(&["--kernel", plan]);
+        let Some(setup) = host.enter(up) else { return };
+        assert_eq!(queues(), ["htb"]);
+        let control = &setup.shown["classes"][0];
+        assert_eq!(control["name"], "control");
+        // 8 packets of 1,538 octets each 10 ms.
+        assert_eq!(control["rate_bit_per_s"], 9_843_200);
+        assert_eq!(control["endpoints"], "-ORBListenEndpoints iiop://HOST:4711");
+        let (_, said) = setup.signal(signal);
+        assert_eq!(said, "");
+        assert_eq!(queues(), ["noqueue"]);
+    }
+}
+
 #[test]
 fn wrong_arguments_are_told() {
     for arguments in [
@@ -158,6 +211,8 @@ fn wrong_arguments_are_told() {
         &["rio", "setup", "--netns", "--rate", "fast"],
         &["rio", "setup", "--netns", "--mtu", "60"],
         &["rio", "setup", "--netns", "--down"],
+        &["rio", "setup", "--netns", "--kernel", "plan.toml"],
+        &["rio", "setup", "--netns", "--mapping", "direct"],
         &["rio", "setup", "--netns", "--address", "here"],
     ] {
         let output = chronorb(Path::new("."), arguments);

@@ -14,7 +14,7 @@ use chronorb_rio::netlink::{
     Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
 };
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, Monotonic};
 use support::network;
 
 /// Lets host A send so many octets to host B by TCP; returns what has come.
@@ -209,6 +209,41 @@ fn a_rate_is_held_by_the_switch_both_ways() {
     assert!(there.over_rate > 0, "nothing was held back: {there:?}");
     let back = sent(Host::A);
     assert!((1..100_000).contains(&back.octets), "{back:?}");
+}
+
+#[test]
+fn a_delay_is_kept_in_both_directions() {
+    let layout = Layout {
+        delay: Duration::from_millis(20),
+        rate: Some(1_000_000_000),
+        mtu: 9000,
+        ..Layout::default()
+    };
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    for to in [IpAddr::from(layout.b.v4), layout.b.v6.into()] {
+        let listen = || TcpListener::bind(SocketAddr::new(to, 0)).expect("the address is B's");
+        let listener = network.host(Host::B).enter(listen);
+        let address = listener.local_addr().expect("it is bound");
+        let start = Monotonic::now();
+        let connect = || TcpStream::connect(address).expect("B listens");
+        drop(network.host(Host::A).enter(connect));
+        // There and back; that it cannot be less is no question of how busy the machine is.
+        assert!(Monotonic::now().since(start) >= 2 * layout.delay);
+        assert_eq!(send(&network, to, 1_000_000), 1_000_000);
+    }
+}
+
+#[test]
+fn a_delay_goes_with_no_offloads() {
+    let layout = Layout {
+        delay: Duration::from_millis(1),
+        offloads: true,
+        ..Layout::default()
+    };
+    let refused = Network::build(&layout).unwrap_err();
+    assert!(refused.to_string().contains("offloads"), "{refused}");
 }
 
 /// The part of a process that is killed; on its own it does nothing.

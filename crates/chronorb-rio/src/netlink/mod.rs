@@ -4,6 +4,7 @@
 //! Interfaces are known by their number, `index`, as in [`Link`](crate::driver::Link).
 
 mod address;
+mod filter;
 mod link;
 mod message;
 mod neighbour;
@@ -14,7 +15,7 @@ mod watch;
 
 pub use link::{LinkInfo, VethEnd};
 pub use neighbour::{Neighbour, ResolveError, resolve};
-pub use qdisc::{Discipline, Handle, QueueInfo, Sent, Share};
+pub use qdisc::{AROUND_FRAME, Discipline, Handle, QueueInfo, Sent, Share};
 pub use route::Route;
 pub use socket::{Netlink, NetlinkError};
 pub use watch::Watch;

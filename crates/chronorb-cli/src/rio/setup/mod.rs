@@ -1,9 +1,15 @@
-//! `chronorb rio setup`: a test network on this machine, as long as the command runs.
+//! `chronorb rio setup`: a test network on this machine, or an interface whose kernel keeps a plan, as long as the
+//! command runs.
+
+mod kernel;
 
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
+use chronorb_rio::kernel::KernelError;
 use chronorb_rio::network::{self, Host, INTERFACE, Layout, Network, NetworkError};
+use chronorb_rio::plan::PlanError;
 use chronorb_rio::undo::NAMES;
 use chronorb_rt::Termination;
 use clap::Args;
@@ -11,12 +17,27 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::guardian::{Guardian, GuardianError};
+use super::plan::Mapping;
 
 #[derive(Args, Debug)]
 pub(crate) struct SetupArguments {
     /// Build a test network of two hosts.
-    #[arg(long, required_unless_present = "down")]
+    #[arg(long, required_unless_present_any = ["down", "kernel"])]
     netns: bool,
+
+    /// Have the kernel keep a plan, a file of TOML, on the interface that it names: each class has
+    /// its share of what is sent, and threads with a priority take in what comes.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["netns", "down", "name", "rate", "mtu", "offloads", "address"])]
+    kernel: Option<PathBuf>,
+
+    /// Which native priorities the plan's CORBA priorities have, as -ORBPriorityMapping says for ORBs.
+    #[arg(
+        long,
+        value_name = "MAPPING",
+        default_value = "linear",
+        requires = "kernel"
+    )]
+    mapping: Mapping,
 
     /// What the names of its namespaces begin with, NAME-a, NAME-b and NAME-switch; by default
     /// chronorb- and the number of this process.
@@ -56,6 +77,12 @@ pub(crate) struct SetupArguments {
 pub(crate) enum SetupError {
     #[error(transparent)]
     Network(#[from] NetworkError),
+    #[error("{}: {error}", file.display())]
+    Plan { file: PathBuf, error: PlanError },
+    #[error("{}: the plan cannot be kept: {refusal}", file.display())]
+    Refused { file: PathBuf, refusal: String },
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     #[error("the interface of a host: {0}")]
     Driver(#[from] chronorb_rio::driver::DriverError),
     #[error("there is no address after {0} for the second host")]
@@ -70,9 +97,10 @@ pub(crate) enum SetupError {
 
 /// Sets up, waits, and undoes.
 pub(super) fn run(arguments: &SetupArguments) -> Result<(), SetupError> {
-    match arguments.down {
-        true => down(arguments),
-        false => up(arguments),
+    match &arguments.kernel {
+        Some(plan) => kernel::run(plan, arguments),
+        None if arguments.down => down(arguments),
+        None => up(arguments),
     }
 }
 
@@ -223,6 +251,7 @@ Examples:
   chronorb rio setup --netns
   chronorb rio setup --netns --name lab --rate '100 Mbit' --mtu 9000
   chronorb rio setup --netns --json | jq -r '.hosts[].namespace'
+  chronorb rio setup --kernel plan.toml
   chronorb rio setup --down
 
 It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, which root has.";
