@@ -71,7 +71,8 @@ fn end(mut process: Child) -> (ExitStatus, String) {
 #[test]
 fn a_network_is_there_until_the_command_is_asked_to_end() {
     for signal in [Signal::INT, Signal::TERM] {
-        let arguments = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let network = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let arguments = [&network[..], &["--delay", "1ms"]].concat();
         let Some(setup) = Setup::up(&arguments) else {
             return;
         };
@@ -81,6 +82,7 @@ fn a_network_is_there_until_the_command_is_asked_to_end() {
             "{names:?}"
         );
         assert_eq!(setup.shown["mtu"], 9000);
+        assert_eq!(setup.shown["delay_us"], 1000);
         let (status, said) = setup.signal(signal);
         assert_eq!((status.code(), &*said), (Some(0), ""));
         assert!(
@@ -210,6 +212,8 @@ fn wrong_arguments_are_told() {
         &["rio", "setup", "--rate", "1 Mbit"],
         &["rio", "setup", "--netns", "--rate", "fast"],
         &["rio", "setup", "--netns", "--mtu", "60"],
+        &["rio", "setup", "--netns", "--delay", "long"],
+        &["rio", "setup", "--netns", "--delay", "1ms", "--offloads"],
         &["rio", "setup", "--netns", "--down"],
         &["rio", "setup", "--netns", "--kernel", "plan.toml"],
         &["rio", "setup", "--netns", "--mapping", "direct"],
