@@ -4,7 +4,7 @@ use super::KernelError;
 use crate::netlink::{AROUND_FRAME, Handle, Share};
 use crate::plan::{Cap, Interface, Policy, Reservation};
 
-/// The shares of an interface on its way out.
+/// The shares of an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tree {
     /// What all classes have together.
