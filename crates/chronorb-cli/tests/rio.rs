@@ -107,6 +107,27 @@ fn nothing_is_left_where_the_command_is_killed() {
 }
 
 #[test]
+fn where_its_guardian_is_killed_the_command_undoes_all_and_ends() {
+    let Some(setup) = Setup::up(&["--netns"]) else {
+        return;
+    };
+    let names = setup.names();
+    let process = setup.process.id();
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.expect("it runs");
+    let guardian = children.split_whitespace().next().expect("it has one");
+    let guardian = guardian.parse().ok().and_then(Pid::from_raw);
+    kill_process(guardian.expect("a process"), Signal::KILL).expect("it runs");
+    let (status, said) = end(setup.process);
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("guardian"), "{said}");
+    assert!(
+        !names.iter().any(|name| Path::new(name).exists()),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn a_name_is_given_once() {
     let name = format!("chronorb-test-{}", std::process::id());
     let arguments = ["--netns", "--name", &name, "--address", "10.80.3.1"];
@@ -188,11 +209,17 @@ fn the_kernel_keeps_a_plan_until_the_command_ends() {
             .map(|queue| queue.kind)
             .collect::<Vec<_>>()
     };
+    let links = || {
+        let mut netlink = host.netlink().expect("it opens");
+        netlink.links().expect("they are listed").len()
+    };
+    let links_before = links();
     assert_eq!(queues(), ["noqueue"]);
     for signal in [Signal::TERM, Signal::KILL] {
-        let up = || Setup::up(&["--kernel", plan]);
+        let up = || Setup::up(&["--kernel", plan, "--ingress"]);
         let Some(setup) = host.enter(up) else { return };
-        assert_eq!(queues(), ["htb"]);
+        assert_eq!(queues(), ["htb", "ingress"]);
+        assert_eq!(links(), links_before + 1);
         let control = &setup.shown["classes"][0];
         assert_eq!(control["name"], "control");
         // 8 packets of 1,538 octets each 10 ms.
@@ -200,7 +227,10 @@ fn the_kernel_keeps_a_plan_until_the_command_ends() {
         assert_eq!(control["endpoints"], "-ORBListenEndpoints iiop://HOST:4711");
         let (_, said) = setup.signal(signal);
         assert_eq!(said, "");
-        assert_eq!(queues(), ["noqueue"]);
+        assert_eq!(
+            (queues(), links()),
+            (vec!["noqueue".to_owned()], links_before)
+        );
     }
 }
 
@@ -217,6 +247,7 @@ fn wrong_arguments_are_told() {
         &["rio", "setup", "--netns", "--down"],
         &["rio", "setup", "--netns", "--kernel", "plan.toml"],
         &["rio", "setup", "--netns", "--mapping", "direct"],
+        &["rio", "setup", "--netns", "--ingress"],
         &["rio", "setup", "--netns", "--address", "here"],
     ] {
         let output = chronorb(Path::new("."), arguments);

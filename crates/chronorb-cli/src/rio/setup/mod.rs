@@ -31,6 +31,10 @@ pub(crate) struct SetupArguments {
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["netns", "down", "name", "rate", "delay", "mtu", "offloads", "address"])]
     kernel: Option<PathBuf>,
 
+    /// Give what comes in by the interface its shares too, by way of an interface of the kind ifb.
+    #[arg(long, requires = "kernel")]
+    ingress: bool,
+
     /// Which native priorities the plan's CORBA priorities have, as -ORBPriorityMapping says for ORBs.
     #[arg(
         long,
