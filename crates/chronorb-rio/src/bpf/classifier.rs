@@ -310,6 +310,10 @@ impl Writer {
     /// Finds the address so many octets behind `X` among `own`.
     fn own<'a>(&mut self, at: u32, candidates: impl Iterator<Item = &'a IpAddr>, own: &[IpAddr]) {
         let found = self.label();
+        // The kernel's check of classic programs goes through them once, and not by their jumps: for it what follows a
+        // return knows no more slots than what precedes it.
+        self.code
+            .extend([Op::Load(Source::Number(0)), Op::Store(ADDRESS)]);
         for address in candidates {
             let another = self.label();
             let words = match address {

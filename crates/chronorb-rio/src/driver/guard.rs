@@ -22,12 +22,12 @@ use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use libc::sock_filter;
 use rustix::io::Errno;
 use rustix::net::{bind, getsockname, listen, sockopt};
 use thiserror::Error;
 
 use super::socket::{attach_filter, socket};
+use crate::bpf::classic::Instruction;
 
 /// Keeps the kernel quiet about an address and port, as long as it is there.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ pub enum GuardError {
 }
 
 /// A filter that lets nothing through.
-const NOTHING: [sock_filter; 1] = [sock_filter {
+const NOTHING: [Instruction; 1] = [Instruction {
     code: 0x06,
     jt: 0,
     jf: 0,

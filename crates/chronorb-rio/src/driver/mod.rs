@@ -12,11 +12,16 @@ use crate::path::Path;
 
 pub mod bpf;
 pub mod guard;
+pub(crate) mod home;
+mod open;
 pub mod packet;
 mod socket;
 mod table;
+pub mod tap;
 pub mod wire;
 pub mod xdp;
+
+pub use open::{Choice, OpenError, Options, UnknownChoice, open};
 
 /// A network interface that is open for classes.
 ///

@@ -2,11 +2,13 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, sock_filter, sock_fprog, socklen_t};
 
 use super::DriverError;
+use crate::bpf::classic::Instruction;
 
 /// A new socket, which never waits and is closed on `exec`.
 pub(super) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
@@ -73,20 +75,24 @@ pub(super) fn take_error(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Has the kernel put each packet to this filter first, in the place of the one before.
-pub(super) fn attach_filter(socket: impl AsFd, program: &[sock_filter]) -> io::Result<()> {
+pub(super) fn attach_filter(socket: impl AsFd, program: &[Instruction]) -> io::Result<()> {
     let program = sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
-        filter: program.as_ptr().cast_mut(),
+        // An instruction is laid out as one of these.
+        filter: program.as_ptr().cast::<sock_filter>().cast_mut(),
     };
     // SAFETY: the option is such a program, which the kernel copies and does not write to.
     unsafe { set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
-/// Whether there is an interface of this number.
-pub(super) fn interface_exists(index: u32) -> bool {
-    let mut name = [0; libc::IF_NAMESIZE];
-    // SAFETY: `name` has room for a name of an interface.
-    !unsafe { libc::if_indextoname(index, name.as_mut_ptr()) }.is_null()
+/// Whether there is an interface of this number where the socket is.
+pub(super) fn interface_exists(socket: impl AsFd, index: u32) -> bool {
+    // SAFETY: all of its fields may be zero.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    request.ifr_ifru.ifru_ifindex = index.cast_signed();
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the request is alive, and of the type that this call takes.
+    done(unsafe { libc::ioctl(socket, libc::SIOCGIFNAME as _, &raw mut request) }).is_ok()
 }
 
 /// An error, or that what was to be done needs a capability.

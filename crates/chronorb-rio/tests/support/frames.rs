@@ -16,6 +16,8 @@ pub(crate) struct Frame {
     /// Of IPv4: more fragments follow.
     pub(crate) is_fragment: bool,
     pub(crate) protocol: u8,
+    /// Of TCP. A reset at first, which no kernel answers.
+    pub(crate) flags: u8,
     /// Octets in all.
     pub(crate) len: usize,
 }
@@ -32,6 +34,7 @@ impl Frame {
             vlan: None,
             is_fragment: false,
             protocol: 6,
+            flags: 0x04,
             len: 100,
         }
     }
@@ -59,6 +62,10 @@ impl Frame {
 
     pub(crate) fn protocol(self, protocol: u8) -> Self {
         Self { protocol, ..self }
+    }
+
+    pub(crate) fn flags(self, flags: u8) -> Self {
+        Self { flags, ..self }
     }
 
     /// The frame with this number.
@@ -97,7 +104,7 @@ impl Frame {
         let transport = packet.len();
         packet.extend(4321_u16.to_be_bytes());
         packet.extend(self.port.to_be_bytes());
-        packet.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0]);
+        packet.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, self.flags, 32, 0, 0, 0, 0, 0]);
         let room = (self.len - frame.len() - packet.len()) as u32;
         let numbers = (0..room).map(|place| match place {
             0..4 => number.to_be_bytes()[place as usize],

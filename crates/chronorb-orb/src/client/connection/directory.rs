@@ -144,6 +144,7 @@ fn connect(
     let setup = Setup {
         options: key.options,
         messages: protocol::messages(core.config.max_message_size),
+        urgency: None,
     };
     let transport = transport.connect(&key.way.address, setup, attempt);
     let transport = transport.map_err(|error| match error {

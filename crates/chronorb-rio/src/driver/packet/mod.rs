@@ -13,7 +13,6 @@
 //!   failed.
 //! * `CAP_NET_RAW` is needed.
 
-mod filter;
 mod receiver;
 mod ring;
 mod transmitter;
@@ -29,9 +28,11 @@ use chronorb_rt::PiMutex;
 use self::receiver::PacketReceiver;
 use self::ring::Ring;
 use self::transmitter::PacketTransmitter;
+use super::home::Home;
 use super::socket::{attach_filter, failed, set_number, socket};
 use super::table::Table;
 use super::{Driver, DriverError, Link, longest_frame};
+use crate::bpf::classifier::Classifier;
 use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
 use crate::netlink::Netlink;
 use crate::path::{Path, Received};
@@ -45,6 +46,7 @@ pub struct Packet {
 #[derive(Debug)]
 struct State {
     link: Link,
+    home: Home,
     classes: PiMutex<Classes>,
 }
 
@@ -62,6 +64,7 @@ impl Packet {
     /// [`DriverError`]: there is no such interface, or `CAP_NET_RAW` is missing.
     pub fn open(interface: &str) -> Result<Self, DriverError> {
         let link = Netlink::open()?.driver_link(interface)?;
+        let home = Home::here()?;
         // What cannot be had is told now.
         packet_socket()?;
         let classes = Classes {
@@ -70,6 +73,7 @@ impl Packet {
         };
         let state = Arc::new(State {
             link,
+            home,
             classes: PiMutex::new(classes),
         });
         Ok(Self { state })
@@ -85,7 +89,8 @@ impl Driver for Packet {
         let queue = queue.next_power_of_two();
         let state = &self.state;
         let (link, longest) = (&state.link, longest_frame(&state.link));
-        let outgoing = packet_socket()?;
+        let sockets = || Ok::<_, DriverError>([packet_socket()?, packet_socket()?]);
+        let [outgoing, incoming] = state.home.enter(sockets)??;
         // A socket of no protocol receives nothing.
         bind(&outgoing, link.index, 0)?;
         enlarge(
@@ -97,7 +102,7 @@ impl Driver for Packet {
         );
         let transmitter = PacketTransmitter::new(outgoing, link.index, longest, queue);
 
-        let incoming = Arc::new(packet_socket()?);
+        let incoming = Arc::new(incoming);
         set_number(&incoming, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(
             failed("packet sockets without outgoing packets", CAPABILITY),
         )?;
@@ -113,7 +118,8 @@ impl Driver for Packet {
         let mut classes = state.classes.lock();
         classes.change(link, |table| table.open(class, rules))?;
         // Packets come from here on, and the filter is there already.
-        let bound = attach(&classes.table, class, &incoming, link)
+        let bound = classifier(&classes.table, link)
+            .and_then(|classifier| attach(&classifier, class, &incoming))
             .and_then(|()| bind(&incoming, link.index, ALL_PROTOCOLS));
         if let Err(error) = bound {
             classes.close(link, class);
@@ -191,19 +197,28 @@ impl Classes {
     }
 
     fn attach_all(&self, link: &Link) -> Result<(), DriverError> {
-        let sockets = self.sockets.iter().enumerate();
-        for (number, socket) in sockets {
+        let classifier = classifier(&self.table, link)?;
+        for (number, socket) in self.sockets.iter().enumerate() {
             if let (Some(socket), Some(class)) = (socket, ClassId::new(number)) {
-                attach(&self.table, class, socket, link)?;
+                attach(&classifier, class, socket)?;
             }
         }
         Ok(())
     }
 }
 
-fn attach(table: &Table, class: ClassId, socket: &OwnedFd, link: &Link) -> Result<(), DriverError> {
-    let program = filter::program(table.rules(), class, &link.addresses);
-    attach_filter(socket, &program).map_err(failed("a filter of packets", CAPABILITY))
+fn classifier(table: &Table, link: &Link) -> Result<Classifier, DriverError> {
+    let classifier = Classifier::new(table.rules(), &link.addresses);
+    classifier.map_err(|error| failed(FILTER, CAPABILITY)(io::Error::other(error)))
+}
+
+/// Has a socket take the packets of this class from now on, and no others.
+fn attach(classifier: &Classifier, class: ClassId, socket: &OwnedFd) -> Result<(), DriverError> {
+    let attached = match classifier.filter(class) {
+        Ok(program) => attach_filter(socket, &program),
+        Err(error) => Err(io::Error::other(error)),
+    };
+    attached.map_err(failed(FILTER, CAPABILITY))
 }
 
 /// A packet socket that receives nothing yet.
@@ -242,4 +257,5 @@ fn enlarge(socket: &OwnedFd, force: i32, option: i32, frames: usize, longest: us
 /// What a packet takes of the kernel's memory beside its octets.
 const OVERHEAD: usize = 1024;
 const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
+const FILTER: &str = "a filter of packets";
 const CAPABILITY: &str = "cap_net_raw";

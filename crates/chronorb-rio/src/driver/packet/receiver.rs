@@ -40,7 +40,7 @@ impl PacketReceiver {
         }
         match take_error(&self.socket) {
             // An interface that is down can come up again.
-            Err(_) if interface_exists(self.interface) => Ok(()),
+            Err(_) if interface_exists(&self.socket, self.interface) => Ok(()),
             Err(error) => Err(error.into()),
             Ok(()) => Ok(()),
         }

@@ -113,7 +113,7 @@ impl Transmitter for PacketTransmitter {
                     // One that no interface would take, for example too long without a tag.
                     Some(libc::EMSGSIZE | libc::EINVAL) => self.sent = self.sent.wrapping_add(1),
                     // An interface that is down can come up again.
-                    _ if interface_exists(self.interface) => return Ok(()),
+                    _ if interface_exists(&self.socket, self.interface) => return Ok(()),
                     _ => return Err(error.into()),
                 },
             }

@@ -52,7 +52,7 @@ impl FaultCounts {
 
 /// Room for a frame, and the frame.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(in crate::driver) struct Buffer {
     room: Box<[u8]>,
     len: usize,
 }
@@ -68,7 +68,7 @@ pub(super) struct Disturbance {
 }
 
 impl Buffer {
-    pub(super) fn new(longest: usize) -> Self {
+    pub(in crate::driver) fn new(longest: usize) -> Self {
         Self {
             room: std::iter::repeat_n(0, longest).collect(),
             len: 0,
@@ -76,12 +76,17 @@ impl Buffer {
     }
 
     /// Makes it a frame of so many octets, and gives these.
-    pub(super) fn resize(&mut self, len: usize) -> &mut [u8] {
+    pub(in crate::driver) fn resize(&mut self, len: usize) -> &mut [u8] {
         self.len = len;
         &mut self.room[..len]
     }
 
-    pub(super) fn octets(&self) -> &[u8] {
+    /// All of the room.
+    pub(in crate::driver) fn whole(&mut self) -> &mut [u8] {
+        &mut self.room
+    }
+
+    pub(in crate::driver) fn octets(&self) -> &[u8] {
         &self.room[..self.len]
     }
 }

@@ -30,9 +30,9 @@
 //! # Ok::<(), chronorb_rio::driver::DriverError>(())
 //! ```
 
-mod faults;
+pub(in crate::driver) mod faults;
 mod faulty;
-mod receiver;
+pub(in crate::driver) mod receiver;
 pub(in crate::driver) mod way;
 
 use std::collections::VecDeque;
@@ -171,7 +171,8 @@ impl Driver for End {
 
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
         let queue = queue.next_power_of_two();
-        let receiver = WayReceiver::open(self.incoming(), class, rules, queue)?;
+        let receiver =
+            WayReceiver::open(self.incoming(), class, rules, queue, self.wire.0.clone())?;
         self.outgoing().lock().add_buffers(queue);
         let transmitter = EndTransmitter {
             way: self.outgoing().clone(),

@@ -1,5 +1,6 @@
 //! Who receives at the end of a way.
 
+use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -19,15 +20,18 @@ pub(in crate::driver) struct WayReceiver {
     queue: usize,
     event: Arc<Wake>,
     counts: Received,
+    /// What the way needs to go on.
+    _alive: Arc<dyn fmt::Debug + Send + Sync>,
 }
 
 impl WayReceiver {
-    /// Opens a class at the end of the way.
+    /// Opens a class at the end of the way, and lets that live as long.
     pub(in crate::driver) fn open(
         way: &Arc<PiMutex<Way>>,
         class: ClassId,
         rules: &[Rule],
         queue: usize,
+        alive: Arc<dyn fmt::Debug + Send + Sync>,
     ) -> Result<Self, DriverError> {
         let event = Wake::new().map_err(|source| DriverError::Failed {
             what: "making an event descriptor",
@@ -46,6 +50,7 @@ impl WayReceiver {
             queue,
             event,
             counts: Received::default(),
+            _alive: alive,
         })
     }
 }

@@ -18,11 +18,11 @@ use crate::driver::table::Table;
 /// Buffers go round: from `free` to a transmitter, on the way, into a queue, to who receives, and back. Whoever may
 /// hold some has brought as many.
 #[derive(Debug)]
-pub(super) struct Way {
-    pub(super) free: Vec<Buffer>,
+pub(in crate::driver) struct Way {
+    pub(in crate::driver) free: Vec<Buffer>,
     /// The rules of the end that it leads to.
-    pub(super) table: Table,
-    pub(super) queues: [Option<Queue>; MAX_CLASSES],
+    pub(in crate::driver) table: Table,
+    pub(in crate::driver) queues: [Option<Queue>; MAX_CLASSES],
     /// The addresses of that end.
     addresses: Vec<(IpAddr, u8)>,
     longest: usize,
@@ -38,7 +38,7 @@ pub(super) struct Way {
 
 /// The frames of a class that have arrived.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(in crate::driver) struct Queue {
     pub(super) frames: VecDeque<Buffer>,
     pub(super) dropped: u64,
     room: usize,
@@ -47,7 +47,11 @@ pub(super) struct Queue {
 
 impl Way {
     /// The way to a host of these addresses.
-    pub(super) fn new(longest: usize, flight: usize, addresses: Vec<(IpAddr, u8)>) -> Self {
+    pub(in crate::driver) fn new(
+        longest: usize,
+        flight: usize,
+        addresses: Vec<(IpAddr, u8)>,
+    ) -> Self {
         let room = flight.max(Disturbance::BURST);
         let mut frames = VecDeque::new();
         frames.reserve_exact(room);
@@ -82,7 +86,7 @@ impl Way {
         self.disturbance.set(faults, seed);
     }
 
-    pub(super) fn counts(&self) -> WireCounts {
+    pub(in crate::driver) fn counts(&self) -> WireCounts {
         WireCounts {
             faults: self.disturbance.counts,
             to_kernel: self.to_kernel,
@@ -95,7 +99,7 @@ impl Way {
     }
 
     /// A frame sets out. There must be room.
-    pub(super) fn send(&mut self, frame: Buffer) {
+    pub(in crate::driver) fn send(&mut self, frame: Buffer) {
         let Faults { delay, rate, .. } = self.disturbance.faults;
         let (now, idle_from, flight) = (self.now, &mut self.idle_from, &mut self.flight);
         self.disturbance.pass(frame, &mut self.free, |frame| {

@@ -34,6 +34,7 @@ use self::receiver::XdpReceiver;
 use self::socket::ClassSocket;
 use self::transmitter::XdpTransmitter;
 use super::bpf::{Attached, Attachment, Map, Program};
+use super::home::Home;
 use super::socket::failed;
 use super::table::Table;
 use super::{Driver, DriverError, Link, longest_frame};
@@ -82,6 +83,7 @@ impl Default for Options {
 #[derive(Debug)]
 struct State {
     link: Link,
+    home: Home,
     attachment: Attachment,
     classes: PiMutex<Classes>,
     counters: Map,
@@ -126,6 +128,7 @@ impl Xdp {
         };
         let state = State {
             link,
+            home: Home::here()?,
             attachment,
             classes: PiMutex::new(classes),
             counters,
@@ -165,7 +168,8 @@ impl Driver for Xdp {
         // What is open is told before there might be no room for it again.
         classes.table.clone().open(class, rules)?;
         let queue = queue.next_power_of_two();
-        let socket = ClassSocket::open(state.pool.clone(), interface, queue)?;
+        let socket = || ClassSocket::open(state.pool.clone(), interface, queue);
+        let socket = state.home.enter(socket)??;
         let number = class.index() as u32;
         (classes.sockets.set_socket(number, socket.as_fd()))
             .map_err(failed("the socket of a class in its map", CAPABILITIES))?;
