@@ -222,8 +222,8 @@ fn the_kernel_keeps_a_plan_until_the_command_ends() {
         assert_eq!(links(), links_before + 1);
         let control = &setup.shown["classes"][0];
         assert_eq!(control["name"], "control");
-        // 8 packets of 1,538 octets each 10 ms.
-        assert_eq!(control["rate_bit_per_s"], 9_843_200);
+        // 8 packets of 1,500 octets, and 42 around each, in 10 ms.
+        assert_eq!(control["rate_bit_per_s"], 9_868_800);
         assert_eq!(control["endpoints"], "-ORBListenEndpoints iiop://HOST:4711");
         let (_, said) = setup.signal(signal);
         assert_eq!(said, "");

@@ -152,8 +152,10 @@ fn a_process_without_classes_is_told_from_one_that_is_not_there() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         stderr(&output),
-        format!("chronorb: there is no process {pid}
-")
+        format!(
+            "chronorb: there is no process {pid}
+"
+        )
     );
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use chronorb_rio::kernel::{Kept, KernelError, Ways};
 use chronorb_rio::netlink::{Discipline, Handle, QueueInfo};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rio::plan::{Cap, DriverKind, Interface, Policy, Processing, Reservation};
+use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
 use chronorb_rio::undo::Undo;
 use chronorb_rt::{Offloads, Scheduling, scheduling_of_process};
 use support::network;
@@ -36,11 +36,9 @@ fn class(name: &str, priority: u8, port: u16, packets: u32) -> Reservation {
         name: name.to_owned(),
         policy: Policy::Fifo,
         priority,
-        processing: Processing::OnDemand {
-            cap: Some(Cap {
-                packets,
-                period: Duration::from_millis(10),
-            }),
+        processing: Processing::Periodic {
+            period: Duration::from_millis(10),
+            budget: packets,
         },
         ports: vec![port..=port],
         ..Reservation::default()

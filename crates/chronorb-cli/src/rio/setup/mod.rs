@@ -28,20 +28,16 @@ pub(crate) struct SetupArguments {
 
     /// Have the kernel keep a plan, a file of TOML, on the interface that it names: each class has
     /// its share of what is sent, and threads with a priority take in what comes.
-    #[arg(long, value_name = "PLAN", conflicts_with_all = ["netns", "down", "name", "rate", "delay", "mtu", "offloads", "address"])]
+    #[arg(long, value_name = "PLAN", conflicts_with_all = OF_NETWORK)]
     kernel: Option<PathBuf>,
 
     /// Give what comes in by the interface its shares too, by way of an interface of the kind ifb.
-    #[arg(long, requires = "kernel")]
+    #[arg(long, requires = "kernel", conflicts_with_all = OF_NETWORK)]
     ingress: bool,
 
     /// Which native priorities the plan's CORBA priorities have, as -ORBPriorityMapping says for ORBs.
-    #[arg(
-        long,
-        value_name = "MAPPING",
-        default_value = "linear",
-        requires = "kernel"
-    )]
+    #[arg(long, value_name = "MAPPING", default_value = "linear", requires = "kernel",
+          conflicts_with_all = OF_NETWORK)]
     mapping: Mapping,
 
     /// What the names of its namespaces begin with, NAME-a, NAME-b and NAME-switch; by default
@@ -73,7 +69,7 @@ pub(crate) struct SetupArguments {
 
     /// Remove what processes left that were killed together with their guardians, and with --name
     /// the network of that name.
-    #[arg(long, conflicts_with_all = ["netns", "rate", "delay", "offloads", "address"])]
+    #[arg(long, conflicts_with_all = OF_BUILDING)]
     down: bool,
 
     /// Say what there is as one JSON object.
@@ -272,6 +268,13 @@ fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
         Some(number * factor)
     })
 }
+
+/// What a network can have that is built.
+const OF_BUILDING: [&str; 6] = ["netns", "rate", "delay", "mtu", "offloads", "address"];
+/// What has to do with a network.
+const OF_NETWORK: [&str; 8] = [
+    "netns", "rate", "delay", "mtu", "offloads", "address", "name", "down",
+];
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
