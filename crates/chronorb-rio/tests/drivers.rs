@@ -1,7 +1,8 @@
 //! What is true of every driver. A driver joins by one line at the end of this file.
 //!
-//! The statements are functions in the modules, one list for all drivers and one for those that share an interface with the
-//! kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of its own.
+//! The statements are functions in the modules, one list for all drivers and one for those that share an interface
+//! with the kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of
+//! its own.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -123,7 +124,23 @@ fn a_killed_process_leaves_nothing() {
     of_networks(drivers::kernel::a_killed_process_leaves_nothing);
 }
 
+/// Longer frames than a page.
+fn of_9000_octets() -> Layout {
+    Layout {
+        mtu: 9000,
+        ..Layout::default()
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_no_tap_interface_and_no_guard() {
+    if let Some(network) = support::network(&Layout::default()) {
+        drivers::kernel::a_killed_process_leaves_no_tap_interface_and_no_guard(&network);
+    }
+}
+
 driver!(wire, Subject::of_wire());
+driver!(faulty_wire, Subject::of_faulty_wire());
 driver!(tap, Subject::of_tap());
 driver!(
     packet_sockets,
@@ -131,12 +148,24 @@ driver!(
 );
 
 driver!(
+    packet_sockets_of_9000_octets,
+    Subject::of_network(packet, &of_9000_octets())
+);
+driver!(
     af_xdp_native,
     Subject::of_network(xdp_native, &Layout::default())
 );
 driver!(
     af_xdp_generic,
     Subject::of_network(xdp_generic, &Layout::default())
+);
+driver!(
+    af_xdp_native_of_9000_octets,
+    Subject::of_network(xdp_native, &of_9000_octets())
+);
+driver!(
+    af_xdp_generic_of_9000_octets,
+    Subject::of_network(xdp_generic, &of_9000_octets())
 );
 
 /// Those that share their interface with the kernel.
