@@ -177,14 +177,18 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
 }
 
 #[test]
-fn one_thread_serves_many_connections_on_arrival() {
+fn one_thread_serves_many_connections() {
     let Some(network) = support::network(&Layout::default()) else {
         return;
     };
-    for driver in DRIVERS {
+    let ways = [Processing::OnArrival, Processing::OnDemand { cap: None }];
+    for (driver, processing) in DRIVERS
+        .iter()
+        .flat_map(|driver| ways.map(|way| (*driver, way)))
+    {
         let server = subsystem(network.host(Host::B), driver);
         let config = ClassConfig {
-            processing: Processing::OnArrival,
+            processing,
             ..ClassConfig::default()
         };
         let class = server.open(config).expect("it can be had");
