@@ -544,7 +544,7 @@ fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
         scene.assert_serves(TARGET);
         let slots = scene.target.counts().slots;
         assert!((1..=2).contains(&slots), "{slots} are in use");
-        let reset = next.clone().flags(RST);
+        let reset = next.flags(RST);
         scene.attacker.send(&reset.frame());
     });
 }
