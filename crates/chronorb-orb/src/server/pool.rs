@@ -505,7 +505,9 @@ fn free_endpoints(core: &Core) -> Vec<Endpoint> {
             Address::Host { port, .. } => *port = 0,
             Address::Path(path) => path.clear(),
         }
-        free.options.retain(|(name, _)| name != "portspan");
+        // What is of one endpoint alone.
+        free.options
+            .retain(|(name, _)| name != "portspan" && name != "class");
         free
     });
     let mut endpoints: Vec<_> = free.collect();

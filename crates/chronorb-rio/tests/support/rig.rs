@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use chronorb_rio::driver::guard::Guard;
 use chronorb_rio::driver::wire::{self, Wire};
 use chronorb_rio::driver::{self, Choice, Driver, Link};
 use chronorb_rio::engine::{FreePorts, Ports, Subsystem};
@@ -28,6 +29,16 @@ impl RigHost {
         let mut addresses = self.driver.link().addresses.iter();
         let first = addresses.find(|(address, _)| address.is_ipv4());
         first.expect("it has one").0
+    }
+
+    /// Keeps its kernel, if it has one, quiet about a port.
+    pub(crate) fn guard(&self, port: u16) -> Option<Guard> {
+        let Place::Network(network, host) = &self.place else {
+            return None;
+        };
+        let at = (self.address(), port).into();
+        let guard = network.host(*host).enter(|| Guard::new(at));
+        Some(guard.expect("nobody has the port"))
     }
 
     pub(crate) fn subsystem(&self) -> Subsystem {
