@@ -55,6 +55,7 @@ struct Scene {
     began_with: i64,
     // Dropped last, in this order.
     _subsystems: [Subsystem; 2],
+    _hosts: [RigHost; 2],
     /// What keeps the hostile peer's own kernel from ending its connections.
     _guard: Option<Guard>,
     _turn: PiMutexGuard<'static, ()>,
@@ -89,6 +90,7 @@ impl Scene {
             connections: 64,
             ..config("client", on_demand)
         };
+        let guard = client.guard(*HOSTILE_PORTS.start());
         let mut scene = Self {
             well_meaning: near.open(well_meaning).expect("there are classes left"),
             attacker: Attacker::new(&client, &server),
@@ -98,7 +100,8 @@ impl Scene {
             _other: other,
             began_with: 0,
             _subsystems: [near, far],
-            _guard: client.guard(*HOSTILE_PORTS.start()),
+            _hosts: [client, server],
+            _guard: guard,
             _turn: turn,
         };
         // What the first call takes does not come again.
