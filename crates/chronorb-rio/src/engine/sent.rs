@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn packet(sequence: u32, flags: u8, payload: usize) -> Vec<u8> {
-        let mut packet = vec![0; 40 + payload];
+        let mut packet: Vec<u8> = std::iter::repeat_n(0, 40 + payload).collect();
         packet[0] = 0x45;
         packet[24..28].copy_from_slice(&sequence.to_be_bytes());
         packet[32] = 5 << 4;
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn what_is_no_segment_was_never_sent() {
         for len in 0..60 {
-            assert!(!Sent::default().note(&vec![0x4f; len]));
-            assert!(!Sent::default().note(&vec![0x60; len]));
+            assert!(!Sent::default().note(&[0x4f; 60][..len]));
+            assert!(!Sent::default().note(&[0x60; 60][..len]));
         }
     }
 }
