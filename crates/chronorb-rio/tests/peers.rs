@@ -13,7 +13,7 @@ use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem, Urgency};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_rt::{Deadline, Rights, Scheduling, ThreadBuilder, set_current};
-use chronorb_transport::{Interest, IoError, Reactor};
+use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
 const DRIVERS: [Choice; 2] = [Choice::Packet, Choice::Xdp];
@@ -270,6 +270,37 @@ fn servers_of_the_kernel_are_connected_to() {
             let refused = class.connect(server, patience());
             refused.expect_err("nobody listens any more");
         }
+    }
+}
+
+#[test]
+fn who_listens_at_an_interface_that_is_removed_is_told() {
+    // Sockets of AF_XDP are not told: there it is found out with the next packet or timer.
+    for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
+        let Some(network) = support::network(&Layout::default()) else {
+            return;
+        };
+        let server = subsystem(network.host(Host::B), Choice::Packet);
+        let config = ClassConfig {
+            processing,
+            ..ClassConfig::default()
+        };
+        let class = server.open(config).expect("it can be had");
+        let [address, _] = addresses(&network, Host::B);
+        let listener = class.listen(SocketAddr::new(address, 0));
+        let listener = listener.expect("any port will do");
+        let mut netlink = network.host(Host::B).netlink().expect("it is here");
+        netlink
+            .delete_link(server.link().index)
+            .expect("it is there");
+        let error = loop {
+            poll(&mut [PollFd::new(&listener, PollFlags::IN)], None).expect("it is open");
+            match listener.accept() {
+                Ok(none) => assert!(none.is_none()),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, AcceptError::Failed(_)), "{error}");
     }
 }
 
