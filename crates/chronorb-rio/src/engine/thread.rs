@@ -55,6 +55,8 @@ fn on_demand(
         let outcome = protocol.step(now, budget, None)?;
         if let Some(account) = &mut account {
             account.left -= outcome.packets;
+            let used = account.budget - account.left;
+            protocol.shown.as_ref().inspect(|it| it.budget_used(used));
             if account.left == 0 {
                 protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
                 sleep_until(account.end);
@@ -87,6 +89,10 @@ fn periodic(
             .overruns
             .fetch_add(missed, Ordering::Relaxed);
         let outcome = protocol.step(now, budget, None)?;
+        if let Some(shown) = &protocol.shown {
+            shown.period();
+            shown.budget_used(outcome.packets);
+        }
         if outcome.has_more {
             protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
         }

@@ -4,6 +4,7 @@ mod budgets;
 mod endings;
 mod floods;
 mod memory;
+mod shown;
 mod transfers;
 
 use std::net::SocketAddr;
