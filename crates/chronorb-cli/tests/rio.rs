@@ -14,8 +14,17 @@ use support::{chronorb, stderr, stdout};
 
 /// A setup that is up; `None`, with a word about it, where this process may not have one.
 struct Setup {
-    process: Child,
+    process: Option<Child>,
     shown: Value,
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // Its guardian undoes what a test that failed has left.
+            let _ = process.kill().and_then(|()| process.wait());
+        }
+    }
 }
 
 impl Setup {
@@ -32,7 +41,10 @@ impl Setup {
         output.read_line(&mut line).expect("it is text");
         if !line.is_empty() {
             let shown = serde_json::from_str(&line).expect("an object");
-            return Some(Self { process, shown });
+            return Some(Self {
+                process: Some(process),
+                shown,
+            });
         }
         let (_, said) = end(process);
         assert!(said.contains("CAP_"), "{said}");
@@ -54,9 +66,10 @@ impl Setup {
     }
 
     /// Sends the process a signal, and waits for the end of it and of its guardian.
-    fn signal(self, signal: Signal) -> (ExitStatus, String) {
-        kill_process(Pid::from_child(&self.process), signal).expect("it runs");
-        end(self.process)
+    fn signal(mut self, signal: Signal) -> (ExitStatus, String) {
+        let process = self.process.take().expect("it has not ended");
+        kill_process(Pid::from_child(&process), signal).expect("it runs");
+        end(process)
     }
 }
 
@@ -71,7 +84,8 @@ fn end(mut process: Child) -> (ExitStatus, String) {
 #[test]
 fn a_network_is_there_until_the_command_is_asked_to_end() {
     for signal in [Signal::INT, Signal::TERM] {
-        let arguments = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let network = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let arguments = [&network[..], &["--delay", "1ms"]].concat();
         let Some(setup) = Setup::up(&arguments) else {
             return;
         };
@@ -81,6 +95,7 @@ fn a_network_is_there_until_the_command_is_asked_to_end() {
             "{names:?}"
         );
         assert_eq!(setup.shown["mtu"], 9000);
+        assert_eq!(setup.shown["delay_us"], 1000);
         let (status, said) = setup.signal(signal);
         assert_eq!((status.code(), &*said), (Some(0), ""));
         assert!(
@@ -98,6 +113,28 @@ fn nothing_is_left_where_the_command_is_killed() {
     let names = setup.names();
     let (_, said) = setup.signal(Signal::KILL);
     assert_eq!(said, "");
+    assert!(
+        !names.iter().any(|name| Path::new(name).exists()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn where_its_guardian_is_killed_the_command_undoes_all_and_ends() {
+    let Some(mut setup) = Setup::up(&["--netns"]) else {
+        return;
+    };
+    let names = setup.names();
+    let command = setup.process.take().expect("it has not ended");
+    let process = command.id();
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.expect("it runs");
+    let guardian = children.split_whitespace().next().expect("it has one");
+    let guardian = guardian.parse().ok().and_then(Pid::from_raw);
+    kill_process(guardian.expect("a process"), Signal::KILL).expect("it runs");
+    let (status, said) = end(command);
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("guardian"), "{said}");
     assert!(
         !names.iter().any(|name| Path::new(name).exists()),
         "{names:?}"
@@ -186,19 +223,28 @@ fn the_kernel_keeps_a_plan_until_the_command_ends() {
             .map(|queue| queue.kind)
             .collect::<Vec<_>>()
     };
+    let links = || {
+        let mut netlink = host.netlink().expect("it opens");
+        netlink.links().expect("they are listed").len()
+    };
+    let links_before = links();
     assert_eq!(queues(), ["noqueue"]);
     for signal in [Signal::TERM, Signal::KILL] {
-        let up = || Setup::up(&["--kernel", plan]);
+        let up = || Setup::up(&["--kernel", plan, "--ingress"]);
         let Some(setup) = host.enter(up) else { return };
-        assert_eq!(queues(), ["htb"]);
+        assert_eq!(queues(), ["htb", "ingress"]);
+        assert_eq!(links(), links_before + 1);
         let control = &setup.shown["classes"][0];
         assert_eq!(control["name"], "control");
-        // 8 packets of 1,538 octets each 10 ms.
-        assert_eq!(control["rate_bit_per_s"], 9_843_200);
+        // 8 packets of 1,500 octets, and 42 around each, in 10 ms.
+        assert_eq!(control["rate_bit_per_s"], 9_868_800);
         assert_eq!(control["endpoints"], "-ORBListenEndpoints iiop://HOST:4711");
         let (_, said) = setup.signal(signal);
         assert_eq!(said, "");
-        assert_eq!(queues(), ["noqueue"]);
+        assert_eq!(
+            (queues(), links()),
+            (vec!["noqueue".to_owned()], links_before)
+        );
     }
 }
 
@@ -210,9 +256,12 @@ fn wrong_arguments_are_told() {
         &["rio", "setup", "--rate", "1 Mbit"],
         &["rio", "setup", "--netns", "--rate", "fast"],
         &["rio", "setup", "--netns", "--mtu", "60"],
+        &["rio", "setup", "--netns", "--delay", "long"],
+        &["rio", "setup", "--netns", "--delay", "1ms", "--offloads"],
         &["rio", "setup", "--netns", "--down"],
         &["rio", "setup", "--netns", "--kernel", "plan.toml"],
         &["rio", "setup", "--netns", "--mapping", "direct"],
+        &["rio", "setup", "--netns", "--ingress"],
         &["rio", "setup", "--netns", "--address", "here"],
     ] {
         let output = chronorb(Path::new("."), arguments);

@@ -34,6 +34,16 @@ pub enum Undo {
         /// The number of the discipline.
         handle: Handle,
     },
+    /// What comes in by an interface of the network namespace is redirected.
+    Ingress {
+        /// The number of the interface.
+        index: u32,
+    },
+    /// There is an interface in the network namespace.
+    Link {
+        /// Its name.
+        name: String,
+    },
     /// Threads take in what comes by an interface of the network namespace.
     Threaded {
         /// The number of the interface.
@@ -67,6 +77,8 @@ impl Undo {
             Self::Discipline { index, handle } => {
                 remove_discipline(*index, *handle).map_err(|error| failed(error.into()))
             }
+            Self::Ingress { index } => remove_ingress(*index).map_err(|error| failed(error.into())),
+            Self::Link { name } => remove_link(name).map_err(|error| failed(error.into())),
             Self::Threaded {
                 index,
                 was,
@@ -122,11 +134,32 @@ fn remove_discipline(index: u32, handle: Handle) -> Result<(), NetlinkError> {
     }
 }
 
+/// Lets what comes in by an interface take its usual way again.
+fn remove_ingress(index: u32) -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    let found = netlink.disciplines(index)?;
+    match found.iter().any(|found| found.parent == Handle::INGRESS) {
+        true => netlink.remove_discipline(index, Handle::INGRESS),
+        false => Ok(()),
+    }
+}
+
+/// Removes an interface, if there is one of this name.
+fn remove_link(name: &str) -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    match netlink.link(name) {
+        Err(error) if error.is_absent() => Ok(()),
+        link => netlink.delete_link(link?.index),
+    }
+}
+
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name { name, inode } => write!(f, "name {inode} {name}"),
             Self::Discipline { index, handle } => write!(f, "discipline {index} {}", handle.0),
+            Self::Ingress { index } => write!(f, "ingress {index}"),
+            Self::Link { name } => write!(f, "link {name}"),
             Self::Threaded {
                 index,
                 was,
@@ -153,6 +186,12 @@ impl FromStr for Undo {
             ["discipline", index, handle] => Self::Discipline {
                 index: number(index)?,
                 handle: Handle(number(handle)?),
+            },
+            ["ingress", index] => Self::Ingress {
+                index: number(index)?,
+            },
+            ["link", name] if !name.is_empty() => Self::Link {
+                name: name.to_owned(),
             },
             ["threaded", index, was, interface] if !interface.is_empty() => Self::Threaded {
                 index: number(index)?,
@@ -215,6 +254,10 @@ mod tests {
             Undo::Discipline {
                 index: 2,
                 handle: Handle::new(0xc0b0, 0),
+            },
+            Undo::Ingress { index: 2 },
+            Undo::Link {
+                name: "rio-in-2".to_owned(),
             },
             Undo::Threaded {
                 index: 2,

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::kernel::{Kept, KernelError};
+use chronorb_rio::kernel::{Kept, KernelError, Ways};
 use chronorb_rio::netlink::{Discipline, Handle, QueueInfo};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rio::plan::{Cap, DriverKind, Interface, Policy, Processing, Reservation};
+use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
 use chronorb_rio::undo::Undo;
 use chronorb_rt::{Offloads, Scheduling, scheduling_of_process};
 use support::network;
@@ -36,11 +36,9 @@ fn class(name: &str, priority: u8, port: u16, packets: u32) -> Reservation {
         name: name.to_owned(),
         policy: Policy::Fifo,
         priority,
-        processing: Processing::OnDemand {
-            cap: Some(Cap {
-                packets,
-                period: Duration::from_millis(10),
-            }),
+        processing: Processing::Periodic {
+            period: Duration::from_millis(10),
+            budget: packets,
         },
         ports: vec![port..=port],
         ..Reservation::default()
@@ -52,9 +50,9 @@ fn classes() -> [Reservation; 2] {
     [class("fast", 20, FAST, 8), class("slow", 10, SLOW, 2)]
 }
 
-fn keep(network: &Network) -> Result<Kept, KernelError> {
+fn keep(network: &Network, ways: Ways) -> Result<Kept, KernelError> {
     let mut told = |_: &Undo| Ok(());
-    let keep = || Kept::keep(&interface(), &classes(), &mut told);
+    let keep = || Kept::keep(&interface(), &classes(), ways, &mut told);
     network.host(Host::A).enter(keep)
 }
 
@@ -98,7 +96,7 @@ fn classes_have_their_shares_by_both_protocols() {
         return;
     };
     for to in [IpAddr::from(layout.b.v4), layout.b.v6.into()] {
-        let kept = keep(&network).expect("the plan can be kept");
+        let kept = keep(&network, Ways::Out).expect("the plan can be kept");
         let end = AtomicBool::new(false);
         thread::scope(|scope| {
             let slow = scope.spawn(|| send(&network, to, SLOW, usize::MAX, &end));
@@ -137,7 +135,7 @@ fn a_class_is_known_by_the_code_point_of_its_packets() {
         ..class("marked", 20, 1, 8)
     };
     let mut told = |_: &Undo| Ok(());
-    let keep = || Kept::keep(&interface(), &[marked], &mut told);
+    let keep = || Kept::keep(&interface(), &[marked], Ways::Out, &mut told);
     let kept = network.host(Host::A).enter(keep).expect("it can be kept");
     let address = SocketAddr::from((layout.b.v4, FAST));
     let listener = network.host(Host::B).enter(|| TcpListener::bind(address));
@@ -155,12 +153,44 @@ fn a_class_is_known_by_the_code_point_of_its_packets() {
 }
 
 #[test]
+fn what_comes_in_has_its_share_too_where_that_is_asked_for() {
+    let layout = Layout::default();
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    let a = network.host(Host::A);
+    let kept = keep(&network, Ways::Both).expect("the plan can be kept");
+    let inward = kept.inward().expect("it is asked for").to_owned();
+    let listener = a.enter(|| TcpListener::bind((layout.a.v4, FAST)));
+    let listener = listener.expect("the port is free");
+    let receiver = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("B connects");
+        io::copy(&mut stream, &mut io::sink()).expect("B closes")
+    });
+    let connect = || TcpStream::connect((layout.a.v4, FAST)).expect("A listens");
+    let mut stream = network.host(Host::B).enter(connect);
+    stream.write_all(&[7; 200_000]).expect("A receives");
+    drop(stream);
+    assert_eq!(receiver.join().expect("it does not panic"), 200_000);
+
+    let mut netlink = a.netlink().expect("it opens");
+    let index = netlink.link(&inward).expect("it is there").index;
+    let classes = netlink.classes(index).expect("they are listed");
+    let handle = kept.tree().branches[0].handle;
+    let fast = classes.iter().find(|class| class.handle == handle);
+    let fast = fast.expect("it is there").sent;
+    assert!(fast.octets > 200_000 && fast.over_rate > 0, "{fast:?}");
+    give_back(&network, kept);
+    assert!(netlink.link(&inward).unwrap_err().is_absent());
+}
+
+#[test]
 fn all_is_as_before_at_the_end() {
     let Some(network) = network(&Layout::default()) else {
         return;
     };
     let before = state(&network);
-    let kept = keep(&network).expect("the plan can be kept");
+    let kept = keep(&network, Ways::Both).expect("the plan can be kept");
     assert_ne!(state(&network), before);
     give_back(&network, kept);
     assert_eq!(state(&network), before);
@@ -175,7 +205,7 @@ fn packets_are_taken_in_by_threads_that_come_before_those_of_the_classes() {
     let merge = || Offloads::set_generic_receive(INTERFACE, true);
     network.host(Host::A).enter(merge).expect("it can");
     let before = state(&network);
-    let kept = keep(&network).expect("the plan can be kept");
+    let kept = keep(&network, Ways::Out).expect("the plan can be kept");
     assert_eq!(threaded(&network), "1");
     let [thread] = kept.threads() else {
         panic!("one queue, one thread: {:?}", kept.threads());
@@ -220,7 +250,7 @@ fn queues_that_somebody_else_has_set_are_left_alone() {
         )
         .expect("it is allowed");
     let before = state(&network);
-    let refused = keep(&network).unwrap_err();
+    let refused = keep(&network, Ways::Out).unwrap_err();
     assert!(matches!(refused, KernelError::Taken { .. }), "{refused}");
     assert_eq!(state(&network), before);
 }
@@ -235,7 +265,7 @@ fn a_part() {
         println!("{TOLD}{change}");
         Ok(())
     };
-    let kept = Kept::keep(&interface(), &classes(), &mut told).expect("it can be kept");
+    let kept = Kept::keep(&interface(), &classes(), Ways::Both, &mut told).expect("it can be kept");
     println!("{KEPT}");
     io::stdin()
         .read_to_end(&mut Vec::new())
@@ -272,8 +302,8 @@ fn what_a_killed_process_has_told_is_enough_to_undo_it() {
     assert_eq!(state(&network), before);
 }
 
-/// The queues of A's interface, and how its packets are taken in.
-fn state(network: &Network) -> (Vec<String>, String) {
+/// The queues of A's interface, how its packets are taken in, and the other interfaces.
+fn state(network: &Network) -> (Vec<String>, String, Vec<String>) {
     let mut netlink = network.host(Host::A).netlink().expect("it opens");
     let queues = netlink
         .disciplines(index(network))
@@ -281,7 +311,13 @@ fn state(network: &Network) -> (Vec<String>, String) {
     let queues = queues
         .iter()
         .map(|queue| format!("{} {}", queue.kind, queue.handle));
-    (queues.collect(), threaded(network))
+    let queues = queues.collect();
+    let links = netlink.links().expect("they are listed").into_iter();
+    (
+        queues,
+        threaded(network),
+        links.map(|link| link.name).collect(),
+    )
 }
 
 /// What sysfs says, which shows the network of whoever mounted it.

@@ -21,7 +21,8 @@ pub(crate) enum RioCommand {
     /// Build a test network, or prepare an interface, until Ctrl-C.
     ///
     /// With --netns: two hosts with a switch between them, on this machine. Each is a network
-    /// namespace, in which programs are started by `ip netns exec`. The switch holds a rate.
+    /// namespace, in which programs are started by `ip netns exec`. The switch holds a
+    /// rate and a delay.
     ///
     /// With --kernel: an interface whose kernel keeps a plan. Each class has its share of what is
     /// sent, by its ports or its DSCP, and threads with a priority take in what comes.

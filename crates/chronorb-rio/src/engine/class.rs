@@ -224,9 +224,16 @@ impl Protocol {
         let Some(waiting) = demux.listeners[listener].take() else {
             return;
         };
-        for slot in waiting.queue {
-            self.slots[slot as usize].connection.lock().abort(now);
-            self.serve(demux, slot as usize, now, None);
+        for (index, slot) in self.slots.iter().enumerate() {
+            let mut connection = slot.connection.lock();
+            let is_half_open =
+                matches!(connection.role, Role::HalfOpen { listener: of, .. } if of == listener);
+            if is_half_open || waiting.queue.contains(&(index as u32)) {
+                connection.abort(now);
+                drop(connection);
+                demux.enter(index, Stage::Used);
+                self.serve(demux, index, now, None);
+            }
         }
         // An interface that fails sends nothing any more.
         let _ = self.egress.lock().flush();
@@ -457,8 +464,11 @@ impl Protocol {
     }
 
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
-        for (index, slot) in self.slots.iter().enumerate() {
-            match slot.due() {
+        // Each time another one is first, so that what a budget leaves over is not always of the same.
+        let first = demux.next_first();
+        let (before, after) = (0..first, first..self.slots.len());
+        for index in after.chain(before) {
+            match self.slots[index].due() {
                 u64::MAX => {}
                 due if due <= now.as_nanos() => self.serve(demux, index, now, attended),
                 due => self.alarm.set(due),

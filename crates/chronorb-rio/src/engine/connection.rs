@@ -351,11 +351,13 @@ impl Connection {
             Role::Queued => {}
             Role::Connecting if state == State::SynSent => {}
             Role::Connecting | Role::Open => {
-                if self.role == Role::Connecting && state != State::SynReceived {
-                    self.role = Role::Open;
-                }
                 let has_input = socket.can_recv() || !socket.may_recv();
                 news.input = has_input && std::mem::take(&mut self.wants_input);
+                if self.role == Role::Connecting && state != State::SynReceived {
+                    self.role = Role::Open;
+                    // Who connects waits for it.
+                    news.input = true;
+                }
                 let free = socket.send_capacity() - socket.send_queue();
                 if self.wants_room && (free >= socket.send_capacity() / 4 || !socket.may_send()) {
                     self.wants_room = false;

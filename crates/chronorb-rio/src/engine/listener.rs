@@ -63,15 +63,13 @@ impl Listener {
     pub fn accept(&self) -> Result<Option<Stream>, AcceptError> {
         let protocol = &self.class.protocol;
         self.arrivals.drain();
-        let mut now = Monotonic::now();
+        let now = Monotonic::now();
         if self.set.is_some() {
             protocol.drain_alarm(now);
-            loop {
-                let outcome = protocol.step(now, BATCH, None);
-                if !outcome.map_err(|error| failed(&error.0))?.has_more {
-                    break;
-                }
-                now = Monotonic::now();
+            let outcome = protocol.step(now, BATCH, None);
+            if outcome.map_err(|error| failed(&error.0))?.has_more {
+                // Who serves connections has a turn before the rest of a flood.
+                self.arrivals.notify();
             }
         }
         let slot = protocol.accept(self.index, now, |slot| match slot.bell() {
@@ -109,5 +107,5 @@ fn failed(error: &std::io::Error) -> AcceptError {
     AcceptError::Failed(Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
-/// Packets that are taken in before other threads get a turn.
+/// Packets that are taken in at a time.
 const BATCH: usize = 64;

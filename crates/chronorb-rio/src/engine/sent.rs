@@ -45,6 +45,7 @@ const FIN: u8 = 1 << 0;
 const SYN: u8 = 1 << 1;
 
 #[cfg(test)]
+#[allow(clippy::disallowed_macros, reason = "tests may allocate")]
 mod tests {
     use super::*;
 

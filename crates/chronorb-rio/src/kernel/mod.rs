@@ -1,7 +1,7 @@
 //! The kernel driver: what a plan promises, kept by the kernel's own TCP and queues.
 //!
-//! On the way out each class has its share of the interface (HTB), chosen by a program that the kernel runs for each
-//! packet; on the way in the interface's packets are taken in by threads with a priority (threaded NAPI) in place of
+//! On the way out, and on the way in where that is asked for, each class has its share of the interface (HTB), chosen by a
+//! program that the kernel runs for each packet; on the way in the interface's packets are taken in by threads with a priority (threaded NAPI) in place of
 //! soft interrupts. Connections need no more than their ports or their DSCP.
 //!
 //! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone, and for no application.
@@ -15,8 +15,9 @@ use std::io;
 use thiserror::Error;
 
 use crate::bpf::AssembleError;
+use crate::bpf::classic::Instruction;
 use crate::driver::DriverError;
-use crate::netlink::{Discipline, Handle, Netlink, NetlinkError};
+use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, QueueInfo};
 use crate::plan::{Interface, Reservation};
 use crate::undo::{Undo, UndoError, undo_all};
 
@@ -29,7 +30,18 @@ pub use tree::{Branch, Tree};
 pub struct Kept {
     tree: Tree,
     threads: Vec<NapiThread>,
+    inward: Option<String>,
     changes: Vec<Undo>,
+}
+
+/// Which packets have the shares of their classes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ways {
+    /// Those that leave the host.
+    Out,
+    /// Those that come to it as well. They have come by then: what is held back is that they are taken in, so that peers
+    /// slow down.
+    Both,
 }
 
 impl Kept {
@@ -41,6 +53,7 @@ impl Kept {
     pub fn keep(
         interface: &Interface,
         classes: &[Reservation],
+        ways: Ways,
         tell: &mut dyn FnMut(&Undo) -> io::Result<()>,
     ) -> Result<Self, KernelError> {
         let mut netlink = Netlink::open()?;
@@ -50,6 +63,7 @@ impl Kept {
         let mut kept = Self {
             tree,
             threads: Vec::new(),
+            inward: None,
             changes: Vec::new(),
         };
         let mut tell = |change: Undo| {
@@ -58,10 +72,16 @@ impl Kept {
             Ok(())
         };
 
-        let mut found = netlink.disciplines(link.index)?.into_iter();
+        let found = netlink.disciplines(link.index)?;
         // The kernel's own choice has no number, and comes back by itself.
-        let other = found.find(|found| found.handle.0 != 0 && found.parent == Handle::ROOT);
-        if let Some(other) = other {
+        let is_somebodys = |found: &QueueInfo| {
+            let is_ours_to_take = match ways {
+                Ways::Out => found.parent == Handle::ROOT,
+                Ways::Both => [Handle::ROOT, Handle::INGRESS].contains(&found.parent),
+            };
+            found.handle.0 != 0 && is_ours_to_take
+        };
+        if let Some(other) = found.into_iter().find(is_somebodys) {
             return Err(KernelError::Taken {
                 interface: interface.name.clone(),
                 kind: other.kind,
@@ -71,20 +91,34 @@ impl Kept {
             index: link.index,
             handle: tree::DISCIPLINE,
         })?;
-        let discipline = Discipline::Classes {
-            default: kept.tree.default.minor(),
-        };
-        netlink.set_discipline(link.index, Handle::ROOT, tree::DISCIPLINE, &discipline)?;
-        netlink.set_class(link.index, tree::DISCIPLINE, tree::ALL, &kept.tree.all)?;
-        for branch in &kept.tree.branches {
-            netlink.set_class(link.index, tree::ALL, branch.handle, &branch.share)?;
+        plant(&mut netlink, link.index, &kept.tree, &program)?;
+        if ways == Ways::Both {
+            // What comes in goes out by this one, and is taken in then.
+            let name = format!("rio-in-{}", link.index);
+            if netlink.link(&name).is_ok() {
+                return Err(KernelError::LinkTaken(name));
+            }
+            tell(Undo::Link { name: name.clone() })?;
+            netlink.create_link(&name, "ifb")?;
+            let index = netlink.link(&name)?.index;
+            plant(&mut netlink, index, &kept.tree, &program)?;
+            netlink.set_up(index, true)?;
+            tell(Undo::Ingress { index: link.index })?;
+            let ingress = Handle::new(0xffff, 0);
+            netlink.set_discipline(link.index, Handle::INGRESS, ingress, &Discipline::Ingress)?;
+            netlink.redirect(link.index, index)?;
+            kept.inward = Some(name);
         }
-        netlink.add_filter(link.index, tree::DISCIPLINE, &program)?;
         kept.threads = napi::prioritize(&link, classes, &mut tell)?;
         Ok(kept)
     }
 
-    /// The shares of the classes on the way out.
+    /// The name of the interface that has the shares of what comes in, if they are kept.
+    pub fn inward(&self) -> Option<&str> {
+        self.inward.as_deref()
+    }
+
+    /// The shares of the classes, each way that they are kept.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -101,6 +135,24 @@ impl Kept {
     pub fn end(mut self) -> Result<(), UndoError> {
         undo_all(&std::mem::take(&mut self.changes))
     }
+}
+
+/// Gives an interface the shares.
+fn plant(
+    netlink: &mut Netlink,
+    index: u32,
+    tree: &Tree,
+    program: &[Instruction],
+) -> Result<(), NetlinkError> {
+    let discipline = Discipline::Classes {
+        default: tree.default.minor(),
+    };
+    netlink.set_discipline(index, Handle::ROOT, tree::DISCIPLINE, &discipline)?;
+    netlink.set_class(index, tree::DISCIPLINE, tree::ALL, &tree.all)?;
+    for branch in &tree.branches {
+        netlink.set_class(index, tree::ALL, branch.handle, &branch.share)?;
+    }
+    netlink.add_filter(index, tree::DISCIPLINE, program)
 }
 
 impl Drop for Kept {
@@ -136,6 +188,11 @@ pub enum KernelError {
         /// Its queueing discipline.
         kind: String,
     },
+    /// There is an interface of the name that the one for what comes in would have.
+    #[error(
+        "there is an interface {0:?} already: remove it if nobody uses it (`ip link delete {0}`)"
+    )]
+    LinkTaken(String),
     /// The plan has more to tell packets apart by than a program has room for.
     #[error("the plan's rules make no program: {0}")]
     Program(#[from] AssembleError),

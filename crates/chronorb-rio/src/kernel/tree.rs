@@ -1,10 +1,10 @@
 //! The shares of the classes of a plan.
 
 use super::KernelError;
-use crate::netlink::{AROUND_FRAME, Handle, Share};
-use crate::plan::{Cap, Interface, Policy, Reservation};
+use crate::netlink::{Handle, Share};
+use crate::plan::{Cap, Interface, Policy, Processing, Reservation};
 
-/// The shares of an interface on its way out.
+/// The shares of an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tree {
     /// What all classes have together.
@@ -29,49 +29,54 @@ pub struct Branch {
 impl Tree {
     /// The shares that a plan promises.
     ///
-    /// A class with a budget or a cap has what its packets take, and no more. One that only expects so many packets has
-    /// what they take, and more where others leave it; one without a bound has its part of what is not reserved, and more
-    /// where others leave it. What they leave goes by the priorities of the classes.
+    /// A periodic class has what its budget takes, and no more. One on arrival that expects so many packets has what they
+    /// take, and more where others leave it. All others have their part of what is not reserved, and more where others
+    /// leave it, up to their caps. What is left goes by the priorities of the classes.
     pub(super) fn new(interface: &Interface, classes: &[Reservation]) -> Result<Self, KernelError> {
         let rate = interface.rate.ok_or(KernelError::NoRate)? / 8;
-        let reserved = |class: &Reservation| {
+        let takes = |class: &Reservation, bound: Cap| {
             let packet = class.packet.unwrap_or(interface.mtu);
-            class.bound().map(|bound| octets_per_second(bound, packet))
+            octets_per_second(bound, interface.wire_octets(packet))
         };
+        let promised = |class: &Reservation| match class.processing {
+            Processing::OnDemand { .. } => None,
+            Processing::OnArrival | Processing::Periodic { .. } => class.bound(),
+        };
+        let reserved = |class: &Reservation| promised(class).map(|bound| takes(class, bound));
         let asked = classes
             .iter()
             .filter_map(reserved)
             .fold(0, u64::saturating_add);
-        let unbounded = classes
-            .iter()
-            .filter(|class| class.bound().is_none())
-            .count() as u64
-            + 1;
-        if asked + LEAST * unbounded > rate {
+        if asked > rate {
             return Err(KernelError::TooMuch {
                 asked: asked.saturating_mul(8),
                 rate: rate.saturating_mul(8),
             });
         }
-        let part = (rate - asked) / unbounded;
-        let frame = (interface.mtu + usize::from(AROUND_FRAME) + ETHERNET) as u64;
-        let share = |own, ceiling, priority| Share {
-            rate: own,
+        // That of all other packets is one of them.
+        let parts = classes
+            .iter()
+            .filter(|class| promised(class).is_none())
+            .count() as u64
+            + 1;
+        let part = ((rate - asked) / parts).max(LEAST);
+        let frame = interface.wire_octets(interface.mtu);
+        let share = |own: u64, ceiling: u64, priority| Share {
+            rate: own.min(ceiling),
             ceiling,
             burst: bounded((ceiling / BURSTS_PER_SECOND).max(2 * frame)),
             priority,
             quantum: bounded(frame),
         };
-        let ranks = ranks(classes);
-        let mut branches: Vec<_> = (classes.iter().zip(ranks).zip(FIRST..))
-            .map(|((class, rank), minor)| Branch {
-                name: class.name.clone(),
-                handle: Handle::new(DISCIPLINE.major(), minor),
-                share: match (reserved(class), class.processing.cap()) {
-                    (Some(own), Some(_)) => share(own, own, rank),
-                    (Some(own), None) => share(own, rate, rank),
-                    (None, _) => share(part, rate, rank),
-                },
+        let mut branches: Vec<_> = (classes.iter().zip(ranks(classes)).zip(FIRST..))
+            .map(|((class, rank), minor)| {
+                let cap = class.processing.cap();
+                let ceiling = cap.map_or(rate, |cap| takes(class, cap).max(LEAST));
+                Branch {
+                    name: class.name.clone(),
+                    handle: Handle::new(DISCIPLINE.major(), minor),
+                    share: share(reserved(class).unwrap_or(part), ceiling, rank),
+                }
             })
             .collect();
         let default = Handle::new(DISCIPLINE.major(), OTHERS);
@@ -110,11 +115,10 @@ fn ranks(classes: &[Reservation]) -> Vec<u32> {
     classes.iter().map(rank).collect()
 }
 
-/// What packets of so many octets take on a cable, with all headers.
-fn octets_per_second(bound: Cap, packet: usize) -> u64 {
-    let frame = (packet + usize::from(AROUND_FRAME) + ETHERNET) as u128;
-    let nanoseconds = bound.period.as_nanos().max(1);
-    let octets = (u128::from(bound.packets) * frame * 1_000_000_000).div_ceil(nanoseconds);
+/// What packets of so many octets each take.
+fn octets_per_second(bound: Cap, of_each: u64) -> u64 {
+    let all = u128::from(bound.packets) * u128::from(of_each) * 1_000_000_000;
+    let octets = all.div_ceil(bound.period.as_nanos().max(1));
     u64::try_from(octets).unwrap_or(u64::MAX)
 }
 
@@ -135,15 +139,12 @@ const LAST_RANK: u32 = 7;
 const BURSTS_PER_SECOND: u64 = 1000;
 /// Octets per second that any class has, without which its connections would end.
 const LEAST: u64 = 1000;
-/// Octets of an Ethernet header.
-const ETHERNET: usize = 14;
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::plan::Processing;
 
     fn class(name: &str, priority: u8, processing: Processing) -> Reservation {
         Reservation {
@@ -184,18 +185,18 @@ mod tests {
         let [control, bulk, others] = &tree.branches[..] else {
             panic!("{tree:?}");
         };
-        // 10 frames of 1462 + 14 + 24 octets in 10 ms are 1,500,000 octets in a second.
+        // 10 frames of 1462 octets, and 42 around each, in 10 ms are 1,504,000 octets in a second.
         assert_eq!(
             (control.share.rate, control.share.ceiling),
-            (1_500_000, 1_500_000)
+            (1_504_000, 1_504_000)
         );
         assert_eq!(
             (bulk.share.rate, bulk.share.ceiling),
-            (4_250_000, 10_000_000)
+            (4_248_000, 10_000_000)
         );
         assert_eq!(
             (others.share.rate, others.handle),
-            (4_250_000, tree.default)
+            (4_248_000, tree.default)
         );
         assert_eq!(
             (control.share.priority, bulk.share.priority),
@@ -213,7 +214,28 @@ mod tests {
         });
         let tree = Tree::new(&interface(Some(80_000_000)), &[expecting]).expect("it fits");
         let share = tree.branches[0].share;
-        assert_eq!((share.rate, share.ceiling), (1_500_000, 10_000_000));
+        assert_eq!((share.rate, share.ceiling), (1_504_000, 10_000_000));
+    }
+
+    #[test]
+    fn a_cap_is_a_ceiling_and_no_promise() {
+        let capped = |packets| Processing::OnDemand {
+            cap: Some(Cap {
+                packets,
+                period: Duration::from_millis(10),
+            }),
+        };
+        let classes = [class("small", 2, capped(1)), class("great", 1, capped(60))];
+        let tree = Tree::new(&interface(Some(80_000_000)), &classes).expect("it fits");
+        let [small, great, others] = &tree.branches[..] else {
+            panic!("{tree:?}");
+        };
+        assert_eq!((small.share.rate, small.share.ceiling), (150_400, 150_400));
+        assert_eq!(
+            (great.share.rate, great.share.ceiling),
+            (3_333_333, 9_024_000)
+        );
+        assert_eq!(others.share.rate, 3_333_333);
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod neighbour;
 mod qdisc;
 mod route;
 mod socket;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use link::{LinkInfo, VethEnd};

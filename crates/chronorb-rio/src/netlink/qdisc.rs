@@ -199,7 +199,7 @@ impl Discipline {
         }
     }
 
-    fn tell(&self, request: &mut Request) {
+    pub(super) fn tell(&self, request: &mut Request) {
         match *self {
             Self::Rate { rate, burst, limit } => request.nest(libc::TCA_OPTIONS, |options| {
                 // `struct tc_tbf_qopt`, whose burst is a time and gives way to that in octets.
@@ -221,7 +221,7 @@ impl Discipline {
 }
 
 impl Share {
-    fn tell(&self, options: &mut Request) {
+    pub(super) fn tell(&self, options: &mut Request) {
         // `struct tc_htb_opt`.
         let mut parameters = rate_of(self.rate).to_vec();
         parameters.extend(rate_of(self.ceiling));
@@ -268,7 +268,7 @@ pub(super) fn fixed(index: u32, handle: Handle, parent: Handle, info: u32) -> [u
     fixed
 }
 
-fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, Malformed> {
+pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, Malformed> {
     if answer.kind != told {
         return Ok(None);
     }

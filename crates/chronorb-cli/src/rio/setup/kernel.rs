@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use chronorb_rio::kernel::Kept;
+use chronorb_rio::kernel::{Kept, Ways};
 use chronorb_rio::plan::{Bits, Plan, Reservation};
 use chronorb_rt::Termination;
 use serde_json::{Value, json};
@@ -28,7 +28,11 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
     let termination = Termination::install().map_err(SetupError::Signals)?;
     let mut guardian = Guardian::start().map_err(GuardianError::Process)?;
     let mut tell = |change: &_| guardian.tell(change);
-    let kept = Kept::keep(&plan.interface, &plan.classes, &mut tell);
+    let ways = match arguments.ingress {
+        true => Ways::Both,
+        false => Ways::Out,
+    };
+    let kept = Kept::keep(&plan.interface, &plan.classes, ways, &mut tell);
     let waited = kept.map_err(SetupError::from).and_then(|kept| {
         match arguments.json {
             true => print(&object(&plan, &kept).to_string())?,
@@ -51,6 +55,9 @@ fn text(plan: &Plan, kept: &Kept) -> String {
             "  {}: class {}, {rate}, at most {ceiling}",
             branch.name, branch.handle
         );
+    }
+    if let Some(inward) = kept.inward() {
+        let _ = writeln!(text, "  {inward}: the same for what comes in");
     }
     for thread in kept.threads() {
         let _ = writeln!(text, "  {}: {}", thread.name, thread.scheduling);
@@ -94,7 +101,12 @@ fn object(plan: &Plan, kept: &Kept) -> Value {
             })
         })
         .collect();
-    json!({ "interface": plan.interface.name, "classes": classes, "threads": threads })
+    json!({
+        "interface": plan.interface.name,
+        "inward": kept.inward(),
+        "classes": classes,
+        "threads": threads,
+    })
 }
 
 /// What a server is started with whose packets shall be of a class; `None` where any port may be the class's.
