@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -145,9 +146,9 @@ fn clients_of_the_kernel_are_served() {
 fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
     let reactor = Reactor::new().expect("a descriptor is left");
     reactor.add(listener, 0, Interest::Read).expect("it is new");
-    let (mut streams, mut ended) = (Vec::new(), 0);
+    let (mut streams, mut ended) = (Vec::new(), HashSet::new());
     let mut room = [0; 4096];
-    while ended < clients {
+    while ended.len() < clients {
         let event = reactor.wait(Some(Duration::from_secs(20)));
         let event = event.expect("it is whole").expect("something happens");
         if event.token == 0 {
@@ -167,7 +168,7 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
                 Ok(n) => stream.send(&room[..n], &[], patience()).expect("it reads"),
                 Err(IoError::WouldBlock) => break,
                 Err(IoError::Ended) => {
-                    ended += 1;
+                    ended.insert(event.token);
                     break;
                 }
                 Err(error) => panic!("{error}"),
@@ -177,14 +178,18 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
 }
 
 #[test]
-fn one_thread_serves_many_connections_on_arrival() {
+fn one_thread_serves_many_connections() {
     let Some(network) = support::network(&Layout::default()) else {
         return;
     };
-    for driver in DRIVERS {
+    let ways = [Processing::OnArrival, Processing::OnDemand { cap: None }];
+    for (driver, processing) in DRIVERS
+        .iter()
+        .flat_map(|driver| ways.map(|way| (*driver, way)))
+    {
         let server = subsystem(network.host(Host::B), driver);
         let config = ClassConfig {
-            processing: Processing::OnArrival,
+            processing,
             ..ClassConfig::default()
         };
         let class = server.open(config).expect("it can be had");
@@ -210,6 +215,34 @@ fn one_thread_serves_many_connections_on_arrival() {
 }
 
 const CLIENTS: usize = 10;
+
+#[test]
+fn connections_go_on_when_their_acceptor_is_gone() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let server = subsystem(network.host(Host::B), Choice::Packet);
+    let config = ClassConfig {
+        processing: Processing::OnArrival,
+        ..ClassConfig::default()
+    };
+    let class = server.open(config).expect("it can be had");
+    let [address, _] = addresses(&network, Host::B);
+    let listener = class.listen(SocketAddr::new(address, 0));
+    let listener = listener.expect("any port will do");
+    let at = listener.address();
+    let connect = || TcpStream::connect(at);
+    thread::scope(|scope| {
+        let client = scope.spawn(|| network.host(Host::A).enter(connect));
+        let stream = accept(&listener);
+        let client = client.join().expect("no panic").expect("it listens");
+        drop(listener);
+        // Nobody waits for an acceptor that does the protocol work.
+        scope.spawn(move || echo(&stream));
+        talk(&client, &client);
+        drop(client);
+    });
+}
 
 #[test]
 fn servers_of_the_kernel_are_connected_to() {

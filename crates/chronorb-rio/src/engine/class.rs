@@ -267,6 +267,8 @@ impl Protocol {
         };
         if let Ok(Some(slot)) = taken {
             self.slots[slot].connection.lock().role = Role::Open;
+            // Its bell tells of what has come before anybody had it.
+            self.serve(demux, slot, now, None);
         }
         if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
             if matches!(taken, Ok(Some(_))) {
