@@ -47,10 +47,7 @@ impl Setup {
             });
         }
         let (_, said) = end(process);
-        assert!(said.contains("CAP_"), "{said}");
-        println!("NOT RUN: {said}");
-        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(!required, "CHRONORB_PEERS=required: {said}");
+        not_run(&said);
         None
     }
 
@@ -71,6 +68,14 @@ impl Setup {
         kill_process(Pid::from_child(&process), signal).expect("it runs");
         end(process)
     }
+}
+
+/// Says why a test is not run, which can only be that rights are missing.
+fn not_run(why: &str) {
+    assert!(why.contains("CAP_"), "{why}");
+    println!("NOT RUN: {why}");
+    let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+    assert!(!required, "CHRONORB_PEERS=required: {why}");
 }
 
 /// How a process ended, and what it and its guardian said, which both hold its standard error open.
@@ -205,9 +210,9 @@ ports = "4711"
 
 #[test]
 fn the_kernel_keeps_a_plan_until_the_command_ends() {
-    let Ok(network) = Network::build(&Layout::default()) else {
-        // Whoever may not build one is told so by the others.
-        return;
+    let network = match Network::build(&Layout::default()) {
+        Ok(network) => network,
+        Err(error) => return not_run(&error.to_string()),
     };
     let host = network.host(Host::A);
     let directory = tempfile::tempdir().expect("a directory");

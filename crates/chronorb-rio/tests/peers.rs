@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem, Urgency};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_rt::{Deadline, Rights, Scheduling, ThreadBuilder, set_current};
-use chronorb_transport::{Interest, IoError, Reactor};
+use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
 const DRIVERS: [Choice; 2] = [Choice::Packet, Choice::Xdp];
@@ -145,9 +146,9 @@ fn clients_of_the_kernel_are_served() {
 fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
     let reactor = Reactor::new().expect("a descriptor is left");
     reactor.add(listener, 0, Interest::Read).expect("it is new");
-    let (mut streams, mut ended) = (Vec::new(), 0);
+    let (mut streams, mut ended) = (Vec::new(), HashSet::new());
     let mut room = [0; 4096];
-    while ended < clients {
+    while ended.len() < clients {
         let event = reactor.wait(Some(Duration::from_secs(20)));
         let event = event.expect("it is whole").expect("something happens");
         if event.token == 0 {
@@ -167,7 +168,7 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
                 Ok(n) => stream.send(&room[..n], &[], patience()).expect("it reads"),
                 Err(IoError::WouldBlock) => break,
                 Err(IoError::Ended) => {
-                    ended += 1;
+                    ended.insert(event.token);
                     break;
                 }
                 Err(error) => panic!("{error}"),
@@ -216,6 +217,34 @@ fn one_thread_serves_many_connections() {
 const CLIENTS: usize = 10;
 
 #[test]
+fn connections_go_on_when_their_acceptor_is_gone() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let server = subsystem(network.host(Host::B), Choice::Packet);
+    let config = ClassConfig {
+        processing: Processing::OnArrival,
+        ..ClassConfig::default()
+    };
+    let class = server.open(config).expect("it can be had");
+    let [address, _] = addresses(&network, Host::B);
+    let listener = class.listen(SocketAddr::new(address, 0));
+    let listener = listener.expect("any port will do");
+    let at = listener.address();
+    let connect = || TcpStream::connect(at);
+    thread::scope(|scope| {
+        let client = scope.spawn(|| network.host(Host::A).enter(connect));
+        let stream = accept(&listener);
+        let client = client.join().expect("no panic").expect("it listens");
+        drop(listener);
+        // Nobody waits for an acceptor that does the protocol work.
+        scope.spawn(move || echo(&stream));
+        talk(&client, &client);
+        drop(client);
+    });
+}
+
+#[test]
 fn servers_of_the_kernel_are_connected_to() {
     let Some(network) = support::network(&Layout::default()) else {
         return;
@@ -241,6 +270,37 @@ fn servers_of_the_kernel_are_connected_to() {
             let refused = class.connect(server, patience());
             refused.expect_err("nobody listens any more");
         }
+    }
+}
+
+#[test]
+fn who_listens_at_an_interface_that_is_removed_is_told() {
+    // Sockets of AF_XDP are not told: there it is found out with the next packet or timer.
+    for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
+        let Some(network) = support::network(&Layout::default()) else {
+            return;
+        };
+        let server = subsystem(network.host(Host::B), Choice::Packet);
+        let config = ClassConfig {
+            processing,
+            ..ClassConfig::default()
+        };
+        let class = server.open(config).expect("it can be had");
+        let [address, _] = addresses(&network, Host::B);
+        let listener = class.listen(SocketAddr::new(address, 0));
+        let listener = listener.expect("any port will do");
+        let mut netlink = network.host(Host::B).netlink().expect("it is here");
+        netlink
+            .delete_link(server.link().index)
+            .expect("it is there");
+        let error = loop {
+            poll(&mut [PollFd::new(&listener, PollFlags::IN)], None).expect("it is open");
+            match listener.accept() {
+                Ok(none) => assert!(none.is_none()),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, AcceptError::Failed(_)), "{error}");
     }
 }
 

@@ -239,6 +239,14 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
+    /// Tells all who listen that there is something to know.
+    pub(super) fn call_listeners(&self) {
+        let ingress = self.ingress.lock();
+        for waiting in ingress.demux.listeners.iter().flatten() {
+            waiting.arrivals.notify();
+        }
+    }
+
     /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it stays.
     pub(super) fn accept<E>(
         &self,

@@ -59,10 +59,14 @@ impl Listener {
     /// the protocol work that is to be done.
     ///
     /// # Errors
-    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one.
+    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one; [`AcceptError::Failed`] where
+    /// the interface fails.
     pub fn accept(&self) -> Result<Option<Stream>, AcceptError> {
         let protocol = &self.class.protocol;
         self.arrivals.drain();
+        if self.class.control.has_failed() {
+            return Err(AcceptError::Failed(Errno::NETDOWN));
+        }
         let now = Monotonic::now();
         if self.set.is_some() {
             protocol.drain_alarm(now);

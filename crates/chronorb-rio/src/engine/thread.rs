@@ -20,8 +20,11 @@ pub(super) fn work(protocol: &Protocol, control: &Control, processing: Processin
         Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
     };
     // Whatever is left has nobody who works for it any more.
-    let _ = outcome;
     protocol.abort_all(Monotonic::now());
+    if outcome.is_err() {
+        control.fail();
+        protocol.call_listeners();
+    }
 }
 
 /// Whether the thread may end.

@@ -1,5 +1,6 @@
 //! Both ends of a wire in one thread, in a time that only tests advance.
 
+mod bells;
 mod budgets;
 mod endings;
 mod floods;
