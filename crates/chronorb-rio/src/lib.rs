@@ -10,7 +10,12 @@
 //! * [`driver`]: a network interface, and the kernel's part of early demultiplexing;
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
 //! * [`class`]: what the classes are, and which packets belong to each.
+//!
+//! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
+//! of two hosts on one machine, for tests and experiments.
 
 pub mod class;
 pub mod driver;
+pub mod netlink;
+pub mod network;
 pub mod path;

@@ -32,6 +32,8 @@
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
+//! | a network of its own on this machine | [`NetworkNamespace`] |
+//! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
 //! | what the threads of this process have done | [`counts_of_others`] |
@@ -58,10 +60,12 @@ mod kick;
 mod link;
 mod mailbox;
 mod memory;
+mod namespace;
 mod pi_lock;
 mod pi_mutex;
 mod reservation;
 mod rights;
+mod route_socket;
 mod row;
 mod scheduling;
 mod signal;
@@ -92,10 +96,12 @@ pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline};
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
+pub use namespace::NetworkNamespace;
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
+pub use route_socket::route_socket;
 pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,
 };

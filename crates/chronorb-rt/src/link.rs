@@ -45,6 +45,32 @@ impl Offloads {
             generic_segmentation: flag(ETHTOOL_GGSO)? != 0,
         })
     }
+
+    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums are left to
+    /// it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on for good, otherwise the
+    /// system's error.
+    pub fn turn_off(interface: &str) -> io::Result<()> {
+        for (get, set) in SWITCHES {
+            let turned = ethtool(interface, &mut [set, 0]);
+            let mut now = [get, 0];
+            match (turned, ethtool(interface, &mut now)) {
+                (_, Ok(())) if now[1] == 0 => {}
+                (turned, asked) => {
+                    turned.and(asked)?;
+                    return Err(io::ErrorKind::Unsupported.into());
+                }
+            }
+        }
+        let mut flags = [ETHTOOL_GFLAGS, 0];
+        ethtool(interface, &mut flags)?;
+        match flags[1] & ETH_FLAG_LRO {
+            0 => Ok(()),
+            _ => ethtool(interface, &mut [ETHTOOL_SFLAGS, flags[1] & !ETH_FLAG_LRO]),
+        }
+    }
 }
 
 /// How long an interface may hold back the interrupt for a received packet.
@@ -214,11 +240,27 @@ const MAX_DISCIPLINES: usize = 1 << 16;
 
 // <linux/ethtool.h>
 const ETHTOOL_GCOALESCE: u32 = 0x0e;
+const ETHTOOL_GRXCSUM: u32 = 0x14;
+const ETHTOOL_SRXCSUM: u32 = 0x15;
+const ETHTOOL_GTXCSUM: u32 = 0x16;
+const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETHTOOL_GTSO: u32 = 0x1e;
+const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_GGSO: u32 = 0x23;
+const ETHTOOL_SGSO: u32 = 0x24;
 const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GGRO: u32 = 0x2b;
+const ETHTOOL_SGRO: u32 = 0x2c;
 const ETH_FLAG_LRO: u32 = 1 << 15;
+/// What can be asked for and turned off, in an order in which nothing depends on what is off already.
+const SWITCHES: [(u32, u32); 5] = [
+    (ETHTOOL_GGRO, ETHTOOL_SGRO),
+    (ETHTOOL_GTSO, ETHTOOL_STSO),
+    (ETHTOOL_GGSO, ETHTOOL_SGSO),
+    (ETHTOOL_GTXCSUM, ETHTOOL_STXCSUM),
+    (ETHTOOL_GRXCSUM, ETHTOOL_SRXCSUM),
+];
 
 #[cfg(test)]
 mod tests {

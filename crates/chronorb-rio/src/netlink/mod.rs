@@ -1,0 +1,20 @@
+//! The kernel's network of a namespace, asked and changed by rtnetlink(7).
+//!
+//! [`Netlink`] is a socket to it. It stays in the network namespace of the thread that opened it, wherever that thread goes.
+//! Interfaces are known by their number, `index`, as in [`Link`](crate::driver::Link).
+
+mod address;
+mod link;
+mod message;
+mod neighbour;
+mod qdisc;
+mod route;
+mod socket;
+mod watch;
+
+pub use link::{LinkInfo, VethEnd};
+pub use neighbour::{Neighbour, ResolveError, resolve};
+pub use qdisc::{Discipline, Handle, QueueInfo, Sent, Share};
+pub use route::Route;
+pub use socket::{Netlink, NetlinkError};
+pub use watch::Watch;

@@ -1,0 +1,218 @@
+//! The socket: a request, and what the kernel answers.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use chronorb_rt::route_socket;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{RecvFlags, SendFlags, recv, sendto};
+use thiserror::Error;
+
+use super::message::{Answer, Answers, Malformed, Request};
+use crate::driver::DriverError;
+
+/// A socket to the network of one namespace.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: OwnedFd,
+    sequence: u32,
+    room: Vec<u8>,
+}
+
+impl Netlink {
+    /// A socket to the network of the calling thread's namespace. No right is needed to open it or to ask; changes need
+    /// `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// The process has no file descriptor left.
+    pub fn open() -> Result<Self, NetlinkError> {
+        let socket = route_socket(PATIENCE);
+        let socket = socket.map_err(|error| NetlinkError::io("open a netlink socket", error))?;
+        Ok(Self {
+            socket,
+            sequence: 0,
+            room: vec![0; ROOM],
+        })
+    }
+
+    /// Has the kernel do something, or give one thing, which `what` names. `take` gets what it answers.
+    pub(super) fn request(
+        &mut self,
+        what: &dyn fmt::Display,
+        request: Request,
+        mut take: impl FnMut(Answer<'_>) -> Result<(), Malformed>,
+    ) -> Result<(), NetlinkError> {
+        self.exchange(what, request, &mut take).map(|_| ())
+    }
+
+    /// Has the kernel do something that has no answer but that it is done.
+    pub(super) fn order(
+        &mut self,
+        what: &dyn fmt::Display,
+        request: Request,
+    ) -> Result<(), NetlinkError> {
+        self.request(what, request, |_| Ok(()))
+    }
+
+    /// Has the kernel list something, each as `read` makes it of an answer; `None` where one is none of those.
+    pub(super) fn list<T>(
+        &mut self,
+        what: &dyn fmt::Display,
+        request: &Request,
+        read: impl Fn(Answer<'_>) -> Result<Option<T>, Malformed>,
+    ) -> Result<Vec<T>, NetlinkError> {
+        // A list that changed while it was told may lack something that was there all the time.
+        for _ in 0..ATTEMPTS {
+            let mut list = Vec::new();
+            let is_whole = self.exchange(what, request.clone(), &mut |answer| {
+                list.extend(read(answer)?);
+                Ok(())
+            })?;
+            if is_whole {
+                return Ok(list);
+            }
+        }
+        Err(NetlinkError::io(what, io::ErrorKind::Interrupted.into()))
+    }
+
+    /// Whether all that was told was so at the same time.
+    fn exchange(
+        &mut self,
+        what: &dyn fmt::Display,
+        request: Request,
+        take: &mut dyn FnMut(Answer<'_>) -> Result<(), Malformed>,
+    ) -> Result<bool, NetlinkError> {
+        let failed = |error: io::Error| NetlinkError::io(what, error);
+        self.sequence = self.sequence.wrapping_add(1);
+        let octets = request.finish(self.sequence);
+        let octets = octets.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        let kernel = SocketAddrNetlink::new(0, 0);
+        let sent = sendto(&self.socket, &octets, SendFlags::empty(), &kernel);
+        sent.map_err(|error| failed(error.into()))?;
+        let mut is_whole = true;
+        loop {
+            let received = recv(&self.socket, &mut self.room[..], RecvFlags::TRUNC);
+            let (_, len) = received.map_err(|error| failed(error.into()))?;
+            let datagram = self.room.get(..len).ok_or_else(|| malformed(what))?;
+            for answer in Answers(datagram) {
+                let answer = answer.map_err(|_| malformed(what))?;
+                // What was left over from a request that was given up.
+                if answer.sequence != self.sequence {
+                    continue;
+                }
+                is_whole &= i32::from(answer.flags) & libc::NLM_F_DUMP_INTR == 0;
+                match i32::from(answer.kind) {
+                    libc::NLMSG_DONE => return Ok(is_whole),
+                    libc::NLMSG_ERROR => match answer.verdict().map_err(|_| malformed(what))? {
+                        (0, _) => return Ok(is_whole),
+                        (error, text) => return Err(NetlinkError::refused(what, error, text)),
+                    },
+                    _ => take(answer).map_err(|_| malformed(what))?,
+                }
+            }
+        }
+    }
+}
+
+/// Why the kernel's network was not asked or changed.
+#[derive(Debug, Error)]
+pub enum NetlinkError {
+    /// The process may not do it.
+    #[error(
+        "cannot {what}: it needs CAP_NET_ADMIN; run as root, or grant it (`setcap cap_net_admin+ep PROGRAM`)"
+    )]
+    Denied {
+        /// What was to be done.
+        what: String,
+    },
+    /// The kernel refused.
+    #[error("cannot {what}: {source}{}", text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    Refused {
+        /// What was to be done.
+        what: String,
+        /// The kernel's error.
+        source: io::Error,
+        /// What it said about it.
+        text: Option<String>,
+    },
+    /// What the kernel answered cannot be read.
+    #[error("cannot {what}: the kernel's answer is not as rtnetlink(7) says")]
+    Malformed {
+        /// What was to be done.
+        what: String,
+    },
+}
+
+impl NetlinkError {
+    /// A system call failed.
+    pub(crate) fn io(what: impl fmt::Display, source: io::Error) -> Self {
+        Self::Refused {
+            what: what.to_string(),
+            source,
+            text: None,
+        }
+    }
+
+    /// Whether what was asked for is not there.
+    pub fn is_absent(&self) -> bool {
+        let Self::Refused { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.raw_os_error(),
+            Some(libc::ENODEV | libc::ENOENT | libc::ESRCH)
+        )
+    }
+
+    fn refused(what: impl fmt::Display, error: i32, text: Option<&str>) -> Self {
+        let what = what.to_string();
+        match error {
+            libc::EPERM => Self::Denied { what },
+            _ => Self::Refused {
+                what,
+                source: io::Error::from_raw_os_error(error),
+                text: text.map(str::to_owned),
+            },
+        }
+    }
+}
+
+impl From<NetlinkError> for io::Error {
+    fn from(error: NetlinkError) -> Self {
+        let kind = match &error {
+            NetlinkError::Denied { .. } => io::ErrorKind::PermissionDenied,
+            NetlinkError::Refused { source, .. } => source.kind(),
+            NetlinkError::Malformed { .. } => io::ErrorKind::InvalidData,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<NetlinkError> for DriverError {
+    fn from(error: NetlinkError) -> Self {
+        match error {
+            NetlinkError::Denied { .. } => Self::Denied {
+                what: "changing the network",
+                capability: "cap_net_admin",
+            },
+            error => Self::Failed {
+                what: "the kernel's network",
+                source: error.into(),
+            },
+        }
+    }
+}
+
+fn malformed(what: &dyn fmt::Display) -> NetlinkError {
+    NetlinkError::Malformed {
+        what: what.to_string(),
+    }
+}
+
+/// The kernel answers within the call that asks it, but for a lock that it may have to wait for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// More than the kernel tells at once.
+const ROOM: usize = 64 << 10;
+const ATTEMPTS: usize = 20;

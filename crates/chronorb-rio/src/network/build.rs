@@ -1,0 +1,127 @@
+//! The steps by which a test network is built.
+
+use std::os::fd::AsFd;
+
+use chronorb_rt::{NetworkNamespace, Offloads};
+
+use super::{Addresses, Host, INTERFACE, Layout, Network, NetworkError, TestHost};
+use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, VethEnd};
+
+/// Builds a network of namespaces without names.
+pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
+    let [a, b, switch] = [create()?, create()?, create()?];
+    let host = |namespace, addresses| TestHost {
+        namespace,
+        addresses,
+    };
+    let network = Network {
+        a: host(a, layout.a),
+        b: host(b, layout.b),
+        switch,
+    };
+    let mut ports = within(&network.switch, Netlink::open)??;
+    for host in Host::BOTH {
+        cable(&network, host, layout, &mut ports)?;
+    }
+    bridge(&mut ports)?;
+    Ok(network)
+}
+
+fn create() -> Result<NetworkNamespace, NetworkError> {
+    let created = NetworkNamespace::create();
+    created.map_err(|error| NetworkError::io("make a network namespace", error))
+}
+
+/// Does something in a namespace.
+fn within<T>(namespace: &NetworkNamespace, f: impl FnOnce() -> T) -> Result<T, NetworkError> {
+    let entered = namespace.enter(f);
+    entered.map_err(|error| NetworkError::io("enter a network namespace", error))
+}
+
+/// Lays the cable from a host to its port.
+fn cable(
+    network: &Network,
+    host: Host,
+    layout: &Layout,
+    ports: &mut Netlink,
+) -> Result<(), NetworkError> {
+    let TestHost {
+        namespace,
+        addresses,
+    } = network.host(host);
+    let near = VethEnd {
+        name: host.port(),
+        namespace: None,
+    };
+    let far = VethEnd {
+        name: INTERFACE,
+        namespace: Some(namespace.as_fd()),
+    };
+    ports.create_veth(near, far)?;
+    let port = ports.link(host.port())?.index;
+    ports.set_mtu(port, layout.mtu)?;
+    ports.set_no_own_address(port)?;
+    if let Some(rate) = layout.rate {
+        ports.set_discipline(port, Handle::ROOT, LIMIT, &limit(rate, layout.mtu))?;
+    }
+    if !layout.offloads {
+        turn_offloads_off(&network.switch, host.port())?;
+        turn_offloads_off(namespace, INTERFACE)?;
+    }
+    ports.set_up(port, true)?;
+    furnish(within(namespace, Netlink::open)??, layout.mtu, *addresses)?;
+    Ok(())
+}
+
+/// Sets up what a host has of its own.
+fn furnish(mut netlink: Netlink, mtu: u32, addresses: Addresses) -> Result<(), NetlinkError> {
+    let loopback = netlink.link("lo")?.index;
+    netlink.set_up(loopback, true)?;
+    let index = netlink.link(INTERFACE)?.index;
+    netlink.set_mtu(index, mtu)?;
+    for (address, prefix) in addresses.with_prefixes() {
+        netlink.add_address(index, address, prefix)?;
+    }
+    netlink.set_up(index, true)
+}
+
+/// Lets the kernel forward from port to port.
+fn bridge(ports: &mut Netlink) -> Result<(), NetlinkError> {
+    ports.create_link(BRIDGE, "bridge")?;
+    let bridge = ports.link(BRIDGE)?.index;
+    ports.set_no_own_address(bridge)?;
+    for host in Host::BOTH {
+        let port = ports.link(host.port())?.index;
+        ports.set_master(port, bridge)?;
+    }
+    ports.set_up(bridge, true)
+}
+
+fn turn_offloads_off(namespace: &NetworkNamespace, interface: &str) -> Result<(), NetworkError> {
+    let turned = within(namespace, || Offloads::turn_off(interface))?;
+    turned.map_err(|error| NetworkError::io("turn the offloads of a veth off", error))
+}
+
+/// A rate in bits per second, held over any time in which a few packets pass.
+fn limit(rate: u64, mtu: u32) -> Discipline {
+    let rate = (rate / 8).max(1);
+    let packet = u64::from(mtu) + ETHERNET;
+    let octets = |time_us: u64| u128::from(rate) * u128::from(time_us) / 1_000_000;
+    let at_least = |octets: u128, packets: u64| {
+        u32::try_from(octets.max(u128::from(packet * packets))).unwrap_or(u32::MAX)
+    };
+    Discipline::Rate {
+        rate,
+        burst: at_least(octets(BURST_US), 2),
+        limit: at_least(octets(QUEUE_US), 64),
+    }
+}
+
+const BRIDGE: &str = "switch";
+const LIMIT: Handle = Handle::new(1, 0);
+/// Octets of an Ethernet header with a VLAN tag.
+const ETHERNET: u64 = 18;
+/// What passes at once is what passes in this time.
+const BURST_US: u64 = 1_000;
+/// What waits at most is what passes in this time.
+const QUEUE_US: u64 = 50_000;

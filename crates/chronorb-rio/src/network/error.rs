@@ -1,0 +1,41 @@
+//! Why a test network was not built.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::netlink::NetlinkError;
+
+/// Why a test network was not built.
+#[derive(Debug, Error)]
+pub enum NetworkError {
+    /// The process may not make network namespaces.
+    #[error(
+        "cannot {what}: it needs CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root, or grant them \
+         (`setcap cap_sys_admin,cap_net_admin+ep PROGRAM`)"
+    )]
+    Denied {
+        /// What was to be done.
+        what: &'static str,
+    },
+    /// A namespace cannot be had.
+    #[error("cannot {what}: {source}")]
+    Namespace {
+        /// What was to be done.
+        what: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The kernel refused a part of it.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+}
+
+impl NetworkError {
+    pub(super) fn io(what: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Denied { what },
+            _ => Self::Namespace { what, source },
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a test network shall be like.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Host {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+impl Host {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// The name of its port in the switch.
+    pub const fn port(self) -> &'static str {
+        match self {
+            Self::A => "port-a",
+            Self::B => "port-b",
+        }
+    }
+}
+
+/// The addresses of a host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Addresses {
+    /// That of IPv4, in a network with a prefix of 24 bits.
+    pub v4: Ipv4Addr,
+    /// That of IPv6, in a network with a prefix of 64 bits.
+    pub v6: Ipv6Addr,
+}
+
+impl Addresses {
+    /// Each with the length of its network's prefix.
+    pub(super) fn with_prefixes(self) -> [(IpAddr, u8); 2] {
+        [(self.v4.into(), 24), (self.v6.into(), 64)]
+    }
+}
+
+/// What a test network shall be like.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Layout {
+    /// Octets of the longest packet, without the Ethernet header: 1,280 to 65,521.
+    pub mtu: u32,
+    /// Bits per second that pass the switch each way, Ethernet headers included; `None` for no limit.
+    pub rate: Option<u64>,
+    /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
+    pub offloads: bool,
+    /// The addresses of [`Host::A`].
+    pub a: Addresses,
+    /// Those of [`Host::B`], in the same networks.
+    pub b: Addresses,
+}
+
+impl Default for Layout {
+    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no offloads, `10.79.0.1` and `fd79::1` on one
+    /// host, `10.79.0.2` and `fd79::2` on the other.
+    fn default() -> Self {
+        let addresses = |last| Addresses {
+            v4: Ipv4Addr::new(10, 79, 0, last),
+            v6: Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, last.into()),
+        };
+        Self {
+            mtu: 1500,
+            rate: None,
+            offloads: false,
+            a: addresses(1),
+            b: addresses(2),
+        }
+    }
+}
