@@ -49,6 +49,9 @@ pub struct Layout {
     pub rate: Option<u64>,
     /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
     pub offloads: bool,
+    /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
+    /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would.
+    pub cpus: Option<[usize; 2]>,
     /// The addresses of [`Host::A`].
     pub a: Addresses,
     /// Those of [`Host::B`], in the same networks.
@@ -67,6 +70,7 @@ impl Default for Layout {
             mtu: 1500,
             rate: None,
             offloads: false,
+            cpus: None,
             a: addresses(1),
             b: addresses(2),
         }
