@@ -12,6 +12,7 @@ use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
 use chronorb_lab::protocols::{Protocol, Protocols};
+use chronorb_lab::rio::{self, RealTimeIo};
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
@@ -110,6 +111,17 @@ pub(crate) enum LabCommand {
     #[command(after_help = PROTOCOLS_EXAMPLES)]
     Protocols(ProtocolsArguments),
 
+    /// Measure what real-time I/O brings: packets told apart by priority, and protocols processed by schedule.
+    ///
+    /// In a network of two hosts on this machine, with a switch that limits rates, as in the paper "The Design and
+    /// Performance of an I/O Subsystem for Real-time ORB Endsystem Middleware": what scheduled processing costs
+    /// (e10), echoes beside bulk traffic that keeps the receiver busy (e11), guarantees and limits of bandwidth
+    /// (e12), and calls of the ORB with and without RIO below it (e13), beside the kernel's own stack. Ends with
+    /// tables, the paper's figures beside ours, what it claims and whether it is so here, and a report with plots.
+    /// Takes some minutes, with --short about one, root, and two processors.
+    #[command(after_help = RIO_EXAMPLES)]
+    Rio(RioArguments),
+
     /// Compare Leader/Followers and Half-Sync/Half-Async, and try what thread pools promise.
     ///
     /// A client that leaves it no rest has a server serve 100,000 requests: by each strategy of thread
@@ -174,6 +186,7 @@ impl LabCommand {
             Self::Peer(PeerCommand::Server(server)) => status(peer::serve(server.with(config))),
             Self::Peer(PeerCommand::Client(client)) => status(peer::call(client.with(config))),
             Self::Protocols(asked) => asked.run(),
+            Self::Rio(asked) => asked.run(),
             Self::ThreadPools(asked) => asked.run(),
             Self::Throughput(asked) => asked.run::<Throughput>(),
             Self::Timeprobes(asked) => asked.run(),
@@ -485,6 +498,36 @@ impl ProtocolsArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct RioArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// These experiments of the paper alone: e10, e11, e12, e13.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<rio::Part>,
+
+    /// By which driver RIO has its packets: auto, xdp or packet.
+    #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
+    driver: String,
+
+    /// How often each way has its turn in e10 and e11, instead of 10, or with --short 3.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
+    rounds: Option<u32>,
+}
+
+impl RioArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<RealTimeIo>();
+        if !self.only.is_empty() {
+            plan.parts = self.only;
+        }
+        plan.driver = self.driver;
+        plan.rounds = self.rounds.unwrap_or(plan.rounds);
+        status(chronorb_lab::run::<RealTimeIo>(&self.common.options::<RealTimeIo>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ThreadPoolsArguments {
     #[command(flatten)]
     common: ExperimentArguments,
@@ -657,6 +700,17 @@ Examples:
 Other programs that run at the same time change the figures. What cannot take part is left out, and said:
 omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which makes certificates for
 the run. A claim that was missed is said, and is no failure of the command.";
+
+const RIO_EXAMPLES: &str = "\
+Examples:
+  chronorb lab rio
+  chronorb lab rio --short --only e11 --report short.html
+  chronorb lab rio --only e10,e12 --driver packet
+  chronorb lab rio --json | jq '.rows[] | select(.part == \"e12\") | [.flow, .phase, .least_octets_per_s, .most_octets_per_s]'
+
+The network is made of namespaces that end with this program, however it ends; nothing else of the machine
+is touched. That needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Other programs that run at the same time change
+the figures. What is not reproduced is said, and is no failure of the command.";
 
 const THREAD_POOLS_EXAMPLES: &str = "\
 Examples:

@@ -15,7 +15,6 @@
 //! | client | that all its threads are connected, then what each call took | when to call; at last, the end of its input |
 
 mod architecture;
-mod awake;
 mod calls;
 mod claims;
 mod client;
@@ -35,6 +34,7 @@ use std::time::Duration;
 
 use chronorb_rt::{MemoryLock, Monotonic, Rights};
 
+use crate::awake::Awake;
 use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
@@ -48,7 +48,6 @@ pub use outcome::{Calibration, Class, Outcome, Row};
 pub use plan::{Mode, Place, Plan, Series};
 pub use server::server_main;
 
-use awake::Awake;
 use namespaces::Namespaces;
 use plan::{MOST_CLIENTS, Periods};
 use trial::{Measurement, Site, Trial};
@@ -99,7 +98,8 @@ impl Experiment for Inversion {
         let awake = plan
             .awake
             .then(|| Awake::on(site.cpus.iter()))
-            .transpose()?;
+            .transpose()
+            .map_err(InversionError::work("keeping processors awake"))?;
         let run = Run::begin(plan, &site);
         let (rows, calibrations) = run.series()?;
         drop(run);

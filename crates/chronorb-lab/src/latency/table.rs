@@ -17,7 +17,7 @@ pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
         tables: tables(outcome),
         notes: notes(outcome),
         environment: &outcome.environment,
-        commands: "cargo run --release -- lab latency",
+        commands: "cargo run --release -- lab latency".to_owned(),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
         tables: tables(outcome),
         notes: notes(outcome),
         environment: &outcome.environment,
-        commands: "cargo run --release -- lab protocols",
+        commands: "cargo run --release -- lab protocols".to_owned(),
     }
 }
 

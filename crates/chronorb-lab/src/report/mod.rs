@@ -6,6 +6,7 @@ mod figures;
 mod lines;
 mod page;
 pub(crate) mod plot;
+mod scale;
 mod table;
 mod telling;
 
@@ -16,5 +17,6 @@ pub(crate) use figures::{Table, figure};
 pub(crate) use lines::{COLOURS, Line, lines, lines_with_legend};
 pub use page::{html, write_html};
 pub(crate) use plot::{LATENCY, course};
+pub(crate) use scale::Scale;
 pub use table::text_table;
 pub(crate) use telling::Telling;

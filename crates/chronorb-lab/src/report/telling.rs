@@ -20,7 +20,7 @@ pub(crate) struct Telling<'a> {
     pub(crate) notes: Vec<String>,
     pub(crate) environment: &'a Environment,
     /// The commands that repeat it, a line each.
-    pub(crate) commands: &'a str,
+    pub(crate) commands: String,
 }
 
 impl Telling<'_> {
@@ -62,7 +62,7 @@ impl Telling<'_> {
             body,
             "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>{}</pre>\n",
             environment_table(self.environment),
-            escape(self.commands),
+            escape(&self.commands),
         );
         document(headline, &body)
     }

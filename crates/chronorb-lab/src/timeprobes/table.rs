@@ -16,7 +16,7 @@ pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
         tables: tables(outcome),
         notes: notes(outcome),
         environment: &outcome.environment,
-        commands: "cargo run --release -- lab timeprobes",
+        commands: "cargo run --release -- lab timeprobes".to_owned(),
     }
 }
 
