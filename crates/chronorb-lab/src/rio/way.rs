@@ -58,7 +58,7 @@ impl Way {
                 "The stack of RIO; a thread of the class processes packets, as urgent as the thread that waits."
             }
             Self::WrongClass => {
-                "The same, but that thread is not real-time, and shares the processor with one that computes."
+                "The same, but that thread is an ordinary one, and shares the processor with another that computes."
             }
             Self::OneClass => {
                 "The stack of RIO without early demultiplexing: one queue and one thread for both flows, which \
@@ -66,7 +66,7 @@ impl Way {
             }
             Self::Classes => {
                 "RIO: packets are told apart before any protocol work, and those of the echo are processed by a \
-                 thread of its priority, those of the bulk traffic by one that is not real-time."
+                 thread of its priority, those of the bulk traffic by an ordinary one."
             }
         }
     }
