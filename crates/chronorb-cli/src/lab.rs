@@ -361,8 +361,8 @@ pub(crate) struct InversionArguments {
     #[arg(long, value_name = "apart|together|free")]
     place: Option<inversion::Place>,
 
-    /// Put client and server into network namespaces of their own, joined by a pair of virtual Ethernet
-    /// devices, instead of the loopback device. Needs root, and the program ip.
+    /// Put client and server into network namespaces of their own, with a switch between them, instead of the
+    /// loopback device. Needs root.
     #[arg(long)]
     namespaces: bool,
 
@@ -510,6 +510,11 @@ pub(crate) struct RioArguments {
     #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
     driver: String,
 
+    /// The rates of calls of e13: paper, short or loaded, as lab inversion has them; without it short and loaded.
+    /// The paper's own, with 4,000 calls of each client, take more than an hour.
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<inversion::Mode>,
+
     /// How often each way has its turn in e10 and e11, instead of 10, or with --short 3.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     rounds: Option<u32>,
@@ -520,6 +525,9 @@ impl RioArguments {
         let mut plan = self.common.plan::<RealTimeIo>();
         if !self.only.is_empty() {
             plan.parts = self.only;
+        }
+        if !self.mode.is_empty() {
+            plan.calls = rio::Plan::calls_of(&self.mode, self.common.short);
         }
         plan.driver = self.driver;
         plan.rounds = self.rounds.unwrap_or(plan.rounds);

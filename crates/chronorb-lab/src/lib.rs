@@ -48,6 +48,7 @@ mod series;
 mod stats;
 mod units;
 mod verdict;
+mod watch;
 mod work;
 
 pub use claim::Claim;

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use chronorb_rio::network::NetworkError;
 use thiserror::Error;
 
 use crate::contest::ContestError;
@@ -30,8 +31,8 @@ pub enum RioError {
     #[error(transparent)]
     Orb(#[from] InversionError),
     /// The network of two hosts could not be made: that needs root.
-    #[error("the network of two hosts cannot be made: {0}")]
-    Network(#[source] Box<dyn Error + Send + Sync>),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
     /// A server or a client could not do its work.
     #[error("{doing}: {source}")]
     Work {

@@ -36,14 +36,12 @@ mod way;
 
 use std::time::Duration;
 
-use chronorb_rt::Monotonic;
-
 use crate::awake::Awake;
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
 use crate::process;
-use crate::progress::Progress;
 use crate::stats::Record;
+use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use calls::Io;
@@ -102,7 +100,7 @@ impl Experiment for RealTimeIo {
             courses: Vec::new(),
         };
         let mut run = Run {
-            watch: Watch::start(length(plan)),
+            watch: Watch::start(Self::TITLE, length(plan)),
             machine,
             outcome,
         };
@@ -110,7 +108,7 @@ impl Experiment for RealTimeIo {
             match part {
                 Part::Processing | Part::Company => run.echoes(part)?,
                 Part::Guarantees => run.guarantees()?,
-                Part::Orb => {}
+                Part::Orb => run.calls()?,
             }
         }
         let mut outcome = run.outcome;
@@ -156,7 +154,7 @@ impl Run {
         let steps = Speed::measure().steps(plan.bulk_work);
         for round in 0..plan.rounds {
             for way in plot::ways(part) {
-                self.watch.say(&format!("{part}, {}", way.title()));
+                self.watch.begin(&format!("{part}, {}", way.title()));
                 let turn = Trial::of(part, *way, &plan, steps).run(&site)?;
                 self.add(part, *way, round, &turn);
             }
@@ -198,7 +196,8 @@ impl Run {
     /// Flows with reservations, and with a limit.
     fn guarantees(&mut self) -> Result<(), RioError> {
         let watch = &self.watch;
-        let found = guarantees::measure(&self.outcome.plan, &self.machine, |what| watch.say(what))?;
+        let found =
+            guarantees::measure(&self.outcome.plan, &self.machine, |what| watch.begin(what))?;
         self.outcome.flows.extend(found.rows);
         let courses = found.courses.into_iter().map(|(flow, points)| Course {
             part: Part::Guarantees,
@@ -211,27 +210,13 @@ impl Run {
         self.outcome.courses.extend(courses);
         Ok(())
     }
-}
 
-/// How far the experiment is.
-#[derive(Debug)]
-struct Watch {
-    progress: Progress,
-    begun: Monotonic,
-}
-
-impl Watch {
-    fn start(length: Duration) -> Self {
-        Self {
-            progress: Progress::start_timed(RealTimeIo::TITLE, length),
-            begun: Monotonic::now(),
-        }
-    }
-
-    /// Names what begins.
-    fn say(&self, what: &str) {
-        self.progress.show(Monotonic::now().since(self.begun));
-        self.progress.say(what);
+    /// Calls of the ORB.
+    fn calls(&mut self) -> Result<(), RioError> {
+        let found = calls::measure(&self.outcome.plan.calls, &self.machine, &self.watch)?;
+        self.outcome.calls = found.rows;
+        self.outcome.missing = found.missing;
+        Ok(())
     }
 }
 
@@ -246,7 +231,7 @@ fn length(plan: &Plan) -> Duration {
             (echoes + plan.aside * 2 + AROUND) * Way::IN_COMPANY.len() as u32 * plan.rounds
         }
         Part::Guarantees => guarantees::length(plan),
-        Part::Orb => Duration::ZERO,
+        Part::Orb => plan.calls.length_of(&Io::ALL),
     };
     plan.parts.iter().copied().map(of).sum()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::part::Part;
-use crate::inversion;
+use crate::inversion::{self, Mode};
 
 /// What is run, and how much of it.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ impl Plan {
             aside: Duration::from_millis(500),
             bulk_work: Duration::from_micros(60),
             step: Duration::from_secs(5),
-            calls: inversion::Plan::of(&[inversion::Mode::Paper, inversion::Mode::Loaded], true),
+            calls: Self::calls_of(&MODES, false),
         }
     }
 
@@ -59,6 +59,7 @@ impl Plan {
             echoes_in_company: 300,
             aside: Duration::from_millis(300),
             step: Duration::from_secs(2),
+            calls: Self::calls_of(&MODES, true),
             ..Self::full()
         }
     }
@@ -66,14 +67,37 @@ impl Plan {
     /// Next to nothing of each part, for tests.
     #[must_use]
     pub fn tiny() -> Self {
+        let mut calls = Self::calls_of(&MODES, true);
+        calls.calibration = Duration::from_millis(200);
+        for series in &mut calls.series {
+            series.low_clients = vec![0, 2];
+            series.length = Duration::from_millis(300);
+        }
         Self {
             rounds: 1,
             echoes: 20,
             echoes_in_company: 20,
             aside: Duration::from_millis(100),
             step: Duration::from_millis(200),
+            calls,
             ..Self::short()
         }
+    }
+
+    /// Calls in these modes, by none to fifty low-priority clients; in little time where that is wanted.
+    #[must_use]
+    pub fn calls_of(modes: &[Mode], short: bool) -> inversion::Plan {
+        let mut plan = inversion::Plan::of(modes, short);
+        for series in &mut plan.series {
+            series.low_clients = match short {
+                true => vec![0, 25, 50],
+                false => (0..=10).map(|step| step * 5).collect(),
+            };
+            if series.mode == Mode::Short && !short {
+                series.length = Duration::from_secs(10);
+            }
+        }
+        plan
     }
 
     /// Whether it has this part.
@@ -94,3 +118,5 @@ impl Plan {
         format!("{command}\n{command} --short\n{command} --json")
     }
 }
+
+const MODES: [Mode; 2] = [Mode::Short, Mode::Loaded];

@@ -48,6 +48,26 @@ impl Machine {
         [first, self.cpus.iter().last().unwrap_or(first)]
     }
 
+    /// Two hosts with a switch between them that lets so many bits through in a second.
+    pub(super) fn network(&self, rate: u64, mtu: u32) -> Result<Network, RioError> {
+        let network = Network::build(&Layout {
+            mtu,
+            rate: Some(rate),
+            cpus: Some(self.ends()),
+            ..Layout::default()
+        });
+        Ok(network?)
+    }
+
+    /// Where a server listens with RIO.
+    pub(super) fn place(&self, network: &Network) -> Place {
+        Place {
+            host: network.host(Host::B).addresses().v4.into(),
+            interface: INTERFACE.to_owned(),
+            driver: self.driver.clone(),
+        }
+    }
+
     /// A priority of `SCHED_FIFO`, where there may be one.
     pub(super) fn fifo(&self, priority: u8) -> Option<u8> {
         self.real_time.then_some(priority)
@@ -57,14 +77,8 @@ impl Machine {
 impl Site {
     /// Builds the network.
     pub(super) fn build(machine: &Machine, rate: u64, mtu: u32) -> Result<Self, RioError> {
-        let network = Network::build(&Layout {
-            mtu,
-            rate: Some(rate),
-            cpus: Some(machine.ends()),
-            ..Layout::default()
-        });
         Ok(Self {
-            network: network.map_err(|error| RioError::Network(error.into()))?,
+            network: machine.network(rate, mtu)?,
             machine: machine.clone(),
         })
     }
@@ -76,11 +90,7 @@ impl Site {
 
     /// Where it does so with RIO.
     pub(super) fn place(&self) -> Place {
-        Place {
-            host: self.host(),
-            interface: INTERFACE.to_owned(),
-            driver: self.machine.driver.clone(),
-        }
+        self.machine.place(&self.network)
     }
 
     /// Starts a server; when this returns it listens.
