@@ -40,6 +40,11 @@ fn reference_text() {
 }
 
 #[test]
+fn rio_frame() {
+    replay("rio_frame", chronorb_fuzz::rio_frame);
+}
+
+#[test]
 fn shared_ring() {
     replay("shared_ring", chronorb_fuzz::shared_ring);
 }

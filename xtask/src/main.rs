@@ -24,6 +24,10 @@ Commands:
           minimal server, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file
+  rio-streams
+          a GiB each way through each kind of class of the real-time I/O subsystem, with frames lost,
+          overtaken, doubled and changed: over a wire in memory, and as root over each driver.
+          `cargo test` does the same with 16 MiB
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["tsan"] => tsan(),
         ["check"] => checks::all(),
+        ["rio-streams"] => rio_streams(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
@@ -59,6 +64,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Long streams through each kind of class.
+fn rio_streams() -> Result<(), Failure> {
+    let test = [
+        "test",
+        "--release",
+        "--package=chronorb-rio",
+        "--test=long_streams",
+    ];
+    let shown = ["--", "--nocapture", "--test-threads=1"];
+    let mebibytes = ("CHRONORB_RIO_MIB", "1024".to_owned());
+    run::cargo(&[&test[..], &shown].concat(), &[mebibytes])
 }
 
 /// All tests, the peers' included as far as they can be had.
@@ -139,6 +157,8 @@ fn models() -> Result<(), Failure> {
         "chronorb-rt",
         "--package",
         "chronorb-transport",
+        "--package",
+        "chronorb-rio",
         "--release",
         "--test",
         "loom",

@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::idl::IdlCommand;
 use crate::lab::LabCommand;
+use crate::rio::{self, RioCommand};
 use crate::top;
 
 /// Real-time CORBA: show that priorities hold, examine the machine, measure what calls cost,
@@ -60,6 +61,13 @@ pub(crate) enum Command {
     /// Check IDL files, compile them to Rust, or show them to other programs.
     #[command(subcommand)]
     Idl(IdlCommand),
+
+    /// Set up and examine real-time I/O.
+    #[command(subcommand)]
+    Rio(RioCommand),
+
+    #[command(name = rio::GUARDIAN_COMMAND, hide = true)]
+    RioGuardian,
 
     #[command(name = SERVER_COMMAND, hide = true)]
     DemoServer { order: String },

@@ -1,10 +1,11 @@
-//! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running ORB
-//! and the IDL compiler.
+//! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running ORB,
+//! the IDL compiler and real-time I/O.
 
 mod arguments;
 mod idl;
 mod lab;
 mod peer_arguments;
+mod rio;
 mod top;
 
 use std::env;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),
+        Command::Rio(command) => command.run(),
+        Command::RioGuardian => status(rio::guardian_main()),
         Command::ContestServer { order } => status(contest::server_main(&order)),
         Command::ContestClient { order } => status(contest::client_main(&order)),
         Command::ContestCrowd { order } => status(contest::crowd_main(&order)),

@@ -10,6 +10,8 @@
 mod architecture;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
+#[cfg(feature = "riop")]
+mod rio;
 mod settings;
 mod wrapping;
 
@@ -30,6 +32,8 @@ use crate::server::{RequestFilters, StageProbe};
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
 pub use architecture::Architecture;
+#[cfg(feature = "riop")]
+pub use rio::{RioDriver, RioSettings};
 #[cfg(feature = "trace")]
 pub use wrapping::TraceSettings;
 
@@ -65,6 +69,9 @@ pub struct OrbConfig {
     /// `-ORBSSLVersions`: who this program is, and whom it believes, by TLS.
     #[cfg(feature = "ssliop")]
     pub ssl: chronorb_transport::tls::TlsSettings,
+    /// By which network interface, and how, IIOP goes by the real-time I/O subsystem.
+    #[cfg(feature = "riop")]
+    pub rio: RioSettings,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
     /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
     /// free port of the host of the first listen endpoint.
@@ -173,6 +180,8 @@ impl Default for OrbConfig {
             multicast: MulticastOptions::default(),
             #[cfg(feature = "ssliop")]
             ssl: chronorb_transport::tls::TlsSettings::default(),
+            #[cfg(feature = "riop")]
+            rio: RioSettings::default(),
             lane_listen_endpoints: Vec::new(),
             init_refs: Vec::new(),
             default_init_ref: None,
@@ -376,7 +385,7 @@ impl ConfigError {
                     "-ORBListenEndpoints"
                 }
                 ProtocolProblem::Setting(_) => "-ORBSSL…",
-                #[cfg(any(feature = "faults", feature = "trace"))]
+                #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
                 ProtocolProblem::Of { setting, .. } => setting,
                 _ => "-ORBProtocols",
             }

@@ -136,6 +136,7 @@ impl Core {
         Setup {
             options: Protocols::socket_options(protocols, protocol, priority),
             messages: protocol::messages(self.config.max_message_size),
+            urgency: None,
         }
     }
 }

@@ -57,6 +57,8 @@ pub use config::{
     Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
     ThreadpoolStrategy,
 };
+#[cfg(feature = "riop")]
+pub use config::{RioDriver, RioSettings};
 pub use demux::Demultiplexing;
 #[cfg(feature = "miop")]
 pub use groups::GroupError;

@@ -37,12 +37,11 @@ impl Profile {
     /// Reads all profiles of the ORB's protocols that can be read. That of the protocol which the ORB prefers counts,
     /// with the ways of others that have the same key.
     pub(crate) fn of(ior: &Ior, core: &Core) -> Option<Self> {
-        let registry = &core.protocols;
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
             .filter_map(|(index, profile)| Self::read(profile, index, core))
             .collect();
-        let rank = |profile: &Self| profile.ways.first().map(|way| registry.rank(way.protocol));
+        let rank = |profile: &Self| profile.ways.first().map(|way| way.rank);
         sort_few(&mut all, rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
@@ -52,7 +51,7 @@ impl Profile {
             first.lanes.extend(other.lanes);
         }
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
-        first.sort(registry);
+        first.sort();
         Some(first)
     }
 
@@ -101,16 +100,12 @@ impl Profile {
         index: usize,
         core: &Core,
     ) -> Self {
-        let way = |address| Way {
-            protocol: tag,
-            address,
-        };
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
             version: parts.version.min(core.config.max_giop_version),
             key: parts.object_key.into_boxed_slice(),
-            ways: vec![way(parts.address)],
+            ways: Vec::new(),
             lanes: Vec::new(),
             priority_model: None,
             bands: None,
@@ -118,19 +113,20 @@ impl Profile {
             code_sets: None,
             index,
         };
+        this.add(core, tag, &parts.address, None);
         for component in &parts.components {
             if component.tag == TAG_TAO_ENDPOINTS {
                 let lanes = form.decode_lanes(component).unwrap_or_default().into_iter();
                 // TAO says -1 for any.
-                this.lanes.extend(
-                    lanes.map(|(address, priority)| (Priority::new(priority), way(address))),
-                );
+                for (address, priority) in lanes {
+                    this.add(core, tag, &address, Some(Priority::new(priority)));
+                }
                 continue;
             }
             // A component that cannot be read is as good as one that is not there.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
-                    this.ways.push(way(Address::host(host, port)));
+                    this.add(core, tag, &Address::host(host, port), None);
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
                 Ok(Component::Policies(policies)) => {
@@ -143,13 +139,6 @@ impl Profile {
                 _ => {}
             }
         }
-        // A server that listens by other protocols only says port 0.
-        let is_way = |way: &Way| {
-            let is_open = way.address.as_host().is_none_or(|(_, port)| port != 0);
-            is_open && core.protocols.has(way.protocol)
-        };
-        this.ways.retain(is_way);
-        this.lanes.retain(|(_, way)| is_way(way));
         #[cfg(feature = "ssliop")]
         if tag == TAG_INTERNET_IOP && crate::protocol::requires_protection(&parts.components) {
             this.ways.clear();
@@ -164,6 +153,21 @@ impl Profile {
         this
     }
 
+    /// Adds the ways to an address that references tell by this tag: of any request, or of those of a lane.
+    fn add(&mut self, core: &Core, tag: u32, address: &Address, lane: Option<Option<Priority>>) {
+        // A server that listens by other protocols only says port 0.
+        if address.as_host().is_some_and(|(_, port)| port == 0) {
+            return;
+        }
+        for caller in core.protocols.callers(tag) {
+            let way = core.protocols.way(caller, address.clone());
+            match lane {
+                Some(priority) => self.lanes.push((priority, way)),
+                None => self.ways.push(way),
+            }
+        }
+    }
+
     /// Adds the ways of protocols that references tell of by components of the profile of IIOP.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn add_components(
@@ -176,10 +180,7 @@ impl Profile {
             let Some(told) = other.components() else {
                 continue;
             };
-            let way = |address| Way {
-                protocol: other.tag(),
-                address,
-            };
+            let way = |address| registry.way(other, address);
             let addresses = (told.read)(components, host).into_iter();
             self.ways.extend(addresses.map(way));
             let is_told =
@@ -192,14 +193,14 @@ impl Profile {
                 );
             }
         }
-        self.sort(registry);
+        self.sort();
     }
 
     /// Puts ways into the order of preference; those of one protocol stay in theirs.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
-    fn sort(&mut self, registry: &crate::protocol::Registry) {
-        sort_few(&mut self.ways, |way| registry.rank(way.protocol));
-        sort_few(&mut self.lanes, |(_, way)| registry.rank(way.protocol));
+    fn sort(&mut self) {
+        sort_few(&mut self.ways, |way| way.rank);
+        sort_few(&mut self.lanes, |(_, way)| way.rank);
     }
 }
 

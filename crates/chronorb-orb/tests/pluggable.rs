@@ -312,3 +312,115 @@ fn configurations_that_cannot_be_had_are_refused_by_name() {
     });
     assert!(same.contains("twice"), "{same}");
 }
+
+/// An ORB with a twin that shares the references of IIOP, and the twin.
+fn orb_beside(configure: impl FnOnce(&mut OrbConfig)) -> (Orb, Arc<Twin>) {
+    let twin = Arc::new(Twin::default());
+    let orb = orb_with(|config| {
+        config.add_protocol(PluggableProtocol::beside_iiop(twin.clone()));
+        configure(config);
+    });
+    (orb, twin)
+}
+
+#[test]
+fn who_shares_the_references_of_iiop_serves_those_who_do_not_know_it() {
+    let (server, _) =
+        orb_beside(|config| config.listen_endpoints = endpoints("twin://127.0.0.1:0"));
+    let root = server.root_poa().expect("the endpoint opens");
+    root.manager().activate().expect("it is active");
+    let object = root.serve(ProbeSkeleton(Arc::new(Probe::default())));
+    let object = object.expect("it activates");
+    assert_eq!(tags(&object), [TAG_INTERNET_IOP]);
+    let client = support::orb();
+    assert_eq!(add(&at(&client, &server, &object), 1, 2), Ok(3));
+    client.shutdown(true).expect("it ends");
+    server.shutdown(true).expect("it ends");
+}
+
+#[test]
+fn who_listens_by_both_has_one_profile_of_both() {
+    let (server, _) = orb_beside(|config| config.listen_endpoints = endpoints(BOTH));
+    let root = server.root_poa().expect("the endpoints open");
+    let object = root.serve(ProbeSkeleton(Arc::new(Probe::default())));
+    let object = object.expect("it activates");
+    assert_eq!(tags(&object), [TAG_INTERNET_IOP]);
+    let profile = chronorb_giop::IiopProfile::decode(&object.ior().profiles[0].data);
+    let components = profile.expect("it reads").components;
+    let alternate = components
+        .iter()
+        .filter(|one| one.tag == chronorb_giop::TAG_ALTERNATE_IIOP_ADDRESS);
+    assert_eq!(alternate.count(), 1);
+    server.shutdown(true).expect("it ends");
+}
+
+#[test]
+fn references_of_iiop_are_called_by_what_shares_them_unless_iiop_is_named_first() {
+    let server = orb_with(|config| config.listen_endpoints = endpoints("iiop://127.0.0.1:0"));
+    let root = server.root_poa().expect("the endpoint opens");
+    root.manager().activate().expect("it is active");
+    let object = root.serve(ProbeSkeleton(Arc::new(Probe::default())));
+    let object = object.expect("it activates");
+    for (protocols, connections) in [
+        (vec![], 1),
+        (vec!["twin"], 1),
+        (vec!["twin", "iiop"], 1),
+        (vec!["iiop", "twin"], 0),
+        (vec!["iiop"], 0),
+    ] {
+        let (client, twin) = orb_beside(|config| {
+            config.listen_endpoints.clear();
+            config.protocols = protocols.iter().map(|name| name.to_string()).collect();
+        });
+        assert_eq!(add(&at(&client, &server, &object), 1, 2), Ok(3));
+        let connected = twin.connected.load(Ordering::Relaxed);
+        assert_eq!(connected, connections, "{protocols:?}");
+        client.shutdown(true).expect("it ends");
+    }
+    server.shutdown(true).expect("it ends");
+}
+
+/// A transport that reaches nobody, and counts who wanted to.
+#[derive(Debug, Default)]
+struct Nowhere(AtomicUsize);
+
+impl Transport for Nowhere {
+    fn scheme(&self) -> &str {
+        "nowhere"
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        Err(endpoint.error("nobody listens there"))
+    }
+
+    fn listen(&self, endpoint: &Endpoint, _: Setup) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        self.check(endpoint)?;
+        Ok(Vec::new())
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        _: Setup,
+        _: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Err(ConnectError::Refused {
+            address: address.to_string(),
+            source: std::io::ErrorKind::NetworkUnreachable.into(),
+        })
+    }
+}
+
+#[test]
+fn addresses_that_the_sharing_protocol_does_not_reach_are_called_by_iiop() {
+    let (server, object) = served_by_both(|_| {});
+    let nowhere = Arc::new(Nowhere::default());
+    let client = orb_with(|config| {
+        config.add_protocol(PluggableProtocol::beside_iiop(nowhere.clone()));
+    });
+    assert_eq!(add(&at(&client, &server, &object), 1, 2), Ok(3));
+    assert_eq!(nowhere.0.load(Ordering::Relaxed), 1, "it was tried");
+    client.shutdown(true).expect("it ends");
+    server.shutdown(true).expect("it ends");
+}

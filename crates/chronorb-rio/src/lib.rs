@@ -9,13 +9,28 @@
 //!
 //! * [`driver`]: a network interface, and the kernel's part of early demultiplexing;
 //! * [`path`]: what a driver gives each class, a receiver and a transmitter of its own;
-//! * [`class`]: what the classes are, and which packets belong to each.
+//! * [`class`]: what the classes are, and which packets belong to each;
+//! * [`frame`]: the headers that this is told by;
+//! * [`engine`]: what is done with them: classes' threads and budgets, and connections, each with its own TCP/IP;
+//! * [`neighbours`]: where packets go on the link;
+//! * [`transport`]: all of it as a transport of the ORB;
+//! * [`bpf`]: the same as programs that the kernel runs for each packet;
+//! * [`plan`]: what each class is promised, and whether all of it can be kept;
+//! * [`status`]: what each class has done, for anyone who may look.
 //!
 //! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
-//! of two hosts on one machine, for tests and experiments.
+//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
 
+pub mod bpf;
 pub mod class;
 pub mod driver;
+pub mod engine;
+pub mod frame;
+pub mod neighbours;
 pub mod netlink;
 pub mod network;
 pub mod path;
+pub mod plan;
+pub mod status;
+pub mod transport;
+pub mod undo;

@@ -64,6 +64,15 @@ pub trait Transmitter: fmt::Debug + Send {
     /// [`PathError`] where the interface is gone.
     fn flush(&mut self) -> Result<(), PathError>;
 
+    /// Gives its frames this priority in the queues of the interface that they have in common with others, higher is more urgent
+    /// (`SO_PRIORITY`, socket(7)); 0 at first. Where there is no such queue it is without effect.
+    ///
+    /// # Errors
+    /// [`PathError`] where the kernel refuses: above 6 that takes `CAP_NET_RAW` or `CAP_NET_ADMIN`.
+    fn set_priority(&mut self, _priority: u32) -> Result<(), PathError> {
+        Ok(())
+    }
+
     /// What has gone by it since it was opened.
     fn counts(&self) -> Transmitted;
 }

@@ -29,9 +29,12 @@
 //! | operations that the kernel gets together with the wait for them | [`Ring`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
+//! | words that any other process may read without asking | [`PublishedWords`] |
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
+//! | whether packets can be taken from interfaces | [`PacketRights`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
+//! | by how many queues they come | [`receive_queues`] |
 //! | a network of its own on this machine | [`NetworkNamespace`] |
 //! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
@@ -61,8 +64,10 @@ mod link;
 mod mailbox;
 mod memory;
 mod namespace;
+mod packet_rights;
 mod pi_lock;
 mod pi_mutex;
+mod published;
 mod reservation;
 mod rights;
 mod route_socket;
@@ -93,12 +98,14 @@ pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
-pub use link::{Coalescing, Offloads, QueueingDiscipline};
+pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues};
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use namespace::NetworkNamespace;
+pub use packet_rights::{PacketAccess, PacketRights};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
+pub use published::PublishedWords;
 pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use route_socket::route_socket;

@@ -46,8 +46,8 @@ impl Offloads {
         })
     }
 
-    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums are left to
-    /// it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
+    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums and VLAN tags are
+    /// left to it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on for good, otherwise the
@@ -66,9 +66,9 @@ impl Offloads {
         }
         let mut flags = [ETHTOOL_GFLAGS, 0];
         ethtool(interface, &mut flags)?;
-        match flags[1] & ETH_FLAG_LRO {
-            0 => Ok(()),
-            _ => ethtool(interface, &mut [ETHTOOL_SFLAGS, flags[1] & !ETH_FLAG_LRO]),
+        match flags[1] & !FLAGS {
+            unchanged if unchanged == flags[1] => Ok(()),
+            fewer => ethtool(interface, &mut [ETHTOOL_SFLAGS, fewer]),
         }
     }
 }
@@ -101,6 +101,19 @@ impl Coalescing {
             adaptive_receive: value[10] != 0,
         })
     }
+}
+
+/// How many queues an interface of this network namespace receives packets by.
+///
+/// # Errors
+/// As [`Coalescing::of`].
+pub fn receive_queues(interface: &str) -> io::Result<u32> {
+    // `struct ethtool_channels`: the command, four limits, then queues for receiving, for sending, for
+    // other things, and for both.
+    let mut value = [0; 9];
+    value[0] = ETHTOOL_GCHANNELS;
+    ethtool(interface, &mut value)?;
+    Ok(value[5] + value[8])
 }
 
 /// A queueing discipline: how packets wait for an interface.
@@ -222,7 +235,7 @@ fn ethtool<const N: usize>(interface: &str, value: &mut [u32; N]) -> io::Result<
     }
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
     // SAFETY: `request` names the interface with a zero at the end and points to `value`, which is
-    // of the size of what the kernel fills for its command: a command with one number, or with 22.
+    // of the size of what the kernel fills for its command: a command with one number, with 8, or with 22.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -245,6 +258,7 @@ const ETHTOOL_SRXCSUM: u32 = 0x15;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETHTOOL_GTSO: u32 = 0x1e;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_GGSO: u32 = 0x23;
 const ETHTOOL_SGSO: u32 = 0x24;
@@ -252,7 +266,11 @@ const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
+const ETH_FLAG_TXVLAN: u32 = 1 << 7;
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
+/// What is turned off by a flag.
+const FLAGS: u32 = ETH_FLAG_TXVLAN | ETH_FLAG_RXVLAN | ETH_FLAG_LRO;
 /// What can be asked for and turned off, in an order in which nothing depends on what is off already.
 const SWITCHES: [(u32, u32); 5] = [
     (ETHTOOL_GGRO, ETHTOOL_SGRO),

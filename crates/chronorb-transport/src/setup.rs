@@ -1,5 +1,7 @@
 //! What a transport is told before it listens or connects.
 
+use chronorb_rt::Scheduling;
+
 /// How connections shall be, on both ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -7,6 +9,9 @@ pub struct Setup {
     pub options: SocketOptions,
     /// What travels by them.
     pub messages: Messages,
+    /// How the thread is scheduled that serves them, if that is known: for transports that do work of their own
+    /// for connections, which shall be as urgent.
+    pub urgency: Option<Scheduling>,
 }
 
 /// What transports must know of messages: where one ends.
@@ -35,6 +40,7 @@ impl Default for Setup {
         Self {
             options: SocketOptions::default(),
             messages: Messages::ANY,
+            urgency: None,
         }
     }
 }

@@ -33,6 +33,7 @@ const SETUP: Setup = Setup {
         },
         max: 1 << 20,
     },
+    urgency: None,
 };
 
 fn message(len: u16, content: u8) -> Vec<u8> {

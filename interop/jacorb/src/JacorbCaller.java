@@ -1,6 +1,6 @@
 import org.omg.CORBA.ORB;
 
-/** Calls a group and one of its members: JacorbCaller GROUP-URL MEMBER-IOR. */
+/** Calls a group and one of its members: JacorbCaller GROUP-URL|- MEMBER-IOR. Without a group, the member alone. */
 public final class JacorbCaller {
     public static void main(String[] args) throws Exception {
         ORB orb = JacorbPeer.orb();
@@ -8,7 +8,9 @@ public final class JacorbCaller {
         check("gnisrever".equals(one.ask("reversing")), "ask");
         byte[] large = JacorbPeer.octets(100000);
         check(one.sum(large) == JacorbPeer.sum(large), "sum");
-        Groups.Member all = Groups.MemberHelper.unchecked_narrow(orb.string_to_object(args[0]));
+        Groups.Member all = args[0].equals("-")
+            ? one
+            : Groups.MemberHelper.unchecked_narrow(orb.string_to_object(args[0]));
         all.tell("short", JacorbPeer.octets(10));
         all.tell("long", JacorbPeer.octets(20000));
         all.leave();

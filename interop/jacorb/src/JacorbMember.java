@@ -7,7 +7,7 @@ import org.omg.PortableGroup.GOAHelper;
 import org.omg.PortableServer.POA;
 import org.omg.PortableServer.POAHelper;
 
-/** A member of a group: JacorbMember IOR-FILE GROUP-URL. Writes the file with its own reference when it listens. */
+/** A member of a group: JacorbMember IOR-FILE GROUP-URL|-. Writes the file with its own reference when it listens. */
 public final class JacorbMember {
     static final class Impl extends Groups.MemberPOA {
         private final ORB orb;
@@ -38,8 +38,10 @@ public final class JacorbMember {
         POA poa = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));
         poa.the_POAManager().activate();
         byte[] id = poa.activate_object(new Impl(orb));
-        GOA goa = GOAHelper.narrow(poa);
-        goa.associate_reference_with_id(orb.string_to_object(args[1]), id);
+        if (!args[1].equals("-")) {
+            GOA goa = GOAHelper.narrow(poa);
+            goa.associate_reference_with_id(orb.string_to_object(args[1]), id);
+        }
         Path file = Path.of(args[0]);
         Path part = Path.of(args[0] + ".part");
         Files.writeString(part, orb.object_to_string(poa.id_to_reference(id)) + "\n");

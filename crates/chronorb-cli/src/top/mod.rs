@@ -3,9 +3,9 @@
 mod find;
 mod live;
 mod rates;
-mod screen;
-mod table;
-mod text;
+pub(crate) mod screen;
+pub(crate) mod table;
+pub(crate) mod text;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -148,11 +148,11 @@ fn table(view: &View) -> String {
 }
 
 /// Whether a live view can be shown.
-fn is_screen() -> bool {
+pub(crate) fn is_screen() -> bool {
     io::stdout().is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb")
 }
 
-fn wants_color() -> bool {
+pub(crate) fn wants_color() -> bool {
     env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

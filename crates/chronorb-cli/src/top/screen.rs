@@ -12,7 +12,7 @@ use rustix::termios::{
 };
 
 /// The terminal's other screen, with keys that come one by one. Dropping it gives the terminal back as it was.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     termination: &'static Termination,
     /// The modes of the keyboard before, where there is one.
     keyboard: Option<Termios>,
@@ -20,7 +20,7 @@ pub(super) struct Screen {
 
 /// What has happened while the screen waited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// Somebody wants to end, by `q`, Ctrl-C or a signal.
     Quit,
     /// Another key was pressed.
@@ -33,7 +33,7 @@ pub(super) enum Event {
 
 impl Screen {
     /// Takes the terminal.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let termination = Termination::install()?;
         let keyboard = match io::stdin().is_terminal() {
             true => Some(single_keys()?),
@@ -48,7 +48,7 @@ impl Screen {
     }
 
     /// Draws lines, whose number and width fit, in the place of what was there.
-    pub(super) fn draw(&self, lines: &[String]) -> io::Result<()> {
+    pub(crate) fn draw(&self, lines: &[String]) -> io::Result<()> {
         let mut frame = HOME.to_owned();
         for (i, line) in lines.iter().enumerate() {
             // No line feed after the last line, which would scroll.
@@ -61,7 +61,7 @@ impl Screen {
     }
 
     /// Waits for a key, a signal, or that `other` is closed; at most until `deadline`.
-    pub(super) fn wait(&self, other: impl AsFd, deadline: Deadline) -> io::Result<Event> {
+    pub(crate) fn wait(&self, other: impl AsFd, deadline: Deadline) -> io::Result<Event> {
         let stdin = io::stdin();
         loop {
             if self.termination.requested() {
@@ -115,7 +115,7 @@ impl Drop for Screen {
 }
 
 /// The columns and rows of the terminal, if there is one that says so.
-pub(super) fn size() -> Option<(usize, usize)> {
+pub(crate) fn size() -> Option<(usize, usize)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     let is_known = size.ws_col > 0 && size.ws_row > 0;
     is_known.then_some((size.ws_col.into(), size.ws_row.into()))

@@ -16,11 +16,11 @@ pub(super) struct Layout {
 
 /// A line of parts that may look different.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Vec<(Look, String)>);
+pub(crate) struct Line(Vec<(Look, String)>);
 
 /// How a part of a line looks, where there are colours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     Plain,
     Title,
     /// Of less interest.
@@ -47,17 +47,17 @@ impl Look {
 }
 
 impl Line {
-    pub(super) fn of(look: Look, text: impl Into<String>) -> Self {
+    pub(crate) fn of(look: Look, text: impl Into<String>) -> Self {
         Self(vec![(look, text.into())])
     }
 
-    fn and(mut self, look: Look, text: impl Into<String>) -> Self {
+    pub(crate) fn and(mut self, look: Look, text: impl Into<String>) -> Self {
         self.0.push((look, text.into()));
         self
     }
 
     /// It as it is written to a terminal of this width.
-    pub(super) fn paint(&self, width: usize, has_color: bool) -> String {
+    pub(crate) fn paint(&self, width: usize, has_color: bool) -> String {
         let mut text = String::new();
         let mut left = width;
         for (look, part) in &self.0 {

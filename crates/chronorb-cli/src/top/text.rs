@@ -1,14 +1,14 @@
 //! Texts for a terminal.
 
 /// A text without what a terminal would obey; ORBs choose their names.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let is_obeyed = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
     let shown = |c: char| if is_obeyed(c) { '\u{fffd}' } else { c };
     text.chars().map(shown).collect()
 }
 
 /// The beginning of a text, marked where the end is missing.
-pub(super) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -17,7 +17,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 }
 
 /// The end of a text, marked where the beginning is missing.
-pub(super) fn cut_front(text: &str, width: usize) -> String {
+pub(crate) fn cut_front(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();
@@ -27,7 +27,7 @@ pub(super) fn cut_front(text: &str, width: usize) -> String {
 }
 
 /// How many there are, in at most 5 characters.
-pub(super) fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
         _ => number(count as f64),
@@ -35,7 +35,7 @@ pub(super) fn count(count: u64) -> String {
 }
 
 /// A measured number in at most 5 characters.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value {
         v if v < 0.05 => "0".to_owned(),
         v if v < 9.95 => format!("{v:.1}"),
@@ -47,7 +47,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A time, given in microseconds, in at most 5 characters.
-pub(super) fn time(us: f64) -> String {
+pub(crate) fn time(us: f64) -> String {
     let (value, unit) = match us {
         us if us < 999.5 => (us, "us"),
         us if us < 999_500.0 => (us / 1e3, "ms"),
@@ -60,7 +60,7 @@ pub(super) fn time(us: f64) -> String {
 }
 
 /// Numbers as ranges: `0-3,6`.
-pub(super) fn ranges(numbers: &[usize]) -> String {
+pub(crate) fn ranges(numbers: &[usize]) -> String {
     let parts = numbers.chunk_by(|a, b| a + 1 == *b);
     let parts = parts.map(|part| match part {
         [first, .., last] => format!("{first}-{last}"),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chronorb_rt::{Coalescing, Monotonic, Offloads, QueueingDiscipline, Rights};
+use chronorb_rt::{Coalescing, Monotonic, Offloads, PacketRights, QueueingDiscipline, Rights};
 
 use super::cpu_list::CpuList;
 
@@ -17,6 +17,7 @@ use super::cpu_list::CpuList;
 pub(super) struct Machine {
     root: PathBuf,
     pub(super) rights: Rights,
+    pub(super) packets: PacketRights,
     pub(super) timer_resolution: Duration,
     /// What the interfaces say of themselves, by name.
     pub(super) links: BTreeMap<String, Link>,
@@ -36,6 +37,7 @@ impl Machine {
         let mut machine = Self {
             root: PathBuf::from("/"),
             rights: Rights::probe(),
+            packets: PacketRights::probe(),
             timer_resolution: Monotonic::resolution(),
             links: BTreeMap::new(),
             disciplines: QueueingDiscipline::list().map_err(|error| error.to_string()),
@@ -56,6 +58,7 @@ impl Machine {
         Self {
             root: root.to_owned(),
             rights: Rights::probe(),
+            packets: PacketRights::probe(),
             timer_resolution: Duration::from_nanos(1),
             links: BTreeMap::new(),
             disciplines: Ok(Vec::new()),

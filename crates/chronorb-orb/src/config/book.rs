@@ -23,7 +23,8 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the program has what these settings are for.
 fn is_here(keys: &str) -> bool {
-    cfg!(feature = "ssliop") || !keys.starts_with("`ssl_")
+    (cfg!(feature = "ssliop") || !keys.starts_with("`ssl_"))
+        && (cfg!(feature = "riop") || !keys.starts_with("`rio_"))
 }
 
 /// The row of each setting.

@@ -107,6 +107,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         options: &["-ORBSSLVersions"],
         apply: |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
     },
+    #[cfg(feature = "riop")]
+    rio::INTERFACE,
+    #[cfg(feature = "riop")]
+    rio::DRIVER,
+    #[cfg(feature = "riop")]
+    rio::PLAN,
     Setting {
         key: "lane_listen_endpoints",
         options: &["-ORBLaneListenEndpoints", "-ORBLaneEndpoint"],

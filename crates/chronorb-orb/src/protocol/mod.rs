@@ -42,6 +42,29 @@ pub struct PluggableProtocol {
     /// References tell of it by components of the profile of IIOP, too.
     components: Option<Components>,
     place: Option<Place>,
+    standing: Standing,
+}
+
+/// What a protocol is among those of its tag.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Standing {
+    /// The tag is its own.
+    Own,
+    /// The tag is that of another one, and so are references: only how octets are moved differs.
+    Beside,
+    /// The same, for servers only.
+    #[cfg(feature = "riop")]
+    BesideForServers,
+}
+
+impl Standing {
+    /// Whether clients use it.
+    fn calls(self) -> bool {
+        #[cfg(feature = "riop")]
+        return self != Self::BesideForServers;
+        #[cfg(not(feature = "riop"))]
+        true
+    }
 }
 
 /// Addresses as components of the profile of IIOP.
@@ -93,6 +116,28 @@ impl PluggableProtocol {
             profiles: Some(form),
             components: None,
             place: None,
+            standing: Standing::Own,
+        }
+    }
+
+    /// Another way to move the octets of IIOP, whose references are those of IIOP, so that peers need not know it.
+    ///
+    /// References tell endpoints of it as if they were of IIOP. To each address that a reference tells, calls may go by
+    /// it and by IIOP, in the order of [`OrbConfig::protocols`](crate::OrbConfig::protocols).
+    #[must_use]
+    pub fn beside_iiop(transport: Arc<dyn Transport>) -> Self {
+        Self {
+            standing: Standing::Beside,
+            ..Self::new(transport, TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT)
+        }
+    }
+
+    /// The same, by which nobody calls.
+    #[cfg(feature = "riop")]
+    fn for_servers(self) -> Self {
+        Self {
+            standing: Standing::BesideForServers,
+            ..self
         }
     }
 
@@ -125,7 +170,7 @@ impl PluggableProtocol {
         self.transport.scheme()
     }
 
-    /// What tells it from others: the tag of its profiles (`IOP::ProfileId`), where it has some.
+    /// What references tell it by: the tag of its profiles (`IOP::ProfileId`), where it has some.
     pub fn tag(&self) -> u32 {
         self.tag
     }
@@ -199,9 +244,18 @@ impl fmt::Debug for PluggableProtocol {
 /// A way to a server: a protocol, and an address there.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Way {
-    /// Which protocol it is: its tag.
+    /// What references tell the protocol by: its tag.
     pub(crate) protocol: u32,
+    /// Which one of the ORB's it is: how many are preferred to it.
+    pub(crate) rank: usize,
     pub(crate) address: Address,
+}
+
+impl Way {
+    /// Whether references tell both alike.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        (self.protocol, &self.address) == (other.protocol, &other.address)
+    }
 }
 
 impl fmt::Display for Way {

@@ -1,9 +1,9 @@
 //! The protocols that an ORB has.
 
-use chronorb_transport::Endpoint;
+use chronorb_transport::{Address, Endpoint};
 use thiserror::Error;
 
-use super::{PluggableProtocol, builtin};
+use super::{PluggableProtocol, Standing, Way, builtin};
 use crate::config::OrbConfig;
 
 /// The protocols of an ORB, the preferred one first.
@@ -29,7 +29,7 @@ pub(crate) enum ProtocolProblem {
     #[error("{0}")]
     Setting(String),
     /// What a setting asks for cannot be had.
-    #[cfg(any(feature = "faults", feature = "trace"))]
+    #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
     #[error("{problem}")]
     Of {
         setting: &'static str,
@@ -44,8 +44,10 @@ impl Registry {
         let mut all = config.pluggable_protocols.clone();
         all.extend(builtin::protocols(config)?);
         for (index, protocol) in all.iter().enumerate() {
+            let is_own = |protocol: &PluggableProtocol| protocol.standing == Standing::Own;
             let same = |other: &PluggableProtocol| {
-                other.scheme() == protocol.scheme() || other.tag() == protocol.tag()
+                let both_own = is_own(other) && is_own(protocol);
+                other.scheme() == protocol.scheme() || both_own && other.tag() == protocol.tag()
             };
             if all[..index].iter().any(same) {
                 return Err(ProtocolProblem::Twice(protocol.scheme().to_owned()));
@@ -90,9 +92,36 @@ impl Registry {
             })
     }
 
-    /// The protocol of this tag, if there is one.
+    /// The protocol of this tag, if there is one; others beside it only where it is not there.
     pub(crate) fn of_tag(&self, tag: u32) -> Option<&PluggableProtocol> {
-        self.0.iter().find(|protocol| protocol.tag() == tag)
+        let mut found = None;
+        for protocol in self.0.iter().filter(|protocol| protocol.tag() == tag) {
+            if found.is_none() || protocol.standing == Standing::Own {
+                found = Some(protocol);
+            }
+        }
+        found
+    }
+
+    /// The protocol of a way of this ORB.
+    pub(crate) fn of_way(&self, way: &Way) -> Option<&PluggableProtocol> {
+        self.0.get(way.rank)
+    }
+
+    /// The way to this address by one of these protocols.
+    pub(crate) fn way(&self, by: &PluggableProtocol, address: Address) -> Way {
+        let mut all = self.0.iter();
+        Way {
+            protocol: by.tag(),
+            rank: all.position(|one| std::ptr::eq(one, by)).unwrap_or(0),
+            address,
+        }
+    }
+
+    /// Those by which calls may go to addresses that references tell by this tag, the preferred one first.
+    pub(crate) fn callers(&self, tag: u32) -> impl Iterator<Item = &PluggableProtocol> {
+        let all = self.0.iter();
+        all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
     }
 
     pub(crate) fn has(&self, tag: u32) -> bool {
@@ -102,11 +131,5 @@ impl Registry {
     /// All of them, the preferred one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PluggableProtocol> {
         self.0.iter()
-    }
-
-    /// How many are preferred to it.
-    pub(crate) fn rank(&self, tag: u32) -> usize {
-        let position = self.0.iter().position(|protocol| protocol.tag() == tag);
-        position.unwrap_or(self.0.len())
     }
 }

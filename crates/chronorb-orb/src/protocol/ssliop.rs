@@ -10,7 +10,7 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 use chronorb_transport::tls::{Tls, TlsConfig, Verify};
 
-use super::{Components, Plain, PluggableProtocol, ProtocolProblem, Registry};
+use super::{Components, Plain, PluggableProtocol, ProtocolProblem, Registry, Standing};
 use crate::config::OrbConfig;
 
 /// The protocol, where there is a certificate, somebody to believe, or the wish to believe everybody.
@@ -48,6 +48,7 @@ pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, 
         profiles: None,
         components: Some(components),
         place: None,
+        standing: Standing::Own,
     }))
 }
 

@@ -48,10 +48,7 @@ impl Doors {
                 }
                 let version = endpoint.version;
                 published.extend(acceptor.published().iter().map(|address| Published {
-                    way: Way {
-                        protocol: protocol.tag(),
-                        address: address.clone(),
-                    },
+                    way: core.protocols.way(protocol, address.clone()),
                     endpoint: endpoint.clone(),
                     version: version.map(|(major, minor)| Version::new(major, minor)),
                 }));

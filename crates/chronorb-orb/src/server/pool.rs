@@ -317,7 +317,7 @@ pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
         .all()
         .flat_map(|pool| pool.lanes())
         .flat_map(|lane| lane.published());
-    published.any(|published| ways.contains(&published.way))
+    published.any(|published| ways.iter().any(|way| way.is_same_place(&published.way)))
 }
 
 /// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).

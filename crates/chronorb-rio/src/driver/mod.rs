@@ -6,8 +6,22 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use crate::class::{ClassId, Rule, Unknown};
+use crate::class::{ClassId, Rule, RuleError, Unknown};
+use crate::frame::ETHERNET_LEN;
 use crate::path::Path;
+
+pub mod bpf;
+pub mod guard;
+pub(crate) mod home;
+mod open;
+pub mod packet;
+mod socket;
+mod table;
+pub mod tap;
+pub mod wire;
+pub mod xdp;
+
+pub use open::{Choice, OpenError, Options, UnknownChoice, open};
 
 /// A network interface that is open for classes.
 ///
@@ -57,6 +71,11 @@ pub struct Link {
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
+/// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN tag.
+fn longest_frame(link: &Link) -> usize {
+    link.mtu + ETHERNET_LEN + VLAN_TAG_LEN
+}
+
 /// Why a driver, or a path of it, cannot be opened.
 #[derive(Debug, Error)]
 pub enum DriverError {
@@ -84,9 +103,27 @@ pub enum DriverError {
     /// The class is open already.
     #[error("class {0} is open already")]
     Open(ClassId),
-    /// There are more rules than an interface can have.
-    #[error("more than {} rules", crate::class::MAX_RULES)]
-    TooManyRules,
+    /// The class is not open.
+    #[error("class {0} is not open")]
+    Closed(ClassId),
+    /// A rule cannot be, or is one too many.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The interface was opened with less room.
+    #[error(
+        "a queue of {asked} packets, where there is room for {left} more; open the interface with more"
+    )]
+    NoRoom {
+        /// Packets of the queue.
+        asked: usize,
+        /// For how many there is room.
+        left: usize,
+    },
+    /// Another XDP program is on the interface.
+    #[error(
+        "another XDP program is on the interface: `ip link` shows which; end who has put it there"
+    )]
+    Taken,
     /// Anything else.
     #[error("{what}: {source}")]
     Failed {
@@ -96,3 +133,6 @@ pub enum DriverError {
         source: io::Error,
     },
 }
+
+/// Octets of a VLAN tag.
+const VLAN_TAG_LEN: usize = 4;

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use chronorb_rt::{NetworkNamespace, Offloads};
 
+use super::names::Names;
 use super::{Addresses, Host, INTERFACE, Layout, Network, NetworkError, TestHost};
 use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, VethEnd};
 
@@ -19,6 +20,8 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
         a: host(a, layout.a),
         b: host(b, layout.b),
         switch,
+        name: None,
+        names: Names::default(),
     };
     if let Some([a, b]) = layout.cpus {
         receive_on(&network.a.namespace, a)?;

@@ -26,6 +26,17 @@ pub enum NetworkError {
         /// The system's error.
         source: io::Error,
     },
+    /// There is a namespace of this name.
+    #[error(
+        "there is a network namespace {0:?} already: choose another name, or remove it if nobody uses it \
+         (`ip netns delete {0}`)"
+    )]
+    NameTaken(String),
+    /// No namespace can be named so.
+    #[error(
+        "a network cannot be named {0:?}: letters, digits, `-`, `_` and `.` make a name, 1 to 100 of them"
+    )]
+    InvalidName(String),
     /// The kernel refused a part of it.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),

@@ -14,6 +14,7 @@
 mod build;
 mod error;
 mod layout;
+mod names;
 
 use std::io;
 use std::process::{Child, Command};
@@ -22,9 +23,12 @@ use chronorb_rt::NetworkNamespace;
 
 use crate::driver::{DriverError, Link};
 use crate::netlink::{Netlink, NetlinkError};
+use crate::undo::Undo;
+use names::Names;
 
 pub use error::NetworkError;
 pub use layout::{Addresses, Host, Layout};
+pub use names::remove_abandoned;
 
 /// Two hosts and a switch between them. Dropping it removes all.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub struct Network {
     a: TestHost,
     b: TestHost,
     switch: NetworkNamespace,
+    name: Option<String>,
+    names: Names,
 }
 
 impl Network {
@@ -41,6 +47,40 @@ impl Network {
     /// [`NetworkError`], for example without `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`; nothing stays behind then.
     pub fn build(layout: &Layout) -> Result<Self, NetworkError> {
         build::build(layout)
+    }
+
+    /// Builds it, with names: `NAME-a` and `NAME-b` are the hosts, `NAME-switch` is the switch, under
+    /// [`NAMES`](crate::undo::NAMES), where `ip netns exec` finds them. Without a name it is `chronorb-PROCESS`.
+    ///
+    /// Names outlive a process that is killed. Therefore `tell` learns of each before it is given.
+    ///
+    /// # Errors
+    /// [`NetworkError`]; nothing stays behind then.
+    pub fn build_named(
+        layout: &Layout,
+        name: Option<&str>,
+        tell: &mut dyn FnMut(&Undo) -> io::Result<()>,
+    ) -> Result<Self, NetworkError> {
+        let name = name.map_or_else(names::own_name, str::to_owned);
+        let is_right = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let starts_right = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !starts_right || name.len() > MAX_NAME || !name.chars().all(is_right) {
+            return Err(NetworkError::InvalidName(name));
+        }
+        let mut network = Self::build(layout)?;
+        let namespaces = [&network.a.namespace, &network.b.namespace, &network.switch];
+        for (namespace, suffix) in namespaces.into_iter().zip(names::SUFFIXES) {
+            network
+                .names
+                .give(namespace, &format!("{name}{suffix}"), tell)?;
+        }
+        network.name = Some(name);
+        Ok(network)
+    }
+
+    /// What its names begin with, if it has some.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// One of the hosts.
@@ -112,3 +152,5 @@ impl TestHost {
 
 /// The name of the interface of each host.
 pub const INTERFACE: &str = "rio0";
+/// Octets of a name, which file systems have room for with what comes after it.
+const MAX_NAME: usize = 100;

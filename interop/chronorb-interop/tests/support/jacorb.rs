@@ -71,6 +71,18 @@ impl Jacorb {
         arguments: impl FnOnce(&Path) -> Vec<String>,
     ) -> Process {
         let address = network.map_or("127.0.0.1", |_| ADDRESS);
+        let command = network.map_or_else(Vec::new, Network::enter);
+        self.start_by(command, address, program, arguments)
+    }
+
+    /// Starts a program at an address, by a command that runs it where that is.
+    pub(crate) fn start_by(
+        &self,
+        command: Vec<String>,
+        address: &str,
+        program: &str,
+        arguments: impl FnOnce(&Path) -> Vec<String>,
+    ) -> Process {
         let java = [
             "java",
             "-Djava.net.preferIPv4Stack=true",
@@ -80,7 +92,6 @@ impl Jacorb {
             program,
         ];
         let java: Vec<String> = java.map(str::to_owned).into();
-        let command = network.map_or_else(Vec::new, Network::enter);
         let command = [command, java].concat();
         Process::start(&command[0], |folder| {
             let arguments = arguments(folder.path());

@@ -43,13 +43,22 @@ impl Side {
 
     /// Where servers listen, and clients that are called back; port 0 is any that is free.
     fn endpoint(self, role: Role, (host, port): (&str, u16)) -> [String; 2] {
-        let (option, scheme) = match (self, role) {
-            (Self::Chronorb, Role::SslServer | Role::SslClient) => (LISTEN, "ssliop://"),
-            (Self::Chronorb, _) => (LISTEN, "iiop://"),
-            (Self::OmniOrb, Role::SslServer | Role::SslClient) => ("-ORBendPoint", "giop:ssl:"),
-            (Self::OmniOrb, _) => ("-ORBendPoint", "giop:tcp:"),
+        let scheme = match (self, role) {
+            (Self::Chronorb, Role::SslServer | Role::SslClient) => "ssliop://",
+            (Self::Chronorb, _) => "iiop://",
+            (Self::OmniOrb, Role::SslServer | Role::SslClient) => "giop:ssl:",
+            (Self::OmniOrb, _) => "giop:tcp:",
         };
-        [option.to_owned(), format!("{scheme}{host}:{port}")]
+        let option = self.endpoint_option().to_owned();
+        [option, format!("{scheme}{host}:{port}")]
+    }
+
+    /// The option that says where servers listen.
+    const fn endpoint_option(self) -> &'static str {
+        match self {
+            Self::Chronorb => LISTEN,
+            Self::OmniOrb => "-ORBendPoint",
+        }
     }
 
     /// The same for a socket file, and for what else the other side needs to be told of it.
@@ -119,6 +128,12 @@ impl Server {
         }
         this.ior = ior.to_string();
         this
+    }
+
+    /// A server of `Interop::Hub` at this endpoint, which is written as its side writes endpoints.
+    pub(crate) fn start_at(side: Side, endpoint: &str, options: &[&str]) -> Self {
+        let endpoint = [side.endpoint_option().to_owned(), endpoint.to_owned()];
+        Self::start_as(side, Role::Server, &[], endpoint, options)
     }
 
     /// A server of `Interop::Hub` that is reached by TLS only.
@@ -200,6 +215,21 @@ impl Server {
 pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> String {
     let client = Process::start(side.program(Role::Client), |_| {
         client_arguments(side, Role::Client, reference, options)
+    });
+    passed(client)
+}
+
+/// As [`run_client`], where the client is called back at this endpoint, written as its side writes them.
+pub(crate) fn run_client_at(
+    side: Side,
+    reference: &str,
+    endpoint: &str,
+    options: &[&str],
+) -> String {
+    let client = Process::start(side.program(Role::Client), |_| {
+        let own = ["--ior", reference, side.endpoint_option(), endpoint];
+        let own = own.into_iter().chain(options.iter().copied());
+        own.map(str::to_owned).collect()
     });
     passed(client)
 }

@@ -2,6 +2,7 @@
 
 mod clock;
 mod interrupts;
+mod io_subsystem;
 mod isolation;
 mod memory;
 mod network;
@@ -202,6 +203,14 @@ pub(super) const CHECKS: &[Check] = &[
         examine: network::threaded,
     },
     Check {
+        id: "real-time-io",
+        title: "Real-time I/O",
+        cost: "RIO (riop) cannot tell packets apart by priority before any protocol work: urgent ones wait \
+               for the others in the kernel, up to ms under load",
+        look: "try it, as root:\n  chronorb doctor",
+        examine: io_subsystem::drivers,
+    },
+    Check {
         id: "smt",
         title: "Shared cores",
         cost: "a thread runs at half the speed, about, while its core's other thread is busy, and \
@@ -290,7 +299,13 @@ mod tests {
         let fixture = Fixture::new(&[]);
         for check in CHECKS {
             let finding = fixture.finding(check.id);
-            let called = ["rt-priorities", "memory-lock", "timer-resolution"].contains(&check.id);
+            let called = [
+                "rt-priorities",
+                "memory-lock",
+                "timer-resolution",
+                "real-time-io",
+            ];
+            let called = called.contains(&check.id);
             // No such file: the kernel does not have it, or does not show it.
             let says_so = finding.found.contains("does not exist");
             assert!(called || says_so, "{finding:?}");

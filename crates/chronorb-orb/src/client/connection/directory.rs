@@ -139,11 +139,12 @@ fn connect(
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
     let attempt = Deadline::after(left.min(core.config.connect_timeout));
-    let protocol = core.protocols.of_tag(key.way.protocol);
+    let protocol = core.protocols.of_way(&key.way);
     let transport = protocol.ok_or(NoConnection::Unreachable)?.transport();
     let setup = Setup {
         options: key.options,
         messages: protocol::messages(core.config.max_message_size),
+        urgency: None,
     };
     let transport = transport.connect(&key.way.address, setup, attempt);
     let transport = transport.map_err(|error| match error {

@@ -1,0 +1,251 @@
+//! `chronorb rio setup`: a test network on this machine, as long as the command runs.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use chronorb_rio::network::{self, Host, INTERFACE, Layout, Network, NetworkError};
+use chronorb_rio::undo::NAMES;
+use chronorb_rt::Termination;
+use clap::Args;
+use serde::Serialize;
+use thiserror::Error;
+
+use super::guardian::{Guardian, GuardianError};
+
+#[derive(Args, Debug)]
+pub(crate) struct SetupArguments {
+    /// Build a test network of two hosts.
+    #[arg(long, required_unless_present = "down")]
+    netns: bool,
+
+    /// What the names of its namespaces begin with, NAME-a, NAME-b and NAME-switch; by default
+    /// chronorb- and the number of this process.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// How fast the network is, each way: a number with bit, kbit, Mbit or Gbit, by the second.
+    #[arg(long, value_name = "RATE", value_parser = rate, requires = "netns")]
+    rate: Option<u64>,
+
+    /// How long the longest packet is, in octets, without the Ethernet header.
+    #[arg(long, value_name = "OCTETS", default_value_t = Layout::default().mtu, requires = "netns",
+          value_parser = clap::value_parser!(u32).range(1280..=65_521))]
+    mtu: u32,
+
+    /// Leave the kernel's offloads on: checksums that are never made, and packets together.
+    #[arg(long, requires = "netns")]
+    offloads: bool,
+
+    /// The address of the first host, of IPv4 (in a network of 24 bits) or IPv6 (64 bits), or one
+    /// of each; the second host gets the next.
+    #[arg(long, value_name = "ADDRESS", requires = "netns")]
+    address: Vec<IpAddr>,
+
+    /// Remove what processes left that were killed together with their guardians, and with --name
+    /// the network of that name.
+    #[arg(long, conflicts_with_all = ["netns", "rate", "offloads", "address"])]
+    down: bool,
+
+    /// Say what there is as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is set up is up no more, or never was.
+#[derive(Debug, Error)]
+pub(crate) enum SetupError {
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error("the interface of a host: {0}")]
+    Driver(#[from] chronorb_rio::driver::DriverError),
+    #[error("there is no address after {0} for the second host")]
+    LastAddress(IpAddr),
+    #[error(transparent)]
+    Guardian(#[from] GuardianError),
+    #[error("signals cannot be caught: {0}")]
+    Signals(io::Error),
+    #[error("nothing can be written: {0}")]
+    Output(io::Error),
+}
+
+/// Sets up, waits, and undoes.
+pub(super) fn run(arguments: &SetupArguments) -> Result<(), SetupError> {
+    match arguments.down {
+        true => down(arguments),
+        false => up(arguments),
+    }
+}
+
+fn up(arguments: &SetupArguments) -> Result<(), SetupError> {
+    let layout = layout(arguments)?;
+    // Before anything is there that the signals could leave behind.
+    let termination = Termination::install().map_err(SetupError::Signals)?;
+    let mut guardian = Guardian::start().map_err(GuardianError::Process)?;
+    let mut tell = |change: &_| guardian.tell(change);
+    let built = Network::build_named(&layout, arguments.name.as_deref(), &mut tell);
+    let waited = built.map_err(SetupError::from).and_then(|network| {
+        show(&network, &layout, arguments.json)?;
+        Ok(guardian.wait(termination)?)
+    });
+    let ended = guardian.end();
+    waited?;
+    Ok(ended?)
+}
+
+fn down(arguments: &SetupArguments) -> Result<(), SetupError> {
+    let removed = network::remove_abandoned(arguments.name.as_deref())?;
+    match (arguments.json, &removed[..]) {
+        (true, _) => print(&serde_json::json!({ "removed": removed }).to_string()),
+        (false, []) => print("nothing was left behind"),
+        (false, _) => print(&format!("removed: {}", removed.join(", "))),
+    }
+}
+
+fn layout(arguments: &SetupArguments) -> Result<Layout, SetupError> {
+    let mut layout = Layout {
+        mtu: arguments.mtu,
+        rate: arguments.rate,
+        offloads: arguments.offloads,
+        ..Layout::default()
+    };
+    for address in &arguments.address {
+        let none = || SetupError::LastAddress(*address);
+        match *address {
+            IpAddr::V4(v4) => {
+                let next = u32::from(v4).checked_add(1).ok_or_else(none)?;
+                (layout.a.v4, layout.b.v4) = (v4, next.into());
+            }
+            IpAddr::V6(v6) => {
+                let next = u128::from(v6).checked_add(1).ok_or_else(none)?;
+                (layout.a.v6, layout.b.v6) = (v6, next.into());
+            }
+        }
+    }
+    Ok(layout)
+}
+
+/// What is there now, for programs.
+#[derive(Serialize)]
+struct Shown<'a> {
+    hosts: Vec<ShownHost>,
+    switch: String,
+    rate_bit_per_s: Option<u64>,
+    mtu: u32,
+    directory: &'a str,
+}
+
+#[derive(Serialize)]
+struct ShownHost {
+    namespace: String,
+    interface: String,
+    hardware: String,
+    addresses: [IpAddr; 2],
+}
+
+fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError> {
+    let name = network.name().unwrap_or_default();
+    let mut hosts = Vec::new();
+    for (host, letter) in Host::BOTH.into_iter().zip(["a", "b"]) {
+        let host = network.host(host);
+        let addresses = host.addresses();
+        hosts.push(ShownHost {
+            namespace: format!("{name}-{letter}"),
+            interface: INTERFACE.to_owned(),
+            hardware: host
+                .link()?
+                .hardware
+                .map(|octet| format!("{octet:02x}"))
+                .join(":"),
+            addresses: [addresses.v4.into(), addresses.v6.into()],
+        });
+    }
+    let shown = Shown {
+        hosts,
+        switch: format!("{name}-switch"),
+        rate_bit_per_s: layout.rate,
+        mtu: layout.mtu,
+        directory: NAMES,
+    };
+    match json {
+        true => print(&serde_json::to_string(&shown).map_err(|e| SetupError::Output(e.into()))?),
+        false => print(&shown.to_text()),
+    }
+}
+
+impl Shown<'_> {
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        for ShownHost {
+            namespace,
+            interface,
+            hardware,
+            addresses: [v4, v6],
+        } in &self.hosts
+        {
+            text += &format!("{namespace}: {interface} ({hardware}), {v4}, {v6}\n");
+        }
+        let rate = self.rate_bit_per_s;
+        let rate = rate.map_or_else(|| "no limit".to_owned(), |rate| format!("{rate} bit/s"));
+        text += &format!("{}: {rate}, MTU {}\n\n", self.switch, self.mtu);
+        let [a, b] = &self.hosts[..] else { return text };
+        text += &format!(
+            "  ip netns exec {} PROGRAM\n  ip netns exec {} ping {}\n\nCtrl-C removes it all.",
+            b.namespace, a.namespace, b.addresses[0]
+        );
+        text
+    }
+}
+
+/// Prints a line, at once.
+fn print(text: &str) -> Result<(), SetupError> {
+    let mut output = io::stdout().lock();
+    let written = writeln!(output, "{text}").and_then(|()| output.flush());
+    written.map_err(SetupError::Output)
+}
+
+/// A rate in bits per second.
+fn rate(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, f64); 4] = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
+    let lower = text.trim().to_ascii_lowercase();
+    let found = UNITS.iter().find_map(|(unit, factor)| {
+        let number: f64 = lower.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * factor)
+    });
+    match found {
+        // At 100 Gbit/s the kernel is far behind.
+        Some(rate) if (8.0..=1e12).contains(&rate) => Ok(rate as u64),
+        _ => Err("a rate is a number with bit, kbit, Mbit or Gbit: \"100 Mbit\"".to_owned()),
+    }
+}
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  chronorb rio setup --netns
+  chronorb rio setup --netns --name lab --rate '100 Mbit' --mtu 9000
+  chronorb rio setup --netns --json | jq -r '.hosts[].namespace'
+  chronorb rio setup --down
+
+It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, which root has.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_units() {
+        assert_eq!(rate("100 Mbit"), Ok(100_000_000));
+        assert_eq!(rate("1.5gbit"), Ok(1_500_000_000));
+        assert_eq!(rate("9600bit"), Ok(9600));
+        for text in [
+            "",
+            "100",
+            "100 M",
+            "-1 Mbit",
+            "0 bit",
+            "NaN Mbit",
+            "1e99 Gbit",
+        ] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

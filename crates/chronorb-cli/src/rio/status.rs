@@ -1,0 +1,211 @@
+//! `chronorb rio status`: what the classes of running processes are doing, read from their memory.
+
+mod table;
+mod view;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use chronorb_rio::status::{Looked, Unseen, find};
+use chronorb_rt::{Deadline, Monotonic, sleep_until};
+use clap::{Args, value_parser};
+use thiserror::Error;
+
+use crate::top::screen::{self, Event, Screen};
+use crate::top::table::{Line, Look};
+use crate::top::{is_screen, wants_color};
+use view::{View, Watch};
+
+#[derive(Args, Debug)]
+pub(crate) struct StatusArguments {
+    /// Show this process only.
+    #[arg(long, value_name = "P")]
+    pid: Option<u32>,
+
+    /// How far apart two looks are, in milliseconds, 100 to 60000.
+    #[arg(long, value_name = "MS", default_value_t = 1000,
+          value_parser = value_parser!(u64).range(100..=60_000))]
+    interval: u64,
+
+    /// Print one table and end.
+    #[arg(long, conflicts_with = "count")]
+    once: bool,
+
+    /// Print so many tables and end.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Print JSON objects, one in a line, instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Nothing can be shown, or no more.
+#[derive(Debug, Error)]
+pub(crate) enum StatusError {
+    /// There is none, or it cannot be seen.
+    #[error("no process runs RIO here{}", unseen(.0))]
+    Nobody(Vec<Unseen>),
+    /// The one that was asked for does not.
+    #[error("process {0} does not run RIO")]
+    NotThis(u32),
+    /// It may, but this process may not know.
+    #[error(
+        "what process {} ({}) has open cannot be seen: run as root, or with CAP_SYS_PTRACE (the same user is enough, unless \
+         that program was given rights of its own)",
+        .0.pid, .0.command
+    )]
+    Unseen(Unseen),
+    /// There is no such process.
+    #[error("process {0}: {1}")]
+    Process(u32, io::Error),
+    #[error("/proc cannot be read: {0}")]
+    Proc(io::Error),
+    #[error("the terminal: {0}")]
+    Terminal(io::Error),
+    #[error("nothing can be written: {0}")]
+    Output(io::Error),
+}
+
+/// Shows what classes are doing until that is enough.
+pub(crate) fn run(arguments: &StatusArguments) -> Result<(), StatusError> {
+    let mut watch = Watch::default();
+    watch.look(look(arguments.pid)?);
+    let count = if arguments.once {
+        Some(1)
+    } else {
+        arguments.count
+    };
+    let is_live = count.is_none() && !arguments.json && is_screen();
+    let shown = match is_live {
+        true => show_live(&mut watch, arguments),
+        false => show_in_turn(&mut watch, arguments, count),
+    };
+    match shown {
+        // Who reads has seen enough.
+        Err(StatusError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        shown => shown,
+    }
+}
+
+/// Looks for whom to show.
+fn look(pid: Option<u32>) -> Result<Looked, StatusError> {
+    let Some(pid) = pid else {
+        let looked = find(None).map_err(StatusError::Proc)?;
+        return match looked.found.is_empty() {
+            true => Err(StatusError::Nobody(looked.unseen)),
+            false => Ok(looked),
+        };
+    };
+    let mut looked = find(Some(pid)).map_err(|error| StatusError::Process(pid, error))?;
+    match (looked.found.is_empty(), looked.unseen.pop()) {
+        (false, _) => Ok(looked),
+        (true, Some(unseen)) => Err(StatusError::Unseen(unseen)),
+        (true, None) => Err(StatusError::NotThis(pid)),
+    }
+}
+
+/// Writes one table or object after another.
+fn show_in_turn(
+    watch: &mut Watch,
+    arguments: &StatusArguments,
+    count: Option<u64>,
+) -> Result<(), StatusError> {
+    let interval = Duration::from_millis(arguments.interval);
+    let mut next = Monotonic::now();
+    let mut shown = 0;
+    while count.is_none_or(|count| shown < count) {
+        next = next + interval;
+        sleep_until(next);
+        let view = watch.look(look(arguments.pid)?);
+        let mut text = match arguments.json {
+            true => view.to_json().to_string(),
+            false => paper(&view),
+        };
+        text.push('\n');
+        let mut out = io::stdout().lock();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        written.map_err(StatusError::Output)?;
+        shown += 1;
+    }
+    Ok(())
+}
+
+fn paper(view: &View) -> String {
+    let width = screen::size().map_or(PAPER, |(width, _)| width);
+    let has_color = io::stdout().is_terminal() && wants_color();
+    table::lines(view)
+        .iter()
+        .map(|line| line.paint(width, has_color) + "\n")
+        .collect()
+}
+
+/// Draws tables in place until somebody has seen enough, or nobody is left.
+fn show_live(watch: &mut Watch, arguments: &StatusArguments) -> Result<(), StatusError> {
+    let screen = Screen::open().map_err(StatusError::Terminal)?;
+    // Only keys and signals are waited for.
+    let (silence, _kept) = io::pipe().map_err(StatusError::Terminal)?;
+    let interval = Duration::from_millis(arguments.interval);
+    let mut view = watch.look(look(arguments.pid)?);
+    let mut next = Monotonic::now() + interval.min(FIRST_INTERVAL);
+    loop {
+        let (width, height) = screen::size().unwrap_or(USUAL_SIZE);
+        let frame: Vec<_> = frame(&view, height)
+            .iter()
+            .map(|line| line.paint(width, wants_color()))
+            .collect();
+        screen.draw(&frame).map_err(StatusError::Terminal)?;
+        // The size is looked at again before the next table is due.
+        let soon = Monotonic::now() + SIZE_PAUSE;
+        let event = screen.wait(&silence, Deadline::at(next.min(soon)));
+        if let Event::Quit = event.map_err(StatusError::Terminal)? {
+            return Ok(());
+        }
+        if Monotonic::now() >= next {
+            view = watch.look(look(arguments.pid)?);
+            next = Monotonic::now() + interval;
+        }
+    }
+}
+
+/// The lines that fill a screen.
+fn frame(view: &View, height: usize) -> Vec<Line> {
+    let mut lines = table::lines(view);
+    let rows = height.saturating_sub(1);
+    let mut last = "q quits".to_owned();
+    if lines.len() > rows {
+        last = format!("{} more lines; {last}", lines.len() - rows);
+        lines.truncate(rows);
+    }
+    lines.push(Line::of(Look::Faint, last));
+    lines
+}
+
+/// That there may be more than can be seen.
+fn unseen(unseen: &[Unseen]) -> String {
+    match unseen.len() {
+        0 => ".\nA process runs RIO while it has an endpoint riop://, or -ORBRioInterface and a connection by it".to_owned(),
+        n => format!(
+            " that can be seen, and what {n} other processes have open cannot be: run as root, or with CAP_SYS_PTRACE, \
+             to see all"
+        ),
+    }
+}
+
+/// Characters of a line where no terminal says how many there are.
+const PAPER: usize = 120;
+/// When there are rates for the first time, at the latest.
+const FIRST_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the size is looked at.
+const SIZE_PAUSE: Duration = Duration::from_millis(250);
+/// That of a terminal that does not say its size: columns and rows.
+const USUAL_SIZE: (usize, usize) = (80, 24);
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  chronorb rio status
+  chronorb rio status --pid 4711 --interval 250
+  chronorb rio status --json --count 60 | jq -c '.processes[].interfaces[].classes[] | [.name, .drops]'
+
+Processes of other users, and programs with rights of their own, are seen by root or with
+CAP_SYS_PTRACE only.";

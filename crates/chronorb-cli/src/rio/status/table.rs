@@ -1,0 +1,241 @@
+//! What classes are doing as lines of text.
+
+use std::time::Duration;
+
+use chronorb_rio::plan::Policy;
+use chronorb_rio::status::{ClassSnapshot, Count, Level};
+
+use super::view::{ClassView, View, mode};
+use crate::top::table::{Line, Look};
+use crate::top::text::{count, cut, number, plain, time};
+
+/// The whole view.
+pub(super) fn lines(view: &View) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for process in &view.processes {
+        for interface in &process.interfaces {
+            if !lines.is_empty() {
+                lines.push(Line::default());
+            }
+            let whose = format!("{} ({})", cut(&process.command, 16), process.pid);
+            match &interface.name {
+                Ok(name) => {
+                    lines.push(Line::of(Look::Title, name).and(Look::Plain, format!("  {whose}")));
+                }
+                Err(error) => {
+                    lines.push(Line::of(Look::Wrong, format!("{whose}: {error}")));
+                    continue;
+                }
+            }
+            if interface.classes.is_empty() {
+                lines.push(Line::of(Look::Faint, "no class is open"));
+                continue;
+            }
+            lines.push(Line::of(Look::Title, TITLES));
+            for class in &interface.classes {
+                lines.push(class_line(class));
+                lines.extend(trouble(&class.now));
+            }
+        }
+    }
+    if view.unseen > 0 {
+        let unseen = format!(
+            "what {} other processes have open cannot be seen",
+            view.unseen
+        );
+        lines.push(Line::default());
+        lines.push(Line::of(Look::Faint, unseen));
+    }
+    lines
+}
+
+const TITLES: &str = "CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST BUDGT  CONN \
+     DROPS   P50   P99   MAX";
+
+fn class_line(class: &ClassView) -> Line {
+    let now = &class.now;
+    let name = cut(&plain(&now.name), 12);
+    let rates = [
+        class.rate(Count::PacketsIn),
+        8.0 * class.rate(Count::OctetsIn),
+        class.rate(Count::PacketsOut),
+        8.0 * class.rate(Count::OctetsOut),
+    ]
+    .map(number);
+    let queue = now.level(Level::Queue);
+    let budget = match now.bound {
+        Some(_) => count(now.level(Level::BudgetUsed).now),
+        None => "-".to_owned(),
+    };
+    let when = |is: bool, look: Look| if is { look } else { Look::Plain };
+    let is_full = queue.most >= now.queue;
+    let drops = class.drop_rate();
+    let latencies = class.latencies();
+    let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+    let shown = |latency: Option<Duration>| match latency {
+        Some(latency) => time(micros(latency)),
+        None => "-".to_owned(),
+    };
+    let longest = (now.latencies.count() > 0).then_some(now.latencies.longest);
+    Line::of(Look::Title, format!("{name:<12}"))
+        .and(
+            Look::Plain,
+            format!(" {:>4} {:<14}", priority(now), cut(&processing(now), 14)),
+        )
+        .and(
+            Look::Plain,
+            format!(
+                " {:>5} {:>5} {:>5} {:>5}",
+                rates[0], rates[1], rates[2], rates[3]
+            ),
+        )
+        .and(
+            when(queue.now > 0, Look::Waits),
+            format!(" {:>5}", count(queue.now)),
+        )
+        .and(
+            when(is_full, Look::Wrong),
+            format!(" {:>5}", count(queue.most)),
+        )
+        .and(
+            Look::Plain,
+            format!(" {budget:>5} {:>5}", count(now.level(Level::Open).now)),
+        )
+        .and(
+            when(drops > 0.0, Look::Wrong),
+            format!(" {:>5}", number(drops)),
+        )
+        .and(
+            Look::Plain,
+            format!(
+                " {:>5} {:>5} {:>5}",
+                shown(latencies.quantile(0.5)),
+                shown(latencies.quantile(0.99)),
+                shown(longest)
+            ),
+        )
+}
+
+/// What has gone wrong since the class was opened, if anything has.
+fn trouble(class: &ClassSnapshot) -> Option<Line> {
+    let kinds = [
+        (Count::QueueFull, "queue full"),
+        (Count::Malformed, "malformed"),
+        (Count::NoConnection, "no connection"),
+        (Count::NoBuffers, "no buffers"),
+        (Count::SynOverLimit, "SYN over limit"),
+        (Count::Refused, "refused"),
+        (Count::Retransmissions, "sent again"),
+        (Count::Overruns, "periods missed"),
+    ];
+    let counted = kinds.map(|(kind, word)| (class.count(kind), word));
+    let parts: Vec<_> = (counted.into_iter())
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{word} {}", count(n)))
+        .collect();
+    (!parts.is_empty()).then(|| Line::of(Look::Waits, format!("  in all: {}", parts.join(", "))))
+}
+
+/// `f72`.
+fn priority(class: &ClassSnapshot) -> String {
+    match class.policy {
+        Policy::Fifo => format!("f{}", class.priority),
+        Policy::RoundRobin => format!("r{}", class.priority),
+        Policy::Deadline => "dl".to_owned(),
+        Policy::Other => "-".to_owned(),
+    }
+}
+
+/// `8/10ms`.
+fn processing(class: &ClassSnapshot) -> String {
+    match class.bound {
+        Some((packets, period)) => {
+            let each = format!(
+                "{}/{}",
+                count(packets),
+                time(period.as_nanos() as f64 / 1e3)
+            );
+            match mode(class.mode) {
+                "periodic" => each,
+                mode => format!("{mode} {each}"),
+            }
+        }
+        None => mode(class.mode).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+
+    use chronorb_rio::class::ClassId;
+    use chronorb_rio::plan::{Processing, Reservation};
+    use chronorb_rio::status::{Page, find};
+
+    use super::super::view::Watch;
+    use super::*;
+
+    #[test]
+    fn a_class_is_a_line_and_another_one_where_something_went_wrong() {
+        let page = Page::create("test-0").expect("a page");
+        let video = Reservation {
+            name: "video".to_owned(),
+            policy: Policy::Fifo,
+            priority: 70,
+            processing: Processing::Periodic {
+                period: Duration::from_millis(10),
+                budget: 8,
+            },
+            ..Reservation::default()
+        };
+        let open = |number, reservation: &Reservation| {
+            page.open(ClassId::new(number).expect("there is one"), reservation)
+        };
+        let video = open(0, &video);
+        let _rest = open(1, &Reservation::default());
+        video.set(Level::Queue, 9);
+        video.set(Level::Queue, 3);
+        video.set(Level::BudgetUsed, 8);
+        video.set(Level::Open, 2);
+        video.add(Count::Overruns, 1);
+        video.add(Count::QueueFull, 12);
+        video.delivered_after(Duration::from_micros(30));
+        let looked = find(Some(process::id())).expect("this process is there");
+        let view = Watch::default().look(looked);
+        let text: Vec<_> = (lines(&view).iter())
+            .map(|line| line.paint(120, false))
+            .collect();
+        let begins = text.iter().position(|line| line.starts_with("test-0"));
+        let begins = begins.expect("the page is shown");
+        assert_eq!(
+            text[begins + 1..begins + 5],
+            [
+                "CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST BUDGT  CONN DROPS   P50   P99   MAX",
+                "video         f70 8/10ms             0     0     0     0     3     9     8     2     0  30us  30us  30us",
+                "  in all: queue full 12, periods missed 1",
+                "best-effort     - demand             0     0     0     0     0     0     -     0     0     -     -     -",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_process_calls_its_classes_does_not_reach_the_terminal_as_a_command() {
+        let page = Page::create("\x1b[2J").expect("a page");
+        let name = "\x1b]0;owned\x07\u{202e}".to_owned();
+        let reservation = Reservation {
+            name,
+            ..Reservation::default()
+        };
+        let _open = page.open(ClassId::new(0).expect("there is one"), &reservation);
+        let view = Watch::default().look(find(Some(process::id())).expect("it is there"));
+        let painted = lines(&view)
+            .iter()
+            .map(|line| line.paint(120, false))
+            .collect::<String>();
+        assert!(painted.contains("owned"), "{painted:?}");
+        assert!(
+            !painted.contains(|c: char| c.is_control() || c == '\u{202e}'),
+            "{painted:?}"
+        );
+    }
+}

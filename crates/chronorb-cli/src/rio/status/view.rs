@@ -1,0 +1,220 @@
+//! What has happened between two looks.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chronorb_rio::class::ClassId;
+use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Looked, Mode, Snapshot};
+use chronorb_rt::Monotonic;
+use serde_json::{Value, json};
+
+use crate::top::text::plain;
+
+/// What was seen at the last look.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    before: HashMap<Place, (Monotonic, ClassSnapshot)>,
+}
+
+/// Where the counters of a class are, for as long as they count on.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Place {
+    page: PathBuf,
+    class: ClassId,
+    opening: u64,
+}
+
+/// What has happened since the look before.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) processes: Vec<ProcessView>,
+    /// How many processes could not be looked at.
+    pub(super) unseen: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct ProcessView {
+    pub(super) pid: u32,
+    pub(super) command: String,
+    pub(super) interfaces: Vec<InterfaceView>,
+}
+
+#[derive(Debug)]
+pub(super) struct InterfaceView {
+    /// Its name, or why its page cannot be read.
+    pub(super) name: Result<String, String>,
+    pub(super) classes: Vec<ClassView>,
+}
+
+#[derive(Debug)]
+pub(super) struct ClassView {
+    pub(super) now: ClassSnapshot,
+    /// What it was at the look before, and how long ago that was; `None` where it was not there.
+    before: Option<(Duration, ClassSnapshot)>,
+}
+
+impl Watch {
+    /// Reads the pages that were found.
+    pub(super) fn look(&mut self, looked: Looked) -> View {
+        let mut seen = HashMap::new();
+        let mut processes = Vec::new();
+        for found in looked.found {
+            let mut interfaces = Vec::new();
+            for page in found.pages {
+                let read = Snapshot::read(&page.file);
+                let now = Monotonic::now();
+                let (name, classes) = match read {
+                    Ok(snapshot) => (Ok(plain(&snapshot.interface)), snapshot.classes),
+                    Err(error) => (Err(error.to_string()), Vec::new()),
+                };
+                let mut views = Vec::new();
+                for class in classes {
+                    let place = Place {
+                        page: page.path.clone(),
+                        class: class.class,
+                        opening: class.opening,
+                    };
+                    let before = self.before.remove(&place);
+                    seen.insert(place, (now, class.clone()));
+                    views.push(ClassView {
+                        now: class,
+                        before: before.map(|(then, class)| (now.since(then), class)),
+                    });
+                }
+                interfaces.push(InterfaceView {
+                    name,
+                    classes: views,
+                });
+            }
+            processes.push(ProcessView {
+                pid: found.pid,
+                command: plain(&found.command),
+                interfaces,
+            });
+        }
+        self.before = seen;
+        View {
+            processes,
+            unseen: looked.unseen.len(),
+        }
+    }
+}
+
+impl ClassView {
+    /// How many of them there are in a second; 0 at the first look.
+    pub(super) fn rate(&self, count: Count) -> f64 {
+        self.rate_of(|class| class.count(count))
+    }
+
+    /// Packets that are lost or dropped in a second.
+    pub(super) fn drop_rate(&self) -> f64 {
+        self.rate_of(ClassSnapshot::drops)
+    }
+
+    /// Latencies since the look before, or all of them.
+    pub(super) fn latencies(&self) -> Latencies {
+        match &self.before {
+            Some((_, before)) => self.now.latencies.since(&before.latencies),
+            None => self.now.latencies,
+        }
+    }
+
+    fn rate_of(&self, count: impl Fn(&ClassSnapshot) -> u64) -> f64 {
+        let Some((time, before)) = &self.before else {
+            return 0.0;
+        };
+        // Another process writes the counts, and may write any.
+        let more = count(&self.now).saturating_sub(count(before));
+        more as f64 / time.as_secs_f64().max(1e-9)
+    }
+}
+
+impl View {
+    /// As programs read it.
+    pub(super) fn to_json(&self) -> Value {
+        let processes = self.processes.iter().map(|process| {
+            let interfaces = process.interfaces.iter().map(|interface| {
+                json!({
+                    "name": interface.name.as_ref().ok(),
+                    "error": interface.name.as_ref().err(),
+                    "classes": interface.classes.iter().map(ClassView::to_json).collect::<Vec<_>>(),
+                })
+            });
+            json!({
+                "pid": process.pid,
+                "command": process.command,
+                "interfaces": interfaces.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "version": 1,
+            "processes": processes.collect::<Vec<_>>(),
+            "unseen": self.unseen,
+        })
+    }
+}
+
+impl ClassView {
+    fn to_json(&self) -> Value {
+        let class = &self.now;
+        let count = |count| class.count(count);
+        let level = |level| {
+            let level = class.level(level);
+            json!({ "now": level.now, "most": level.most })
+        };
+        let latencies = self.latencies();
+        let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+        json!({
+            "class": class.class.index(),
+            "name": plain(&class.name),
+            "processing": mode(class.mode),
+            "policy": class.policy.to_string(),
+            "native": class.priority,
+            "cpu": class.cpu,
+            "packets": class.bound.map(|(packets, _)| packets),
+            "period_us": class.bound.map(|(_, period)| micros(period)),
+            "packets_in": count(Count::PacketsIn),
+            "octets_in": count(Count::OctetsIn),
+            "packets_out": count(Count::PacketsOut),
+            "octets_out": count(Count::OctetsOut),
+            "packets_in_per_s": self.rate(Count::PacketsIn),
+            "octets_in_per_s": self.rate(Count::OctetsIn),
+            "packets_out_per_s": self.rate(Count::PacketsOut),
+            "octets_out_per_s": self.rate(Count::OctetsOut),
+            "drops": {
+                "queue_full": count(Count::QueueFull),
+                "malformed": count(Count::Malformed),
+                "no_connection": count(Count::NoConnection),
+                "no_buffers": count(Count::NoBuffers),
+                "syn_over_limit": count(Count::SynOverLimit),
+            },
+            "drops_per_s": self.drop_rate(),
+            "queue": level(Level::Queue),
+            "queue_room": class.queue,
+            "budget_used": level(Level::BudgetUsed),
+            "periods": count(Count::Periods),
+            "overruns": count(Count::Overruns),
+            "connections": level(Level::Open),
+            "connections_room": class.connections,
+            "half_open": level(Level::HalfOpen),
+            "established": count(Count::Established),
+            "refused": count(Count::Refused),
+            "retransmissions": count(Count::Retransmissions),
+            "latency": {
+                "packets": latencies.count(),
+                "p50_us": latencies.quantile(0.5).map(micros),
+                "p99_us": latencies.quantile(0.99).map(micros),
+                "longest_us": micros(latencies.longest),
+            },
+        })
+    }
+}
+
+pub(super) const fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::OnArrival => "arrival",
+        Mode::OnDemand => "demand",
+        Mode::Periodic => "periodic",
+    }
+}

@@ -1,0 +1,176 @@
+//! `chronorb rio`, as it is used.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{chronorb, stderr, stdout};
+
+/// A setup that is up; `None`, with a word about it, where this process may not have one.
+struct Setup {
+    process: Child,
+    shown: Value,
+}
+
+impl Setup {
+    fn up(arguments: &[&str]) -> Option<Self> {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
+            .args(["rio", "setup", "--json"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
+        output.read_line(&mut line).expect("it is text");
+        if !line.is_empty() {
+            let shown = serde_json::from_str(&line).expect("an object");
+            return Some(Self { process, shown });
+        }
+        let (_, said) = end(process);
+        assert!(said.contains("CAP_"), "{said}");
+        println!("NOT RUN: {said}");
+        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+        assert!(!required, "CHRONORB_PEERS=required: {said}");
+        None
+    }
+
+    /// The paths of the names that its namespaces have.
+    fn names(&self) -> Vec<String> {
+        let hosts = self.shown["hosts"].as_array().expect("a list").iter();
+        let names = hosts
+            .map(|host| &host["namespace"])
+            .chain([&self.shown["switch"]]);
+        let directory = self.shown["directory"].as_str().expect("a path");
+        let path = |name: &Value| format!("{directory}/{}", name.as_str().expect("a name"));
+        names.map(path).collect()
+    }
+
+    /// Sends the process a signal, and waits for the end of it and of its guardian.
+    fn signal(self, signal: Signal) -> (ExitStatus, String) {
+        kill_process(Pid::from_child(&self.process), signal).expect("it runs");
+        end(self.process)
+    }
+}
+
+/// How a process ended, and what it and its guardian said, which both hold its standard error open.
+fn end(mut process: Child) -> (ExitStatus, String) {
+    let mut said = String::new();
+    let mut output = process.stderr.take().expect("it is piped");
+    output.read_to_string(&mut said).expect("it is text");
+    (process.wait().expect("it ends"), said)
+}
+
+#[test]
+fn a_network_is_there_until_the_command_is_asked_to_end() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let arguments = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let Some(setup) = Setup::up(&arguments) else {
+            return;
+        };
+        let names = setup.names();
+        assert!(
+            names.iter().all(|name| Path::new(name).exists()),
+            "{names:?}"
+        );
+        assert_eq!(setup.shown["mtu"], 9000);
+        let (status, said) = setup.signal(signal);
+        assert_eq!((status.code(), &*said), (Some(0), ""));
+        assert!(
+            !names.iter().any(|name| Path::new(name).exists()),
+            "{names:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_left_where_the_command_is_killed() {
+    let Some(setup) = Setup::up(&["--netns"]) else {
+        return;
+    };
+    let names = setup.names();
+    let (_, said) = setup.signal(Signal::KILL);
+    assert_eq!(said, "");
+    assert!(
+        !names.iter().any(|name| Path::new(name).exists()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_name_is_given_once() {
+    let name = format!("chronorb-test-{}", std::process::id());
+    let arguments = ["--netns", "--name", &name, "--address", "10.80.3.1"];
+    let Some(setup) = Setup::up(&arguments) else {
+        return;
+    };
+    assert_eq!(setup.shown["hosts"][1]["addresses"][0], "10.80.3.2");
+    let again = [&["rio", "setup"], &arguments[..]].concat();
+    let again = chronorb(Path::new("."), &again);
+    assert_eq!(again.status.code(), Some(1));
+    let refused = stderr(&again);
+    assert!(
+        refused.contains(&name) && refused.contains("another name"),
+        "{refused}"
+    );
+    // The network that is there has not suffered.
+    assert!(setup.names().iter().all(|name| Path::new(name).exists()));
+    let (status, _) = setup.signal(Signal::TERM);
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn what_is_left_behind_can_be_removed_by_name() {
+    let name = format!("chronorb-left-{}", std::process::id());
+    let Some(setup) = Setup::up(&["--netns", "--name", &name]) else {
+        return;
+    };
+    let names = setup.names();
+    let down = ["rio", "setup", "--down", "--json", "--name", &name];
+    let down = chronorb(Path::new("."), &down);
+    assert_eq!(down.status.code(), Some(0), "{}", stderr(&down));
+    let removed: Value = serde_json::from_str(stdout(&down)).expect("an object");
+    let removed = removed["removed"].as_array().expect("a list");
+    assert!(
+        removed.contains(&format!("{name}-switch").into()),
+        "{removed:?}"
+    );
+    assert!(
+        !names.iter().any(|name| Path::new(name).exists()),
+        "{names:?}"
+    );
+    // It has nothing left to undo, which is no failure.
+    let (status, said) = setup.signal(Signal::TERM);
+    assert_eq!((status.code(), &*said), (Some(0), ""));
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    for arguments in [
+        &["rio"][..],
+        &["rio", "setup"],
+        &["rio", "setup", "--rate", "1 Mbit"],
+        &["rio", "setup", "--netns", "--rate", "fast"],
+        &["rio", "setup", "--netns", "--mtu", "60"],
+        &["rio", "setup", "--netns", "--down"],
+        &["rio", "setup", "--netns", "--address", "here"],
+    ] {
+        let output = chronorb(Path::new("."), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+    let output = chronorb(
+        Path::new("."),
+        &["rio", "setup", "--netns", "--name", "../x"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("cannot be named"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -1,0 +1,375 @@
+//! The classic dialect: filters of sockets.
+//!
+//! A program has an accumulator, an index and sixteen words of scratch memory, and ends by returning a number. Where
+//! it reads behind the end of the packet it returns 0. It cannot go back, so it ends.
+
+use std::fmt;
+
+use super::AssembleError;
+use super::labels::{Label, Places};
+
+/// A program with labels, before it is assembled.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    ops: Vec<Op>,
+    labels: usize,
+}
+
+/// What one instruction does. `A` is the accumulator, `X` the index.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Op {
+    /// `A` is loaded.
+    Load(Source),
+    /// `X` becomes this number.
+    SetX(u32),
+    /// `X` is loaded from scratch memory.
+    LoadX(Slot),
+    /// `A` is stored in scratch memory.
+    Store(Slot),
+    /// `A &= k`.
+    And(u32),
+    /// `A += k`.
+    Add(u32),
+    /// `A += X`.
+    AddX,
+    /// `A <<= k`.
+    Left(u32),
+    /// `A >>= k`.
+    Right(u32),
+    /// `X = A`.
+    AToX,
+    /// `A = X`.
+    XToA,
+    /// Goes on elsewhere, however far.
+    Jump(Label),
+    /// Goes on elsewhere if this is so; at most 255 instructions further.
+    If(Test, Label),
+    /// Goes on elsewhere unless this is so; at most 255 instructions further.
+    Unless(Test, Label),
+    /// Ends with this number.
+    Return(u32),
+    /// Is no instruction: here is a label.
+    Bind(Label),
+}
+
+/// What is loaded. Numbers of the packet are in network byte order there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// A number of the packet, so many octets from its start.
+    At(Size, u32),
+    /// A number of the packet, so many octets behind `X`.
+    Behind(Size, u32),
+    /// A number.
+    Number(u32),
+    /// A word of scratch memory.
+    Slot(Slot),
+    /// The octets of the packet.
+    Length,
+    /// Something of the VLAN tag that the kernel has taken off the packet.
+    Stripped(Tag),
+}
+
+/// How much of a packet is read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Size {
+    /// 8 bits.
+    Octet,
+    /// 16 bits.
+    Half,
+    /// 32 bits.
+    Word,
+}
+
+/// What can be asked of a VLAN tag that the kernel has taken off.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Tag {
+    /// Whether there was one, 0 or 1.
+    IsThere,
+    /// Its control information: priority, drop eligibility and number.
+    Control,
+    /// Its kind: 0x8100 for 802.1Q.
+    Kind,
+}
+
+/// A word of scratch memory, 0 to 15.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Slot(u8);
+
+/// A comparison of `A`, without a sign.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Test {
+    /// `A == k`.
+    Is(u32),
+    /// `A > k`.
+    Above(u32),
+    /// `A >= k`.
+    AtLeast(u32),
+    /// `A & k != 0`.
+    HasAny(u32),
+    /// `A > X`.
+    AboveX,
+}
+
+/// One instruction, laid out as `struct sock_filter` of the kernel.
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+#[repr(C)]
+pub struct Instruction {
+    /// What it does.
+    pub code: u16,
+    /// Instructions to pass over if the comparison holds.
+    pub jt: u8,
+    /// Instructions to pass over if it does not.
+    pub jf: u8,
+    /// A number.
+    pub k: u32,
+}
+
+/// Instructions that the kernel takes (`BPF_MAXINSNS`).
+pub const MAX_LEN: usize = 4096;
+
+impl Slot {
+    /// The word of this number.
+    ///
+    /// # Panics
+    /// From 16 on; in a constant, that is an error of the compiler.
+    pub const fn new(number: u8) -> Self {
+        assert!(number < 16, "there are sixteen words of scratch memory");
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn index(self) -> u8 {
+        self.0
+    }
+}
+
+impl Size {
+    /// Its octets.
+    pub const fn octets(self) -> u32 {
+        match self {
+            Self::Octet => 1,
+            Self::Half => 2,
+            Self::Word => 4,
+        }
+    }
+
+    const fn code(self) -> u16 {
+        match self {
+            Self::Octet => OCTET,
+            Self::Half => HALF,
+            Self::Word => WORD,
+        }
+    }
+}
+
+impl Code {
+    /// An empty program.
+    pub const fn new() -> Self {
+        Self {
+            ops: Vec::new(),
+            labels: 0,
+        }
+    }
+
+    /// A label, to be bound once.
+    pub const fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    /// Adds an operation at the end.
+    pub fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    /// Adds several.
+    pub fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
+        self.ops.extend(ops);
+    }
+
+    /// Its operations.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// How many labels it has.
+    pub(super) const fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// The same program with other numbers to end with.
+    #[must_use]
+    pub fn map_returns(&self, f: impl Fn(u32) -> u32) -> Self {
+        let ops = self.ops.iter().map(|op| match *op {
+            Op::Return(number) => Op::Return(f(number)),
+            other => other,
+        });
+        Self {
+            ops: ops.collect(),
+            labels: self.labels,
+        }
+    }
+
+    /// The instructions, for the kernel.
+    ///
+    /// # Errors
+    /// [`AssembleError`]
+    pub fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
+        let pieces = self.ops.iter().map(|op| match op {
+            Op::Bind(label) => (0, Some(*label)),
+            _ => (1, None),
+        });
+        let places = Places::find(self.labels, pieces)?;
+        let mut program = Vec::with_capacity(self.ops.len());
+        for op in &self.ops {
+            let at = program.len();
+            let instruction = match *op {
+                Op::Bind(_) => continue,
+                Op::Load(source) => load(source),
+                Op::SetX(k) => plain(LDX | IMMEDIATE, k),
+                Op::LoadX(slot) => plain(LDX | MEMORY, slot.0.into()),
+                Op::Store(slot) => plain(ST, slot.0.into()),
+                Op::And(k) => plain(ALU | AND, k),
+                Op::Add(k) => plain(ALU | ADD, k),
+                Op::AddX => plain(ALU | ADD | BY_X, 0),
+                Op::Left(k) => plain(ALU | LEFT, k),
+                Op::Right(k) => plain(ALU | RIGHT, k),
+                Op::AToX => plain(MISC | A_TO_X, 0),
+                Op::XToA => plain(MISC | X_TO_A, 0),
+                Op::Jump(to) => plain(JMP | ALWAYS, places.jump(at, to)?),
+                Op::If(test, to) => Instruction {
+                    jt: places.jump(at, to)?,
+                    ..compare(test)
+                },
+                Op::Unless(test, to) => Instruction {
+                    jf: places.jump(at, to)?,
+                    ..compare(test)
+                },
+                Op::Return(k) => plain(RET, k),
+            };
+            program.push(instruction);
+        }
+        match program.len() {
+            len if len > MAX_LEN => Err(AssembleError::TooLong { len, max: MAX_LEN }),
+            _ => Ok(program),
+        }
+    }
+}
+
+const fn plain(code: u16, k: u32) -> Instruction {
+    Instruction {
+        code,
+        jt: 0,
+        jf: 0,
+        k,
+    }
+}
+
+const fn load(source: Source) -> Instruction {
+    match source {
+        Source::At(size, k) => plain(LD | size.code() | ABSOLUTE, k),
+        Source::Behind(size, k) => plain(LD | size.code() | INDIRECT, k),
+        Source::Number(k) => plain(LD | IMMEDIATE, k),
+        Source::Slot(slot) => plain(LD | MEMORY, slot.0 as u32),
+        Source::Length => plain(LD | LENGTH, 0),
+        Source::Stripped(tag) => plain(
+            LD | ABSOLUTE,
+            match tag {
+                Tag::IsThere => TAG_IS_THERE,
+                Tag::Control => TAG_CONTROL,
+                Tag::Kind => TAG_KIND,
+            },
+        ),
+    }
+}
+
+const fn compare(test: Test) -> Instruction {
+    match test {
+        Test::Is(k) => plain(JMP | EQUAL, k),
+        Test::Above(k) => plain(JMP | GREATER, k),
+        Test::AtLeast(k) => plain(JMP | AT_LEAST, k),
+        Test::HasAny(k) => plain(JMP | ANY, k),
+        Test::AboveX => plain(JMP | GREATER | BY_X, 0),
+    }
+}
+
+/// As `bpf_asm` of the kernel writes it.
+impl fmt::Debug for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, jt, jf, k } = *self;
+        let suffix = match code & SIZES {
+            HALF => "h",
+            OCTET => "b",
+            _ => "",
+        };
+        match (code & CLASSES, code & !(CLASSES | SIZES)) {
+            (LD, ABSOLUTE) if k >= ANCILLARY => match k {
+                TAG_IS_THERE => write!(f, "ld vlan_avail"),
+                TAG_CONTROL => write!(f, "ld vlan_tci"),
+                TAG_KIND => write!(f, "ld vlan_tpid"),
+                _ => write!(f, "ld [ancillary {}]", k - ANCILLARY),
+            },
+            (LD, ABSOLUTE) => write!(f, "ld{suffix} [{k}]"),
+            (LD, INDIRECT) => write!(f, "ld{suffix} [x + {k}]"),
+            (LD, IMMEDIATE) => write!(f, "ld #{k}"),
+            (LD, MEMORY) => write!(f, "ld M[{k}]"),
+            (LD, LENGTH) => write!(f, "ld len"),
+            (LDX, IMMEDIATE) => write!(f, "ldx #{k}"),
+            (LDX, MEMORY) => write!(f, "ldx M[{k}]"),
+            _ => match code {
+                ST => write!(f, "st M[{k}]"),
+                RET => write!(f, "ret #{k}"),
+                _ if code == ALU | AND => write!(f, "and #{k:#x}"),
+                _ if code == ALU | ADD => write!(f, "add #{k}"),
+                _ if code == ALU | ADD | BY_X => write!(f, "add x"),
+                _ if code == ALU | LEFT => write!(f, "lsh #{k}"),
+                _ if code == ALU | RIGHT => write!(f, "rsh #{k}"),
+                _ if code == MISC | A_TO_X => write!(f, "tax"),
+                _ if code == MISC | X_TO_A => write!(f, "txa"),
+                _ if code == JMP | ALWAYS => write!(f, "ja +{k}"),
+                _ if code == JMP | EQUAL => write!(f, "jeq #{k:#x}, +{jt}, +{jf}"),
+                _ if code == JMP | GREATER => write!(f, "jgt #{k:#x}, +{jt}, +{jf}"),
+                _ if code == JMP | AT_LEAST => write!(f, "jge #{k:#x}, +{jt}, +{jf}"),
+                _ if code == JMP | ANY => write!(f, "jset #{k:#x}, +{jt}, +{jf}"),
+                _ if code == JMP | GREATER | BY_X => write!(f, "jgt x, +{jt}, +{jf}"),
+                _ => write!(f, "{code:#06x} {jt} {jf} {k:#x}"),
+            },
+        }
+    }
+}
+
+// <linux/bpf_common.h> and <linux/filter.h>
+const CLASSES: u16 = 0x07;
+const LD: u16 = 0x00;
+const LDX: u16 = 0x01;
+const ST: u16 = 0x02;
+const ALU: u16 = 0x04;
+const JMP: u16 = 0x05;
+const RET: u16 = 0x06;
+const MISC: u16 = 0x07;
+const SIZES: u16 = 0x18;
+const WORD: u16 = 0x00;
+const HALF: u16 = 0x08;
+const OCTET: u16 = 0x10;
+const IMMEDIATE: u16 = 0x00;
+const ABSOLUTE: u16 = 0x20;
+const INDIRECT: u16 = 0x40;
+const MEMORY: u16 = 0x60;
+const LENGTH: u16 = 0x80;
+const BY_X: u16 = 0x08;
+const ADD: u16 = 0x00;
+const AND: u16 = 0x50;
+const LEFT: u16 = 0x60;
+const RIGHT: u16 = 0x70;
+const ALWAYS: u16 = 0x00;
+const EQUAL: u16 = 0x10;
+const GREATER: u16 = 0x20;
+const AT_LEAST: u16 = 0x30;
+const ANY: u16 = 0x40;
+const A_TO_X: u16 = 0x00;
+const X_TO_A: u16 = 0x80;
+/// `SKF_AD_OFF`: places from here on are not of the packet, but of what the kernel knows about it.
+const ANCILLARY: u32 = (-0x1000_i32).cast_unsigned();
+const TAG_CONTROL: u32 = ANCILLARY + 44;
+const TAG_IS_THERE: u32 = ANCILLARY + 48;
+const TAG_KIND: u32 = ANCILLARY + 60;

@@ -1,0 +1,393 @@
+//! The extended dialect: programs of interfaces.
+//!
+//! A program has registers of 64 bits and a stack of 512 octets. The kernel proves before it runs one that it ends and
+//! reads and writes nothing but what is its own.
+
+use std::fmt;
+use std::os::fd::RawFd;
+
+use super::AssembleError;
+use super::labels::{Label, Places};
+
+/// A program with labels, before it is assembled.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    ops: Vec<Op>,
+    labels: usize,
+}
+
+/// What one instruction does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Op {
+    /// Calculates with the first register.
+    Alu(Alu, Width, Register, Operand),
+    /// Takes the lowest octets of a register to be in network byte order, and clears the others.
+    FromNetwork(Size, Register),
+    /// Loads the first register from so many octets behind the second, and clears its other octets.
+    Load(Size, Register, Register, i16),
+    /// Stores the second register so many octets behind the first.
+    Store(Size, Register, i16, Register),
+    /// Adds the second register to the 64 bits so many octets behind the first, as one step.
+    AddTo(Register, i16, Register),
+    /// Loads the map of this descriptor.
+    Map(Register, RawFd),
+    /// Goes on elsewhere.
+    Jump(Label),
+    /// Goes on elsewhere if this is so.
+    If(Test, Width, Register, Operand, Label),
+    /// Calls a function of the kernel: arguments in `R1` to `R5`, which are lost, the result in `R0`.
+    Call(Helper),
+    /// Ends with what is in `R0`.
+    Exit,
+    /// Is no instruction: here is a label.
+    Bind(Label),
+}
+
+/// How the first operand is changed by the second.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Alu {
+    /// It becomes the second.
+    Move = 0xb0,
+    /// Addition.
+    Add = 0x00,
+    /// Bitwise conjunction.
+    And = 0x50,
+    /// Shift to the left.
+    Left = 0x60,
+    /// Shift to the right, without a sign.
+    Right = 0x70,
+}
+
+/// A comparison, without a sign.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Test {
+    /// Equal.
+    Is = 0x10,
+    /// Greater.
+    Above = 0x20,
+    /// Greater or equal.
+    AtLeast = 0x30,
+    /// A bit in common.
+    HasAny = 0x40,
+    /// Not equal.
+    IsNot = 0x50,
+}
+
+/// How many bits count; the higher 32 of a result are cleared where they do not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Width {
+    /// The lower 32.
+    Half,
+    /// All 64.
+    Full,
+}
+
+/// How much is loaded or stored.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Size {
+    /// 8 bits.
+    Octet = 0x10,
+    /// 16 bits.
+    Half = 0x08,
+    /// 32 bits.
+    Word = 0x00,
+    /// 64 bits.
+    Double = 0x18,
+}
+
+/// A register. At the start `R1` is the context; `R10` is the end of the stack, and cannot be changed.
+#[allow(missing_docs, reason = "their numbers say all")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Register {
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R7,
+    R8,
+    R9,
+    R10,
+}
+
+/// The second operand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operand {
+    /// A register.
+    Register(Register),
+    /// A number, whose sign is extended.
+    Number(i32),
+}
+
+/// A function of the kernel, bpf-helpers(7).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Helper {
+    /// A value of a map (`bpf_map_lookup_elem`).
+    Lookup = 1,
+    /// Sends the packet to what the map has there (`bpf_redirect_map`).
+    Redirect = 51,
+    /// Octets of the packet, all of its pieces together (`bpf_xdp_get_buff_len`).
+    Length = 188,
+}
+
+/// One instruction, laid out as `struct bpf_insn` of the kernel.
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+#[repr(C)]
+pub struct Instruction {
+    /// What it does.
+    pub code: u8,
+    /// The first register in the lower four bits, the second one in the higher.
+    pub registers: u8,
+    /// A distance: in instructions for jumps, otherwise in octets.
+    pub offset: i16,
+    /// A number.
+    pub number: i32,
+}
+
+/// Instructions that a privileged process may load.
+pub const MAX_LEN: usize = 1_000_000;
+
+impl From<Register> for Operand {
+    fn from(register: Register) -> Self {
+        Self::Register(register)
+    }
+}
+
+impl From<i32> for Operand {
+    fn from(number: i32) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl Code {
+    /// An empty program, which has so many labels already.
+    pub(super) const fn with_labels(labels: usize) -> Self {
+        Self {
+            ops: Vec::new(),
+            labels,
+        }
+    }
+
+    /// An empty program.
+    pub const fn new() -> Self {
+        Self::with_labels(0)
+    }
+
+    /// A label, to be bound once.
+    pub const fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    /// Adds an operation at the end.
+    pub fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    /// Adds several.
+    pub fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
+        self.ops.extend(ops);
+    }
+
+    /// Takes out what is never come to, which the kernel refuses. A label that is not bound is left to
+    /// [`assemble`](Self::assemble) to find.
+    pub(super) fn prune(&mut self) {
+        let mut places = vec![None; self.labels];
+        for (at, op) in self.ops.iter().enumerate() {
+            if let Op::Bind(Label(label)) = op {
+                places[*label] = Some(at);
+            }
+        }
+        let mut is_reached = vec![false; self.ops.len()];
+        let mut starts = vec![0];
+        while let Some(mut at) = starts.pop() {
+            while at < self.ops.len() && !is_reached[at] {
+                is_reached[at] = true;
+                match self.ops[at] {
+                    Op::Exit => break,
+                    Op::Jump(Label(to)) => {
+                        starts.extend(places[to]);
+                        break;
+                    }
+                    Op::If(.., Label(to)) => starts.extend(places[to]),
+                    _ => {}
+                }
+                at += 1;
+            }
+        }
+        let mut is_reached = is_reached.into_iter();
+        self.ops.retain(|_| is_reached.next() == Some(true));
+    }
+
+    /// The instructions, for the kernel.
+    ///
+    /// # Errors
+    /// [`AssembleError`]
+    pub fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
+        let pieces = self.ops.iter().map(|op| match op {
+            Op::Bind(label) => (0, Some(*label)),
+            Op::Map(..) => (2, None),
+            _ => (1, None),
+        });
+        let places = Places::find(self.labels, pieces)?;
+        let mut program = Vec::with_capacity(self.ops.len());
+        for op in &self.ops {
+            let at = program.len();
+            let instruction = match *op {
+                Op::Bind(_) => continue,
+                Op::Alu(alu, width, to, by) => {
+                    let class = match width {
+                        Width::Half => ALU,
+                        Width::Full => ALU64,
+                    };
+                    binary(class | alu as u8, to, by, 0)
+                }
+                Op::FromNetwork(size, register) => {
+                    let bits = 8 * size.octets() as i32;
+                    encode(ALU | TO_BIG_ENDIAN, register, None, 0, bits)
+                }
+                Op::Load(size, to, from, offset) => {
+                    encode(LDX | MEMORY | size as u8, to, Some(from), offset, 0)
+                }
+                Op::Store(size, to, offset, from) => {
+                    encode(STX | MEMORY | size as u8, to, Some(from), offset, 0)
+                }
+                Op::AddTo(to, offset, from) => {
+                    encode(STX | ATOMIC | DOUBLE, to, Some(from), offset, 0)
+                }
+                Op::Map(to, map) => {
+                    program.push(encode(LD_DOUBLE, to, Some(MAP_BY_DESCRIPTOR), 0, map));
+                    Instruction::default()
+                }
+                Op::Jump(to) => encode(JMP, Register::R0, None, places.jump(at, to)?, 0),
+                Op::If(test, width, left, right, to) => {
+                    let class = match width {
+                        Width::Half => JMP32,
+                        Width::Full => JMP,
+                    };
+                    binary(class | test as u8, left, right, places.jump(at, to)?)
+                }
+                Op::Call(helper) => encode(CALL, Register::R0, None, 0, helper as i32),
+                Op::Exit => encode(EXIT, Register::R0, None, 0, 0),
+            };
+            program.push(instruction);
+        }
+        match program.len() {
+            len if len > MAX_LEN => Err(AssembleError::TooLong { len, max: MAX_LEN }),
+            _ => Ok(program),
+        }
+    }
+}
+
+impl Size {
+    /// Its octets.
+    pub const fn octets(self) -> u32 {
+        match self {
+            Self::Octet => 1,
+            Self::Half => 2,
+            Self::Word => 4,
+            Self::Double => 8,
+        }
+    }
+}
+
+const fn encode(
+    code: u8,
+    first: Register,
+    second: Option<Register>,
+    offset: i16,
+    number: i32,
+) -> Instruction {
+    let second = match second {
+        Some(register) => register as u8,
+        None => 0,
+    };
+    Instruction {
+        code,
+        registers: second << 4 | first as u8,
+        offset,
+        number,
+    }
+}
+
+const fn binary(code: u8, first: Register, second: Operand, offset: i16) -> Instruction {
+    match second {
+        Operand::Register(second) => encode(code | BY_REGISTER, first, Some(second), offset, 0),
+        Operand::Number(number) => encode(code, first, None, offset, number),
+    }
+}
+
+/// Like the logs of the kernel's verifier.
+impl fmt::Debug for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            code,
+            registers,
+            offset,
+            number,
+        } = *self;
+        let (to, from) = (registers & 0xf, registers >> 4);
+        let class = code & CLASSES;
+        let bits = match code & SIZES {
+            0x10 => "u8",
+            0x08 => "u16",
+            0x00 => "u32",
+            _ => "u64",
+        };
+        let name = match class {
+            ALU | JMP32 => 'w',
+            _ => 'r',
+        };
+        let by = match code & BY_REGISTER {
+            0 => format!("{number}"),
+            _ => format!("{name}{from}"),
+        };
+        match (class, code & OPERATIONS) {
+            _ if code == LD_DOUBLE => write!(f, "r{to} = map {number}"),
+            _ if *self == Self::default() => write!(f, "(the other half of it)"),
+            _ if code == ALU | TO_BIG_ENDIAN => write!(f, "r{to} = be{number} r{to}"),
+            (LDX, _) => write!(f, "r{to} = *({bits} *)(r{from} {offset:+})"),
+            (STX, op) if op & 0xe0 == ATOMIC => {
+                write!(f, "lock *({bits} *)(r{to} {offset:+}) += r{from}")
+            }
+            (STX, _) => write!(f, "*({bits} *)(r{to} {offset:+}) = r{from}"),
+            (ALU | ALU64, 0xb0) => write!(f, "{name}{to} = {by}"),
+            (ALU | ALU64, 0x00) => write!(f, "{name}{to} += {by}"),
+            (ALU | ALU64, 0x50) => write!(f, "{name}{to} &= {by}"),
+            (ALU | ALU64, 0x60) => write!(f, "{name}{to} <<= {by}"),
+            (ALU | ALU64, 0x70) => write!(f, "{name}{to} >>= {by}"),
+            (JMP, _) if code == CALL => write!(f, "call {number}"),
+            (JMP, _) if code == EXIT => write!(f, "exit"),
+            (JMP, 0x00) => write!(f, "goto {offset:+}"),
+            (JMP | JMP32, 0x10) => write!(f, "if {name}{to} == {by} goto {offset:+}"),
+            (JMP | JMP32, 0x20) => write!(f, "if {name}{to} > {by} goto {offset:+}"),
+            (JMP | JMP32, 0x30) => write!(f, "if {name}{to} >= {by} goto {offset:+}"),
+            (JMP | JMP32, 0x40) => write!(f, "if {name}{to} & {by} goto {offset:+}"),
+            (JMP | JMP32, 0x50) => write!(f, "if {name}{to} != {by} goto {offset:+}"),
+            _ => write!(f, "{code:#04x} {registers:#04x} {offset:+} {number}"),
+        }
+    }
+}
+
+// <linux/bpf_common.h> and <linux/bpf.h>
+const CLASSES: u8 = 0x07;
+const OPERATIONS: u8 = 0xf0;
+const SIZES: u8 = 0x18;
+const LDX: u8 = 0x01;
+const STX: u8 = 0x03;
+const ALU: u8 = 0x04;
+const JMP: u8 = 0x05;
+const JMP32: u8 = 0x06;
+const ALU64: u8 = 0x07;
+const DOUBLE: u8 = 0x18;
+const MEMORY: u8 = 0x60;
+const ATOMIC: u8 = 0xc0;
+const BY_REGISTER: u8 = 0x08;
+const TO_BIG_ENDIAN: u8 = 0xd8;
+const LD_DOUBLE: u8 = DOUBLE;
+const CALL: u8 = JMP | 0x80;
+const EXIT: u8 = JMP | 0x90;
+/// `BPF_PSEUDO_MAP_FD`, in the place of the second register.
+const MAP_BY_DESCRIPTOR: Register = Register::R1;

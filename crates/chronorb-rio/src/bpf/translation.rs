@@ -1,0 +1,199 @@
+//! From a classic program that returns a class to an extended one that sends the packet there.
+//!
+//! `A` is `R0`, `X` is `R1`, scratch memory is on the stack. Reading behind the end of the packet leaves it to the kernel, as
+//! returning 0 does.
+
+use std::os::fd::RawFd;
+
+use super::classic::{self, Source};
+use super::extended::Register::{R0, R1, R2, R3, R4, R5, R6, R10};
+use super::extended::{Alu, Code, Helper, Op, Operand, Register, Size, Test, Width};
+use super::labels::Label;
+
+/// The maps of a program, by their descriptors.
+#[derive(Clone, Copy, Debug)]
+pub struct Maps {
+    /// From the class to its socket (`BPF_MAP_TYPE_XSKMAP`).
+    pub sockets: RawFd,
+    /// From the class to how many packets were of it (`BPF_MAP_TYPE_ARRAY` of `u64`).
+    pub counters: RawFd,
+}
+
+/// What an XDP program ends with to leave a packet to the kernel.
+pub const XDP_PASS: i32 = 2;
+
+/// Translates a program whose result is the number of a class and one, or 0 for the kernel.
+pub(super) fn translate(classic: &classic::Code, maps: Maps) -> Code {
+    // The labels of the classic program are the first ones of this one.
+    let mut code = Code::with_labels(classic.labels());
+    let pass = code.label();
+    let give = code.label();
+    let mut translator = Translator { code, pass, give };
+    translator.begin();
+    for op in classic.ops() {
+        translator.op(*op);
+    }
+    translator.end(maps);
+    // Without rules there is no class, and without addresses nothing to read.
+    translator.code.prune();
+    translator.code
+}
+
+struct Translator {
+    code: Code,
+    /// Where the packet is left to the kernel.
+    pass: Label,
+    /// Where it is sent to the class whose number is in `R0`.
+    give: Label,
+}
+
+impl Translator {
+    fn begin(&mut self) {
+        self.code.extend([
+            Op::Alu(Alu::Move, Width::Full, R6, R1.into()),
+            Op::Call(Helper::Length),
+            Op::Store(Size::Double, R10, LENGTH, R0),
+            Op::Load(Size::Word, R2, R6, DATA),
+            Op::Load(Size::Word, R3, R6, DATA_END),
+        ]);
+    }
+
+    fn op(&mut self, op: classic::Op) {
+        match op {
+            classic::Op::Load(source) => self.load(source),
+            classic::Op::SetX(k) => self.alu(Alu::Move, R1, number(k)),
+            classic::Op::LoadX(slot) => self.load_stack(R1, place(slot)),
+            classic::Op::Store(slot) => {
+                self.code
+                    .push(Op::Store(Size::Double, R10, place(slot), R0));
+            }
+            classic::Op::And(k) => self.alu(Alu::And, R0, number(k)),
+            classic::Op::Add(k) => self.alu(Alu::Add, R0, number(k)),
+            classic::Op::AddX => self.alu(Alu::Add, R0, R1.into()),
+            classic::Op::Left(k) => self.alu(Alu::Left, R0, number(k)),
+            classic::Op::Right(k) => self.alu(Alu::Right, R0, number(k)),
+            classic::Op::AToX => self.alu(Alu::Move, R1, R0.into()),
+            classic::Op::XToA => self.alu(Alu::Move, R0, R1.into()),
+            classic::Op::Jump(to) => self.code.push(Op::Jump(to)),
+            classic::Op::If(test, to) => self.branch(test, to),
+            classic::Op::Unless(test, to) => {
+                let on = self.code.label();
+                self.branch(test, on);
+                self.code.extend([Op::Jump(to), Op::Bind(on)]);
+            }
+            classic::Op::Return(0) => self.code.push(Op::Jump(self.pass)),
+            classic::Op::Return(verdict) => {
+                self.alu(Alu::Move, R0, number(verdict - 1));
+                self.code.push(Op::Jump(self.give));
+            }
+            classic::Op::Bind(label) => self.code.push(Op::Bind(label)),
+        }
+    }
+
+    fn load(&mut self, source: Source) {
+        match source {
+            Source::At(size, at) => {
+                self.code
+                    .push(Op::Alu(Alu::Move, Width::Full, R4, R2.into()));
+                self.load_packet(size, at);
+            }
+            Source::Behind(size, at) => {
+                self.code.extend([
+                    Op::Alu(Alu::Move, Width::Full, R4, R2.into()),
+                    Op::Alu(Alu::Add, Width::Full, R4, R1.into()),
+                ]);
+                self.load_packet(size, at);
+            }
+            Source::Number(k) => self.alu(Alu::Move, R0, number(k)),
+            Source::Slot(slot) => {
+                self.load_stack(R0, place(slot));
+                // Tells the verifier that what is found out about the copy says nothing of the slot: else it would
+                // follow every order of comparisons by itself.
+                self.alu(Alu::And, R0, Operand::Number(-1));
+            }
+            Source::Length => self.load_stack(R0, LENGTH),
+            // Before XDP nothing has been taken off.
+            Source::Stripped(_) => self.alu(Alu::Move, R0, Operand::Number(0)),
+        }
+    }
+
+    /// Loads `R0` from so many octets behind `R4`, unless the packet ends before.
+    fn load_packet(&mut self, size: classic::Size, at: u32) {
+        let end = number(at + size.octets());
+        let size = match size {
+            classic::Size::Octet => Size::Octet,
+            classic::Size::Half => Size::Half,
+            classic::Size::Word => Size::Word,
+        };
+        self.code.extend([
+            Op::Alu(Alu::Move, Width::Full, R5, R4.into()),
+            Op::Alu(Alu::Add, Width::Full, R5, end),
+            Op::If(Test::Above, Width::Full, R5, R3.into(), self.pass),
+            Op::Load(size, R0, R4, at as i16),
+        ]);
+        if size != Size::Octet {
+            self.code.push(Op::FromNetwork(size, R0));
+        }
+    }
+
+    fn load_stack(&mut self, to: Register, at: i16) {
+        self.code.push(Op::Load(Size::Double, to, R10, at));
+    }
+
+    fn alu(&mut self, alu: Alu, to: Register, by: Operand) {
+        self.code.push(Op::Alu(alu, Width::Half, to, by));
+    }
+
+    fn branch(&mut self, test: classic::Test, to: Label) {
+        let (test, right) = match test {
+            classic::Test::Is(k) => (Test::Is, number(k)),
+            classic::Test::Above(k) => (Test::Above, number(k)),
+            classic::Test::AtLeast(k) => (Test::AtLeast, number(k)),
+            classic::Test::HasAny(k) => (Test::HasAny, number(k)),
+            classic::Test::AboveX => (Test::Above, R1.into()),
+        };
+        self.code.push(Op::If(test, Width::Half, R0, right, to));
+    }
+
+    fn end(&mut self, maps: Maps) {
+        let uncounted = self.code.label();
+        self.code.extend([
+            Op::Bind(self.give),
+            Op::Alu(Alu::Move, Width::Full, R6, R0.into()),
+            Op::Store(Size::Word, R10, KEY, R0),
+            Op::Map(R1, maps.counters),
+            Op::Alu(Alu::Move, Width::Full, R2, R10.into()),
+            Op::Alu(Alu::Add, Width::Full, R2, i32::from(KEY).into()),
+            Op::Call(Helper::Lookup),
+            Op::If(Test::Is, Width::Full, R0, 0.into(), uncounted),
+            Op::Alu(Alu::Move, Width::Half, R1, 1.into()),
+            Op::AddTo(R0, 0, R1),
+            Op::Bind(uncounted),
+            Op::Map(R1, maps.sockets),
+            Op::Alu(Alu::Move, Width::Full, R2, R6.into()),
+            // Where the class has no socket.
+            Op::Alu(Alu::Move, Width::Half, R3, XDP_PASS.into()),
+            Op::Call(Helper::Redirect),
+            Op::Exit,
+            Op::Bind(self.pass),
+            Op::Alu(Alu::Move, Width::Half, R0, XDP_PASS.into()),
+            Op::Exit,
+        ]);
+    }
+}
+
+const fn number(k: u32) -> Operand {
+    Operand::Number(k.cast_signed())
+}
+
+/// Where on the stack a word of scratch memory is.
+const fn place(slot: classic::Slot) -> i16 {
+    -8 * (slot.index() as i16 + 1)
+}
+
+const LENGTH: i16 = -8 * 17;
+const KEY: i16 = -8 * 18;
+
+// `struct xdp_md`, <linux/bpf.h>
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;

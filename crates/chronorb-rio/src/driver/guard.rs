@@ -1,0 +1,171 @@
+//! What keeps the kernel quiet about the ports that are served here.
+//!
+//! The kernel sees packets to these ports too, by drivers that do not take them away from it, and would answer that nobody is
+//! there (RST). A guard is a listening socket of the kernel with a filter that lets nothing through: the kernel says nothing then,
+//! neither to who connects nor to who is connected, and no other program can have the port. It ends with the process.
+//!
+//! ```
+//! use chronorb_rio::driver::guard::{Guard, GuardError, Ports};
+//!
+//! let guard = Guard::new("127.0.0.1:0".parse().expect("an address"))?;
+//! assert!(matches!(Guard::new(guard.address()), Err(GuardError::Taken(_))));
+//!
+//! let ports = Ports::new([127, 0, 0, 1].into(), 39_000..=39_999);
+//! let (one, other) = (ports.reserve()?, ports.reserve()?);
+//! assert_ne!(one.address(), other.address());
+//! # Ok::<(), GuardError>(())
+//! ```
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::io::Errno;
+use rustix::net::{bind, getsockname, listen, sockopt};
+use thiserror::Error;
+
+use super::socket::{attach_filter, socket};
+use crate::bpf::classic::Instruction;
+
+/// Keeps the kernel quiet about an address and port, as long as it is there.
+#[derive(Debug)]
+pub struct Guard {
+    address: SocketAddr,
+    _socket: OwnedFd,
+}
+
+impl Guard {
+    /// Guards this address and port; where the port is 0, one that is free.
+    ///
+    /// # Errors
+    /// [`GuardError`].
+    pub fn new(address: SocketAddr) -> Result<Self, GuardError> {
+        Self::listen(address).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::ADDRINUSE) => GuardError::Taken(address),
+            Some(Errno::ADDRNOTAVAIL) => GuardError::NotHere(address.ip()),
+            Some(Errno::ACCESS) => GuardError::Denied(address),
+            _ => GuardError::Failed {
+                address,
+                source: error,
+            },
+        })
+    }
+
+    /// What it guards.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn listen(address: SocketAddr) -> io::Result<Self> {
+        let domain = match address {
+            SocketAddr::V4(_) => libc::AF_INET,
+            SocketAddr::V6(_) => libc::AF_INET6,
+        };
+        let socket = socket(domain, libc::SOCK_STREAM, 0)?;
+        if address.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, true)?;
+        }
+        // Connections of the kernel's that have ended are no hindrance.
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        attach_filter(&socket, &NOTHING)?;
+        bind(&socket, &address)?;
+        listen(&socket, 1)?;
+        let address = SocketAddr::try_from(getsockname(&socket)?)?;
+        Ok(Self {
+            address,
+            _socket: socket,
+        })
+    }
+}
+
+/// A range of ports of an address, of which each is guarded while it is in use.
+#[derive(Debug)]
+pub struct Ports {
+    address: IpAddr,
+    range: RangeInclusive<u16>,
+    /// How many were looked at.
+    next: AtomicU32,
+}
+
+impl Ports {
+    /// These ports; none of them is guarded yet.
+    pub const fn new(address: IpAddr, range: RangeInclusive<u16>) -> Self {
+        Self {
+            address,
+            range,
+            next: AtomicU32::new(0),
+        }
+    }
+
+    /// Guards one that is free. One that was given back comes again as late as possible.
+    ///
+    /// # Errors
+    /// [`GuardError::NoneFree`], and others of [`GuardError`] at the first port.
+    pub fn reserve(&self) -> Result<Guard, GuardError> {
+        let (first, last) = (u32::from(*self.range.start()), u32::from(*self.range.end()));
+        let count = (last + 1).saturating_sub(first);
+        for _ in 0..count {
+            let port = first + self.next.fetch_add(1, Ordering::Relaxed) % count;
+            // It is of the range, whose ends are ports.
+            match Guard::new(SocketAddr::new(self.address, port as u16)) {
+                Err(GuardError::Taken(_)) => {}
+                other => return other,
+            }
+        }
+        Err(GuardError::NoneFree {
+            address: self.address,
+            first: *self.range.start(),
+            last: *self.range.end(),
+        })
+    }
+
+    /// The ports.
+    pub const fn range(&self) -> &RangeInclusive<u16> {
+        &self.range
+    }
+}
+
+/// Why a port cannot be guarded.
+#[derive(Debug, Error)]
+pub enum GuardError {
+    /// Another program has the port, or this one.
+    #[error("{0} is taken: `ss -tlnp` shows by whom")]
+    Taken(SocketAddr),
+    /// The address is none of this host's.
+    #[error("{0} is no address of this host; `ip address` lists those that it has")]
+    NotHere(IpAddr),
+    /// The process may not have the port.
+    #[error(
+        "{0} needs cap_net_bind_service: take a port from 1024 on, run as root, or grant it \
+         (`setcap cap_net_bind_service+ep PROGRAM`)"
+    )]
+    Denied(SocketAddr),
+    /// All ports of a range are taken.
+    #[error("ports {first} to {last} of {address} are all taken: make the range larger")]
+    NoneFree {
+        /// Of this address.
+        address: IpAddr,
+        /// The first of the range.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
+    /// Anything else.
+    #[error("{address} cannot be guarded: {source}")]
+    Failed {
+        /// What was to be guarded.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// A filter that lets nothing through.
+const NOTHING: [Instruction; 1] = [Instruction {
+    code: 0x06,
+    jt: 0,
+    jf: 0,
+    k: 0,
+}];

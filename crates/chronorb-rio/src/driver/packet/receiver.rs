@@ -1,0 +1,139 @@
+//! What comes to a class by its packet socket.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::net::{RecvFlags, recv};
+
+use super::State;
+use super::ring::{Ring, Slot, take_drops};
+use crate::class::ClassId;
+use crate::driver::socket::{interface_exists, take_error};
+use crate::path::{Frame, PathError, Received, Receiver};
+
+#[derive(Debug)]
+pub(super) struct PacketReceiver {
+    pub(super) state: Arc<State>,
+    pub(super) class: ClassId,
+    pub(super) interface: u32,
+    pub(super) socket: Arc<OwnedFd>,
+    pub(super) ring: Ring,
+    /// Room for a frame that is longer than a slot: what the kernel has not cut into packets yet.
+    pub(super) long: Box<[u8]>,
+    /// Whether nothing was there when it was last looked.
+    pub(super) was_empty: bool,
+    pub(super) counts: Received,
+    pub(super) dropped: AtomicU64,
+}
+
+impl PacketReceiver {
+    /// Octets of the longest frame that the kernel hands over before it has cut it, and the room for a VLAN tag.
+    pub(super) const LONGEST: usize = 65_535 + 14 + Ring::TAG;
+
+    /// An empty ring under a readable descriptor is the sign that something has happened to the interface.
+    fn check(&mut self) -> Result<(), PathError> {
+        if !self.was_empty {
+            self.was_empty = true;
+            return Ok(());
+        }
+        match take_error(&self.socket) {
+            // An interface that is down can come up again.
+            Err(_) if interface_exists(&self.socket, self.interface) => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+impl Receiver for PacketReceiver {
+    fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError> {
+        loop {
+            let Some(slot) = self.ring.next() else {
+                self.check()?;
+                return Ok(false);
+            };
+            self.was_empty = false;
+            let is_taken = match whole(slot, &self.socket, &mut self.long) {
+                Some(frame) => {
+                    self.counts.frames += 1;
+                    self.counts.octets += frame.octets.len() as u64;
+                    take(frame);
+                    true
+                }
+                None => {
+                    self.counts.failed += 1;
+                    false
+                }
+            };
+            self.ring.give_back();
+            if is_taken {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn counts(&self) -> Received {
+        // The kernel forgets what it has told.
+        let dropped = take_drops(&self.socket);
+        Received {
+            dropped: self.dropped.fetch_add(dropped, Ordering::Relaxed) + dropped,
+            ..self.counts
+        }
+    }
+}
+
+impl AsFd for PacketReceiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for PacketReceiver {
+    fn drop(&mut self) {
+        self.state.close(self.class);
+    }
+}
+
+/// The frame of a slot, with its tag; `None` if not all of it was kept.
+fn whole<'a>(slot: Slot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Frame<'a>> {
+    let octets = if slot.status & libc::TP_STATUS_COPY != 0 {
+        let len = receive_long(socket, &mut long[Ring::TAG..])?;
+        &mut long[..Ring::TAG + len]
+    } else {
+        slot.octets
+    };
+    if octets.len() != Ring::TAG + slot.len {
+        return None;
+    }
+    let octets = match slot.vlan {
+        None => &octets[Ring::TAG..],
+        Some([protocol, control]) => {
+            octets.copy_within(Ring::TAG..Ring::TAG + ADDRESSES_LEN, 0);
+            let tag = octets.get_mut(ADDRESSES_LEN..)?.first_chunk_mut()?;
+            let ([p0, p1], [c0, c1]) = (protocol.to_be_bytes(), control.to_be_bytes());
+            *tag = [p0, p1, c0, c1];
+            octets
+        }
+    };
+    let checked = libc::TP_STATUS_CSUM_VALID | libc::TP_STATUS_CSUMNOTREADY;
+    Some(Frame {
+        octets,
+        is_checked: slot.status & checked != 0,
+    })
+}
+
+/// Receives the frame that was too long for its slot, and returns its octets; `None` if the room is too short for it too.
+fn receive_long(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
+    loop {
+        match recv(socket, &mut *room, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+            Ok((_, len)) => return (len <= room.len()).then_some(len),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Octets of both hardware addresses.
+const ADDRESSES_LEN: usize = 12;

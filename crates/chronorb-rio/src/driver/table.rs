@@ -1,0 +1,92 @@
+//! Which classes of an interface are open, and their rules.
+
+use std::net::IpAddr;
+
+use super::DriverError;
+use crate::class::{ClassId, MAX_CLASSES, Rule, Rules, Unknown, Verdict};
+use crate::frame::Headers;
+
+/// The classes that are open, and the rules of the interface.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    open: [bool; MAX_CLASSES],
+    rules: Rules,
+}
+
+impl Table {
+    /// No class is open.
+    pub(super) fn new() -> Self {
+        Self {
+            open: [false; MAX_CLASSES],
+            rules: Rules::new(),
+        }
+    }
+
+    /// Opens a class; `rules` become its own, whichever class they name. Where it fails, all is as before.
+    pub(super) fn open(&mut self, class: ClassId, rules: &[Rule]) -> Result<(), DriverError> {
+        if self.is_open(class) {
+            return Err(DriverError::Open(class));
+        }
+        for rule in rules {
+            let own = Rule {
+                class,
+                ..rule.clone()
+            };
+            if let Err(error) = self.rules.add(own) {
+                self.rules.remove_class(class);
+                return Err(error.into());
+            }
+        }
+        self.open[class.index()] = true;
+        Ok(())
+    }
+
+    /// Closes a class, and forgets its rules.
+    pub(super) fn close(&mut self, class: ClassId) {
+        self.open[class.index()] = false;
+        self.rules.remove_class(class);
+    }
+
+    /// Adds a rule of an open class.
+    pub(super) fn add(&mut self, rule: &Rule) -> Result<(), DriverError> {
+        self.check_open(rule.class)?;
+        Ok(self.rules.add(rule.clone())?)
+    }
+
+    pub(super) fn remove(&mut self, rule: &Rule) {
+        self.rules.remove(rule);
+    }
+
+    /// The class that unknown packets go to must be open.
+    pub(super) fn set_unknown(&mut self, unknown: Unknown) -> Result<(), DriverError> {
+        if let Unknown::Class(class) = unknown {
+            self.check_open(class)?;
+        }
+        self.rules.set_unknown(unknown);
+        Ok(())
+    }
+
+    /// The class of a frame to a host that has these addresses; `None` if it is for the kernel.
+    pub(super) fn classify(&self, frame: &[u8], addresses: &[(IpAddr, u8)]) -> Option<ClassId> {
+        let headers = Headers::read(frame).ok()?;
+        match self.rules.classify(&headers, addresses) {
+            Verdict::Class(class) => Some(class),
+            Verdict::Kernel => None,
+        }
+    }
+
+    pub(super) const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    fn is_open(&self, class: ClassId) -> bool {
+        self.open[class.index()]
+    }
+
+    fn check_open(&self, class: ClassId) -> Result<(), DriverError> {
+        match self.is_open(class) {
+            true => Ok(()),
+            false => Err(DriverError::Closed(class)),
+        }
+    }
+}

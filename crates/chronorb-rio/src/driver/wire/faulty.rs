@@ -1,0 +1,168 @@
+//! The same faults around a real driver.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chronorb_rt::PiMutex;
+
+use super::faults::{Buffer, Disturbance};
+use super::{FaultCounts, Faults};
+use crate::class::{ClassId, Rule, Unknown};
+use crate::driver::{Driver, DriverError, Link, longest_frame};
+use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
+
+/// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the driver at the other end can be
+/// such a one too. Frames take no time: delay and rate are without effect.
+#[derive(Debug)]
+pub struct Faulty<D> {
+    inner: D,
+    faults: Faults,
+    seed: AtomicU64,
+    counts: Arc<PiMutex<FaultCounts>>,
+}
+
+impl<D: Driver> Faulty<D> {
+    /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its own, which follow from `seed`.
+    pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
+        Self {
+            inner,
+            faults,
+            seed: seed.into(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// What has happened, over all paths.
+    pub fn counts(&self) -> FaultCounts {
+        *self.counts.lock()
+    }
+}
+
+impl<D: Driver> Driver for Faulty<D> {
+    fn link(&self) -> &Link {
+        self.inner.link()
+    }
+
+    fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
+        let Path {
+            receiver,
+            transmitter,
+        } = self.inner.open(class, rules, queue)?;
+        let longest = longest_frame(self.link());
+        let seed = self.seed.fetch_add(1, Ordering::Relaxed);
+        let buffers = 2 * Disturbance::BURST;
+        let transmitter = Box::new(FaultyTransmitter {
+            inner: transmitter,
+            longest,
+            disturbance: Disturbance::new(self.faults, seed),
+            free: (0..buffers).map(|_| Buffer::new(longest)).collect(),
+            ready: VecDeque::with_capacity(buffers),
+            all: self.counts.clone(),
+            counts: Transmitted::default(),
+        });
+        Ok(Path {
+            receiver,
+            transmitter,
+        })
+    }
+
+    fn add(&self, rule: &Rule) -> Result<(), DriverError> {
+        self.inner.add(rule)
+    }
+
+    fn remove(&self, rule: &Rule) {
+        self.inner.remove(rule);
+    }
+
+    fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError> {
+        self.inner.set_unknown(unknown)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyTransmitter {
+    inner: Box<dyn Transmitter>,
+    longest: usize,
+    disturbance: Disturbance,
+    free: Vec<Buffer>,
+    /// What the inner one shall have next.
+    ready: VecDeque<Buffer>,
+    all: Arc<PiMutex<FaultCounts>>,
+    counts: Transmitted,
+}
+
+impl FaultyTransmitter {
+    /// Hands on what is ready, as far as there is room.
+    fn hand_on(&mut self) -> Result<(), TransmitError> {
+        while let Some(frame) = self.ready.front() {
+            let octets = frame.octets();
+            let handed_on = self
+                .inner
+                .transmit(octets.len(), &mut |room| room.copy_from_slice(octets));
+            match handed_on {
+                // Who is stricter than the interface says gets it no second time.
+                Ok(()) | Err(TransmitError::TooLong { .. }) => {
+                    self.free.extend(self.ready.pop_front());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Transmitter for FaultyTransmitter {
+    fn transmit(
+        &mut self,
+        len: usize,
+        write: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), TransmitError> {
+        if len > self.longest {
+            let max = self.longest;
+            return Err(TransmitError::TooLong { len, max });
+        }
+        let buffer = match self.has_room() {
+            true => self.free.pop(),
+            false => None,
+        };
+        let Some(mut buffer) = buffer else {
+            self.counts.full += 1;
+            return Err(TransmitError::Full);
+        };
+        write(buffer.resize(len));
+        self.counts.frames += 1;
+        self.counts.octets += len as u64;
+        let (ready, before) = (&mut self.ready, self.disturbance.counts);
+        self.disturbance
+            .pass(buffer, &mut self.free, |frame| ready.push_back(frame));
+        self.all
+            .lock()
+            .add_difference(before, self.disturbance.counts);
+        match self.hand_on() {
+            // What waits is handed on later.
+            Err(TransmitError::Full) => Ok(()),
+            handed_on => handed_on,
+        }
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.ready.is_empty() && self.inner.has_room()
+    }
+
+    fn flush(&mut self) -> Result<(), PathError> {
+        self.inner.flush()?;
+        if let Err(TransmitError::Failed(error)) = self.hand_on() {
+            return Err(error);
+        }
+        self.inner.flush()
+    }
+
+    fn set_priority(&mut self, priority: u32) -> Result<(), PathError> {
+        self.inner.set_priority(priority)
+    }
+
+    fn counts(&self) -> Transmitted {
+        self.counts
+    }
+}

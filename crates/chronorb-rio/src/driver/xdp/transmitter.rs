@@ -1,0 +1,131 @@
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::memory::Piece;
+use super::socket::ClassSocket;
+use super::sync::Ordering;
+use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+
+/// What goes out of a class.
+#[derive(Debug)]
+pub(super) struct XdpTransmitter {
+    socket: Arc<ClassSocket>,
+    /// Octets of the longest frame.
+    longest: usize,
+    /// Which of the own words had a free frame the last time.
+    word: usize,
+    counts: Transmitted,
+}
+
+impl XdpTransmitter {
+    pub(super) fn new(socket: Arc<ClassSocket>, longest: usize) -> Self {
+        Self {
+            socket,
+            longest,
+            word: 0,
+            counts: Transmitted::default(),
+        }
+    }
+
+    /// A place with room for the longest frame: a word, and a frame in it.
+    fn find(&mut self) -> Option<(usize, u32)> {
+        // More than one, so that what waits becomes fewer.
+        let few = 2 * self.socket.pool.layout.run;
+        self.socket.pool.reap(few);
+        let found = self.find_free();
+        if found.is_some() {
+            return found;
+        }
+        self.socket.pool.reap(self.socket.pool.outgoing());
+        self.find_free()
+    }
+
+    fn find_free(&mut self) -> Option<(usize, u32)> {
+        let (pool, words) = (&self.socket.pool, &self.socket.share.words);
+        for _ in 0..words.len() {
+            let word = words[self.word] as usize;
+            if let Some(place) = pool.free.find(word, pool.layout.run as u32) {
+                return Some((word, place));
+            }
+            self.word = (self.word + 1) % words.len();
+        }
+        None
+    }
+
+    /// Whether the kernel has not taken all that is queued.
+    fn is_pending(&self) -> bool {
+        let ring = &self.socket.outgoing;
+        ring.consumer().load(Ordering::Acquire) != ring.producer().load(Ordering::Relaxed)
+    }
+}
+
+impl Transmitter for XdpTransmitter {
+    #[allow(unsafe_code, reason = "frames are shared with the kernel")]
+    fn transmit(
+        &mut self,
+        len: usize,
+        write: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(), TransmitError> {
+        if len > self.longest {
+            let max = self.longest;
+            return Err(TransmitError::TooLong { len, max });
+        }
+        let Some((word, place)) = self.find() else {
+            self.counts.full += 1;
+            return Err(TransmitError::Full);
+        };
+        let pool = &*self.socket.pool;
+        let address = pool.layout.outgoing(word, place);
+        // SAFETY: the frames from there on are free and of this class, and the kernel gets them below.
+        write(unsafe { pool.frames.write(address, len) });
+
+        let ring = &self.socket.outgoing;
+        let first = ring.producer().load(Ordering::Relaxed);
+        // A frame without octets is one too, though no interface takes it.
+        let count = len.div_ceil(pool.layout.frame).max(1);
+        for at in 0..count {
+            let before = at * pool.layout.frame;
+            let piece = Piece {
+                address: address + before as u64,
+                len: (len - before).min(pool.layout.frame) as u32,
+                goes_on: at + 1 < count,
+            };
+            ring.entry(first.wrapping_add(at as u32)).store(piece);
+        }
+        pool.free.take(word, place, count as u32);
+        let next = first.wrapping_add(count as u32);
+        ring.producer().store(next, Ordering::Release);
+        self.counts.frames += 1;
+        self.counts.octets += len as u64;
+        Ok(())
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.find().is_some()
+    }
+
+    fn flush(&mut self) -> Result<(), PathError> {
+        let ring = &self.socket.outgoing;
+        while self.is_pending() && ring.wants_a_call() {
+            let before = ring.consumer().load(Ordering::Acquire);
+            match self.socket.kick() {
+                Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) => {
+                    return Err(PathError(errno.into()));
+                }
+                // The kernel takes some at a time; and none where the interface has no room for now, or is down.
+                Ok(()) | Err(_) => {}
+            }
+            if ring.consumer().load(Ordering::Acquire) == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Transmitted {
+        self.counts
+    }
+}

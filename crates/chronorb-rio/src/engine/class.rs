@@ -1,0 +1,495 @@
+//! The protocol side of a class: what is done with its packets, whichever thread does it.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use chronorb_rt::{Monotonic, PiMutex, Wake};
+
+use super::alarm::Alarm;
+use super::config::{ClassConfig, Output};
+use super::connection::{Connection, News, Patience, Role, Slot};
+use super::counts::Counters;
+use super::demux::{Demux, Stage, Waiting};
+use super::device::{Egress, Envelope, Marks};
+use super::reset;
+use super::table::Flow;
+use crate::driver::Link;
+use crate::frame::{Ethernet, Headers};
+use crate::path::{Frame, Path, PathError, Receiver};
+
+/// The connections of a class, and its path.
+///
+/// Locks are taken in this order: the way in, a connection, the way out. Each is held for calls of the protocol only.
+#[derive(Debug)]
+pub(super) struct Protocol {
+    slots: Box<[Slot]>,
+    ingress: PiMutex<Ingress>,
+    egress: PiMutex<Egress>,
+    alarm: Alarm,
+    /// Readable where packets are there.
+    packets: OwnedFd,
+    hardware: [u8; 6],
+    marks: Marks,
+    output: Output,
+    pub(super) counters: Counters,
+}
+
+/// What one thread at a time works at.
+#[derive(Debug)]
+struct Ingress {
+    receiver: Box<dyn Receiver>,
+    demux: Demux,
+}
+
+/// What a step has done.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Outcome {
+    /// Packets that came in.
+    pub(super) packets: usize,
+    /// Whether more may be there.
+    pub(super) has_more: bool,
+}
+
+/// Why a connection cannot be begun.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Busy {
+    /// There is one with the same ends.
+    Flow,
+    /// All slots are in use.
+    Slots,
+}
+
+impl Protocol {
+    /// Everything that connections need from now on.
+    #[allow(clippy::disallowed_methods, reason = "when a class opens")]
+    pub(super) fn new(config: &ClassConfig, link: &Link, path: Path) -> io::Result<Self> {
+        let marks = Marks {
+            dscp: config.dscp.unwrap_or(0),
+            vlan_priority: config.vlan_priority,
+        };
+        let patience = Patience {
+            handshake: config.handshake_time,
+            acknowledgement: config.silence,
+            life: config.keep_alive,
+            end: config.linger,
+        };
+        let envelope = Envelope {
+            ethernet: Ethernet {
+                to: [0; 6],
+                from: link.hardware,
+                vlan: None,
+                kind: Ethernet::IPV4,
+            },
+            dscp: 0,
+        };
+        let slot = || Slot::new(Connection::new(envelope, link.mtu, config.buffer, patience));
+        Ok(Self {
+            slots: std::iter::repeat_with(slot)
+                .take(config.connections)
+                .collect(),
+            packets: path.receiver.as_fd().try_clone_to_owned()?,
+            ingress: PiMutex::new(Ingress {
+                receiver: path.receiver,
+                demux: Demux::new(config.connections),
+            }),
+            egress: PiMutex::new(Egress::new(path.transmitter, link.mtu)),
+            alarm: Alarm::new()?,
+            hardware: link.hardware,
+            marks,
+            output: config.output,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Does what is there to do: takes in at most `budget` packets, and serves timers. In a class with scheduled output at most
+    /// as many go out.
+    ///
+    /// `attended` is a connection to which the caller looks anyway, so that it need not be called.
+    pub(super) fn step(
+        &self,
+        now: Monotonic,
+        budget: usize,
+        attended: Option<usize>,
+    ) -> Result<Outcome, PathError> {
+        let mut ingress = self.ingress.lock();
+        let Ingress { receiver, demux } = &mut *ingress;
+        if self.output == Output::Scheduled {
+            self.egress.lock().allowance = budget;
+        }
+        let mut packets = 0;
+        let mut take = |frame: Frame<'_>| self.take(demux, frame, now, attended);
+        while packets < budget && receiver.receive(&mut take)? {
+            packets += 1;
+        }
+        while let Some(slot) = demux.next_dirty() {
+            self.serve(demux, slot, now, attended);
+        }
+        if self.alarm.rings(now) {
+            self.serve_due(demux, now, attended);
+        }
+        let mut egress = self.egress.lock();
+        if self.output == Output::Scheduled {
+            egress.allowance = 0;
+        }
+        egress.flush()?;
+        self.counters
+            .packets
+            .fetch_add(packets as u64, Ordering::Relaxed);
+        Ok(Outcome {
+            packets,
+            has_more: packets == budget,
+        })
+    }
+
+    /// When a step has something to do even if no packet comes.
+    pub(super) fn due(&self) -> Option<Monotonic> {
+        self.alarm.next()
+    }
+
+    /// Makes the alarm's descriptor unreadable; a step has to follow.
+    pub(super) fn drain_alarm(&self, now: Monotonic) {
+        self.alarm.drain(now);
+    }
+
+    /// Readable from when a step is due by time.
+    pub(super) fn alarm(&self) -> BorrowedFd<'_> {
+        self.alarm.as_fd()
+    }
+
+    /// Readable where a step would find packets.
+    pub(super) fn packets(&self) -> BorrowedFd<'_> {
+        self.packets.as_fd()
+    }
+
+    /// Listens at an address; `None` where somebody does already. `arrivals` tells of connections.
+    #[allow(clippy::disallowed_methods, reason = "when an endpoint opens")]
+    pub(super) fn listen(
+        &self,
+        address: SocketAddr,
+        backlog: usize,
+        arrivals: Arc<Wake>,
+    ) -> Option<usize> {
+        let mut ingress = self.ingress.lock();
+        let demux = &mut ingress.demux;
+        if demux.listener(&address).is_some() {
+            return None;
+        }
+        let waiting = Waiting {
+            address,
+            backlog,
+            queue: VecDeque::with_capacity(self.slots.len()),
+            arrivals,
+        };
+        let index = demux.listeners.iter().position(Option::is_none);
+        let index = index.unwrap_or(demux.listeners.len());
+        match demux.listeners.get_mut(index) {
+            Some(free) => *free = Some(waiting),
+            None => demux.listeners.push(Some(waiting)),
+        }
+        Some(index)
+    }
+
+    /// Listens no more; who waits to be taken in is refused.
+    pub(super) fn stop_listening(&self, listener: usize, now: Monotonic) {
+        let mut ingress = self.ingress.lock();
+        let demux = &mut ingress.demux;
+        let Some(waiting) = demux.listeners[listener].take() else {
+            return;
+        };
+        for slot in waiting.queue {
+            self.slots[slot as usize].connection.lock().abort(now);
+            self.serve(demux, slot as usize, now, None);
+        }
+        // An interface that fails sends nothing any more.
+        let _ = self.egress.lock().flush();
+    }
+
+    /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it stays.
+    pub(super) fn accept<E>(
+        &self,
+        listener: usize,
+        now: Monotonic,
+        prepare: impl FnOnce(&Slot) -> Result<(), E>,
+    ) -> Result<Option<usize>, E> {
+        let mut ingress = self.ingress.lock();
+        let demux = &mut ingress.demux;
+        let taken = loop {
+            let waiting = demux.listeners.get(listener).and_then(Option::as_ref);
+            let Some(slot) = waiting.and_then(|waiting| waiting.queue.front().copied()) else {
+                break Ok(None);
+            };
+            let slot = slot as usize;
+            let at = &self.slots[slot];
+            if at.connection.lock().is_there() {
+                break prepare(at).map(|()| Some(slot));
+            }
+            // It was ended before anybody saw it.
+            if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
+                waiting.queue.pop_front();
+            }
+            at.connection.lock().let_go(now);
+            self.serve(demux, slot, now, None);
+        };
+        if let Ok(Some(slot)) = taken {
+            self.slots[slot].connection.lock().role = Role::Open;
+        }
+        if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
+            if matches!(taken, Ok(Some(_))) {
+                waiting.queue.pop_front();
+            }
+            if !waiting.queue.is_empty() {
+                waiting.arrivals.notify();
+            }
+        }
+        taken
+    }
+
+    /// Begins to connect.
+    pub(super) fn connect(
+        &self,
+        flow: Flow,
+        ethernet: Ethernet,
+        now: Monotonic,
+    ) -> Result<usize, Busy> {
+        let mut ingress = self.ingress.lock();
+        let demux = &mut ingress.demux;
+        if let Some(slot) = demux.table.get(&flow)
+            && demux.stage(slot) == Stage::WaitingOut
+        {
+            self.release(demux, slot);
+        }
+        if demux.table.get(&flow).is_some() {
+            return Err(Busy::Flow);
+        }
+        if let Some(old) = demux.gives_way(usize::MAX) {
+            self.release(demux, old);
+        }
+        let slot = demux.take_free(flow, Stage::Used).ok_or(Busy::Slots)?;
+        let envelope = Envelope {
+            ethernet,
+            dscp: self.marks.dscp,
+        };
+        self.slots[slot]
+            .connection
+            .lock()
+            .connect(flow, envelope, now);
+        self.serve(demux, slot, now, None);
+        // An interface that fails answers nothing either.
+        let _ = self.egress.lock().flush();
+        Ok(slot)
+    }
+
+    /// The slot of a connection that somebody has.
+    pub(super) fn slot(&self, slot: usize) -> &Slot {
+        &self.slots[slot]
+    }
+
+    /// Does something with a connection that somebody has, and what follows from it.
+    pub(super) fn with<R>(
+        &self,
+        slot: usize,
+        now: Monotonic,
+        act: impl FnOnce(&mut Connection) -> R,
+    ) -> R {
+        let slot = &self.slots[slot];
+        let mut connection = slot.connection.lock();
+        let result = act(&mut connection);
+        if self.output == Output::Scheduled {
+            self.note_due(slot, now.as_nanos());
+            return result;
+        }
+        let news = connection.run(&self.egress, now);
+        self.note_due(slot, connection.due(now));
+        drop(connection);
+        slot.ring(news, false);
+        // An interface that fails is noticed by the connection's patience.
+        let _ = self.egress.lock().flush();
+        result
+    }
+
+    /// Nobody has the connection any more.
+    pub(super) fn let_go(&self, slot: usize, now: Monotonic) {
+        let mut ingress = self.ingress.lock();
+        let demux = &mut ingress.demux;
+        self.slots[slot].connection.lock().let_go(now);
+        self.serve(demux, slot, now, None);
+        let _ = self.egress.lock().flush();
+    }
+
+    /// Ends all connections at once.
+    pub(super) fn abort_all(&self, now: Monotonic) {
+        let mut ingress = self.ingress.lock();
+        let demux = &mut ingress.demux;
+        for (index, slot) in self.slots.iter().enumerate() {
+            let mut connection = slot.connection.lock();
+            if connection.role != Role::Free {
+                connection.abort(now);
+                drop(connection);
+                self.serve(demux, index, now, None);
+            }
+        }
+        let _ = self.egress.lock().flush();
+    }
+
+    /// Slots in use.
+    pub(super) fn used(&self) -> usize {
+        self.ingress.lock().demux.used()
+    }
+
+    /// Whether peers have not got all yet that was sent to them.
+    pub(super) fn owes(&self) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.connection.lock().is_owed())
+    }
+
+    /// What came in, and what went out.
+    pub(super) fn path_counts(&self) -> (crate::path::Received, crate::path::Transmitted) {
+        let received = self.ingress.lock().receiver.counts();
+        (received, self.egress.lock().transmitter().counts())
+    }
+
+    /// Sorts a frame.
+    fn take(&self, demux: &mut Demux, frame: Frame<'_>, now: Monotonic, attended: Option<usize>) {
+        let counters = &self.counters;
+        let Some((headers, flow)) = read(&frame) else {
+            counters.malformed.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        if !frame.is_checked && !headers.has_right_checksums(frame.octets) {
+            counters.wrong_checksums.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let asks_to_connect = headers.tcp.is_some_and(|tcp| tcp.flags.asks_to_connect());
+        let mut slot = demux.table.get(&flow);
+        if let Some(old) = slot
+            && asks_to_connect
+            && demux.stage(old) == Stage::WaitingOut
+        {
+            self.release(demux, old);
+            slot = None;
+        }
+        if slot.is_none() && asks_to_connect {
+            slot = self.begin(demux, &headers, flow, now);
+            if slot.is_none() && demux.listener(&flow.local).is_some() {
+                counters.connections_dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+        let Some(slot) = slot else {
+            counters.refused.fetch_add(1, Ordering::Relaxed);
+            let envelope = Envelope::of_answer(&headers.ethernet, self.hardware, self.marks);
+            reset::answer(&headers, &envelope, &self.egress);
+            return;
+        };
+        let packet = &frame.octets[headers.packet()];
+        let mut connection = self.slots[slot].connection.lock();
+        let news = connection.feed(packet, &self.egress, now);
+        drop(connection);
+        self.follow(demux, slot, news, attended);
+        if !news.is_over {
+            demux.soil(slot);
+        }
+    }
+
+    /// A slot for a peer that wants to connect.
+    fn begin(
+        &self,
+        demux: &mut Demux,
+        headers: &Headers,
+        flow: Flow,
+        now: Monotonic,
+    ) -> Option<usize> {
+        let listener = demux.listener(&flow.local)?;
+        let backlog = demux.listeners[listener].as_ref()?.backlog;
+        if let Some(old) = demux.gives_way(backlog) {
+            if demux.stage(old) == Stage::HalfOpen {
+                self.counters.gave_way.fetch_add(1, Ordering::Relaxed);
+            }
+            self.release(demux, old);
+        }
+        let slot = demux.take_free(flow, Stage::HalfOpen)?;
+        let envelope = Envelope::of_answer(&headers.ethernet, self.hardware, self.marks);
+        let mut connection = self.slots[slot].connection.lock();
+        connection.await_peer(flow, envelope, listener, now);
+        Some(slot)
+    }
+
+    /// Lets a connection send what it can, and serves its timers.
+    fn serve(&self, demux: &mut Demux, slot: usize, now: Monotonic, attended: Option<usize>) {
+        let at = &self.slots[slot];
+        let mut connection = at.connection.lock();
+        let news = connection.run(&self.egress, now);
+        self.note_due(at, connection.due(now));
+        drop(connection);
+        self.follow(demux, slot, news, attended);
+    }
+
+    fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            match slot.due() {
+                u64::MAX => {}
+                due if due <= now.as_nanos() => self.serve(demux, index, now, attended),
+                due => self.alarm.set(due),
+            }
+        }
+    }
+
+    fn note_due(&self, slot: &Slot, due: u64) {
+        slot.set_due(due);
+        if due != u64::MAX {
+            self.alarm.set(due);
+        }
+    }
+
+    /// Does for a slot what has changed.
+    fn follow(&self, demux: &mut Demux, slot: usize, news: News, attended: Option<usize>) {
+        self.slots[slot].ring(news, attended == Some(slot));
+        if let Some(listener) = news.established {
+            demux.enter(slot, Stage::Used);
+            match demux.listeners.get_mut(listener) {
+                Some(Some(waiting)) => {
+                    waiting.queue.push_back(slot as u32);
+                    waiting.arrivals.notify();
+                    self.counters.connections.fetch_add(1, Ordering::Relaxed);
+                }
+                _ => self.release(demux, slot),
+            }
+        }
+        if news.is_waiting_out {
+            demux.enter(slot, Stage::WaitingOut);
+        }
+        if news.is_over {
+            self.release(demux, slot);
+        }
+    }
+
+    fn release(&self, demux: &mut Demux, slot: usize) {
+        let at = &self.slots[slot];
+        let flow = at.connection.lock().forget();
+        at.set_due(u64::MAX);
+        demux.release(slot, flow);
+    }
+
+    /// The interface's hardware address.
+    pub(super) const fn hardware(&self) -> [u8; 6] {
+        self.hardware
+    }
+}
+
+/// The headers of a frame with a TCP segment, and its flow.
+fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
+    let headers = Headers::read(frame.octets).ok()?;
+    let (remote, local) = headers.ends()?;
+    // Options that IPv6 has before TCP are for routers, which this is none of.
+    let is_plain = headers.from.is_ipv4() || headers.transport - headers.network == IPV6_HEADER;
+    let is_from_one = !remote.ip().is_multicast() && !remote.ip().is_unspecified();
+    let has_ports = remote.port() != 0 && local.port() != 0;
+    (is_plain && is_from_one && has_ports).then_some((headers, Flow { local, remote }))
+}
+
+const IPV6_HEADER: usize = 40;

@@ -1,0 +1,250 @@
+//! Where the protocol meets the path of its class.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use chronorb_rt::{PiMutex, PiMutexGuard};
+use smoltcp::phy::{
+    Checksum, ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken,
+};
+use smoltcp::time::Instant;
+
+use crate::frame::{Ethernet, Vlan, checksum};
+use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+
+/// The way out of a class.
+#[derive(Debug)]
+pub(super) struct Egress {
+    transmitter: Box<dyn Transmitter>,
+    /// Where a packet is written that has lost its room.
+    scratch: Box<[u8]>,
+    is_pending: bool,
+    /// How many frames may still go out in this step, where that is limited.
+    pub(super) allowance: usize,
+}
+
+impl Egress {
+    pub(super) fn new(transmitter: Box<dyn Transmitter>, mtu: usize) -> Self {
+        Self {
+            transmitter,
+            scratch: std::iter::repeat_n(0, mtu).collect(),
+            is_pending: false,
+            allowance: usize::MAX,
+        }
+    }
+
+    /// A way that leads nowhere.
+    pub(super) fn nowhere() -> Self {
+        Self::new(Box::new(Nowhere), 0)
+    }
+
+    pub(super) fn transmitter(&self) -> &dyn Transmitter {
+        &*self.transmitter
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.allowance > 0 && self.transmitter.has_room()
+    }
+
+    /// Queues a packet of `len` octets that `write` writes. It is lost where there is no room for it.
+    pub(super) fn put<R>(
+        &mut self,
+        envelope: &Envelope,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> R,
+    ) -> R {
+        let mut write = Some(write);
+        let mut result = None;
+        let whole = envelope.ethernet.octets() + len;
+        let queued = self.transmitter.transmit(whole, &mut |frame| {
+            if let Some(packet) = envelope.ethernet.write(frame)
+                && let Some(write) = write.take()
+            {
+                result = Some(write(packet));
+                envelope.mark(packet);
+            }
+        });
+        if queued.is_ok() {
+            self.is_pending = true;
+            self.allowance = self.allowance.saturating_sub(1);
+        }
+        match (result, write) {
+            (Some(result), _) => result,
+            (None, Some(write)) => write(&mut self.scratch[..len]),
+            (None, None) => unreachable!("what was written has a result"),
+        }
+    }
+
+    /// Sends what is queued.
+    pub(super) fn flush(&mut self) -> Result<(), PathError> {
+        if std::mem::take(&mut self.is_pending) {
+            self.transmitter.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// What is written around the packets of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Envelope {
+    pub(super) ethernet: Ethernet,
+    /// The differentiated services code point of its packets.
+    pub(super) dscp: u8,
+}
+
+impl Envelope {
+    /// That of the answer to a frame.
+    pub(super) fn of_answer(to: &Ethernet, hardware: [u8; 6], marks: Marks) -> Self {
+        let vlan = to.vlan.map(|vlan| Vlan {
+            priority: marks.vlan_priority.unwrap_or(vlan.priority),
+            may_drop: false,
+            id: vlan.id,
+        });
+        Self {
+            ethernet: Ethernet {
+                to: to.from,
+                from: hardware,
+                vlan,
+                kind: to.kind,
+            },
+            dscp: marks.dscp,
+        }
+    }
+
+    /// Writes the code point into the header of a packet.
+    fn mark(&self, packet: &mut [u8]) {
+        if self.dscp == 0 {
+            return;
+        }
+        match (self.ethernet.kind, packet) {
+            (Ethernet::IPV4, packet) if packet.len() >= IPV4_HEADER => {
+                packet[1] = self.dscp << 2;
+                let sum = checksum::ipv4(&packet[..IPV4_HEADER]);
+                packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            }
+            (Ethernet::IPV6, [first, second, ..]) => {
+                *first = *first & 0xf0 | self.dscp >> 2;
+                *second = *second & 0x3f | self.dscp << 6;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How the packets of a class are marked for the network.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Marks {
+    pub(super) dscp: u8,
+    pub(super) vlan_priority: Option<u8>,
+}
+
+/// The device of one connection for one call of the protocol: at most one packet comes in by it.
+///
+/// The way out is locked from the first packet that goes out to the end of the call.
+pub(super) struct Port<'a> {
+    arrived: Option<&'a [u8]>,
+    egress: &'a PiMutex<Egress>,
+    locked: Option<PiMutexGuard<'a, Egress>>,
+    envelope: Envelope,
+    mtu: usize,
+}
+
+impl<'a> Port<'a> {
+    pub(super) fn new(
+        arrived: Option<&'a [u8]>,
+        egress: &'a PiMutex<Egress>,
+        envelope: Envelope,
+        mtu: usize,
+    ) -> Self {
+        Self {
+            arrived,
+            egress,
+            locked: None,
+            envelope,
+            mtu,
+        }
+    }
+}
+
+impl Device for Port<'_> {
+    type RxToken<'t>
+        = Arrived<'t>
+    where
+        Self: 't;
+    type TxToken<'t>
+        = Departure<'t>
+    where
+        Self: 't;
+
+    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Departure<'_>)> {
+        let packet = self.arrived.take()?;
+        let locked = self.locked.get_or_insert_with(|| self.egress.lock());
+        let departure = Departure {
+            egress: locked,
+            envelope: self.envelope,
+        };
+        Some((Arrived(packet), departure))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<Departure<'_>> {
+        let locked = self.locked.get_or_insert_with(|| self.egress.lock());
+        let envelope = self.envelope;
+        locked.has_room().then_some(Departure {
+            egress: locked,
+            envelope,
+        })
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = self.mtu;
+        // What comes in was checked before, where that was not done by the interface.
+        let mut checksums = ChecksumCapabilities::ignored();
+        checksums.ipv4 = Checksum::Tx;
+        checksums.tcp = Checksum::Tx;
+        capabilities.checksum = checksums;
+        capabilities
+    }
+}
+
+pub(super) struct Arrived<'a>(&'a [u8]);
+
+impl RxToken for Arrived<'_> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
+        f(self.0)
+    }
+}
+
+pub(super) struct Departure<'a> {
+    egress: &'a mut Egress,
+    envelope: Envelope,
+}
+
+impl TxToken for Departure<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
+        self.egress.put(&self.envelope, len, f)
+    }
+}
+
+/// What a class sends by that is over.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Transmitter for Nowhere {
+    fn transmit(&mut self, _: usize, _: &mut dyn FnMut(&mut [u8])) -> Result<(), TransmitError> {
+        Err(TransmitError::Full)
+    }
+
+    fn has_room(&mut self) -> bool {
+        false
+    }
+
+    fn flush(&mut self) -> Result<(), PathError> {
+        Ok(())
+    }
+
+    fn counts(&self) -> Transmitted {
+        Transmitted::default()
+    }
+}
+
+const IPV4_HEADER: usize = 20;

@@ -1,0 +1,113 @@
+//! Taking in connections.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use chronorb_rt::{Monotonic, Wake};
+use chronorb_transport::AcceptError;
+use rustix::io::Errno;
+
+use super::open::Class;
+use super::stream::Stream;
+
+/// An address of a class at which peers connect.
+///
+/// Its descriptor is readable where [`accept`](Self::accept) has something to do.
+#[derive(Debug)]
+pub struct Listener {
+    class: Arc<Class>,
+    index: usize,
+    address: SocketAddr,
+    arrivals: Arc<Wake>,
+    /// Of a class whose protocol work is done by who waits for this: what to wait for.
+    set: Option<OwnedFd>,
+}
+
+impl Listener {
+    pub(super) fn new(
+        class: Arc<Class>,
+        index: usize,
+        address: SocketAddr,
+        arrivals: Arc<Wake>,
+        set: Option<OwnedFd>,
+    ) -> Self {
+        if set.is_some() {
+            class.control.attend();
+        }
+        Self {
+            class,
+            index,
+            address,
+            arrivals,
+            set,
+        }
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its class.
+    pub fn class(&self) -> &Arc<Class> {
+        &self.class
+    }
+
+    /// Takes the next connection in; `None` where there is none. In a class that is processed on arrival it first does
+    /// the protocol work that is to be done.
+    ///
+    /// # Errors
+    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one.
+    pub fn accept(&self) -> Result<Option<Stream>, AcceptError> {
+        let protocol = &self.class.protocol;
+        self.arrivals.drain();
+        let mut now = Monotonic::now();
+        if self.set.is_some() {
+            protocol.drain_alarm(now);
+            loop {
+                let outcome = protocol.step(now, BATCH, None);
+                if !outcome.map_err(|error| failed(&error.0))?.has_more {
+                    break;
+                }
+                now = Monotonic::now();
+            }
+        }
+        let slot = protocol.accept(self.index, now, |slot| match slot.bell() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match Errno::from_io_error(&error) {
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => AcceptError::Exhausted,
+                _ => failed(&error),
+            }),
+        })?;
+        Ok(slot.map(|slot| Stream::new(self.class.clone(), slot)))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.class
+            .protocol
+            .stop_listening(self.index, Monotonic::now());
+        if self.set.is_some() {
+            self.class.control.leave();
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.set {
+            Some(set) => set.as_fd(),
+            None => self.arrivals.as_fd(),
+        }
+    }
+}
+
+fn failed(error: &std::io::Error) -> AcceptError {
+    AcceptError::Failed(Errno::from_io_error(error).unwrap_or(Errno::IO))
+}
+
+/// Packets that are taken in before other threads get a turn.
+const BATCH: usize = 64;

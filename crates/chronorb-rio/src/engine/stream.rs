@@ -1,0 +1,280 @@
+//! A connection, as who has it sees it.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chronorb_rt::{Deadline, Monotonic, Wake};
+use chronorb_transport::{IoError, SendError};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+
+use super::class::Protocol;
+use super::config::Processing;
+use super::error::ConnectFault;
+use super::open::Class;
+
+/// A connection that somebody has. Dropping it ends it in order, which may take longer.
+///
+/// Its descriptor becomes readable where there is input, the end, or room again, after somebody has found none.
+#[derive(Debug)]
+pub struct Stream {
+    class: Arc<Class>,
+    slot: usize,
+    is_interrupted: AtomicBool,
+}
+
+impl Stream {
+    /// That of a slot whose bell is made.
+    pub(super) fn new(class: Arc<Class>, slot: usize) -> Self {
+        Self {
+            class,
+            slot,
+            is_interrupted: AtomicBool::new(false),
+        }
+    }
+
+    /// Its class.
+    pub fn class(&self) -> &Arc<Class> {
+        &self.class
+    }
+
+    /// The peer; `None` where that was forgotten with the end of the connection.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.protocol().slot(self.slot).connection.lock().remote()
+    }
+
+    /// Takes out what is there.
+    ///
+    /// # Errors
+    /// [`IoError::WouldBlock`] where nothing is; then the descriptor tells of what comes.
+    pub fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        let bell = self.bell()?;
+        let now = Monotonic::now();
+        self.protocol().with(self.slot, now, |connection| {
+            connection.receive(room, || {
+                bell.drain();
+            })
+        })
+    }
+
+    /// Puts in what fits of two pieces.
+    ///
+    /// # Errors
+    /// [`IoError::WouldBlock`] where nothing does; then the descriptor tells of room.
+    pub fn try_send(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
+        let now = Monotonic::now();
+        self.protocol()
+            .with(self.slot, now, |connection| connection.send(first, second))
+    }
+
+    /// Receives at least one octet until the deadline.
+    ///
+    /// # Errors
+    /// As those of a [connection](chronorb_transport::Connection::recv).
+    pub fn receive(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+        loop {
+            match self.attend_and_receive(room) {
+                Err(IoError::WouldBlock) => {}
+                other => return other,
+            }
+            let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
+            self.wait(self.bell()?, Some(remaining));
+        }
+    }
+
+    /// Receives at least one octet; `None` where it was interrupted, or the limit is over.
+    ///
+    /// # Errors
+    /// As those of a [connection](chronorb_transport::Connection::recv_until_interrupted).
+    pub fn receive_until_interrupted(
+        &self,
+        room: &mut [u8],
+        limit: Option<Duration>,
+    ) -> Result<Option<usize>, IoError> {
+        let deadline = limit.map(Deadline::after);
+        loop {
+            match self.attend_and_receive(room) {
+                Err(IoError::WouldBlock) => {}
+                other => return other.map(Some),
+            }
+            if self.is_interrupted.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            let remaining = match deadline {
+                None => None,
+                Some(deadline) => match deadline.remaining() {
+                    None => return Ok(None),
+                    remaining => remaining,
+                },
+            };
+            self.wait(self.bell()?, remaining);
+        }
+    }
+
+    /// Lets no thread wait for input, or all again.
+    pub fn set_interrupted(&self, interrupted: bool) {
+        self.is_interrupted.store(interrupted, Ordering::Release);
+        if interrupted {
+            // A wait that begins after its thread has looked ends by this.
+            self.protocol()
+                .slot(self.slot)
+                .bell()
+                .ok()
+                .inspect(|bell| bell.notify());
+        }
+    }
+
+    /// Sends all of two pieces until the deadline.
+    ///
+    /// # Errors
+    /// As those of a [connection](chronorb_transport::Connection::send_both).
+    pub fn send(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+        let len = first.len() + second.len();
+        let mut sent = 0;
+        while sent < len {
+            let (first, second) = match first.get(sent..) {
+                Some(first) => (first, second),
+                None => (&[][..], &second[sent - first.len()..]),
+            };
+            let step = match deadline.remaining() {
+                None => Err(IoError::TimedOut),
+                Some(_) => self.try_send(first, second),
+            };
+            match step {
+                Ok(n) => sent += n,
+                Err(IoError::WouldBlock) => self
+                    .await_room(deadline)
+                    .map_err(|cause| SendError { sent, cause })?,
+                Err(cause) => return Err(SendError { sent, cause }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something is there, or the end.
+    pub fn has_input(&self) -> bool {
+        self.attend();
+        let slot = self.protocol().slot(self.slot);
+        slot.connection.lock().has_input()
+    }
+
+    /// Ends both directions; nobody waits any more.
+    pub fn shut_down(&self) {
+        let protocol = self.protocol();
+        let news = protocol.with(self.slot, Monotonic::now(), |connection| {
+            connection.shut_down()
+        });
+        protocol.slot(self.slot).ring(news, false);
+    }
+
+    /// Octets of its buffer in each direction.
+    pub fn buffer(&self) -> usize {
+        self.class.config().buffer
+    }
+
+    /// Waits until a connection that was begun is there.
+    pub(super) fn await_peer(&self, deadline: Deadline) -> Result<(), ConnectFault> {
+        let slot = self.protocol().slot(self.slot);
+        let bell = slot.bell().map_err(ConnectFault::NoDescriptor)?;
+        loop {
+            bell.drain();
+            let connected = slot.connection.lock().is_connected();
+            match connected {
+                Some(Ok(())) => return Ok(()),
+                Some(Err(IoError::Broken(Errno::TIMEDOUT))) => return Err(ConnectFault::TimedOut),
+                Some(Err(_)) => return Err(ConnectFault::Refused),
+                None => {}
+            }
+            let remaining = deadline.remaining().ok_or(ConnectFault::TimedOut)?;
+            self.wait(bell, Some(remaining));
+        }
+    }
+
+    /// Waits for room to send, at most until the deadline.
+    #[cold]
+    fn await_room(&self, deadline: Deadline) -> Result<(), IoError> {
+        let slot = self.protocol().slot(self.slot);
+        let bell = slot.room_bell()?;
+        let must_wait = slot.connection.lock().await_room(|| {
+            bell.drain();
+        });
+        if must_wait {
+            let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
+            self.wait(bell, Some(remaining));
+        }
+        self.attend();
+        Ok(())
+    }
+
+    /// Does the protocol work that is to be done, where that is who waits for the connection; then takes out what is there.
+    fn attend_and_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        self.attend();
+        self.try_receive(room)
+    }
+
+    fn attend(&self) {
+        if self.is_attending() {
+            let protocol = self.protocol();
+            let now = Monotonic::now();
+            protocol.drain_alarm(now);
+            // An interface that fails ends the connection by its patience.
+            let _ = protocol.step(now, BATCH, Some(self.slot));
+        }
+    }
+
+    fn is_attending(&self) -> bool {
+        self.class.config().processing == Processing::OnArrival && self.class.control.is_attended()
+    }
+
+    /// Waits for a bell, and for protocol work where this thread does it.
+    fn wait(&self, bell: &Wake, limit: Option<Duration>) {
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
+        let protocol = self.protocol();
+        // A signal ends it, as it must.
+        let _ = match self.is_attending() {
+            false => poll(&mut [PollFd::new(bell, PollFlags::IN)], limit.as_ref()),
+            true => poll(
+                &mut [
+                    PollFd::new(bell, PollFlags::IN),
+                    PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),
+                ],
+                limit.as_ref(),
+            ),
+        };
+    }
+
+    fn bell(&self) -> Result<&Wake, IoError> {
+        Ok(self.protocol().slot(self.slot).bell()?)
+    }
+
+    fn protocol(&self) -> &Protocol {
+        &self.class.protocol
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.protocol().let_go(self.slot, Monotonic::now());
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.protocol().slot(self.slot).bell() {
+            Ok(bell) => bell.as_fd(),
+            Err(_) => unreachable!("the bell of a connection is made before anybody has it"),
+        }
+    }
+}
+
+/// Packets that are taken in between two looks at the connection.
+const BATCH: usize = 64;

@@ -1,0 +1,240 @@
+//! An interface, and the classes that are open on it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use chronorb_rt::{PiMutex, Thread, ThreadBuilder, reserve_for};
+
+use super::class::Protocol;
+use super::config::{ClassConfig, Processing, Urgency};
+use super::control::{Control, Order};
+use super::error::OpenError;
+use super::open::{Class, no_descriptor};
+use super::ports::{GuardedPorts, Ports, ReservedPort};
+use super::thread;
+use crate::class::{ClassId, MAX_CLASSES};
+use crate::driver::{Driver, DriverError, Link};
+use crate::neighbours::{KernelNeighbours, Neighbours};
+
+/// The subsystem of one network interface.
+///
+/// Dropping it waits until peers have what was sent to them, at most as long as connections linger.
+#[derive(Debug)]
+pub struct Subsystem {
+    driver: Arc<dyn Driver>,
+    ports: Arc<dyn Ports>,
+    neighbours: Arc<dyn Neighbours>,
+    taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
+    threads: PiMutex<Vec<(Thread<()>, Arc<Control>)>>,
+}
+
+impl Subsystem {
+    /// That of the interface of a driver.
+    pub fn new(
+        driver: Arc<dyn Driver>,
+        ports: Arc<dyn Ports>,
+        neighbours: Arc<dyn Neighbours>,
+    ) -> Self {
+        Self {
+            driver,
+            ports,
+            neighbours,
+            taken: Arc::default(),
+            threads: PiMutex::new(Vec::new()),
+        }
+    }
+
+    /// That of an interface of this host, by its driver: with the kernel's ports and neighbours, of the network namespace of
+    /// the calling thread.
+    ///
+    /// # Errors
+    /// [`DriverError`] where the namespace cannot be held.
+    pub fn of_host(driver: Arc<dyn Driver>) -> Result<Self, DriverError> {
+        let neighbours = KernelNeighbours::of(driver.link().index)?;
+        let ports = GuardedPorts::here()?;
+        Ok(Self::new(driver, Arc::new(ports), Arc::new(neighbours)))
+    }
+
+    /// The interface.
+    pub fn link(&self) -> &Link {
+        self.driver.link()
+    }
+
+    /// Opens a class, with its thread.
+    ///
+    /// # Errors
+    /// [`OpenError`]; all is as before then.
+    pub fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
+        check(&config, self.driver.link())?;
+        let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let path = self.driver.open(ticket.id, &[], config.queue)?;
+        let protocol = Protocol::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
+        let protocol = Arc::new(protocol);
+        let control = Arc::new(Control::new().map_err(no_descriptor)?);
+        let own: Arc<PiMutex<Vec<ReservedPort>>> = Arc::default();
+        let id = ticket.id;
+        let class = Class {
+            protocol: protocol.clone(),
+            control: control.clone(),
+            id,
+            driver: self.driver.clone(),
+            ports: self.ports.clone(),
+            neighbours: self.neighbours.clone(),
+            own: own.clone(),
+            outgoing: PiMutex::default(),
+            next_outgoing: AtomicUsize::new(0),
+            config,
+        };
+        let tenancy = Tenancy {
+            protocol,
+            control: control.clone(),
+            _own: own,
+            _ticket: ticket,
+        };
+        let thread = start(&class.config, tenancy)?;
+        let mut threads = self.threads.lock();
+        threads.retain(|(thread, _)| !thread.is_finished());
+        threads.push((thread, control));
+        Ok(Arc::new(class))
+    }
+}
+
+impl Drop for Subsystem {
+    fn drop(&mut self) {
+        let threads = std::mem::take(self.threads.get_mut());
+        for (_, control) in &threads {
+            control.order(Order::Hurry);
+        }
+        for (thread, _) in threads {
+            // A thread that has panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a class has of the interface, for as long as its thread runs. It is given back in this order.
+struct Tenancy {
+    protocol: Arc<Protocol>,
+    control: Arc<Control>,
+    /// From here on the kernel answers for these ports again.
+    _own: Arc<PiMutex<Vec<ReservedPort>>>,
+    _ticket: Ticket,
+}
+
+/// The number of a class.
+struct Ticket {
+    id: ClassId,
+    taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
+}
+
+impl Ticket {
+    fn take(taken: &Arc<PiMutex<[bool; MAX_CLASSES]>>) -> Option<Self> {
+        let mut all = taken.lock();
+        let free = all.iter().position(|is_taken| !is_taken)?;
+        all[free] = true;
+        Some(Self {
+            id: ClassId::new(free)?,
+            taken: taken.clone(),
+        })
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.taken.lock()[self.id.index()] = false;
+    }
+}
+
+fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError> {
+    let mut builder = ThreadBuilder::new(format!("rio-{}", config.name));
+    if let Urgency::Native(scheduling) = config.urgency {
+        builder = builder.scheduling(scheduling);
+    }
+    if let Some(cpu) = config.cpu {
+        builder = builder.affinity(&[cpu]);
+    }
+    let processing = config.processing;
+    let control = tenancy.control.clone();
+    let thread = builder.spawn(move || {
+        thread::work(&tenancy.protocol, &tenancy.control, processing);
+        drop(tenancy);
+    })?;
+    if let Urgency::Deadline(reservation) = config.urgency
+        && let Err(error) = reserve_for(thread.tid(), reservation)
+    {
+        control.order(Order::Hurry);
+        let _ = thread.join();
+        return Err(error.into());
+    }
+    Ok(thread)
+}
+
+/// Whether a class can be opened so.
+fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
+    let value = |what, value: u128, possible, is_possible| match is_possible {
+        true => Ok(()),
+        false => Err(OpenError::Value {
+            class: config.name.clone(),
+            what,
+            value,
+            possible,
+        }),
+    };
+    let connections = config.connections;
+    let buffer = config.buffer;
+    value(
+        "number of connections",
+        connections as u128,
+        "1 to 65536",
+        (1..=1 << 16).contains(&connections),
+    )?;
+    value(
+        "buffer",
+        buffer as u128,
+        "2048 to 16777216 octets",
+        (2048..=16 << 20).contains(&buffer),
+    )?;
+    value(
+        "backlog",
+        config.backlog as u128,
+        "1 or more",
+        config.backlog > 0,
+    )?;
+    let dscp = config.dscp.unwrap_or(0);
+    value(
+        "dscp",
+        dscp.into(),
+        "0 to 63",
+        dscp <= crate::class::MAX_DSCP,
+    )?;
+    let priority = config.vlan_priority.unwrap_or(0);
+    let most = crate::class::MAX_VLAN_PRIORITY;
+    value("vlan priority", priority.into(), "0 to 7", priority <= most)?;
+    let (budget, period) = match config.processing {
+        Processing::Periodic { period, budget } => (budget, Some(period)),
+        Processing::OnDemand {
+            cap: Some((cap, period)),
+        } => (cap, Some(period)),
+        Processing::OnArrival | Processing::OnDemand { cap: None } => (1, None),
+    };
+    value("budget", budget as u128, "1 packet or more", budget > 0)?;
+    if let Some(period) = period {
+        let is_possible = (100_000..=10_000_000_000).contains(&period.as_nanos());
+        let possible = "100000 ns (0.1 ms) to 10 s";
+        value("period", period.as_nanos(), possible, is_possible)?;
+    }
+    if let Processing::Periodic { .. } = config.processing {
+        let frames = buffer.div_ceil(link.mtu.saturating_sub(HEADERS).max(1));
+        if frames * connections > config.queue {
+            return Err(OpenError::ShortQueue {
+                queue: config.queue,
+                connections,
+                frames,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Octets of the headers of IPv6 and TCP, the longer ones.
+const HEADERS: usize = 60;

@@ -1,0 +1,69 @@
+//! However much arrives, only so much is worked on.
+
+use super::*;
+
+#[test]
+fn a_step_takes_in_at_most_its_budget() {
+    let mut world = World::new(&small());
+    let listener = world.listen(4);
+    let (near, far) = world.pair(listener, 40_000);
+    world.send(near, &[1; 45 * 1400]).expect("it is open");
+    let server = world.protocol(SERVER);
+    // 43 frames of 1460 octets each, and one more.
+    for budget in [8, 8, 20] {
+        let outcome = server
+            .step(world.now, budget, None)
+            .expect("a wire does not fail");
+        assert_eq!(outcome.packets, budget);
+        assert!(outcome.has_more);
+    }
+    let outcome = server
+        .step(world.now, 20, None)
+        .expect("a wire does not fail");
+    assert_eq!(outcome.packets, 8);
+    assert!(!outcome.has_more);
+    assert_eq!(world.receive(far, &mut [0; 70_000]), Ok(45 * 1400));
+}
+
+#[test]
+fn what_a_budget_leaves_over_holds_the_sender_back() {
+    let mut world = World::new(&small());
+    let listener = world.listen(4);
+    let (near, far) = world.pair(listener, 40_000);
+    let octets = vec![1; 1 << 20];
+    let (mut sent, mut received, mut periods) = (0, 0, 0);
+    let mut room = vec![0; 1 << 16];
+    // 8 packets in each period of 10 ms, for a second.
+    while periods < 100 {
+        while let Ok(n) = world.send(near, &octets) {
+            sent += n;
+        }
+        let server = world.protocol(SERVER);
+        let outcome = server
+            .step(world.now, 8, None)
+            .expect("a wire does not fail");
+        assert!(outcome.packets <= 8);
+        while let Ok(n) = world.receive(far, &mut room) {
+            received += n;
+        }
+        let now = world.now + Duration::from_millis(10);
+        world.advance(now);
+        let client = world.protocol(CLIENT);
+        client
+            .step(world.now, 100, None)
+            .expect("a wire does not fail");
+        periods += 1;
+    }
+    let of_full_frames = 100 * 8 * 1460;
+    assert!(
+        received > of_full_frames * 98 / 100,
+        "{received} of {of_full_frames}"
+    );
+    assert!(received <= of_full_frames);
+    let counts = world.protocol(SERVER).path_counts().0;
+    assert_eq!(counts.dropped, 0, "the windows fit into the queue");
+    assert!(
+        sent - received <= 3 * 65_536,
+        "the rest waits with the sender"
+    );
+}

@@ -1,0 +1,203 @@
+//! Both ends of a wire in one thread, in a time that only tests advance.
+
+mod budgets;
+mod endings;
+mod floods;
+mod memory;
+mod transfers;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb_rt::{Monotonic, Wake};
+use chronorb_transport::IoError;
+
+use super::class::{Busy, Protocol};
+use super::config::ClassConfig;
+use super::table::Flow;
+use crate::class::{ClassId, Rule};
+use crate::driver::wire::{self, End, Side, Wire};
+use crate::driver::{Driver, Link};
+use crate::frame::Ethernet;
+
+/// Two hosts, each with a class that has all packets.
+struct World {
+    wire: Wire,
+    now: Monotonic,
+    hosts: [Host; 2],
+}
+
+struct Host {
+    end: End,
+    protocol: Protocol,
+}
+
+/// A connection of one of the hosts.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    host: usize,
+    slot: usize,
+}
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+const PORT: u16 = 2809;
+
+impl World {
+    fn new(config: &ClassConfig) -> Self {
+        Self::of_mtu(config, 1500)
+    }
+
+    fn of_mtu(config: &ClassConfig, mtu: usize) -> Self {
+        let (wire, left, right) = wire::join(link(CLIENT, mtu), link(SERVER, mtu), 4096);
+        let hosts = [left, right].map(|end| {
+            let class = ClassId::new(0).expect("it is the first");
+            let path = end.open(class, &[Rule::all(class)], config.queue);
+            let path = path.expect("it is the first");
+            let protocol = Protocol::new(config, end.link(), path);
+            let protocol = protocol.expect("there are descriptors");
+            Host { end, protocol }
+        });
+        Self {
+            wire,
+            now: Monotonic::from_nanos(1_000_000_000),
+            hosts,
+        }
+    }
+
+    fn protocol(&self, host: usize) -> &Protocol {
+        &self.hosts[host].protocol
+    }
+
+    fn listen(&self, backlog: usize) -> usize {
+        let arrivals = Arc::new(Wake::new().expect("there are descriptors"));
+        let listener = self
+            .protocol(SERVER)
+            .listen(address(SERVER, PORT), backlog, arrivals);
+        listener.expect("it is the first")
+    }
+
+    fn connect(&self, port: u16) -> Result<At, Busy> {
+        self.connect_to(port, PORT)
+    }
+
+    fn connect_to(&self, from: u16, to: u16) -> Result<At, Busy> {
+        let flow = Flow {
+            local: address(CLIENT, from),
+            remote: address(SERVER, to),
+        };
+        let ethernet = Ethernet {
+            to: self.hosts[SERVER].end.link().hardware,
+            from: self.hosts[CLIENT].end.link().hardware,
+            vlan: None,
+            kind: Ethernet::IPV4,
+        };
+        let slot = self.protocol(CLIENT).connect(flow, ethernet, self.now)?;
+        Ok(At { host: CLIENT, slot })
+    }
+
+    fn accept(&self, listener: usize) -> Option<At> {
+        let taken = self
+            .protocol(SERVER)
+            .accept(listener, self.now, |slot| slot.bell().map(|_| ()));
+        let slot = taken.expect("there are descriptors")?;
+        Some(At { host: SERVER, slot })
+    }
+
+    /// Both ends of a connection.
+    fn pair(&mut self, listener: usize, port: u16) -> (At, At) {
+        let near = self.connect(port).expect("it is free");
+        let far = self.until("it is connected", |world| world.accept(listener));
+        assert_eq!(self.is_connected(near), Some(Ok(())));
+        (near, far)
+    }
+
+    fn is_connected(&self, at: At) -> Option<Result<(), IoError>> {
+        let slot = self.protocol(at.host).slot(at.slot);
+        slot.connection.lock().is_connected()
+    }
+
+    fn send(&self, at: At, octets: &[u8]) -> Result<usize, IoError> {
+        self.protocol(at.host)
+            .with(at.slot, self.now, |it| it.send(octets, &[]))
+    }
+
+    fn receive(&self, at: At, room: &mut [u8]) -> Result<usize, IoError> {
+        self.protocol(at.host)
+            .with(at.slot, self.now, |it| it.receive(room, || ()))
+    }
+
+    fn let_go(&self, at: At) {
+        self.protocol(at.host).let_go(at.slot, self.now);
+    }
+
+    fn shut_down(&self, at: At) {
+        let protocol = self.protocol(at.host);
+        let _ = protocol.with(at.slot, self.now, |it| it.shut_down());
+    }
+
+    /// Has both hosts do what is there to be done, and lets time pass to when there is more.
+    fn turn(&mut self) {
+        let packets = [CLIENT, SERVER].map(|host| {
+            let outcome = self.protocol(host).step(self.now, usize::MAX, None);
+            outcome.expect("a wire does not fail").packets
+        });
+        if packets == [0, 0] {
+            let due = self.hosts.each_ref().map(|host| host.protocol.due());
+            let next = due.into_iter().chain([self.wire.next()]).flatten().min();
+            let next = next.unwrap_or(self.now + Duration::from_secs(1));
+            self.advance(next.max(self.now + Duration::from_micros(1)));
+        }
+    }
+
+    fn advance(&mut self, now: Monotonic) {
+        self.now = now;
+        self.wire.advance(now);
+    }
+
+    /// Lets so much time pass.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.turn();
+        }
+    }
+
+    /// Turns until `look` finds something, for an hour at most.
+    fn until<R>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<R>) -> R {
+        let end = self.now + Duration::from_secs(3600);
+        while self.now < end {
+            if let Some(found) = look(self) {
+                return found;
+            }
+            self.turn();
+        }
+        panic!("it is not so within an hour that {what}");
+    }
+}
+
+fn link(host: usize, mtu: usize) -> Link {
+    Link {
+        name: format!("wire{host}"),
+        index: host as u32 + 1,
+        hardware: [2, 0, 0, 0, 0, host as u8],
+        mtu,
+        addresses: vec![(address(host, 0).ip(), 24)],
+    }
+}
+
+fn address(host: usize, port: u16) -> SocketAddr {
+    ([10, 0, 0, host as u8 + 1], port).into()
+}
+
+/// A class that is not large.
+fn small() -> ClassConfig {
+    ClassConfig {
+        connections: 8,
+        backlog: 4,
+        ..ClassConfig::default()
+    }
+}
+
+const BOTH: [Side; 2] = [Side::Left, Side::Right];

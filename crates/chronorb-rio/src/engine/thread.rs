@@ -1,0 +1,176 @@
+//! The thread of a class: protocol work by packets, by periods, and by budgets.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chronorb_rt::{Monotonic, sleep_until};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::class::Protocol;
+use super::config::Processing;
+use super::control::{Control, Order};
+use crate::path::PathError;
+
+/// Works until it is told to end, or the interface fails; then all connections have ended.
+pub(super) fn work(protocol: &Protocol, control: &Control, processing: Processing) {
+    let outcome = match processing {
+        Processing::OnArrival => on_demand(protocol, control, None),
+        Processing::OnDemand { cap } => on_demand(protocol, control, cap),
+        Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
+    };
+    // Whatever is left has nobody who works for it any more.
+    let _ = outcome;
+    protocol.abort_all(Monotonic::now());
+}
+
+/// Whether the thread may end.
+fn is_done(protocol: &Protocol, order: Order) -> bool {
+    match order {
+        Order::Work => false,
+        Order::Finish => protocol.used() == 0,
+        Order::Hurry => !protocol.owes(),
+    }
+}
+
+fn on_demand(
+    protocol: &Protocol,
+    control: &Control,
+    cap: Option<(usize, Duration)>,
+) -> Result<(), PathError> {
+    let mut account = cap.map(|(cap, period)| Account::new(cap, period, Monotonic::now()));
+    loop {
+        if is_done(protocol, control.present()) {
+            return Ok(());
+        }
+        if control.is_attended() {
+            wait(&mut [PollFd::new(control, PollFlags::IN)]);
+            continue;
+        }
+        let now = Monotonic::now();
+        protocol.drain_alarm(now);
+        let budget = account
+            .as_mut()
+            .map_or(BATCH, |account| account.left(now).min(BATCH));
+        let outcome = protocol.step(now, budget, None)?;
+        if let Some(account) = &mut account {
+            account.left -= outcome.packets;
+            if account.left == 0 {
+                protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
+                sleep_until(account.end);
+                continue;
+            }
+        }
+        if !outcome.has_more {
+            wait(&mut [
+                PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
+                PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),
+                PollFd::new(control, PollFlags::IN),
+            ]);
+        }
+    }
+}
+
+fn periodic(
+    protocol: &Protocol,
+    control: &Control,
+    period: Duration,
+    budget: usize,
+) -> Result<(), PathError> {
+    let mut account = Account::new(budget, period, Monotonic::now());
+    while !is_done(protocol, control.present()) {
+        let now = Monotonic::now();
+        protocol.drain_alarm(now);
+        let missed = account.begin(now);
+        protocol
+            .counters
+            .overruns
+            .fetch_add(missed, Ordering::Relaxed);
+        let outcome = protocol.step(now, budget, None)?;
+        if outcome.has_more {
+            protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
+        }
+        sleep_until(account.end);
+    }
+    Ok(())
+}
+
+/// A budget of packets for each period, by an absolute clock.
+#[derive(Debug)]
+pub(super) struct Account {
+    budget: usize,
+    period: Duration,
+    left: usize,
+    /// The end of the present period.
+    end: Monotonic,
+}
+
+impl Account {
+    pub(super) fn new(budget: usize, period: Duration, now: Monotonic) -> Self {
+        Self {
+            budget,
+            period,
+            left: budget,
+            end: now + period,
+        }
+    }
+
+    /// What is left of the budget at this time.
+    pub(super) fn left(&mut self, now: Monotonic) -> usize {
+        if now >= self.end {
+            self.begin(now);
+        }
+        self.left
+    }
+
+    /// Begins the period of this time, which may be the next one. Returns how many were missed altogether.
+    pub(super) fn begin(&mut self, now: Monotonic) -> u64 {
+        self.left = self.budget;
+        let late = now.since(self.end).as_nanos();
+        if now < self.end {
+            return 0;
+        }
+        let missed = u64::try_from(late / self.period.as_nanos().max(1)).unwrap_or(u64::MAX);
+        let periods = u32::try_from(missed.saturating_add(1)).unwrap_or(u32::MAX);
+        self.end = self.end + self.period * periods;
+        missed
+    }
+}
+
+fn wait(descriptors: &mut [PollFd<'_>]) {
+    // A signal ends it early, which does no harm.
+    let _ = poll(descriptors, None);
+}
+
+/// Packets between two looks at anything else.
+const BATCH: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_millis(10);
+
+    fn at(milliseconds: u64) -> Monotonic {
+        Monotonic::from_nanos(milliseconds * 1_000_000)
+    }
+
+    #[test]
+    fn periods_keep_to_the_clock_and_missed_ones_are_counted() {
+        let mut account = Account::new(8, PERIOD, at(0));
+        assert_eq!(account.begin(at(1)), 0, "the first has not ended");
+        assert_eq!(account.end, at(10));
+        assert_eq!(account.begin(at(12)), 0, "late, but within the next");
+        assert_eq!(account.end, at(20));
+        assert_eq!(account.begin(at(45)), 2, "those from 20 and from 30");
+        assert_eq!(account.end, at(50));
+    }
+
+    #[test]
+    fn a_budget_is_there_again_with_the_next_period() {
+        let mut account = Account::new(8, PERIOD, at(0));
+        account.left = 0;
+        assert_eq!(account.left(at(9)), 0);
+        assert_eq!(account.left(at(10)), 8);
+    }
+}

@@ -1,0 +1,155 @@
+//! Names of network namespaces, by which other programs find them: `ip netns exec NAME …`.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use chronorb_rt::NetworkNamespace;
+use rustix::io::Errno;
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_bind_recursive, mount_change};
+
+use super::NetworkError;
+use crate::undo::{NAMES, Undo, path_of, undo_all};
+
+/// Names that namespaces have until this is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Names(Vec<Undo>);
+
+impl Names {
+    /// Gives a namespace a name, once `tell` has taken notice of it.
+    pub(super) fn give(
+        &mut self,
+        namespace: &NetworkNamespace,
+        name: &str,
+        tell: &mut dyn FnMut(&Undo) -> io::Result<()>,
+    ) -> Result<(), NetworkError> {
+        let path = path_of(name);
+        if path.exists() {
+            return Err(NetworkError::NameTaken(name.to_owned()));
+        }
+        let failed = |source| NetworkError::io("give a network namespace a name", source);
+        let undo = Undo::Name {
+            name: name.to_owned(),
+            inode: inode(namespace).map_err(failed)?,
+        };
+        tell(&undo).map_err(|source| NetworkError::io("have a change undone later", source))?;
+        prepare().map_err(failed)?;
+        let mut file = OpenOptions::new();
+        // Who mounts on it need not read it, and nobody else shall take it for something.
+        let made = file.write(true).create_new(true).mode(0o000).open(&path);
+        made.map_err(failed)?;
+        self.0.push(undo);
+        let source = format!("/proc/self/fd/{}", namespace.as_fd().as_raw_fd());
+        mount_bind(source, &path).map_err(|error| failed(error.into()))
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        if let Err(error) = undo_all(&self.0) {
+            eprintln!("chronorb: {error}");
+        }
+    }
+}
+
+/// Removes the names of networks whose processes are gone, and those of the network `name`. Returns what was removed.
+///
+/// # Errors
+/// [`NetworkError`]; what could be removed is.
+pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError> {
+    let failed = |source| NetworkError::io("remove the name of a network namespace", source);
+    let entries = match fs::read_dir(NAMES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut removed = Vec::new();
+    for entry in entries.flatten() {
+        let Ok(found) = entry.file_name().into_string() else {
+            continue;
+        };
+        let is_meant =
+            name.is_some_and(|name| SUFFIXES.iter().any(|s| found == format!("{name}{s}")));
+        if !is_meant && !is_abandoned(&found) {
+            continue;
+        }
+        let inode = fs::metadata(entry.path()).map_err(failed)?.ino();
+        let undo = Undo::Name {
+            name: found.clone(),
+            inode,
+        };
+        undo.undo().map_err(|error| failed(error.source))?;
+        removed.push(found);
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+/// Whether a name is one of ours whose process is gone.
+fn is_abandoned(name: &str) -> bool {
+    owner(name).is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists())
+}
+
+/// The process that a name is of, where it is one that networks get by themselves.
+fn owner(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix(PREFIX)?;
+    SUFFIXES
+        .iter()
+        .find_map(|suffix| rest.strip_suffix(suffix)?.parse().ok())
+}
+
+/// The name of a network that was given none.
+pub(super) fn own_name() -> String {
+    format!("{PREFIX}{}", std::process::id())
+}
+
+/// Makes the directory of names what `ip netns` makes it: mounts in it are seen from all mount namespaces.
+fn prepare() -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(NAMES)?;
+    let share = || {
+        mount_change(
+            NAMES,
+            MountPropagationFlags::SHARED | MountPropagationFlags::REC,
+        )
+    };
+    match share() {
+        // It is no mount of its own yet.
+        Err(Errno::INVAL) => {
+            mount_bind_recursive(NAMES, NAMES)?;
+            share()?;
+        }
+        shared => shared?,
+    }
+    Ok(())
+}
+
+fn inode(namespace: &NetworkNamespace) -> io::Result<u64> {
+    let file = File::from(namespace.as_fd().try_clone_to_owned()?);
+    Ok(file.metadata()?.ino())
+}
+
+const PREFIX: &str = "chronorb-";
+/// Of the hosts, and of the switch.
+pub(super) const SUFFIXES: [&str; 3] = ["-a", "-b", "-switch"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_whose_it_is() {
+        assert_eq!(owner("chronorb-4711-a"), Some(4711));
+        assert_eq!(owner("chronorb-4711-switch"), Some(4711));
+        for other in ["other", "chronorb-4711", "chronorb-4711-c", "chronorb-x-a"] {
+            assert_eq!(owner(other), None, "{other}");
+        }
+        assert_eq!(
+            owner(&format!("{}-b", own_name())),
+            Some(std::process::id())
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! Whether all promises of a plan can be kept at once.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::processors::{self, Cpu};
+use super::refusal::{Refusal, Warning, Why};
+use super::reservation::{Cap, Processing, Reservation};
+use crate::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule};
+
+/// The interface that a plan is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Bits that it carries in a second, each way, with all that is around a packet on the wire; `None` where it is
+    /// not known.
+    pub rate: Option<u64>,
+    /// Octets of its longest packet, IP header included.
+    pub mtu: usize,
+    /// Who drives it.
+    pub driver: DriverKind,
+}
+
+/// Who tells the packets of an interface apart.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum DriverKind {
+    /// The best that can be had.
+    #[default]
+    Auto,
+    /// A program at the driver of the interface, with sockets of AF_XDP.
+    Xdp,
+    /// Sockets of AF_PACKET.
+    Packet,
+    /// The kernel's own protocols and queues.
+    Kernel,
+}
+
+/// What came of looking at a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admission {
+    /// What each class takes and gets, the most urgent one first. Empty where a reservation itself cannot be.
+    pub classes: Vec<Admitted>,
+    /// Why the plan cannot be kept; none if it can.
+    pub refusals: Vec<Refusal>,
+    /// What may not be meant so, or could not be looked at.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a class takes and gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admitted {
+    /// What it is promised.
+    pub reservation: Reservation,
+    /// The share of a processor that it takes at most, if it is bounded and its cost known.
+    pub utilisation: Option<f64>,
+    /// The time from the start of a period, or from the arrival of packets, to the end of the work on all of its
+    /// budget, at most; where that is known.
+    pub response: Option<Duration>,
+    /// Bits on the wire in a second that it takes at most, if it is bounded.
+    pub rate: Option<u64>,
+    /// Octets of packets in a second, IP headers included.
+    pub octets: Option<u64>,
+    /// Frames that its windows let be under way.
+    pub frames_in_flight: usize,
+}
+
+/// Looks at all promises at once.
+///
+/// Processors: fixed priorities by their longest response times, with the end of the period as the deadline; threads
+/// with deadlines of their own by what they take; all of it by the share that Linux gives to real time. The network: what is reserved, against
+/// the rate, each way. Queues: against the windows of the connections.
+pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
+    let mut refusals = impossible(interface, classes);
+    let mut warnings = Vec::new();
+    if !refusals.is_empty() {
+        return Admission {
+            classes: Vec::new(),
+            refusals,
+            warnings,
+        };
+    }
+    let mut ranked: Vec<_> = classes.iter().collect();
+    ranked.sort_by_key(|class| std::cmp::Reverse(class.urgency()));
+    for class in &ranked {
+        refusals.extend(short_queue(interface, class));
+    }
+    network(interface, &ranked, &mut refusals, &mut warnings);
+    let processors = processors::look(&ranked, &mut refusals, &mut warnings);
+    shadows(classes, &mut warnings);
+    let classes = ranked
+        .into_iter()
+        .zip(processors)
+        .map(|(class, cpu)| Admitted::of(interface, class, cpu))
+        .collect();
+    Admission {
+        classes,
+        refusals,
+        warnings,
+    }
+}
+
+impl Admission {
+    /// Whether all promises can be kept.
+    pub fn is_admitted(&self) -> bool {
+        self.refusals.is_empty()
+    }
+
+    /// Bits on the wire in a second that are reserved, caps not counted.
+    pub fn reserved(&self) -> u64 {
+        let reserved = self
+            .classes
+            .iter()
+            .filter(|it| is_reserved(&it.reservation));
+        reserved
+            .filter_map(|it| it.rate)
+            .fold(0, u64::saturating_add)
+    }
+}
+
+impl Admitted {
+    fn of(interface: &Interface, class: &Reservation, cpu: Cpu) -> Self {
+        let bound = class.bound();
+        let packet = class.packet.unwrap_or(interface.mtu) as u64;
+        Self {
+            reservation: class.clone(),
+            utilisation: cpu.utilisation,
+            response: cpu.response,
+            rate: bound.map(|bound| rate(interface, class, bound)),
+            octets: bound.map(|bound| per_second(bound, packet)),
+            frames_in_flight: class.frames_in_flight(interface.mtu),
+        }
+    }
+}
+
+impl Interface {
+    /// Octets that a packet of this length takes on the wire: with the header and check sequence of Ethernet, a VLAN
+    /// tag, the least length of a frame, and the preamble before and the gap behind it.
+    pub fn wire_octets(&self, packet: usize) -> u64 {
+        (packet as u64 + 14 + 4).max(60) + 4 + 8 + 12
+    }
+
+    /// The cap for a share of the rate, 0 to 1, in packets of this length. Without a period it is exact, in a period of about
+    /// 10 ms; with one it is no more than the share, but at least a packet. `None` if the rate is not known.
+    pub fn cap(&self, share: f64, packet: usize, period: Option<Duration>) -> Option<Cap> {
+        let bits = (8 * self.wire_octets(packet)) as f64;
+        let packets_per_second = self.rate? as f64 * share / bits;
+        let packets = packets_per_second * period.unwrap_or(USUAL_PERIOD).as_secs_f64();
+        Some(match period {
+            Some(period) => Cap {
+                packets: (packets as u32).max(1),
+                period,
+            },
+            None => {
+                let packets = packets.ceil().max(1.0);
+                let period = Duration::try_from_secs_f64(packets / packets_per_second);
+                Cap {
+                    packets: packets as u32,
+                    period: period.unwrap_or(Duration::MAX),
+                }
+            }
+        })
+    }
+}
+
+impl fmt::Display for DriverKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Xdp => "xdp",
+            Self::Packet => "packet",
+            Self::Kernel => "kernel",
+        })
+    }
+}
+
+/// What cannot be, whatever else the plan says.
+fn impossible(interface: &Interface, classes: &[Reservation]) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    let mut rules = 0;
+    for (number, class) in classes.iter().enumerate() {
+        let mut refuse = |why| refusals.push(Refusal::of(class, why));
+        if let Err(error) = class.check() {
+            refuse(Why::Impossible(error));
+        }
+        if classes[..number]
+            .iter()
+            .any(|other| other.name == class.name)
+        {
+            refuse(Why::SameName);
+        }
+        let packet = class.packet.unwrap_or(interface.mtu);
+        if packet > interface.mtu {
+            refuse(Why::TooLong {
+                packet,
+                mtu: interface.mtu,
+            });
+        }
+        if number == MAX_CLASSES {
+            refuse(Why::TooManyClasses);
+        }
+        let before = rules;
+        rules += class.rules(ANY_CLASS, None).count();
+        if before <= MAX_RULES && rules > MAX_RULES {
+            refuse(Why::TooManyRules);
+        }
+    }
+    refusals
+}
+
+/// Refuses a queue that does not hold what may come.
+fn short_queue(interface: &Interface, class: &Reservation) -> Option<Refusal> {
+    let frames = class.frames_in_flight(interface.mtu);
+    let queue = class.queue.next_power_of_two();
+    let why = Why::Queue {
+        queue,
+        frames,
+        connections: class.connections,
+        buffer: class.buffer,
+    };
+    (frames > queue).then(|| Refusal::of(class, why))
+}
+
+/// Refuses what is reserved beyond the rate.
+fn network(
+    interface: &Interface,
+    ranked: &[&Reservation],
+    refusals: &mut Vec<Refusal>,
+    warnings: &mut Vec<Warning>,
+) {
+    let Some(capacity) = interface.rate else {
+        warnings.push(Warning::NoRate);
+        return;
+    };
+    let mut taken = 0_u64;
+    for class in ranked.iter().filter(|class| is_reserved(class)) {
+        let Some(bound) = class.bound() else { continue };
+        let asked = rate(interface, class, bound);
+        let left = capacity.saturating_sub(taken);
+        if asked > left {
+            let one = Cap {
+                packets: 1,
+                ..bound
+            };
+            // Rounded up, so that what fits does.
+            let of_one = rate(interface, class, one).max(1);
+            let fits = u32::try_from(left / of_one).unwrap_or(u32::MAX);
+            let why = Why::Network { asked, left, fits };
+            refusals.push(Refusal::of(class, why));
+        }
+        taken = taken.saturating_add(asked);
+    }
+    let left = capacity.saturating_sub(taken);
+    for class in ranked {
+        let Processing::OnDemand { cap: Some(cap) } = class.processing else {
+            continue;
+        };
+        let cap = rate(interface, class, cap);
+        if cap > left {
+            let class = class.name.clone();
+            warnings.push(Warning::Cap { class, cap, left });
+        }
+    }
+    for class in ranked.iter().filter(|class| is_reserved(class)) {
+        let Some(bound) = class.bound() else { continue };
+        let packet = class.packet.unwrap_or(interface.mtu);
+        let window = class.connections.saturating_mul(class.buffer);
+        let budget = (bound.packets as usize).saturating_mul(packet);
+        if window < budget {
+            let class = class.name.clone();
+            warnings.push(Warning::Window {
+                class,
+                window,
+                budget,
+            });
+        }
+    }
+}
+
+/// Whether what bounds it is promised to it, and not only what it may have at most.
+fn is_reserved(class: &Reservation) -> bool {
+    matches!(
+        class.processing,
+        Processing::Periodic { .. } | Processing::OnArrival
+    )
+}
+
+/// Bits on the wire in a second, rounded up.
+fn rate(interface: &Interface, class: &Reservation, bound: Cap) -> u64 {
+    let packet = class.packet.unwrap_or(interface.mtu);
+    per_second(bound, 8 * interface.wire_octets(packet))
+}
+
+/// So much for each packet, in a second, rounded up.
+fn per_second(bound: Cap, of_each: u64) -> u64 {
+    let all = u128::from(bound.packets) * u128::from(of_each) * 1_000_000_000;
+    let rate = all.div_ceil(bound.period.as_nanos().max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+/// Warns of classes whose packets are all those of classes before them.
+fn shadows(classes: &[Reservation], warnings: &mut Vec<Warning>) {
+    for (number, class) in classes.iter().enumerate() {
+        let rules: Vec<_> = class.rules(ANY_CLASS, None).collect();
+        let before = &classes[..number];
+        let by = before.iter().find(|other| {
+            let others: Vec<_> = other.rules(ANY_CLASS, None).collect();
+            let is_covered = |rule| others.iter().any(|other| covers(other, rule));
+            !rules.is_empty() && rules.iter().all(is_covered)
+        });
+        warnings.extend(by.map(|by| Warning::Shadowed {
+            class: class.name.clone(),
+            by: by.name.clone(),
+        }));
+    }
+}
+
+/// Whether a rule matches all that another one does, in the same address.
+fn covers(rule: &Rule, other: &Rule) -> bool {
+    let has_ports = match (&rule.ports, &other.ports) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(ports), Some(others)) => {
+            ports.start() <= others.start() && others.end() <= ports.end()
+        }
+    };
+    has_ports
+        && rule.dscp.is_none_or(|dscp| other.dscp == Some(dscp))
+        && (rule.vlan_priority).is_none_or(|priority| other.vlan_priority == Some(priority))
+}
+
+const ANY_CLASS: ClassId = ClassId::new(0).expect("there are classes");
+const USUAL_PERIOD: Duration = Duration::from_millis(10);

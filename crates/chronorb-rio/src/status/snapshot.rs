@@ -1,0 +1,270 @@
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use chronorb_rt::PublishedWords;
+use thiserror::Error;
+
+use super::layout::{self, BUCKETS, Count, HEAD, Level};
+use crate::class::{ClassId, MAX_CLASSES};
+use crate::plan::Policy;
+
+/// What a page says at a time.
+///
+/// Who wrote the page is not trusted: any figure can be in it, and names are free of control characters.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Snapshot {
+    /// The interface.
+    pub interface: String,
+    /// The classes that are open, by their numbers.
+    pub classes: Vec<ClassSnapshot>,
+}
+
+/// What a page says of a class.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClassSnapshot {
+    /// Which class of the interface it is.
+    pub class: ClassId,
+    /// How often it had been opened, and so were other counters, which began at 0.
+    pub opening: u64,
+    /// Its name, cut after 32 octets.
+    pub name: String,
+    /// When its packets are processed.
+    pub mode: Mode,
+    /// How its threads are scheduled.
+    pub policy: Policy,
+    /// Their native priority.
+    pub priority: u64,
+    /// The only processor of its threads; `None` for any.
+    pub cpu: Option<u64>,
+    /// How many packets are processed at most in which time, if anything bounds them.
+    pub bound: Option<(u64, Duration)>,
+    /// Frames that its queue has room for.
+    pub queue: u64,
+    /// Connections that it can have.
+    pub connections: u64,
+    /// The time from the thread's being told of a packet to its delivery.
+    pub latencies: Latencies,
+    counts: [u64; Count::ALL.len()],
+    levels: [LevelSnapshot; Level::ALL.len()],
+}
+
+/// When the packets of a class are processed; see [`Processing`](crate::plan::Processing).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// As they come, by who waits for what they bring.
+    OnArrival,
+    /// As they come, by the class's thread.
+    OnDemand,
+    /// At the start of each period.
+    Periodic,
+}
+
+/// How much there was of something.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LevelSnapshot {
+    /// When it was read.
+    pub now: u64,
+    /// At most since the class was opened.
+    pub most: u64,
+}
+
+/// How many packets had which latency.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Latencies {
+    /// Bucket 0 counts those of 0 ns, bucket i those from 2ⁱ⁻¹ ns to below 2ⁱ ns, the last one also all that are longer.
+    pub buckets: [u64; BUCKETS],
+    /// The longest one since the class was opened.
+    pub longest: Duration,
+}
+
+impl Snapshot {
+    /// Reads the page that a file is, which it need not be.
+    ///
+    /// # Errors
+    /// [`SnapshotError`].
+    pub fn read(file: &File) -> Result<Self, SnapshotError> {
+        if !PublishedWords::is_published(file) {
+            return Err(SnapshotError::NoPage);
+        }
+        let mut octets = vec![0; 8 * layout::PAGE];
+        file.read_exact_at(&mut octets, 0)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => SnapshotError::NoPage,
+                _ => SnapshotError::Unread(error),
+            })?;
+        let words: Vec<u64> = (octets.as_chunks().0.iter())
+            .map(|word| u64::from_ne_bytes(*word))
+            .collect();
+        let snapshot = Self::of(&words)?;
+        // A class that was opened meanwhile has figures of both its times.
+        let mut openings = vec![0; 8 * layout::PAGE];
+        file.read_exact_at(&mut openings, 0)
+            .map_err(SnapshotError::Unread)?;
+        let is_same = |class: &ClassSnapshot| {
+            let at = 8 * (HEAD + class.class.index() * layout::CLASS + layout::OPENING);
+            openings[at..at + 8] == class.opening.to_ne_bytes()
+        };
+        let classes = snapshot.classes.into_iter().filter(is_same).collect();
+        Ok(Self {
+            classes,
+            ..snapshot
+        })
+    }
+
+    /// What these words say, whoever wrote them.
+    ///
+    /// # Errors
+    /// [`SnapshotError`], unless they are those of a page.
+    pub fn of(words: &[u64]) -> Result<Self, SnapshotError> {
+        if words.len() != layout::PAGE || words[layout::MAGIC_AT] != layout::MAGIC {
+            return Err(SnapshotError::NoPage);
+        }
+        let version = words[layout::VERSION_AT];
+        if version != layout::VERSION {
+            return Err(SnapshotError::Version(version));
+        }
+        let interface = text(&words[layout::INTERFACE_AT..][..layout::INTERFACE_WORDS]);
+        let classes = words[HEAD..].chunks_exact(layout::CLASS);
+        let classes = (0..MAX_CLASSES).filter_map(ClassId::new).zip(classes);
+        let classes = classes
+            .filter(|(_, words)| words[layout::OPENING] != 0)
+            .map(|(class, words)| ClassSnapshot::of(class, words))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { interface, classes })
+    }
+}
+
+impl ClassSnapshot {
+    /// What was counted.
+    pub fn count(&self, count: Count) -> u64 {
+        self.counts[count as usize]
+    }
+
+    /// How much there is of something.
+    pub fn level(&self, level: Level) -> LevelSnapshot {
+        self.levels[level as usize]
+    }
+
+    /// Packets that were lost or dropped, for all reasons.
+    pub fn drops(&self) -> u64 {
+        Count::DROPS
+            .iter()
+            .fold(0, |sum, count| self.count(*count).saturating_add(sum))
+    }
+
+    fn of(class: ClassId, words: &[u64]) -> Result<Self, SnapshotError> {
+        let mode = match words[layout::MODE] {
+            1 => Mode::OnArrival,
+            2 => Mode::OnDemand,
+            3 => Mode::Periodic,
+            _ => return Err(SnapshotError::Malformed(class)),
+        };
+        let policy = match words[layout::POLICY] {
+            0 => Policy::Other,
+            1 => Policy::Fifo,
+            2 => Policy::RoundRobin,
+            6 => Policy::Deadline,
+            _ => return Err(SnapshotError::Malformed(class)),
+        };
+        let packets = words[layout::PACKETS];
+        let period = Duration::from_nanos(words[layout::PERIOD]);
+        Ok(Self {
+            class,
+            opening: words[layout::OPENING],
+            name: text(&words[layout::NAME..][..layout::NAME_WORDS]),
+            mode,
+            policy,
+            priority: words[layout::PRIORITY],
+            cpu: words[layout::CPU].checked_sub(1),
+            bound: (packets > 0).then_some((packets, period)),
+            queue: words[layout::QUEUE],
+            connections: words[layout::CONNECTIONS],
+            latencies: Latencies {
+                buckets: array(words, layout::LATENCIES),
+                longest: Duration::from_nanos(words[layout::LONGEST]),
+            },
+            counts: array(words, layout::COUNTS),
+            levels: Level::ALL.map(|level| {
+                let at = layout::LEVELS + 2 * level as usize;
+                LevelSnapshot {
+                    now: words[at],
+                    most: words[at + 1],
+                }
+            }),
+        })
+    }
+}
+
+impl Latencies {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        let buckets = self.buckets.iter();
+        buckets.fold(0, |sum, n| n.saturating_add(sum))
+    }
+
+    /// What a share of them, 0 to 1, is not longer than, to the next power of two of nanoseconds, and no longer than the longest
+    /// one; `None` where there is none.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let rank = (share * self.count() as f64).ceil().max(1.0) as u64;
+        let mut seen = 0_u64;
+        let bucket = self.buckets.iter().position(|n| {
+            seen = seen.saturating_add(*n);
+            seen >= rank
+        })?;
+        match bucket {
+            LAST => Some(self.longest),
+            bucket => Some(Duration::from_nanos(1 << bucket).min(self.longest)),
+        }
+    }
+
+    /// Those that came after `before`. The longest is that of all.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = *self;
+        for (n, before) in since.buckets.iter_mut().zip(before.buckets) {
+            *n = n.saturating_sub(before);
+        }
+        since
+    }
+}
+
+const LAST: usize = BUCKETS - 1;
+
+/// Why a file is not read as a page.
+#[derive(Debug, Error)]
+pub enum SnapshotError {
+    /// It has another size or another beginning, or could be cut while it is read.
+    #[error("this is no page of counters")]
+    NoPage,
+    /// It is from another version of chronorb.
+    #[error(
+        "the counters have layout {0}, and this program reads another, {known}: use the `chronorb` of the version \
+         that the process was built with",
+        known = layout::VERSION
+    )]
+    Version(u64),
+    /// What it says of a class cannot be.
+    #[error("the counters of class {0} say what cannot be: they were overwritten")]
+    Malformed(ClassId),
+    /// It cannot be read.
+    #[error("the counters cannot be read: {0}")]
+    Unread(io::Error),
+}
+
+/// The text in words, up to the first 0, with marks for what does not belong into a line of text.
+fn text(words: &[u64]) -> String {
+    let octets: Vec<u8> = (words.iter().flat_map(|word| word.to_ne_bytes()))
+        .take_while(|octet| *octet != 0)
+        .collect();
+    let text = String::from_utf8_lossy(&octets);
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
+fn array<const N: usize>(words: &[u64], at: usize) -> [u64; N] {
+    let found = words[at..].first_chunk();
+    *found.expect("the layout has room for it")
+}

@@ -1,0 +1,30 @@
+//! RIO as a transport of the ORB: TCP by an interface whose packets have classes.
+//!
+//! What goes by the wire is TCP/IP, so that any peer will do, whatever its stack. Endpoints are
+//! `riop://ADDRESS:PORT/option=value&…`, and each has a class of its own, but for those that name one. Options, all of which
+//! can be left out:
+//!
+//! | option | what it says |
+//! |---|---|
+//! | `interface` | the network interface; otherwise the one that has the address |
+//! | `driver`, `mode` | `auto`, `xdp` or `packet`; how XDP is attached: `auto`, `native` or `generic` |
+//! | `class` | its name; endpoints with the same name share a class, which is as the first of them says |
+//! | `processing` | `arrival`, `demand` or `periodic`, which is what it is with a `budget`, and `demand` otherwise |
+//! | `period`, `budget` | of periodic processing: for example `10ms`, and packets in each period |
+//! | `cap` | of processing on demand: packets in each period, which is 10 ms then if it is not given |
+//! | `policy`, `priority` | `fifo`, `rr`, `deadline` or `other`, and the native priority; otherwise those of who serves |
+//! | `cpu` | the CPU of the class's thread |
+//! | `queue`, `connections`, `buffer`, `backlog` | frames that wait, connections, octets for each, half-open ones |
+//! | `output` | `direct` or `scheduled`: who sends |
+//! | `vlan_priority` | of packets that have a VLAN tag |
+//! | `hostname_in_ior` | what references name instead of the address |
+//!
+//! In a class that is processed on arrival the threads that wait for its acceptor, or for one of its
+//! connections, do the protocol work; others do not wait for it. That is how the lanes of the ORB wait.
+
+mod acceptor;
+mod connection;
+mod options;
+mod riop;
+
+pub use riop::{Riop, RiopSettings};

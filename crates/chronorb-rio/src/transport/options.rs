@@ -1,0 +1,266 @@
+//! What the options of an endpoint say.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chronorb_rt::{Reservation, Scheduling};
+use chronorb_transport::{Endpoint, EndpointError, Setup};
+
+use crate::driver::{self, xdp};
+use crate::engine::{ClassConfig, Output, Processing, Urgency};
+
+/// An endpoint, as it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) interface: Option<String>,
+    pub(super) driver: driver::Options,
+    /// The class that it shares, if it names one.
+    pub(super) class: Option<String>,
+    pub(super) config: ClassConfig,
+    pub(super) hostname: Option<String>,
+}
+
+impl Wanted {
+    /// # Errors
+    /// [`EndpointError`] says what is wrong.
+    pub(super) fn of(endpoint: &Endpoint, setup: &Setup) -> Result<Self, EndpointError> {
+        endpoint.check_options(KNOWN)?;
+        let Some((host, port)) = endpoint.address.as_host() else {
+            return Err(endpoint.error("it needs a host and a port, and no path"));
+        };
+        let text = |name| endpoint.option(name).map(str::to_owned);
+        if host.is_empty() && endpoint.option("interface").is_none() {
+            return Err(endpoint.error("it needs an address, or an interface"));
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+            interface: text("interface"),
+            driver: driver(endpoint)?,
+            class: text("class"),
+            config: config(endpoint, setup, port)?,
+            hostname: text("hostname_in_ior"),
+        })
+    }
+}
+
+fn driver(endpoint: &Endpoint) -> Result<driver::Options, EndpointError> {
+    let mut options = driver::Options::default();
+    if let Some(name) = endpoint.option("driver") {
+        let choice = name.parse();
+        options.driver =
+            choice.map_err(|error: driver::UnknownChoice| endpoint.error(error.to_string()))?;
+    }
+    options.xdp.mode = one_of(
+        endpoint,
+        "mode",
+        &[
+            ("auto", xdp::Mode::Auto),
+            ("native", xdp::Mode::Native),
+            ("generic", xdp::Mode::Generic),
+        ],
+    )?
+    .unwrap_or(options.xdp.mode);
+    Ok(options)
+}
+
+fn config(endpoint: &Endpoint, setup: &Setup, port: u16) -> Result<ClassConfig, EndpointError> {
+    let default = ClassConfig::default();
+    let processing = processing(endpoint)?;
+    let backlog = number(endpoint, "backlog", 1..=1 << 16)?;
+    Ok(ClassConfig {
+        name: match endpoint.option("class") {
+            Some(name) => name.to_owned(),
+            None => format!("port-{port}"),
+        },
+        processing,
+        urgency: urgency(endpoint, setup, processing)?,
+        cpu: number(endpoint, "cpu", 0..=1023)?,
+        queue: number(endpoint, "queue", 1..=1 << 16)?.unwrap_or(default.queue),
+        connections: number(endpoint, "connections", 1..=1 << 16)?.unwrap_or(default.connections),
+        buffer: number(endpoint, "buffer", 2048..=16 << 20)?.unwrap_or(default.buffer),
+        backlog: backlog.unwrap_or(default.backlog),
+        dscp: setup.options.dscp,
+        vlan_priority: number(endpoint, "vlan_priority", 0..=7)?,
+        output: one_of(
+            endpoint,
+            "output",
+            &[("direct", Output::Sender), ("scheduled", Output::Scheduled)],
+        )?
+        .unwrap_or(default.output),
+        keep_alive: setup.options.keep_alive.then_some(KEEP_ALIVE),
+        ..default
+    })
+}
+
+fn processing(endpoint: &Endpoint) -> Result<Processing, EndpointError> {
+    let budget = number(endpoint, "budget", 1..=1 << 16)?;
+    let cap = number(endpoint, "cap", 1..=1 << 16)?;
+    let period = period(endpoint)?;
+    let kind = match (endpoint.option("processing"), budget) {
+        (Some(kind), _) => kind,
+        (None, Some(_)) => "periodic",
+        (None, None) => "demand",
+    };
+    let superfluous = |names: &[&str]| {
+        let given = names.iter().find(|name| endpoint.option(name).is_some());
+        match given {
+            Some(name) => Err(endpoint.error(format!(
+                "the option {name} says nothing where processing={kind}"
+            ))),
+            None => Ok(()),
+        }
+    };
+    match kind {
+        "arrival" => {
+            superfluous(&["period", "budget", "cap"])?;
+            Ok(Processing::OnArrival)
+        }
+        "demand" => {
+            superfluous(&["budget"])?;
+            if cap.is_none() {
+                superfluous(&["period"])?;
+            }
+            let cap = cap.map(|cap| (cap, period.unwrap_or(PERIOD)));
+            Ok(Processing::OnDemand { cap })
+        }
+        "periodic" => {
+            superfluous(&["cap"])?;
+            let missing =
+                "processing=periodic needs a budget, in packets, and a period, for example 10ms";
+            match (period, budget) {
+                (Some(period), Some(budget)) => Ok(Processing::Periodic { period, budget }),
+                _ => Err(endpoint.error(missing)),
+            }
+        }
+        other => Err(endpoint.error(format!(
+            "processing is {other:?}; it can be arrival, demand or periodic"
+        ))),
+    }
+}
+
+fn urgency(
+    endpoint: &Endpoint,
+    setup: &Setup,
+    processing: Processing,
+) -> Result<Urgency, EndpointError> {
+    let priority: Option<u8> = number(endpoint, "priority", 1..=99)?;
+    let fixed = |make: fn(u8) -> Scheduling| match priority {
+        Some(priority) => Ok(Urgency::Native(make(priority))),
+        None => Err(endpoint.error("policy=fifo and policy=rr need a priority, 1 to 99")),
+    };
+    match endpoint.option("policy") {
+        Some("fifo") => fixed(Scheduling::fifo),
+        Some("rr") => fixed(Scheduling::rr),
+        None if priority.is_some() => fixed(Scheduling::fifo),
+        Some(_) if priority.is_some() => {
+            Err(endpoint.error("a priority is one of policy=fifo or policy=rr"))
+        }
+        Some("other") => Ok(Urgency::Native(Scheduling::OTHER)),
+        Some("deadline") => match processing {
+            Processing::Periodic { period, .. } => Ok(Urgency::Deadline(Reservation {
+                runtime: period / 4,
+                deadline: period,
+                period,
+            })),
+            _ => Err(endpoint.error("policy=deadline needs processing=periodic")),
+        },
+        Some(other) => Err(endpoint.error(format!(
+            "the policy is {other:?}; it can be fifo, rr, deadline or other"
+        ))),
+        None => Ok(Urgency::Native(setup.urgency.unwrap_or(Scheduling::OTHER))),
+    }
+}
+
+fn period(endpoint: &Endpoint) -> Result<Option<Duration>, EndpointError> {
+    let Some(text) = endpoint.option("period") else {
+        return Ok(None);
+    };
+    let parsed = [("us", 1), ("ms", 1000), ("s", 1_000_000)]
+        .into_iter()
+        .find_map(|(unit, micros)| {
+            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+            number.checked_mul(micros).map(Duration::from_micros)
+        });
+    let possible = SHORTEST..=LONGEST;
+    match parsed.filter(|period| possible.contains(period)) {
+        Some(period) => Ok(Some(period)),
+        None => Err(endpoint.error(format!(
+            "the period is {text:?}; it can be 100us to 10s, in us, ms or s"
+        ))),
+    }
+}
+
+/// The number of an option, if it is given.
+fn number<N>(
+    endpoint: &Endpoint,
+    name: &str,
+    possible: RangeInclusive<N>,
+) -> Result<Option<N>, EndpointError>
+where
+    N: FromStr + PartialOrd + Display,
+{
+    let Some(text) = endpoint.option(name) else {
+        return Ok(None);
+    };
+    match text.parse().ok().filter(|number| possible.contains(number)) {
+        Some(number) => Ok(Some(number)),
+        None => Err(endpoint.error(format!(
+            "the option {name} is {text:?}; it can be a number from {} to {}",
+            possible.start(),
+            possible.end()
+        ))),
+    }
+}
+
+/// What the word of an option stands for, if it is given.
+fn one_of<T: Copy>(
+    endpoint: &Endpoint,
+    name: &str,
+    words: &[(&str, T)],
+) -> Result<Option<T>, EndpointError> {
+    let Some(text) = endpoint.option(name) else {
+        return Ok(None);
+    };
+    match words.iter().find(|(word, _)| *word == text) {
+        Some((_, meant)) => Ok(Some(*meant)),
+        None => {
+            let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            Err(endpoint.error(format!(
+                "the option {name} is {text:?}; it can be {}",
+                words.join(" or ")
+            )))
+        }
+    }
+}
+
+const KNOWN: &[&str] = &[
+    "interface",
+    "driver",
+    "mode",
+    "class",
+    "processing",
+    "period",
+    "budget",
+    "cap",
+    "policy",
+    "priority",
+    "cpu",
+    "queue",
+    "connections",
+    "buffer",
+    "backlog",
+    "output",
+    "vlan_priority",
+    "hostname_in_ior",
+];
+/// That of a cap without one.
+const PERIOD: Duration = Duration::from_millis(10);
+const SHORTEST: Duration = Duration::from_micros(100);
+const LONGEST: Duration = Duration::from_secs(10);
+/// After which a connection is broken whose peer does not answer, where that is asked for.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);

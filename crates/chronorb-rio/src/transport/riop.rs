@@ -1,0 +1,311 @@
+//! The transport: interfaces that are open, and classes for who connects.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Weak};
+
+use chronorb_rt::{Deadline, PiMutex, Scheduling};
+use chronorb_transport::{
+    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
+    Transport,
+};
+
+use super::acceptor::RioAcceptor;
+use super::connection::RioConnection;
+use super::options::Wanted;
+use crate::driver::{self, DriverError};
+use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
+use crate::netlink::Netlink;
+
+/// TCP by interfaces whose packets have classes.
+///
+/// An interface is opened with the first endpoint of it, or the first connection, and stays open as long as the transport is there.
+#[derive(Debug, Default)]
+pub struct Riop {
+    settings: RiopSettings,
+    subsystems: PiMutex<HashMap<String, Arc<Subsystem>>>,
+    /// Classes with a name, by interface and name.
+    named: PiMutex<HashMap<(String, String), Weak<Class>>>,
+    /// Classes for who connects, by interface and by how urgent that is.
+    outgoing: PiMutex<HashMap<(String, Option<Urgent>), Arc<Class>>>,
+}
+
+/// How [`Riop`] connects.
+#[derive(Clone, Debug, Default)]
+pub struct RiopSettings {
+    /// The interface by which connections go out. Where it is `None`, the one by which the kernel would reach the peer.
+    pub interface: Option<String>,
+    /// How interfaces are opened for who connects.
+    pub driver: driver::Options,
+    /// The classes of connections that go out; their urgency is that of who connects, where that is known.
+    pub class: ClassConfig,
+}
+
+/// Policy and priority, as a key.
+type Urgent = (u8, u8);
+
+impl Riop {
+    /// One that connects like this.
+    pub fn new(settings: RiopSettings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// Has an interface that is open already.
+    pub fn add(&self, subsystem: Arc<Subsystem>) {
+        let name = subsystem.link().name.clone();
+        self.subsystems.lock().insert(name, subsystem);
+    }
+
+    /// Whether the kernel would reach a host by the interface by which connections go out. Where none is set, any interface
+    /// is right.
+    ///
+    /// # Errors
+    /// Where the host does not resolve, or there is no way to it.
+    pub fn reaches(&self, host: &str) -> io::Result<bool> {
+        let Some(interface) = &self.settings.interface else {
+            return Ok(true);
+        };
+        let mut netlink = Netlink::open().map_err(io::Error::other)?;
+        let link = netlink.link(interface).map_err(io::Error::other)?;
+        for address in (host, 0).to_socket_addrs()? {
+            let route = netlink.route_to(address.ip(), None);
+            if route.is_ok_and(|route| route.index == link.index) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The subsystem of an interface, which is opened if it is not.
+    fn subsystem(
+        &self,
+        interface: &str,
+        options: driver::Options,
+    ) -> Result<Arc<Subsystem>, SubsystemError> {
+        let mut subsystems = self.subsystems.lock();
+        if let Some(open) = subsystems.get(interface) {
+            return Ok(open.clone());
+        }
+        let driver = driver::open(interface, options)?;
+        let subsystem = Arc::new(Subsystem::of_host(driver.into())?);
+        subsystems.insert(interface.to_owned(), subsystem.clone());
+        Ok(subsystem)
+    }
+
+    /// The interface that has an address.
+    fn interface_of(&self, address: IpAddr) -> io::Result<String> {
+        let open = self.subsystems.lock();
+        let has = |subsystem: &Subsystem| {
+            let mut addresses = subsystem.link().addresses.iter();
+            addresses.any(|(own, _)| *own == address)
+        };
+        if let Some(subsystem) = open.values().find(|subsystem| has(subsystem)) {
+            return Ok(subsystem.link().name.clone());
+        }
+        drop(open);
+        let link = Netlink::open().and_then(|mut it| it.link_with_address(address));
+        link.map(|link| link.name).map_err(io::Error::other)
+    }
+
+    /// The interface by which a peer is reached.
+    fn interface_to(&self, peer: IpAddr) -> io::Result<String> {
+        if let Some(interface) = &self.settings.interface {
+            return Ok(interface.clone());
+        }
+        let mut netlink = Netlink::open().map_err(io::Error::other)?;
+        let route = netlink.route_to(peer, None).map_err(io::Error::other)?;
+        let links = netlink.links().map_err(io::Error::other)?;
+        let link = links.into_iter().find(|link| link.index == route.index);
+        link.map(|link| link.name)
+            .ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
+    }
+
+    /// The class of an endpoint: a new one, or the one that it names.
+    fn class(&self, subsystem: &Subsystem, wanted: &Wanted) -> Result<Arc<Class>, OpenError> {
+        let Some(name) = &wanted.class else {
+            return subsystem.open(wanted.config.clone());
+        };
+        let mut named = self.named.lock();
+        let key = (subsystem.link().name.clone(), name.clone());
+        if let Some(open) = named.get(&key).and_then(Weak::upgrade) {
+            return Ok(open);
+        }
+        let class = subsystem.open(wanted.config.clone())?;
+        named.insert(key, Arc::downgrade(&class));
+        Ok(class)
+    }
+
+    /// The class of connections that go out, as urgent as who connects.
+    fn outgoing(&self, subsystem: &Subsystem, setup: &Setup) -> Result<Arc<Class>, OpenError> {
+        let key = |urgency: Scheduling| (urgency.policy as u8, urgency.priority);
+        let key = (subsystem.link().name.clone(), setup.urgency.map(key));
+        let mut outgoing = self.outgoing.lock();
+        if let Some(open) = outgoing.get(&key) {
+            return Ok(open.clone());
+        }
+        let mut config = self.settings.class.clone();
+        if let Some(urgency) = setup.urgency {
+            config.urgency = Urgency::Native(urgency);
+        }
+        if config.processing == Processing::OnArrival {
+            // Nobody waits for an acceptor of it.
+            config.processing = Processing::OnDemand { cap: None };
+        }
+        config.dscp = setup.options.dscp.or(config.dscp);
+        let class = subsystem.open(config)?;
+        outgoing.insert(key, class.clone());
+        Ok(class)
+    }
+
+    fn connect_to(
+        &self,
+        peer: SocketAddr,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<RioConnection, ConnectError> {
+        let interface = self.interface_to(peer.ip()).map_err(refused(peer))?;
+        let subsystem = self.subsystem(&interface, self.settings.driver);
+        let subsystem = subsystem.map_err(|error| refused(peer)(io::Error::other(error)))?;
+        let class = self.outgoing(&subsystem, &setup);
+        let class = class.map_err(|error| refused(peer)(io::Error::other(error)))?;
+        let stream = class.connect(peer, deadline).map_err(|fault| match fault {
+            ConnectFault::TimedOut => ConnectError::TimedOut {
+                address: peer.to_string(),
+            },
+            ConnectFault::Refused => refused(peer)(io::ErrorKind::ConnectionRefused.into()),
+            other => refused(peer)(io::Error::other(other)),
+        })?;
+        Ok(RioConnection::new(stream, setup.options))
+    }
+}
+
+impl Transport for Riop {
+    fn scheme(&self) -> &str {
+        "riop"
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        Wanted::of(endpoint, &Setup::default()).map(drop)
+    }
+
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        let wanted = Wanted::of(endpoint, &setup)?;
+        let refused = |source| ListenError::Refused {
+            endpoint: endpoint.to_string(),
+            source,
+        };
+        let mut hosts = Vec::new();
+        if !wanted.host.is_empty() {
+            let resolved = (wanted.host.as_str(), 0).to_socket_addrs();
+            let resolved = resolved.map_err(|source| ListenError::Unresolved {
+                endpoint: endpoint.to_string(),
+                source,
+            })?;
+            hosts.extend(resolved.map(|address| address.ip()));
+        }
+        let interface = match (&wanted.interface, hosts.first()) {
+            (Some(interface), _) => interface.clone(),
+            (None, Some(host)) => self.interface_of(*host).map_err(refused)?,
+            (None, None) => {
+                return Err(endpoint
+                    .error("it needs an address, or an interface")
+                    .into());
+            }
+        };
+        let subsystem = self.subsystem(&interface, wanted.driver);
+        let subsystem = subsystem.map_err(|error| refused(io::Error::other(error)))?;
+        if wanted.host.is_empty() {
+            let addresses = subsystem.link().addresses.iter().map(|(own, _)| *own);
+            // Others would have to say by which interface they mean such an address.
+            hosts.extend(addresses.filter(|own| !is_link_local(*own)));
+        }
+        let class = self.class(&subsystem, &wanted);
+        let class = class.map_err(|error| refused(io::Error::other(error)))?;
+        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        for host in hosts {
+            let listener = class.listen(SocketAddr::new(host, wanted.port));
+            let listener = listener.map_err(|error| refused(to_io(error)))?;
+            let name = match &wanted.hostname {
+                Some(name) => name.clone(),
+                None if wanted.host.is_empty() => host.to_string(),
+                None => wanted.host.clone(),
+            };
+            let published = Address::host(name, listener.address().port());
+            acceptors.push(Box::new(RioAcceptor::new(
+                listener,
+                setup.options,
+                published,
+            )));
+            if !wanted.host.is_empty() {
+                break;
+            }
+        }
+        match acceptors.is_empty() {
+            true => Err(refused(io::ErrorKind::AddrNotAvailable.into())),
+            false => Ok(acceptors),
+        }
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        let Some((host, port)) = address.as_host() else {
+            return Err(refused(address)(io::ErrorKind::AddrNotAvailable.into()));
+        };
+        let peers = (host, port).to_socket_addrs();
+        let peers = peers.map_err(|source| ConnectError::Unresolved {
+            host: host.to_owned(),
+            source,
+        })?;
+        let mut last = refused(address)(io::ErrorKind::AddrNotAvailable.into());
+        for peer in peers {
+            match self.connect_to(peer, setup, deadline) {
+                Ok(connection) => return Ok(Box::new(connection)),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Why an interface was not opened.
+#[derive(Debug, thiserror::Error)]
+enum SubsystemError {
+    #[error(transparent)]
+    Open(#[from] driver::OpenError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+}
+
+fn refused<A: Display>(address: A) -> impl Fn(io::Error) -> ConnectError {
+    move |source| ConnectError::Refused {
+        address: address.to_string(),
+        source,
+    }
+}
+
+fn to_io(error: OpenError) -> io::Error {
+    match error {
+        OpenError::InUse(_) => io::ErrorKind::AddrInUse.into(),
+        other => io::Error::other(other),
+    }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}

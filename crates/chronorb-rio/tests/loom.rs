@@ -1,0 +1,207 @@
+//! The rings that the classes of an interface share, by the model checker:
+//! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
+#![cfg(loom)]
+#![allow(unsafe_code, reason = "loom asks for it")]
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use shared::{Completion, Fill, Free};
+use sync::{AtomicU32, AtomicU64, Ordering};
+
+#[allow(dead_code, reason = "not all of it is modelled")]
+#[path = "../src/driver/xdp/shared.rs"]
+mod shared;
+
+/// The atomics of what is shared.
+mod sync {
+    pub(super) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+}
+
+/// Octets of a frame: so many laps until the marks repeat.
+const FRAME: u64 = 8;
+const SLOTS: usize = 2;
+
+struct Ring {
+    producer: AtomicU32,
+    consumer: AtomicU32,
+    slots: [AtomicU64; SLOTS],
+}
+
+impl Ring {
+    fn new() -> Self {
+        Self {
+            producer: AtomicU32::new(0),
+            consumer: AtomicU32::new(0),
+            slots: [AtomicU64::new(0), AtomicU64::new(0)],
+        }
+    }
+
+    fn fill(&self) -> Fill<'_> {
+        Fill {
+            producer: &self.producer,
+            slots: &self.slots,
+            frame: FRAME,
+        }
+    }
+
+    fn completion(&self) -> Completion<'_> {
+        Completion {
+            producer: &self.producer,
+            consumer: &self.consumer,
+            slots: &self.slots,
+        }
+    }
+
+    /// Takes a frame out of the fill ring, as the kernel does.
+    fn kernel_takes(&self, at: &mut u32) -> Option<u64> {
+        if self.producer.load(Ordering::Acquire) == *at {
+            return None;
+        }
+        let address = self.slots[*at as usize % SLOTS].load(Ordering::Relaxed);
+        *at += 1;
+        Some(address / FRAME)
+    }
+
+    /// Puts a frame into the completion ring, as the kernel does.
+    fn kernel_puts(&self, frame: u64) {
+        let at = self.producer.load(Ordering::Relaxed);
+        self.slots[at as usize % SLOTS].store(frame * FRAME, Ordering::Relaxed);
+        self.producer.store(at + 1, Ordering::Release);
+    }
+}
+
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+#[test]
+fn the_kernel_gets_every_frame_once_and_sees_no_hole() {
+    check(|| {
+        let ring = Arc::new(Ring::new());
+        // The ring has gone round before.
+        let mut at = 0;
+        for lap in 0..SLOTS as u64 {
+            ring.fill().put(lap * FRAME);
+            assert_eq!(ring.kernel_takes(&mut at), Some(lap));
+        }
+        let threads = [1, 2].map(|frame| {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || ring.fill().put(frame * FRAME))
+        });
+        let mut seen: Vec<u64> = (0..2).filter_map(|_| ring.kernel_takes(&mut at)).collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        while let Some(frame) = ring.kernel_takes(&mut at) {
+            seen.push(frame);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2]);
+    });
+}
+
+#[test]
+fn who_gives_frames_back_lap_after_lap_disturbs_nobody_who_is_late() {
+    check(|| {
+        let ring = Arc::new(Ring::new());
+        ring.fill().put(FRAME);
+        let late = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || ring.fill().put(2 * FRAME))
+        };
+        // The kernel uses the first frame, and gets it back, several times.
+        let (mut at, mut others) = (0, 0);
+        for _ in 0..3 {
+            match ring.kernel_takes(&mut at) {
+                Some(1) => ring.fill().put(FRAME),
+                Some(2) => others += 1,
+                None => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        late.join().unwrap();
+        let mut left = Vec::new();
+        while let Some(frame) = ring.kernel_takes(&mut at) {
+            left.push(frame);
+        }
+        let once = |frame| left.iter().filter(|it| **it == frame).count();
+        assert_eq!((once(1), once(2) + others), (1, 1));
+    });
+}
+
+#[test]
+fn what_was_sent_is_taken_out_once() {
+    check(|| {
+        let ring = Arc::new(Ring::new());
+        ring.kernel_puts(1);
+        ring.kernel_puts(2);
+        let take = |ring: &Ring| ring.completion().take().map(|address| address / FRAME);
+        let other = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || [take(&ring), take(&ring)])
+        };
+        let first = take(&ring);
+        // Whoever has taken one out: the kernel has room for another one now.
+        assert_ne!(ring.consumer.load(Ordering::Acquire), 0);
+        ring.kernel_puts(3);
+        let second = take(&ring);
+        let third = take(&ring);
+        let mut seen: Vec<u64> = other
+            .join()
+            .unwrap()
+            .into_iter()
+            .chain([first, second, third])
+            .flatten()
+            .collect();
+        seen.extend(take(&ring));
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_frame_is_written_again_only_when_the_kernel_has_read_it() {
+    check(|| {
+        struct Shared {
+            ring: Ring,
+            free: Free,
+            octets: UnsafeCell<u8>,
+        }
+        let shared = Arc::new(Shared {
+            ring: Ring::new(),
+            free: Free::new(1),
+            octets: UnsafeCell::new(0),
+        });
+        // All frames are being sent, and one of them is watched.
+        shared.free.take(0, 0, 64);
+        let kernel = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                // SAFETY: loom tells where another thread writes meanwhile.
+                shared.octets.with(|at| unsafe { *at });
+                shared.ring.kernel_puts(5);
+            })
+        };
+        let other_class = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                if let Some(address) = shared.ring.completion().take() {
+                    shared.free.give((address / FRAME) as usize);
+                }
+            })
+        };
+        if let Some(place) = shared.free.find(0, 1) {
+            assert_eq!(place, 5);
+            shared.free.take(0, place, 1);
+            // SAFETY: as above.
+            shared.octets.with_mut(|at| unsafe { *at = 1 });
+        }
+        kernel.join().unwrap();
+        other_class.join().unwrap();
+    });
+}

@@ -1,0 +1,558 @@
+//! AF_XDP on the test network: who gets what, what is counted, and that nothing stays behind.
+
+#[path = "support/frames.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod frames;
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{env, thread};
+
+use chronorb_rio::class::{ClassId, Rule, Unknown};
+use chronorb_rio::driver::bpf::Attachment;
+use chronorb_rio::driver::packet::Packet;
+use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
+use chronorb_rio::driver::{Driver, DriverError};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rio::path::{Path, Receiver, TransmitError, Transmitter};
+use frames::{Frame, number_of};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use support::network;
+
+const PORT: u16 = 2809;
+const OTHER: u16 = 2810;
+const MODES: [Mode; 2] = [Mode::Native, Mode::Generic];
+
+/// Host A sends by a packet socket, host B receives by AF_XDP.
+struct Bench {
+    sender: Path,
+    driver: Xdp,
+    network: Network,
+    mtu: usize,
+}
+
+impl Bench {
+    fn new(mtu: u32, options: Options) -> Option<Self> {
+        let layout = Layout {
+            mtu,
+            ..Layout::default()
+        };
+        let network = network(&layout)?;
+        let open_sender = || Packet::open(INTERFACE)?.open(class(0), &[], 256);
+        let sender = network.host(Host::A).enter(open_sender);
+        let sender = sender.expect("who builds networks may have packet sockets");
+        let driver = open(&network, options).expect("the interface can do it");
+        Some(Self {
+            sender,
+            driver,
+            network,
+            mtu: mtu as usize,
+        })
+    }
+
+    /// In both modes.
+    fn all() -> impl Iterator<Item = Self> {
+        let of = |mode| Options {
+            mode,
+            packets: 1024,
+        };
+        MODES
+            .into_iter()
+            .filter_map(move |mode| Self::new(1500, of(mode)))
+    }
+
+    fn open(&self, number: usize, port: u16, queue: usize) -> Path {
+        let opened = self.try_open(number, &[to(number, port)], queue);
+        opened.expect("there is room, and it is not open")
+    }
+
+    fn try_open(&self, number: usize, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
+        let open = || self.driver.open(class(number), rules, queue);
+        self.network.host(Host::B).enter(open)
+    }
+
+    /// Host A receives by a packet socket what goes to this port.
+    fn open_at_a(&self, port: u16) -> Path {
+        let open = || Packet::open(INTERFACE)?.open(class(0), &[to(0, port)], 1024);
+        let opened = self.network.host(Host::A).enter(open);
+        opened.expect("who builds networks may have packet sockets")
+    }
+
+    /// As [`frame`](Self::frame) by IPv4, from B to A.
+    fn answer(&self, port: u16) -> Frame {
+        let there = self.frame(port, false);
+        let [b, a] = there.hardware;
+        Frame::between((b, there.to), (a, there.from), port)
+    }
+
+    /// A frame from A to B, with IPv4 or IPv6.
+    fn frame(&self, port: u16, is_v6: bool) -> Frame {
+        let end = |host| {
+            let link = self.network.host(host).link().expect("it has one");
+            let addresses = self.network.host(host).addresses();
+            let address: IpAddr = match is_v6 {
+                true => addresses.v6.into(),
+                false => addresses.v4.into(),
+            };
+            (link.hardware, address)
+        };
+        Frame::between(end(Host::A), end(Host::B), port)
+    }
+
+    fn send(&mut self, frame: &Frame, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            send(&mut *self.sender.transmitter, &frame.octets(number));
+        }
+    }
+}
+
+fn open(network: &Network, options: Options) -> Result<Xdp, DriverError> {
+    let open = || Xdp::open(INTERFACE, options);
+    network.host(Host::B).enter(open)
+}
+
+fn class(number: usize) -> ClassId {
+    ClassId::new(number).expect("there are so many")
+}
+
+fn to(number: usize, port: u16) -> Rule {
+    Rule {
+        ports: Some(port..=port),
+        ..Rule::all(class(number))
+    }
+}
+
+fn send(transmitter: &mut dyn Transmitter, octets: &[u8]) {
+    loop {
+        let queued = transmitter.transmit(octets.len(), &mut |room| room.copy_from_slice(octets));
+        transmitter.flush().expect("the interface is there");
+        match queued {
+            Ok(()) => return,
+            Err(TransmitError::Full) => thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Waits until a frame is there; `false` if there is none for a long time.
+fn wait(receiver: &dyn Receiver) -> bool {
+    let descriptor = receiver.as_fd();
+    let long = Timespec::try_from(Duration::from_secs(5)).expect("it is short");
+    let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+    poll(&mut polled, Some(&long)).expect("it can be polled") == 1
+}
+
+/// The next frames, so many.
+fn receive(receiver: &mut dyn Receiver, count: usize) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        let mut take = |frame: chronorb_rio::path::Frame<'_>| frames.push(frame.octets.to_vec());
+        if !receiver.receive(&mut take).expect("the interface is there") {
+            assert!(
+                wait(receiver),
+                "{} frames of {count} have come",
+                frames.len()
+            );
+        }
+    }
+    frames
+}
+
+fn numbers(frames: &[Vec<u8>]) -> Vec<u32> {
+    frames.iter().filter_map(|frame| number_of(frame)).collect()
+}
+
+fn is_empty(receiver: &mut dyn Receiver) -> bool {
+    !receiver
+        .receive(&mut |_| ())
+        .expect("the interface is there")
+}
+
+#[test]
+fn frames_arrive_at_their_class_in_each_mode() {
+    for mut bench in Bench::all() {
+        let [mut first, mut second] =
+            [(1, PORT), (2, OTHER)].map(|(n, port)| bench.open(n, port, 64));
+        let mut sent = Vec::new();
+        for (turn, is_v6) in [(0, false), (1, true)] {
+            for port in [PORT, OTHER] {
+                let frame = bench.frame(port, is_v6);
+                bench.send(&frame, turn * 20..turn * 20 + 20);
+                sent.push(frame.octets(turn * 20));
+            }
+        }
+        for (path, sent) in [
+            (&mut first, [&sent[0], &sent[2]]),
+            (&mut second, [&sent[1], &sent[3]]),
+        ] {
+            let frames = receive(&mut *path.receiver, 40);
+            assert_eq!(numbers(&frames), (0..40).collect::<Vec<_>>());
+            assert_eq!([&frames[0], &frames[20]], sent);
+            assert!(is_empty(&mut *path.receiver));
+            let counts = path.receiver.counts();
+            assert_eq!((counts.frames, counts.dropped, counts.failed), (40, 0, 0));
+            assert_eq!(counts.octets, 40 * 100);
+        }
+        assert_eq!(bench.driver.matched(class(1)), 40);
+    }
+}
+
+#[test]
+fn the_mode_is_the_one_that_was_asked_for() {
+    let of = |mode| Bench::new(1500, Options { mode, packets: 256 });
+    let Some(native) = of(Mode::Native) else {
+        return;
+    };
+    assert_eq!(native.driver.attachment(), Attachment::Native);
+    let Some(auto) = of(Mode::Auto) else { return };
+    assert_eq!(auto.driver.attachment(), Attachment::Native);
+    let Some(generic) = of(Mode::Generic) else {
+        return;
+    };
+    assert_eq!(generic.driver.attachment(), Attachment::Generic);
+}
+
+#[test]
+fn all_other_traffic_reaches_the_kernel_undisturbed() {
+    for bench in Bench::all() {
+        let mut path = bench.open(1, PORT, 64);
+        let (a, b) = (bench.network.host(Host::A), bench.network.host(Host::B));
+        for address in [IpAddr::from(b.addresses().v4), b.addresses().v6.into()] {
+            // As the neighbour resolution that comes before does.
+            let listener = b.enter(|| TcpListener::bind(SocketAddr::new(address, 0)));
+            let listener = listener.expect("the address is B's");
+            let to = listener.local_addr().expect("it is bound");
+            let echo = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("A connects");
+                let mut octets = vec![0; 100_000];
+                stream.read_exact(&mut octets).expect("A sends");
+                stream.write_all(&octets).expect("A receives");
+            });
+            let mut stream = a.enter(|| TcpStream::connect(to)).expect("B listens");
+            stream.write_all(&vec![7; 100_000]).expect("B receives");
+            let mut echoed = vec![0; 100_000];
+            stream.read_exact(&mut echoed).expect("B answers");
+            assert_eq!(echoed, vec![7; 100_000]);
+            echo.join().expect("it does not panic");
+
+            // Datagrams to the very port whose TCP packets the class has.
+            let there = b.enter(|| UdpSocket::bind(SocketAddr::new(address, PORT)));
+            let there = there.expect("no datagrams are taken");
+            let any: IpAddr = if address.is_ipv4() {
+                [0; 4].into()
+            } else {
+                [0; 16].into()
+            };
+            let here = a
+                .enter(|| UdpSocket::bind((any, 0)))
+                .expect("there are ports");
+            here.send_to(b"ping", (address, PORT))
+                .expect("it can be reached");
+            let mut room = [0; 16];
+            let (len, from) = there.recv_from(&mut room).expect("it comes");
+            assert_eq!(&room[..len], b"ping");
+            there.send_to(b"pong", from).expect("it can be reached");
+            let (len, _) = here.recv_from(&mut room).expect("it comes");
+            assert_eq!(&room[..len], b"pong");
+        }
+        assert!(is_empty(&mut *path.receiver));
+        assert_eq!(bench.driver.matched(class(1)), 0);
+    }
+}
+
+#[test]
+fn a_flood_of_one_class_is_counted_and_leaves_the_others_alone() {
+    for mut bench in Bench::all() {
+        let mut quiet = bench.open(1, PORT, 64);
+        let mut flooded = bench.open(2, OTHER, 64);
+        let (flood, frame) = (bench.frame(OTHER, false), bench.frame(PORT, false));
+        for turn in 0..20 {
+            bench.send(&flood, 0..200);
+            bench.send(&frame, turn..turn + 1);
+        }
+        let frames = receive(&mut *quiet.receiver, 20);
+        assert_eq!(numbers(&frames), (0..20).collect::<Vec<_>>());
+        assert_eq!(quiet.receiver.counts().dropped, 0);
+        // The last frame came behind the flood, which is where it can be by now.
+        let frames = receive(&mut *flooded.receiver, 64);
+        assert_eq!(numbers(&frames), (0..64).collect::<Vec<_>>());
+        assert!(is_empty(&mut *flooded.receiver));
+        assert_eq!(flooded.receiver.counts().dropped, 4000 - 64);
+        assert_eq!(bench.driver.matched(class(2)), 4000);
+    }
+}
+
+#[test]
+fn classes_open_and_close_while_packets_come() {
+    for mut bench in Bench::all() {
+        let mut steady = bench.open(0, PORT, 256);
+        let (frame, other) = (bench.frame(PORT, false), bench.frame(OTHER, false));
+        let mut received = 0;
+        for turn in 0..50 {
+            let mut path = bench.open(1, OTHER, 64);
+            bench.send(&other, turn..turn + 40);
+            bench.send(&frame, 20 * turn..20 * turn + 20);
+            let frames = receive(&mut *path.receiver, 10);
+            assert_eq!(numbers(&frames), (turn..turn + 10).collect::<Vec<_>>());
+            if turn % 2 == 0 {
+                send(&mut *path.transmitter, &other.octets(0));
+            }
+            // Closed with frames in its rings.
+            drop(path);
+            let frames = receive(&mut *steady.receiver, 20);
+            let numbers = numbers(&frames);
+            assert_eq!(numbers, (received..received + 20).collect::<Vec<_>>());
+            received += 20;
+        }
+        assert_eq!(steady.receiver.counts().dropped, 0);
+        // All frames are there still.
+        let queues = [256, 256, 128, 128].into_iter().enumerate();
+        let _paths: Vec<_> = queues
+            .map(|(n, queue)| bench.open(n + 2, 3000, queue))
+            .collect();
+        let refused = bench.try_open(9, &[], 64).unwrap_err();
+        assert!(
+            matches!(refused, DriverError::NoRoom { asked: 64, left: 0 }),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn what_is_transmitted_arrives_at_the_peer() {
+    for bench in Bench::all() {
+        let mut path = bench.open(1, PORT, 64);
+        let mut there = bench.open_at_a(PORT);
+        let frame = bench.answer(PORT);
+        for number in 0..1000 {
+            let octets = frame.clone().len(60 + number as usize).octets(number);
+            send(&mut *path.transmitter, &octets);
+            assert_eq!(receive(&mut *there.receiver, 1), [octets]);
+        }
+        let counts = path.transmitter.counts();
+        assert_eq!(counts.frames, 1000);
+        let refused = path.transmitter.transmit(1519, &mut |_| ()).unwrap_err();
+        assert!(
+            matches!(refused, TransmitError::TooLong { max: 1518, .. }),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_full_queue_is_told_and_empties_when_it_is_flushed() {
+    for bench in Bench::all() {
+        let mut path = bench.open(1, PORT, 64);
+        let octets = bench.frame(PORT, false).octets(0);
+        let mut write = |room: &mut [u8]| room.copy_from_slice(&octets);
+        for _ in 0..64 {
+            assert!(path.transmitter.has_room());
+            path.transmitter
+                .transmit(octets.len(), &mut write)
+                .expect("there is room");
+        }
+        assert!(!path.transmitter.has_room());
+        let refused = path
+            .transmitter
+            .transmit(octets.len(), &mut write)
+            .unwrap_err();
+        assert!(matches!(refused, TransmitError::Full), "{refused}");
+        path.transmitter.flush().expect("the interface is there");
+        while !path.transmitter.has_room() {
+            thread::yield_now();
+        }
+        let counts = path.transmitter.counts();
+        assert_eq!((counts.frames, counts.full), (64, 1));
+    }
+}
+
+#[test]
+fn long_frames_come_and_go_in_pieces() {
+    for mode in MODES {
+        for mtu in [3000, 9000, 16_000] {
+            let options = Options { mode, packets: 128 };
+            let Some(mut bench) = Bench::new(mtu, options) else {
+                return;
+            };
+            let mut path = bench.open(1, PORT, 64);
+            let longest = bench.mtu + 14;
+            let frame = bench.frame(PORT, false);
+            let lens = [60, 1514, 2000, longest - 1, longest];
+            for (number, len) in (0..).zip(lens.into_iter().cycle().take(200)) {
+                let octets = frame.clone().len(len).octets(number);
+                send(&mut *bench.sender.transmitter, &octets);
+                let came = receive(&mut *path.receiver, 1);
+                assert!(
+                    came[0] == octets,
+                    "{len} octets have come as {}",
+                    came[0].len()
+                );
+            }
+            let answer = bench.answer(PORT);
+            let mut there = bench.open_at_a(PORT);
+            for (number, len) in (0..).zip(lens.into_iter().cycle().take(200)) {
+                let octets = answer.clone().len(len).octets(number);
+                send(&mut *path.transmitter, &octets);
+                let came = receive(&mut *there.receiver, 1);
+                assert!(
+                    came[0] == octets,
+                    "{len} octets have gone as {}",
+                    came[0].len()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_are_added_and_taken_away_between_packets() {
+    for mut bench in Bench::all() {
+        let mut path = bench.open(1, PORT, 64);
+        let (frame, other) = (bench.frame(PORT, false), bench.frame(OTHER, false));
+        let more = to(1, OTHER);
+        bench.driver.add(&more).expect("there is room for rules");
+        bench.send(&other, 0..1);
+        assert_eq!(numbers(&receive(&mut *path.receiver, 1)), [0]);
+        bench.driver.remove(&more);
+        bench.send(&other, 1..2);
+        bench.send(&frame, 2..3);
+        assert_eq!(numbers(&receive(&mut *path.receiver, 1)), [2]);
+        bench
+            .driver
+            .set_unknown(Unknown::Class(class(1)))
+            .expect("it is open");
+        bench.send(&other, 3..4);
+        assert_eq!(numbers(&receive(&mut *path.receiver, 1)), [3]);
+        let refused = bench.driver.add(&to(5, PORT)).unwrap_err();
+        assert!(matches!(refused, DriverError::Closed(_)), "{refused}");
+        let refused = bench.try_open(1, &[], 64).unwrap_err();
+        assert!(matches!(refused, DriverError::Open(_)), "{refused}");
+    }
+}
+
+#[test]
+fn tags_tell_classes_apart() {
+    for mut bench in Bench::all() {
+        let urgent = Rule {
+            vlan_priority: Some(5),
+            ..to(1, PORT)
+        };
+        let expedited = Rule {
+            dscp: Some(46),
+            ..to(2, PORT)
+        };
+        let mut first = bench.try_open(1, &[urgent], 64).expect("there is room");
+        let mut second = bench.try_open(2, &[expedited], 64).expect("there is room");
+        let frame = bench.frame(PORT, false);
+        bench.send(&frame.clone().vlan(4, 0), 0..1);
+        bench.send(&frame.clone().vlan(5, 0), 1..2);
+        bench.send(&frame.clone().dscp(46), 2..3);
+        bench.send(&frame, 3..4);
+        let came = receive(&mut *first.receiver, 1);
+        assert_eq!(came, [frame.clone().vlan(5, 0).octets(1)]);
+        assert_eq!(numbers(&receive(&mut *second.receiver, 1)), [2]);
+        assert!(is_empty(&mut *first.receiver) && is_empty(&mut *second.receiver));
+    }
+}
+
+#[test]
+fn who_closes_all_can_open_again_at_once() {
+    for mode in MODES {
+        let options = Options { mode, packets: 256 };
+        let Some(mut bench) = Bench::new(1500, options) else {
+            return;
+        };
+        for turn in 0..5 {
+            let mut path = bench.open(1, PORT, 64);
+            let frame = bench.frame(PORT, false);
+            bench.send(&frame, turn..turn + 1);
+            assert_eq!(numbers(&receive(&mut *path.receiver, 1)), [turn]);
+            drop(path);
+            let Bench {
+                network,
+                sender,
+                driver,
+                mtu,
+            } = bench;
+            drop(driver);
+            let driver = open(&network, options).expect("nobody else has it");
+            bench = Bench {
+                network,
+                sender,
+                driver,
+                mtu,
+            };
+        }
+    }
+}
+
+#[test]
+fn a_second_program_on_the_interface_is_refused_as_such() {
+    for bench in Bench::all() {
+        for mode in [Mode::Native, Mode::Generic, Mode::Auto] {
+            let refused = open(&bench.network, Options { mode, packets: 64 }).unwrap_err();
+            assert!(matches!(refused, DriverError::Taken), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_told() {
+    let Some(bench) = Bench::all().next() else {
+        return;
+    };
+    let nowhere = || Xdp::open("nowhere0", Options::default());
+    let refused = bench.network.host(Host::B).enter(nowhere).unwrap_err();
+    assert!(matches!(refused, DriverError::NoInterface(_)), "{refused}");
+}
+
+/// Is the process that is killed, when it is told so.
+#[test]
+fn child() {
+    if env::var_os(CHILD).is_none() {
+        return;
+    }
+    let driver = Xdp::open(INTERFACE, Options::default()).expect("the interface can do it");
+    let _path = driver
+        .open(class(1), &[to(1, PORT)], 64)
+        .expect("there is room");
+    println!("{READY}");
+    loop {
+        thread::park();
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_nothing() {
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let b = network.host(Host::B);
+    for _ in 0..3 {
+        let mut command = Command::new(env::current_exe().expect("it is known"));
+        let command = command
+            .args(["--exact", "child", "--nocapture"])
+            .env(CHILD, "1");
+        let mut child = b.spawn(command.stdout(Stdio::piped())).expect("it starts");
+        let mut said = String::new();
+        let output = child.stdout.as_mut().expect("it is piped");
+        while !said.contains(READY) {
+            let mut room = [0; 256];
+            let len = output.read(&mut room).expect("it can be read");
+            assert_ne!(len, 0, "it has ended: {said}");
+            said.push_str(&String::from_utf8_lossy(&room[..len]));
+        }
+        let refused = open(&network, Options::default()).unwrap_err();
+        assert!(matches!(refused, DriverError::Taken), "{refused}");
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        let driver = open(&network, Options::default()).expect("nobody has it");
+        drop(driver);
+    }
+}
+
+const CHILD: &str = "CHRONORB_TEST_CHILD";
+const READY: &str = "the class is open";
