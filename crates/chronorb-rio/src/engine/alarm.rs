@@ -87,6 +87,7 @@ impl Alarm {
     }
 
     /// When it rings.
+    #[cfg(test)]
     pub(super) fn next(&self) -> Option<Monotonic> {
         match self.earliest.load(Ordering::Acquire) {
             u64::MAX => None,

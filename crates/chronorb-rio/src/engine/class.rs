@@ -147,6 +147,7 @@ impl Protocol {
     }
 
     /// When a step has something to do even if no packet comes.
+    #[cfg(test)]
     pub(super) fn due(&self) -> Option<Monotonic> {
         self.alarm.next()
     }

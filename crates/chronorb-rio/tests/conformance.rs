@@ -1,0 +1,213 @@
+//! What is true of every transport is true of RIO, on a wire in memory and between two hosts.
+//!
+//! Three statements are left out: one that shortens a kernel's backlog, and two by which another process of the same test
+//! listens or connects, which would be on a network of its own.
+
+mod support;
+#[macro_use]
+#[path = "../../chronorb-transport/tests/conformance/statements.rs"]
+mod statements;
+#[path = "../../chronorb-transport/tests/conformance"]
+mod conformance {
+    pub(crate) mod any;
+    pub(crate) mod streams;
+    pub(crate) mod subject;
+    pub(crate) mod two_way;
+    pub(crate) mod waits;
+}
+
+use std::any::Any;
+use std::sync::Arc;
+
+use chronorb_rio::class::Unknown;
+use chronorb_rio::driver::wire;
+use chronorb_rio::driver::{self, Choice, Driver, Link};
+use chronorb_rio::engine::{ClassConfig, FreePorts, Subsystem};
+use chronorb_rio::neighbours::KnownNeighbours;
+use chronorb_rio::network::{Host, INTERFACE, Layout};
+use chronorb_rio::transport::{Riop, RiopSettings};
+use chronorb_rt::Deadline;
+use chronorb_transport::{
+    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
+    Transport,
+};
+use conformance::subject::Subject;
+
+/// A transport that listens on one host and connects from the other.
+#[derive(Debug)]
+struct TwoHosts {
+    server: Riop,
+    client: Riop,
+    /// What there is to keep meanwhile.
+    _kept: Box<dyn Kept>,
+}
+
+trait Kept: Any + std::fmt::Debug + Send + Sync {}
+
+impl<T: Any + std::fmt::Debug + Send + Sync> Kept for T {}
+
+impl Transport for TwoHosts {
+    fn scheme(&self) -> &str {
+        self.server.scheme()
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        self.server.check(endpoint)
+    }
+
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        self.server.listen(endpoint, setup)
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        self.client.connect(address, setup, deadline)
+    }
+}
+
+/// Both ends of a wire in memory.
+fn on_a_wire() -> TwoHosts {
+    let link = |host: u8| Link {
+        name: format!("wire{host}"),
+        index: host.into(),
+        hardware: [2, 0, 0, 0, 0, host],
+        mtu: 1500,
+        addresses: vec![([10, 0, 0, host].into(), 24)],
+    };
+    let (_, left, right) = wire::join(link(1), link(2), 256);
+    let known = [1, 2].map(|host: u8| ([10, 0, 0, host].into(), [2, 0, 0, 0, 0, host]));
+    let neighbours = Arc::new(KnownNeighbours(known.into()));
+    let [left, right] = [left, right].map(|end| {
+        let subsystem = Subsystem::new(
+            Arc::new(end.clone()),
+            Arc::new(FreePorts::default()),
+            neighbours.clone(),
+        );
+        // As a kernel would, it refuses what nobody wants.
+        let rest = subsystem.open(ClassConfig {
+            name: "rest".to_owned(),
+            connections: 1,
+            ..ClassConfig::default()
+        });
+        let rest = rest.expect("it is the first");
+        end.set_unknown(Unknown::Class(rest.id()))
+            .expect("a wire can do that");
+        (Arc::new(subsystem), rest)
+    });
+    two_hosts("wire1", &left.0, &right.0, (left.1, right.1))
+}
+
+/// Two hosts of the test network, by this driver; `None` where these cannot be had.
+fn between_hosts(driver: Choice) -> Option<TwoHosts> {
+    let network = support::network(&Layout::default())?;
+    let [client, server] = Host::BOTH.map(|host| {
+        network.host(host).enter(|| {
+            let options = driver::Options {
+                driver,
+                ..driver::Options::default()
+            };
+            let driver = driver::open(INTERFACE, options).expect("who builds a network may");
+            let subsystem = Subsystem::of_host(driver.into());
+            Arc::new(subsystem.expect("the namespace is there"))
+        })
+    });
+    Some(two_hosts(INTERFACE, &client, &server, network))
+}
+
+fn two_hosts(
+    interface: &str,
+    client: &Arc<Subsystem>,
+    server: &Arc<Subsystem>,
+    kept: impl Kept,
+) -> TwoHosts {
+    let settings = RiopSettings {
+        interface: Some(interface.to_owned()),
+        ..RiopSettings::default()
+    };
+    let transport = |subsystem: &Arc<Subsystem>| {
+        let riop = Riop::new(settings.clone());
+        riop.add(subsystem.clone());
+        riop
+    };
+    TwoHosts {
+        server: transport(server),
+        client: transport(client),
+        _kept: Box::new(kept),
+    }
+}
+
+fn subject(transport: TwoHosts, endpoint: &str) -> Subject {
+    Subject::new(Box::new(transport), endpoint)
+}
+
+macro_rules! riop {
+    ($name:ident, $subject:expr) => {
+        mod $name {
+            use super::*;
+
+            statements_of_any!($subject);
+            statements_of_two_ways!($subject);
+            statements_of_streams!($subject);
+        }
+    };
+}
+
+riop!(
+    on_demand,
+    subject(on_a_wire(), "riop://10.0.0.2:0/interface=wire2")
+        .refuses("riop:///a/path|driver=auto", "host")
+        .refuses("riop://:1/driver=auto", "interface")
+        .refuses("riop://10.0.0.2:0/driver=serial", "serial")
+        .refuses("riop://10.0.0.2:0/processing=never", "never")
+        .refuses("riop://10.0.0.2:0/processing=periodic", "budget")
+        .refuses("riop://10.0.0.2:0/processing=arrival&budget=8", "budget")
+        .refuses("riop://10.0.0.2:0/period=10ms", "period")
+        .refuses("riop://10.0.0.2:0/budget=8&period=10", "period")
+        .refuses("riop://10.0.0.2:0/policy=fifo", "priority")
+        .refuses("riop://10.0.0.2:0/policy=other&priority=5", "priority")
+        .refuses("riop://10.0.0.2:0/policy=deadline", "periodic")
+        .refuses("riop://10.0.0.2:0/connections=0", "connections")
+        .refuses("riop://10.0.0.2:0/output=none", "output")
+);
+riop!(
+    periodic,
+    subject(
+        on_a_wire(),
+        "riop://10.0.0.2:0/interface=wire2&period=500us&budget=20&connections=8"
+    )
+);
+riop!(
+    with_a_cap_and_scheduled_output,
+    subject(
+        on_a_wire(),
+        "riop://10.0.0.2:0/interface=wire2&cap=100&period=1ms&output=scheduled&buffer=16384"
+    )
+);
+riop!(
+    by_packet_sockets,
+    subject(
+        match between_hosts(Choice::Packet) {
+            Some(hosts) => hosts,
+            None => return,
+        },
+        "riop://10.79.0.2:0/interface=eth0"
+    )
+);
+riop!(
+    by_xdp,
+    subject(
+        match between_hosts(Choice::Xdp) {
+            Some(hosts) => hosts,
+            None => return,
+        },
+        "riop://[fd79::2]:0/interface=eth0"
+    )
+);
