@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::class::{Class, Processing};
+use super::class::{Class, FEW, Processing};
 use super::echoes::PORT;
 use super::error::RioError;
 use super::outcome::CallRow;
@@ -96,13 +96,15 @@ fn lanes(machine: &Machine, network: &chronorb_rio::network::Network) -> Vec<Str
         name: "low",
         processing: Processing::Demand,
         fifo: None,
-        buffer: None,
+        connections: MANY,
+        buffer: Some(BUFFER),
     };
     let high = Class {
         name: "high",
         processing: Processing::Arrival,
         fifo: machine.fifo(URGENT),
-        buffer: None,
+        connections: FEW,
+        buffer: Some(BUFFER),
     };
     let lanes = [low, high].into_iter().zip(0..);
     lanes
@@ -139,3 +141,7 @@ fn rows_of(io: Io, mode: Mode, low_clients: u32, measured: &Measurement) -> Vec<
 /// The `SCHED_FIFO` priority of what is processed for calls of high priority, where no thread does so that has one of
 /// its own.
 const URGENT: u8 = 74;
+/// One for each low-priority client.
+const MANY: u32 = 64;
+/// Octets for each connection: requests are small.
+const BUFFER: u32 = 8_192;

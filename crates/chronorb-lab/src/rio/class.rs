@@ -11,6 +11,8 @@ pub(super) struct Class {
     pub(super) processing: Processing,
     /// The `SCHED_FIFO` priority of the thread that processes them; nothing for `SCHED_OTHER`.
     pub(super) fifo: Option<u8>,
+    /// How many connections it has at most.
+    pub(super) connections: u32,
     /// Octets of a connection's receive buffer; nothing for what is usual.
     pub(super) buffer: Option<u32>,
 }
@@ -41,11 +43,12 @@ impl Class {
     /// Its endpoint.
     pub(super) fn endpoint(&self, place: &Place, port: u16) -> String {
         let mut text = format!(
-            "riop://{}/interface={}&driver={}&class={}",
+            "riop://{}/interface={}&driver={}&class={}&connections={}",
             SocketAddr::new(place.host, port),
             place.interface,
             place.driver,
             self.name,
+            self.connections,
         );
         let _ = match self.processing {
             Processing::Arrival => write!(text, "&processing=arrival"),
@@ -71,6 +74,9 @@ impl Class {
         text
     }
 }
+
+/// As many connections as there are flows, and some that have ended.
+pub(super) const FEW: u32 = 4;
 
 /// The endpoint of a server that uses the kernel's TCP.
 pub(super) fn of_kernel(host: IpAddr) -> String {
@@ -100,12 +106,13 @@ mod tests {
                 packets: 8,
             },
             fifo: Some(60),
+            connections: 4,
             buffer: Some(131_072),
         };
         let endpoint = class.endpoint(&place(), 7001);
         assert_eq!(
             endpoint,
-            "riop://10.1.0.2:7001/interface=rio0&driver=auto&class=first&processing=periodic&period=10ms&budget=8\
+            "riop://10.1.0.2:7001/interface=rio0&driver=auto&class=first&connections=4&processing=periodic&period=10ms&budget=8\
              &policy=fifo&priority=60&buffer=131072"
         );
         let parsed = parse_endpoints(&endpoint).expect("it can be read");
@@ -121,6 +128,7 @@ mod tests {
                 packets: 10,
             },
             fifo: None,
+            connections: 4,
             buffer: None,
         };
         let endpoint = class.endpoint(&place(), 7002);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic};
 
-use super::class::{Class, Processing, of_kernel};
+use super::class::{Class, FEW, Processing, of_kernel};
 use super::course::Course;
 use super::error::RioError;
 use super::order::{
@@ -181,6 +181,7 @@ impl Trial {
                 name,
                 processing,
                 fifo,
+                connections: FEW,
                 buffer: None,
             };
             Door {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::class::{Class, Processing};
+use super::class::{Class, FEW, Processing};
 use super::course::Course;
 use super::echoes::{PORT, WIND_DOWN};
 use super::error::RioError;
@@ -177,6 +177,7 @@ impl Flow {
             name: self.name,
             processing: self.processing,
             fifo: self.fifo.and_then(|fifo| machine.fifo(fifo)),
+            connections: FEW,
             buffer: Some(self.buffer),
         }
     }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
+use chronorb_rio::transport::Riop;
 use chronorb_rt::{Monotonic, Scheduling, lock_all, set_current};
 use chronorb_transport::tcp::Tcp;
 use chronorb_transport::{
@@ -25,8 +26,10 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), RioError> {
     if order.lock_memory {
         lock_all().map_err(RioError::work("locking memory"))?;
     }
-    let opened: Result<Vec<_>, _> = order.doors.iter().map(open).collect();
-    let opened = opened?;
+    // All doors have the interface in common, which is open as long as this is there.
+    let rio = Riop::default();
+    let opened = order.doors.iter().map(|door| open(door, &rio));
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
     let doors = opened.iter().map(|acceptor| address(acceptor.as_ref()));
     process::tell(&Serving {
         doors: doors.collect::<Result<_, _>>()?,
@@ -48,17 +51,14 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), RioError> {
     Ok(())
 }
 
-/// Opens a door by the transport that its scheme names.
-fn open(door: &Door) -> Result<Box<dyn Acceptor>, RioError> {
+/// Opens a door, with RIO where its scheme says so, else with the kernel's TCP.
+fn open(door: &Door, rio: &Riop) -> Result<Box<dyn Acceptor>, RioError> {
     let endpoints = parse_endpoints(&door.endpoint);
     let endpoints = endpoints.map_err(RioError::work("reading an endpoint"))?;
     let endpoint = &endpoints[0];
-    let transport: Box<dyn Transport> = match endpoint.scheme.as_str() {
-        "iiop" => Box::new(Tcp),
-        other => {
-            let problem = format!("{other} is no transport");
-            return Err(RioError::work("reading an endpoint")(problem));
-        }
+    let transport: &dyn Transport = match endpoint.scheme == rio.scheme() {
+        true => rio,
+        false => &Tcp,
     };
     let acceptors = transport.listen(endpoint, Setup::default());
     let mut acceptors = acceptors.map_err(RioError::work("listening"))?;
