@@ -13,7 +13,10 @@ pub fn rio_frame(data: &[u8]) {
     assert!(headers.end <= data.len());
     assert!(headers.dscp < 64);
     let mut header = vec![0; headers.ethernet.octets()];
-    assert_eq!(headers.ethernet.write(&mut header).map(|rest| rest.len()), Some(0));
+    assert_eq!(
+        headers.ethernet.write(&mut header).map(|rest| rest.len()),
+        Some(0)
+    );
     assert_eq!(data[..headers.network], header);
 
     let verdict = rules().classify(&headers, &OWN);

@@ -66,6 +66,7 @@ fn help_shows_the_commands_that_are_for_people() {
     assert!(!help.contains("contest-"), "{help}");
     assert!(!help.contains("timeprobes-"), "{help}");
     assert!(!help.contains("waits-"), "{help}");
+    assert!(!help.contains("rio-"), "{help}");
     assert!(help.contains("lab "), "{help}");
     for command in [
         &["demo"][..],
@@ -78,6 +79,7 @@ fn help_shows_the_commands_that_are_for_people() {
         &["lab", "peer", "client"],
         &["lab", "peer", "server"],
         &["lab", "protocols"],
+        &["rio", "setup"],
         &["lab", "throughput"],
         &["lab", "timeprobes"],
         &["lab", "waits"],

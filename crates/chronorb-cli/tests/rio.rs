@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use chronorb_rio::network::{Host, Layout, Network};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::{chronorb, stderr, stdout};
@@ -69,7 +71,8 @@ fn end(mut process: Child) -> (ExitStatus, String) {
 #[test]
 fn a_network_is_there_until_the_command_is_asked_to_end() {
     for signal in [Signal::INT, Signal::TERM] {
-        let arguments = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let network = ["--netns", "--rate", "100 Mbit", "--mtu", "9000"];
+        let arguments = [&network[..], &["--delay", "1ms"]].concat();
         let Some(setup) = Setup::up(&arguments) else {
             return;
         };
@@ -79,6 +82,7 @@ fn a_network_is_there_until_the_command_is_asked_to_end() {
             "{names:?}"
         );
         assert_eq!(setup.shown["mtu"], 9000);
+        assert_eq!(setup.shown["delay_us"], 1000);
         let (status, said) = setup.signal(signal);
         assert_eq!((status.code(), &*said), (Some(0), ""));
         assert!(
@@ -96,6 +100,27 @@ fn nothing_is_left_where_the_command_is_killed() {
     let names = setup.names();
     let (_, said) = setup.signal(Signal::KILL);
     assert_eq!(said, "");
+    assert!(
+        !names.iter().any(|name| Path::new(name).exists()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn where_its_guardian_is_killed_the_command_undoes_all_and_ends() {
+    let Some(setup) = Setup::up(&["--netns"]) else {
+        return;
+    };
+    let names = setup.names();
+    let process = setup.process.id();
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.expect("it runs");
+    let guardian = children.split_whitespace().next().expect("it has one");
+    let guardian = guardian.parse().ok().and_then(Pid::from_raw);
+    kill_process(guardian.expect("a process"), Signal::KILL).expect("it runs");
+    let (status, said) = end(setup.process);
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("guardian"), "{said}");
     assert!(
         !names.iter().any(|name| Path::new(name).exists()),
         "{names:?}"
@@ -149,6 +174,66 @@ fn what_is_left_behind_can_be_removed_by_name() {
     assert_eq!((status.code(), &*said), (Some(0), ""));
 }
 
+const PLAN: &str = r#"
+[interface]
+name = "rio0"
+rate = "20 Mbit"
+driver = "kernel"
+
+[[class]]
+name = "control"
+native = 20
+processing = "periodic"
+period = "10 ms"
+budget = 8
+ports = "4711"
+"#;
+
+#[test]
+fn the_kernel_keeps_a_plan_until_the_command_ends() {
+    let Ok(network) = Network::build(&Layout::default()) else {
+        // Whoever may not build one is told so by the others.
+        return;
+    };
+    let host = network.host(Host::A);
+    let directory = tempfile::tempdir().expect("a directory");
+    let plan = directory.path().join("plan.toml");
+    fs::write(&plan, PLAN).expect("it can be written");
+    let plan = plan.to_str().expect("a text");
+    let index = host.link().expect("it is there").index;
+    let queues = || {
+        let mut netlink = host.netlink().expect("it opens");
+        let queues = netlink.disciplines(index).expect("they are listed");
+        queues
+            .into_iter()
+            .map(|queue| queue.kind)
+            .collect::<Vec<_>>()
+    };
+    let links = || {
+        let mut netlink = host.netlink().expect("it opens");
+        netlink.links().expect("they are listed").len()
+    };
+    let links_before = links();
+    assert_eq!(queues(), ["noqueue"]);
+    for signal in [Signal::TERM, Signal::KILL] {
+        let up = || Setup::up(&["--kernel", plan, "--ingress"]);
+        let Some(setup) = host.enter(up) else { return };
+        assert_eq!(queues(), ["htb", "ingress"]);
+        assert_eq!(links(), links_before + 1);
+        let control = &setup.shown["classes"][0];
+        assert_eq!(control["name"], "control");
+        // 8 packets of 1,500 octets, and 42 around each, in 10 ms.
+        assert_eq!(control["rate_bit_per_s"], 9_868_800);
+        assert_eq!(control["endpoints"], "-ORBListenEndpoints iiop://HOST:4711");
+        let (_, said) = setup.signal(signal);
+        assert_eq!(said, "");
+        assert_eq!(
+            (queues(), links()),
+            (vec!["noqueue".to_owned()], links_before)
+        );
+    }
+}
+
 #[test]
 fn wrong_arguments_are_told() {
     for arguments in [
@@ -157,7 +242,12 @@ fn wrong_arguments_are_told() {
         &["rio", "setup", "--rate", "1 Mbit"],
         &["rio", "setup", "--netns", "--rate", "fast"],
         &["rio", "setup", "--netns", "--mtu", "60"],
+        &["rio", "setup", "--netns", "--delay", "long"],
+        &["rio", "setup", "--netns", "--delay", "1ms", "--offloads"],
         &["rio", "setup", "--netns", "--down"],
+        &["rio", "setup", "--netns", "--kernel", "plan.toml"],
+        &["rio", "setup", "--netns", "--mapping", "direct"],
+        &["rio", "setup", "--netns", "--ingress"],
         &["rio", "setup", "--netns", "--address", "here"],
     ] {
         let output = chronorb(Path::new("."), arguments);

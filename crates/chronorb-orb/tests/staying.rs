@@ -5,13 +5,13 @@ mod support;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Encoder};
 use chronorb_orb::poa::{Policy, ThreadModel};
-use chronorb_orb::{Object, Operation, Orb, ThreadpoolStrategy, Waiting};
+use chronorb_orb::{Object, Operation, Orb, Stage, StageProbe, ThreadpoolStrategy, Waiting};
 use chronorb_rt::Deadline;
 use support::{PATIENCE, ProbeSkeleton, Served, add, nothing, orb_with, served_by};
 
@@ -260,6 +260,40 @@ fn a_client_that_breaks_its_promise_is_served_all_the_same() {
         ids.sort_unstable();
         assert_eq!(ids, [100, 101, 102, 103, 104]);
     }
+}
+
+#[test]
+fn nobody_turns_round_while_who_stays_serves_a_client_that_has_gone() {
+    let reads = Arc::new(AtomicU32::new(0));
+    let server = orb_with(|config| {
+        config.threads = 4;
+        config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+        let reads = reads.clone();
+        config.stage_probe = Some(StageProbe::new(move |stage| {
+            if stage == Stage::Read {
+                reads.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    });
+    let s = served_by(server);
+    let mut client = RawClient::of(&s.object);
+    client.make_it_stay(&s);
+    let request = client.request(100, "wait", &|_| Ok(()));
+    client.send(&request);
+    s.probe.gate.reach(1);
+    // It is reset: an end that the kernel tells always.
+    let reset = rustix::net::sockopt::set_socket_linger(&client.stream, Some(Duration::ZERO));
+    reset.expect("a socket has an end");
+    drop(client);
+    let before = reads.load(Ordering::Relaxed);
+    for n in 0..200 {
+        assert_eq!(add(&s.object, n, 1), Ok(n + 1));
+    }
+    // Each is read at once, or in vain before that.
+    let during = reads.load(Ordering::Relaxed) - before;
+    assert!(during <= 500, "{during} looks for 200 requests");
+    s.probe.gate.set(2);
+    await_staying(&s.server, 1);
 }
 
 #[test]

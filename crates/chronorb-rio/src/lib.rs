@@ -18,14 +18,16 @@
 //! * [`plan`]: what each class is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for anyone who may look.
 //!
-//! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`network`] is a network
-//! of two hosts on one machine, for tests and experiments, and [`undo`] is how changes that outlive a process are undone.
+//! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`kernel`] keeps promises
+//! by its means alone, [`network`] is a network of two hosts on one machine, for tests and experiments, and [`undo`] is how
+//! changes that outlive a process are undone.
 
 pub mod bpf;
 pub mod class;
 pub mod driver;
 pub mod engine;
 pub mod frame;
+pub mod kernel;
 pub mod neighbours;
 pub mod netlink;
 pub mod network;

@@ -10,8 +10,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use chronorb_rt::Scheduling;
 use rustix::mount::{UnmountFlags, unmount};
 use thiserror::Error;
+
+use crate::kernel;
+use crate::netlink::{Handle, Netlink, NetlinkError, QueueInfo};
 
 /// A change that is to be undone. As a text it is a line.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -22,6 +26,39 @@ pub enum Undo {
         name: String,
         /// The number of the namespace's node, which no other has as long as it is there.
         inode: u64,
+    },
+    /// An interface of the network namespace has a queueing discipline.
+    Discipline {
+        /// The number of the interface.
+        index: u32,
+        /// The number of the discipline.
+        handle: Handle,
+    },
+    /// What comes in by an interface of the network namespace is redirected.
+    Ingress {
+        /// The number of the interface.
+        index: u32,
+    },
+    /// There is an interface in the network namespace.
+    Link {
+        /// Its name.
+        name: String,
+    },
+    /// Threads take in what comes by an interface of the network namespace.
+    Threaded {
+        /// The number of the interface.
+        index: u32,
+        /// What its setting was.
+        was: u8,
+        /// Its name.
+        interface: String,
+    },
+    /// A thread of the kernel is scheduled as it was not.
+    Scheduling {
+        /// The thread.
+        process: u32,
+        /// How it was scheduled.
+        scheduling: Scheduling,
     },
 }
 
@@ -37,6 +74,20 @@ impl Undo {
         };
         match self {
             Self::Name { name, inode } => remove_name(&path_of(name), *inode).map_err(failed),
+            Self::Discipline { index, handle } => {
+                remove_discipline(*index, *handle).map_err(|error| failed(error.into()))
+            }
+            Self::Ingress { index } => remove_ingress(*index).map_err(|error| failed(error.into())),
+            Self::Link { name } => remove_link(name).map_err(|error| failed(error.into())),
+            Self::Threaded {
+                index,
+                was,
+                interface,
+            } => kernel::restore_threaded(interface, *index, *was).map_err(failed),
+            Self::Scheduling {
+                process,
+                scheduling,
+            } => kernel::restore_scheduling(*process, *scheduling).map_err(failed),
         }
     }
 }
@@ -72,10 +123,52 @@ fn remove_name(path: &Path, inode: u64) -> io::Result<()> {
     fs::remove_file(path)
 }
 
+/// Takes a queueing discipline away if it is the one of this number.
+fn remove_discipline(index: u32, handle: Handle) -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    let found = netlink.disciplines(index)?;
+    let is_it = |found: &QueueInfo| found.handle == handle && found.parent == Handle::ROOT;
+    match found.iter().any(is_it) {
+        true => netlink.remove_discipline(index, Handle::ROOT),
+        false => Ok(()),
+    }
+}
+
+/// Lets what comes in by an interface take its usual way again.
+fn remove_ingress(index: u32) -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    let found = netlink.disciplines(index)?;
+    match found.iter().any(|found| found.parent == Handle::INGRESS) {
+        true => netlink.remove_discipline(index, Handle::INGRESS),
+        false => Ok(()),
+    }
+}
+
+/// Removes an interface, if there is one of this name.
+fn remove_link(name: &str) -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    match netlink.link(name) {
+        Err(error) if error.is_absent() => Ok(()),
+        link => netlink.delete_link(link?.index),
+    }
+}
+
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name { name, inode } => write!(f, "name {inode} {name}"),
+            Self::Discipline { index, handle } => write!(f, "discipline {index} {}", handle.0),
+            Self::Ingress { index } => write!(f, "ingress {index}"),
+            Self::Link { name } => write!(f, "link {name}"),
+            Self::Threaded {
+                index,
+                was,
+                interface,
+            } => write!(f, "threaded {index} {was} {interface}"),
+            Self::Scheduling {
+                process,
+                scheduling,
+            } => write!(f, "scheduling {process} {scheduling}"),
         }
     }
 }
@@ -84,18 +177,45 @@ impl FromStr for Undo {
     type Err = NoUndo;
 
     fn from_str(line: &str) -> Result<Self, NoUndo> {
-        let (kind, rest) = line.split_once(' ').ok_or(NoUndo)?;
-        match kind {
-            "name" => {
-                let (inode, name) = rest.split_once(' ').ok_or(NoUndo)?;
-                Ok(Self::Name {
-                    name: name.to_owned(),
-                    inode: inode.parse().map_err(|_| NoUndo)?,
-                })
-            }
-            _ => Err(NoUndo),
-        }
+        let words: Vec<_> = line.split(' ').collect();
+        Ok(match words[..] {
+            ["name", inode, name] if !name.is_empty() => Self::Name {
+                inode: number(inode)?,
+                name: name.to_owned(),
+            },
+            ["discipline", index, handle] => Self::Discipline {
+                index: number(index)?,
+                handle: Handle(number(handle)?),
+            },
+            ["ingress", index] => Self::Ingress {
+                index: number(index)?,
+            },
+            ["link", name] if !name.is_empty() => Self::Link {
+                name: name.to_owned(),
+            },
+            ["threaded", index, was, interface] if !interface.is_empty() => Self::Threaded {
+                index: number(index)?,
+                was: number(was)?,
+                interface: interface.to_owned(),
+            },
+            ["scheduling", process, "other"] => Self::Scheduling {
+                process: number(process)?,
+                scheduling: Scheduling::OTHER,
+            },
+            ["scheduling", process, policy @ ("fifo" | "rr"), priority] => Self::Scheduling {
+                process: number(process)?,
+                scheduling: match policy {
+                    "fifo" => Scheduling::fifo(number(priority)?),
+                    _ => Scheduling::rr(number(priority)?),
+                },
+            },
+            _ => return Err(NoUndo),
+        })
     }
+}
+
+fn number<T: FromStr>(word: &str) -> Result<T, NoUndo> {
+    word.parse().map_err(|_| NoUndo)
 }
 
 /// The text says no change.
@@ -122,14 +242,44 @@ mod tests {
 
     #[test]
     fn a_change_goes_through_a_line_of_text() {
-        let changes = [Undo::Name {
-            name: "chronorb-4711-a".to_owned(),
-            inode: 4_026_532_000,
-        }];
+        let scheduling = |scheduling| Undo::Scheduling {
+            process: 4711,
+            scheduling,
+        };
+        let changes = [
+            Undo::Name {
+                name: "chronorb-4711-a".to_owned(),
+                inode: 4_026_532_000,
+            },
+            Undo::Discipline {
+                index: 2,
+                handle: Handle::new(0xc0b0, 0),
+            },
+            Undo::Ingress { index: 2 },
+            Undo::Link {
+                name: "rio-in-2".to_owned(),
+            },
+            Undo::Threaded {
+                index: 2,
+                was: 0,
+                interface: "rio0".to_owned(),
+            },
+            scheduling(Scheduling::OTHER),
+            scheduling(Scheduling::fifo(50)),
+            scheduling(Scheduling::rr(99)),
+        ];
         for change in changes {
             assert_eq!(change.to_string().parse(), Ok(change));
         }
-        for line in ["", "name", "name x y", "name 1", "other 1 2"] {
+        for line in [
+            "",
+            "name",
+            "name x y",
+            "name 1",
+            "name 1 ",
+            "other 1 2",
+            "scheduling 1 idle",
+        ] {
             assert_eq!(line.parse::<Undo>(), Err(NoUndo), "{line}");
         }
     }

@@ -123,7 +123,23 @@ fn a_killed_process_leaves_nothing() {
     of_networks(drivers::kernel::a_killed_process_leaves_nothing);
 }
 
+/// Longer frames than a page.
+fn of_9000_octets() -> Layout {
+    Layout {
+        mtu: 9000,
+        ..Layout::default()
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_no_tap_interface_and_no_guard() {
+    if let Some(network) = support::network(&Layout::default()) {
+        drivers::kernel::a_killed_process_leaves_no_tap_interface_and_no_guard(&network);
+    }
+}
+
 driver!(wire, Subject::of_wire());
+driver!(faulty_wire, Subject::of_faulty_wire());
 driver!(tap, Subject::of_tap());
 driver!(
     packet_sockets,
@@ -137,6 +153,14 @@ driver!(
 driver!(
     af_xdp_generic,
     Subject::of_network(xdp_generic, &Layout::default())
+);
+driver!(
+    af_xdp_native_of_9000_octets,
+    Subject::of_network(xdp_native, &of_9000_octets())
+);
+driver!(
+    af_xdp_generic_of_9000_octets,
+    Subject::of_network(xdp_generic, &of_9000_octets())
 );
 
 /// Those that share their interface with the kernel.

@@ -195,7 +195,7 @@ fn a_frame_is_written_again_only_when_the_kernel_has_read_it() {
                 }
             })
         };
-        if let Some(place) = shared.free.find(0, 1) {
+        if let Some(place) = shared.free.find(0, 1, u64::MAX) {
             assert_eq!(place, 5);
             shared.free.take(0, place, 1);
             // SAFETY: as above.

@@ -14,7 +14,9 @@ use chronorb_rio::netlink::{
     Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
 };
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, LinkSocket, Monotonic};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use support::network;
 
 /// Lets host A send so many octets to host B by TCP; returns what has come.
@@ -209,6 +211,102 @@ fn a_rate_is_held_by_the_switch_both_ways() {
     assert!(there.over_rate > 0, "nothing was held back: {there:?}");
     let back = sent(Host::A);
     assert!((1..100_000).contains(&back.octets), "{back:?}");
+}
+
+#[test]
+fn a_delay_is_kept_in_both_directions() {
+    let layout = Layout {
+        delay: Duration::from_millis(20),
+        rate: Some(1_000_000_000),
+        mtu: 9000,
+        ..Layout::default()
+    };
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    for to in [IpAddr::from(layout.b.v4), layout.b.v6.into()] {
+        let listen = || TcpListener::bind(SocketAddr::new(to, 0)).expect("the address is B's");
+        let listener = network.host(Host::B).enter(listen);
+        let address = listener.local_addr().expect("it is bound");
+        let start = Monotonic::now();
+        let connect = || TcpStream::connect(address).expect("B listens");
+        drop(network.host(Host::A).enter(connect));
+        // There and back; that it cannot be less is no question of how busy the machine is.
+        assert!(Monotonic::now().since(start) >= 2 * layout.delay);
+        assert_eq!(send(&network, to, 1_000_000), 1_000_000);
+    }
+}
+
+#[test]
+fn a_delay_goes_with_no_offloads() {
+    let layout = Layout {
+        delay: Duration::from_millis(1),
+        offloads: true,
+        ..Layout::default()
+    };
+    let refused = Network::build(&layout).unwrap_err();
+    assert!(refused.to_string().contains("offloads"), "{refused}");
+}
+
+#[test]
+fn a_frame_with_a_vlan_tag_passes_the_switch() {
+    for delay in [Duration::ZERO, Duration::from_millis(1)] {
+        let layout = Layout {
+            delay,
+            ..Layout::default()
+        };
+        let Some(network) = network(&layout) else {
+            return;
+        };
+        let [a, b] = Host::BOTH.map(|host| {
+            let host = network.host(host);
+            let link = host.link().expect("it has one");
+            (
+                host.enter(|| LinkSocket::open(link.index))
+                    .expect("it opens"),
+                link,
+            )
+        });
+        let mut frame = [&b.1.hardware[..], &a.1.hardware].concat();
+        // The tag, with priority 5 and number 7; then a kind that nobody answers.
+        frame.extend([0x81, 0x00, 0xa0, 0x07, 0x88, 0xb5]);
+        frame.extend([7; 60]);
+        a.0.send(&frame).expect("the interface is up");
+        let mut room = [0; 2000];
+        let received = loop {
+            match b.0.receive(&mut room) {
+                Ok(len) if room[len - 60..len] == [7; 60] => break &room[..len],
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut fds = [PollFd::new(&b.0, PollFlags::IN)];
+                    poll(&mut fds, None).expect("it is a socket");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(received, frame);
+    }
+}
+
+#[test]
+fn without_rights_it_is_said_which_are_missing() {
+    if network(&Layout::default()).is_none() {
+        return;
+    }
+    // Rights are a thread's own.
+    let denied = thread::spawn(|| {
+        let mut rights = capabilities(None).expect("they can be asked for");
+        rights.effective = CapabilitySet::empty();
+        set_capabilities(None, rights).expect("rights can always be given up");
+        let mut netlink = Netlink::open().expect("that needs no right");
+        let link = netlink.create_link("rio-denied", "bridge").unwrap_err();
+        (Network::build(&Layout::default()).unwrap_err(), link)
+    });
+    let (network, link) = denied.join().expect("it does not panic");
+    for right in ["CAP_SYS_ADMIN", "CAP_NET_ADMIN", "setcap"] {
+        assert!(network.to_string().contains(right), "{network}");
+    }
+    assert!(link.to_string().contains("CAP_NET_ADMIN"), "{link}");
 }
 
 /// The part of a process that is killed; on its own it does nothing.

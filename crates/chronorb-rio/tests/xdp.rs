@@ -8,6 +8,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{env, thread};
 
@@ -17,9 +18,10 @@ use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rio::path::{Path, Receiver, TransmitError, Transmitter};
+use chronorb_rio::path::{Path, Received, Receiver, TransmitError, Transmitter};
 use frames::{Frame, number_of};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use support::network;
 
 const PORT: u16 = 2809;
@@ -74,9 +76,20 @@ impl Bench {
         self.network.host(Host::B).enter(open)
     }
 
+    /// Waits until so many packets have been found to be of a class.
+    fn await_matched(&self, number: usize, count: u64) {
+        while self.driver.matched(class(number)) < count {
+            thread::yield_now();
+        }
+    }
+
     /// Host A receives by a packet socket what goes to this port.
     fn open_at_a(&self, port: u16) -> Path {
-        let open = || Packet::open(INTERFACE)?.open(class(0), &[to(0, port)], 1024);
+        self.open_at_a_with(0, port)
+    }
+
+    fn open_at_a_with(&self, number: usize, port: u16) -> Path {
+        let open = || Packet::open(INTERFACE)?.open(class(number), &[to(number, port)], 1024);
         let opened = self.network.host(Host::A).enter(open);
         opened.expect("who builds networks may have packet sockets")
     }
@@ -272,11 +285,12 @@ fn a_flood_of_one_class_is_counted_and_leaves_the_others_alone() {
         for turn in 0..20 {
             bench.send(&flood, 0..200);
             bench.send(&frame, turn..turn + 1);
+            // Where it is looked at later, the interface itself would have no room for more.
+            bench.await_matched(1, u64::from(turn) + 1);
         }
         let frames = receive(&mut *quiet.receiver, 20);
         assert_eq!(numbers(&frames), (0..20).collect::<Vec<_>>());
         assert_eq!(quiet.receiver.counts().dropped, 0);
-        // The last frame came behind the flood, which is where it can be by now.
         let frames = receive(&mut *flooded.receiver, 64);
         assert_eq!(numbers(&frames), (0..64).collect::<Vec<_>>());
         assert!(is_empty(&mut *flooded.receiver));
@@ -507,6 +521,155 @@ fn an_interface_that_is_not_there_is_told() {
     let nowhere = || Xdp::open("nowhere0", Options::default());
     let refused = bench.network.host(Host::B).enter(nowhere).unwrap_err();
     assert!(matches!(refused, DriverError::NoInterface(_)), "{refused}");
+}
+
+#[test]
+fn an_interface_that_goes_away_is_told_by_both_halves() {
+    for mut bench in Bench::all() {
+        let mut path = bench.open(1, PORT, 64);
+        let frame = bench.frame(PORT, false);
+        bench.send(&frame, 0..1);
+        assert_eq!(numbers(&receive(&mut *path.receiver, 1)), [0]);
+        let index = bench.driver.link().index;
+        let mut netlink = bench
+            .network
+            .host(Host::B)
+            .netlink()
+            .expect("it can be had");
+        netlink.delete_link(index).expect("it is there");
+        while path.receiver.receive(&mut |_| ()).is_ok() {}
+        assert!(path.receiver.receive(&mut |_| ()).is_err());
+        path.transmitter
+            .transmit(60, &mut |_| ())
+            .expect("there is room");
+        assert!(path.transmitter.flush().is_err());
+    }
+}
+
+#[test]
+fn classes_share_frames_while_each_has_threads_of_its_own() {
+    const FRAMES: u32 = 20_000;
+    for bench in Bench::all() {
+        let paths: Vec<Path> = (0..4)
+            .map(|n| bench.open(n, PORT + n as u16, 128))
+            .collect();
+        let mut there: Vec<Path> = (0..4)
+            .map(|n| bench.open_at_a_with(n, PORT + n as u16))
+            .collect();
+        let frames: Vec<[Frame; 2]> = (0..4)
+            .map(|n| [bench.frame(PORT + n, false), bench.answer(PORT + n)])
+            .collect();
+        let sending = AtomicUsize::new(there.len());
+        thread::scope(|scope| {
+            for (path, frames) in there.iter_mut().zip(&frames) {
+                let (transmitter, sending) = (&mut path.transmitter, &sending);
+                scope.spawn(move || {
+                    for number in 0..FRAMES {
+                        send(&mut **transmitter, &frames[0].octets(number));
+                    }
+                    sending.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            for (number, (path, frames)) in paths.into_iter().zip(&frames).enumerate() {
+                let (driver, sending) = (&bench.driver, &sending);
+                scope.spawn(move || {
+                    let counts = both_ways(path, frames, FRAMES, |counts| {
+                        let all = counts.frames + counts.dropped + counts.failed;
+                        sending.load(Ordering::Relaxed) == 0 && all == driver.matched(class(number))
+                    });
+                    assert!(counts.frames > 0 && counts.failed == 0, "{counts:?}");
+                });
+            }
+        });
+        // No frame is lost on the way round.
+        let _path = bench.open(5, 4000, 1024);
+    }
+}
+
+/// Receives and sends at once, until so many frames are sent and it is said to be over.
+fn both_ways(
+    mut path: Path,
+    frames: &[Frame; 2],
+    count: u32,
+    is_over: impl Fn(Received) -> bool,
+) -> Received {
+    let mut last = None;
+    let mut sent = 0;
+    loop {
+        // What comes is in order, and whole, whatever is lost.
+        let mut take = |frame: chronorb_rio::path::Frame<'_>| {
+            let number = number_of(frame.octets).expect("it is one of A's");
+            assert_eq!(frame.octets, frames[0].octets(number));
+            assert!(last < Some(number));
+            last = Some(number);
+        };
+        let came = path.receiver.receive(&mut take).expect("it is there");
+        if sent < count {
+            let octets = frames[1].octets(sent);
+            let mut write = |room: &mut [u8]| room.copy_from_slice(&octets);
+            match path.transmitter.transmit(octets.len(), &mut write) {
+                Ok(()) => sent += 1,
+                Err(TransmitError::Full) => {}
+                Err(error) => panic!("{error}"),
+            }
+            path.transmitter.flush().expect("it is there");
+        } else if !came && is_over(path.receiver.counts()) {
+            return path.receiver.counts();
+        }
+    }
+}
+
+#[test]
+fn what_may_not_be_done_is_told_with_the_capabilities_that_it_takes() {
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let refused = network.host(Host::B).enter(|| {
+        // Of this thread only, which ends here.
+        let open = || {
+            let mut sets = capabilities(None).expect("they can be read");
+            sets.effective = CapabilitySet::empty();
+            set_capabilities(None, sets).expect("fewer is no question");
+            Xdp::open(INTERFACE, Options::default()).unwrap_err()
+        };
+        thread::spawn(open).join().expect("it does not panic")
+    });
+    assert!(matches!(refused, DriverError::Denied { .. }), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains("cap_bpf,cap_net_admin,cap_net_raw"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_interface_with_several_queues_is_refused_with_what_to_do() {
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let b = network.host(Host::B);
+    let mut command = Command::new("ip");
+    let command = command
+        .args("link add many0 numrxqueues 2 numtxqueues 2 type veth peer name many1".split(' '));
+    let Ok(mut ip) = b.spawn(command) else {
+        println!("NOT RUN: iproute2 is not there");
+        let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+        assert!(!required, "CHRONORB_PEERS=required: iproute2 is not there");
+        return;
+    };
+    assert!(ip.wait().expect("it ends").success());
+    let refused = b
+        .enter(|| Xdp::open("many0", Options::default()))
+        .unwrap_err();
+    assert!(
+        matches!(refused, DriverError::Unsupported { .. }),
+        "{refused}"
+    );
+    assert!(
+        refused.to_string().contains("ethtool -L many0"),
+        "{refused}"
+    );
 }
 
 /// Is the process that is killed, when it is told so.

@@ -9,6 +9,7 @@
 //! | a thread with a declared policy, priority, affinity and stack | [`ThreadBuilder`] |
 //! | the scheduling of the calling thread | [`current`], [`set_current`] |
 //! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
+//! | that of a thread of the kernel or of another process | [`scheduling_of_process`], [`set_scheduling_of_process`] |
 //! | processor time that is reserved for a thread | [`reserve_for`] |
 //! | what the process may do, and how to grant the rest | [`Rights`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
@@ -35,6 +36,7 @@
 //! | whether packets can be taken from interfaces | [`PacketRights`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
 //! | by how many queues they come | [`receive_queues`] |
+//! | whole frames of an interface | [`LinkSocket`] |
 //! | a network of its own on this machine | [`NetworkNamespace`] |
 //! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
@@ -61,6 +63,7 @@ mod hash_index;
 mod interfaces;
 mod kick;
 mod link;
+mod link_socket;
 mod mailbox;
 mod memory;
 mod namespace;
@@ -99,6 +102,7 @@ pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues};
+pub use link_socket::LinkSocket;
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
 pub use namespace::NetworkNamespace;
@@ -110,7 +114,8 @@ pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
 pub use route_socket::route_socket;
 pub use scheduling::{
-    Policy, Scheduling, SchedulingError, current, set_current, set_scheduling_of,
+    Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,
+    set_scheduling_of, set_scheduling_of_process,
 };
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};

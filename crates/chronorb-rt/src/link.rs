@@ -46,6 +46,14 @@ impl Offloads {
         })
     }
 
+    /// Says whether the kernel merges received packets (GRO). Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a name that no interface can have, otherwise the system's error.
+    pub fn set_generic_receive(interface: &str, merges: bool) -> io::Result<()> {
+        ethtool(interface, &mut [ETHTOOL_SGRO, merges.into()])
+    }
+
     /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums and VLAN tags are
     /// left to it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
     ///

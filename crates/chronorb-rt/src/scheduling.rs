@@ -118,6 +118,29 @@ pub fn set_scheduling_of(tid: u32, scheduling: Scheduling) -> Result<(), Schedul
     set(tid, scheduling, policy & libc::SCHED_RESET_ON_FORK)
 }
 
+/// How a thread of any process is scheduled, by its number; for one of a process with one thread, by that of the process.
+///
+/// # Errors
+/// There is no such thread, or its policy is none of [`Policy`].
+pub fn scheduling_of_process(tid: u32) -> io::Result<Scheduling> {
+    of_thread(foreign(tid)?)
+}
+
+/// Sets the policy and priority of a thread of any process, also of a thread of the kernel. Whether its children start with
+/// time sharing is forgotten.
+///
+/// # Errors
+/// As [`set_scheduling_of`].
+pub fn set_scheduling_of_process(tid: u32, scheduling: Scheduling) -> Result<(), SchedulingError> {
+    set(foreign(tid)?, scheduling, 0)
+}
+
+/// 0 would be the calling thread.
+fn foreign(tid: u32) -> Result<i32, Errno> {
+    let tid = i32::try_from(tid).ok().filter(|&tid| tid > 0);
+    tid.ok_or(Errno::SRCH)
+}
+
 /// Why a thread does not get the scheduling that was asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SchedulingError {

@@ -92,14 +92,16 @@ impl Reactor {
     }
 
     /// Leaves the descriptor in the set, and tells nothing of it until it is
-    /// [armed again](Self::rearm). An event that a thread has taken already stays with it.
+    /// [armed again](Self::rearm), but its end, once: of that the kernel tells always. An event that a thread has taken
+    /// already stays with it.
     ///
     /// # Errors
     /// Where the descriptor is not in the set.
     pub fn disarm(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
-        epoll::modify(&self.set, fd, data, epoll::EventFlags::empty())?;
+        // Were the end told as long as it lasts, threads at the set would turn round until somebody reads it.
+        epoll::modify(&self.set, fd, data, epoll::EventFlags::ET)?;
         Ok(())
     }
 
@@ -173,6 +175,26 @@ mod tests {
 
         reactor.rearm(&far, 7, Interest::Read)?;
         assert_eq!(reactor.wait(NOW)?.map(|e| e.token), Some(7));
+        Ok(())
+    }
+
+    #[test]
+    fn a_disarmed_descriptor_tells_of_its_end_alone_and_once() -> io::Result<()> {
+        let reactor = Reactor::new()?;
+        let (mut near, far) = UnixStream::pair()?;
+        reactor.add(&far, 7, Interest::ReadWrite)?;
+        reactor.disarm(&far, 7)?;
+        near.write_all(b"x")?;
+        assert_eq!(reactor.wait(NOW)?, None, "nobody wants to know");
+
+        drop(near);
+        let end = reactor.wait(NOW)?.expect("it has ended");
+        assert!(end.hang_up);
+        assert_eq!(reactor.wait(NOW)?, None, "it was told");
+
+        reactor.rearm(&far, 7, Interest::Read)?;
+        let end = reactor.wait(NOW)?.expect("there is an octet, and the end");
+        assert!(end.hang_up);
         Ok(())
     }
 

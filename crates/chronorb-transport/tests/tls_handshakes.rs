@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -417,11 +418,19 @@ fn records_without_octets_do_not_hold_a_thread() {
         let acceptor = listen(&tls(&settings));
         let address = acceptor.published()[0].clone();
         let far = thread::scope(|scope| {
-            let flood = scope.spawn(|| RawClient::flood_with_nothing(&address, &authority));
+            let (begin, begun) = mpsc::channel::<()>();
+            let (address, authority) = (&address, &authority);
+            let flood = scope.spawn(move || {
+                RawClient::flood_with_nothing(address, authority, || {
+                    let _ = begun.recv();
+                })
+            });
             let far = accept(&*acceptor);
             while !far.is_established() {
                 assert_eq!(far.try_recv(&mut [0; 10]), Err(IoError::WouldBlock));
             }
+            // The flood does not come with the end of the handshake.
+            drop(begin);
             let _flood = flood.join().expect("no panic");
             assert!(receive(&*far));
             far

@@ -21,7 +21,11 @@ pub(crate) enum RioCommand {
     /// Build a test network, or prepare an interface, until Ctrl-C.
     ///
     /// With --netns: two hosts with a switch between them, on this machine. Each is a network
-    /// namespace, in which programs are started by `ip netns exec`. The switch holds a rate.
+    /// namespace, in which programs are started by `ip netns exec`. The switch holds a
+    /// rate and a delay.
+    ///
+    /// With --kernel: an interface whose kernel keeps a plan. Each class has its share of what is
+    /// sent, by its ports or its DSCP, and threads with a priority take in what comes.
     ///
     /// It stays in the foreground, and undoes all when it is ended by Ctrl-C or SIGTERM. If it is
     /// killed, a guardian process does so.

@@ -27,8 +27,9 @@ pub(crate) struct PlanArguments {
     json: bool,
 }
 
+/// Which native priorities CORBA priorities have.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Mapping {
+pub(super) enum Mapping {
     Linear,
     Direct,
     Continuous,
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<(), PlanCommandError> {
 }
 
 impl Mapping {
-    fn to_native(self, corba: i16) -> Option<u8> {
+    pub(super) fn to_native(self, corba: i16) -> Option<u8> {
         let priority = Priority::new(corba)?;
         match self {
             Self::Linear => LinearMapping.to_native(priority),

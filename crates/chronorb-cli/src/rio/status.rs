@@ -56,7 +56,9 @@ pub(crate) enum StatusError {
         .0.pid, .0.command
     )]
     Unseen(Unseen),
-    /// There is no such process.
+    /// There is no such process, or no longer.
+    #[error("there is no process {0}")]
+    Gone(u32),
     #[error("process {0}: {1}")]
     Process(u32, io::Error),
     #[error("/proc cannot be read: {0}")]
@@ -97,7 +99,10 @@ fn look(pid: Option<u32>) -> Result<Looked, StatusError> {
             false => Ok(looked),
         };
     };
-    let mut looked = find(Some(pid)).map_err(|error| StatusError::Process(pid, error))?;
+    let mut looked = find(Some(pid)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => StatusError::Gone(pid),
+        _ => StatusError::Process(pid, error),
+    })?;
     match (looked.found.is_empty(), looked.unseen.pop()) {
         (false, _) => Ok(looked),
         (true, Some(unseen)) => Err(StatusError::Unseen(unseen)),

@@ -34,8 +34,14 @@ pub enum TimeProbesError {
         why: String,
     },
     /// The stamps of both sides do not make whole calls.
-    #[error("of {calls} calls only {followed} could be followed through both processes")]
+    #[error(
+        "of {calls} calls by {transport}, {place}, only {followed} could be followed through both processes"
+    )]
     Lost {
+        /// The scheme of the transport.
+        transport: &'static str,
+        /// Where both processes were.
+        place: &'static str,
         /// How many were made.
         calls: usize,
         /// Of how many all stamps were found, in order.

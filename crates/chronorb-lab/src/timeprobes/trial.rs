@@ -46,6 +46,8 @@ impl Trial<'_> {
         // Those that a stamp is missing of, or that something came between, are few or the figures mean nothing.
         if followed.len() < calls / 10 * 9 {
             return Err(TimeProbesError::Lost {
+                transport: self.transport.scheme,
+                place: self.placement.name(),
                 calls,
                 followed: followed.len(),
             });

@@ -390,8 +390,10 @@ impl Lane {
     }
 
     /// Sends what a slow peer did not take, as far as it does now; nobody else is told of what comes.
-    pub(super) fn flush(&self, connection: &ServerConnection, key: Key) {
+    pub(super) fn flush(&self, connection: &ServerConnection, key: Key, event: Event) {
         match connection.flush() {
+            // That something comes, or ends, is for its own thread; to arm it again, or not to, would tell of it again.
+            Ok(_) if !event.writable && !connection.is_over() => {}
             Ok(true) => self.rearm(connection, key),
             Ok(false) if !connection.is_over() && self.disarm(connection, key) => {
                 // Its own thread may have kept something between the two, for which it was armed in vain.

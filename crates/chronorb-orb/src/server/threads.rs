@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chronorb_giop::{MessageType, SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Key, Monotonic, ThreadBuilder, thread_id};
+use chronorb_transport::Event;
 
 use super::lane::{Lane, LaneId, Work};
 use super::pool;
@@ -193,19 +194,19 @@ fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
     loop {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
-            Work::Serve { key, .. } => look_after(worker.core(), lane, key),
+            Work::Serve { key, event } => look_after(worker.core(), lane, key, event),
             Work::Nothing => {}
             Work::Stop => return,
         }
     }
 }
 
-fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key) {
+fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
     let Some(connection) = lane.connections.get(key) else {
         return;
     };
     if !connection.set_attended() {
-        lane.flush(&connection, key);
+        lane.flush(&connection, key, event);
     } else if !lane.disarm(&connection, key) || start_one(core, lane, Part::Attendant(key)).is_err()
     {
         // In order, so that the peer knows that nothing was processed.

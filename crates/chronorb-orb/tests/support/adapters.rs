@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chronorb_cdr::{Decoder, Frame};
 use chronorb_giop::{
@@ -293,12 +294,12 @@ pub(crate) fn locate(object: &Object) -> LocateStatus {
     Locator::of(object).locate(&[key_of(object)])[0]
 }
 
-/// Waits, giving others the processor, until something is so.
+/// Waits, giving others the processor, those that are less urgent too, until something is so.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = chronorb_rt::Deadline::after(PATIENCE);
     while !is_so() {
         assert!(!deadline.has_passed(), "{what}");
-        std::thread::yield_now();
+        std::thread::sleep(PAUSE);
     }
 }
 
@@ -320,3 +321,6 @@ impl Log {
         self.0.lock().len()
     }
 }
+
+/// How long others have the processor, where there is but one.
+const PAUSE: Duration = Duration::from_micros(100);

@@ -116,13 +116,13 @@ fn options_of_ipv4_are_passed_over() {
 #[test]
 fn extension_headers_of_ipv6_are_passed_over_but_not_without_end() {
     let hop_by_hop = |extensions| with_extensions(0, extensions);
-    for extensions in 0..=network::MAX_EXTENSIONS {
+    for extensions in 0..=MAX_EXTENSIONS {
         let frame = hop_by_hop(extensions);
         let headers = Headers::read(&frame).expect("it is whole");
         assert_eq!(headers.transport, 54 + 8 * extensions);
         assert!(headers.tcp.is_some() && headers.has_right_checksums(&frame));
     }
-    let frame = hop_by_hop(network::MAX_EXTENSIONS + 1);
+    let frame = hop_by_hop(MAX_EXTENSIONS + 1);
     assert_eq!(Headers::read(&frame), Err(HeadersError::TooManyExtensions));
 }
 

@@ -69,7 +69,7 @@ fn fixed(family: i32, prefix: u8, index: u32) -> [u8; FIXED] {
 }
 
 /// The address with its prefix, if it is this interface's.
-fn read(answer: Answer<'_>, index: u32) -> Result<Option<(IpAddr, u8)>, Malformed> {
+pub(super) fn read(answer: Answer<'_>, index: u32) -> Result<Option<(IpAddr, u8)>, Malformed> {
     if answer.kind != libc::RTM_NEWADDR {
         return Ok(None);
     }

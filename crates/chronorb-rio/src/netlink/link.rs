@@ -233,7 +233,7 @@ fn fixed(index: u32, flags: u32, changed: u32) -> [u8; FIXED] {
     fixed
 }
 
-fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
+pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
     if answer.kind != libc::RTM_NEWLINK {
         return Ok(None);
     }

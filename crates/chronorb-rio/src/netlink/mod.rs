@@ -4,17 +4,20 @@
 //! Interfaces are known by their number, `index`, as in [`Link`](crate::driver::Link).
 
 mod address;
+mod filter;
 mod link;
 mod message;
 mod neighbour;
 mod qdisc;
 mod route;
 mod socket;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use link::{LinkInfo, VethEnd};
 pub use neighbour::{Neighbour, ResolveError, resolve};
-pub use qdisc::{Discipline, Handle, QueueInfo, Sent, Share};
+pub use qdisc::{AROUND_FRAME, Discipline, Handle, QueueInfo, Sent, Share};
 pub use route::Route;
 pub use socket::{Netlink, NetlinkError};
 pub use watch::Watch;

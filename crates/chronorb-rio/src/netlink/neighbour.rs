@@ -111,7 +111,7 @@ fn fixed(index: u32, address: IpAddr) -> [u8; FIXED] {
     fixed
 }
 
-fn read(answer: Answer<'_>) -> Result<Option<Neighbour>, Malformed> {
+pub(super) fn read(answer: Answer<'_>) -> Result<Option<Neighbour>, Malformed> {
     if answer.kind != libc::RTM_NEWNEIGH {
         return Ok(None);
     }

@@ -18,6 +18,16 @@ impl Handle {
     pub const fn new(major: u16, minor: u16) -> Self {
         Self((major as u32) << 16 | minor as u32)
     }
+
+    /// The number of the discipline.
+    pub const fn major(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// The number of the class in it; 0 for the discipline itself.
+    pub const fn minor(self) -> u16 {
+        self.0 as u16
+    }
 }
 
 /// A queueing discipline that is to be made.
@@ -25,7 +35,7 @@ impl Handle {
 pub enum Discipline {
     /// Packets pass at a rate (`tbf`).
     Rate {
-        /// Octets per second.
+        /// Octets per second, with the [`AROUND_FRAME`] of each frame.
         rate: u64,
         /// Octets that pass at once after a rest; at least the longest packet with its header.
         burst: u32,
@@ -44,7 +54,7 @@ pub enum Discipline {
 /// A class of [`Discipline::Classes`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Share {
-    /// Octets per second that it has whatever the others do.
+    /// Octets per second, with the [`AROUND_FRAME`] of each frame, that it has whatever the others do.
     pub rate: u64,
     /// Octets per second that it may have where the others leave them.
     pub ceiling: u64,
@@ -84,6 +94,12 @@ pub struct Sent {
     pub waiting: u32,
     /// Times that sending had to wait for its rate.
     pub over_rate: u32,
+}
+
+impl std::fmt::Display for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}:{:x}", self.major(), self.minor())
+    }
 }
 
 impl Netlink {
@@ -135,7 +151,7 @@ impl Netlink {
         let mut request = Request::new(libc::RTM_NEWTCLASS, flags, &fixed);
         request.text(libc::TCA_KIND, HTB);
         request.nest(libc::TCA_OPTIONS, |options| share.tell(options));
-        let what = format_args!("make the class {:#x} of the interface {index}", class.0);
+        let what = format_args!("make the class {class} of the interface {index}");
         self.order(&what, request)
     }
 
@@ -183,7 +199,7 @@ impl Discipline {
         }
     }
 
-    fn tell(&self, request: &mut Request) {
+    pub(super) fn tell(&self, request: &mut Request) {
         match *self {
             Self::Rate { rate, burst, limit } => request.nest(libc::TCA_OPTIONS, |options| {
                 // `struct tc_tbf_qopt`, whose burst is a time and gives way to that in octets.
@@ -205,7 +221,7 @@ impl Discipline {
 }
 
 impl Share {
-    fn tell(&self, options: &mut Request) {
+    pub(super) fn tell(&self, options: &mut Request) {
         // `struct tc_htb_opt`.
         let mut parameters = rate_of(self.rate).to_vec();
         parameters.extend(rate_of(self.ceiling));
@@ -223,10 +239,13 @@ impl Share {
     }
 }
 
-/// `struct tc_ratespec`: a rate in octets per second. Rates that it has no room for are told a second time.
+/// `struct tc_ratespec`: a rate in octets per second as they pass a cable, with what is around a frame there. Rates
+/// that it has no room for are told a second time.
 fn rate_of(rate: u64) -> [u8; 12] {
     let mut spec = [0; 12];
     spec[1] = TC_LINKLAYER_ETHERNET;
+    spec[2..4].copy_from_slice(&AROUND_FRAME.to_ne_bytes());
+    spec[6..8].copy_from_slice(&SHORTEST_FRAME.to_ne_bytes());
     spec[8..12].copy_from_slice(&u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
     spec
 }
@@ -249,7 +268,7 @@ pub(super) fn fixed(index: u32, handle: Handle, parent: Handle, info: u32) -> [u
     fixed
 }
 
-fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, Malformed> {
+pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, Malformed> {
     if answer.kind != told {
         return Ok(None);
     }
@@ -304,6 +323,10 @@ fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
     Ok(sent)
 }
 
+/// Octets of preamble, check sequence and gap, which are around each frame on a cable.
+pub const AROUND_FRAME: u16 = 24;
+/// Octets of the shortest frame on a cable, with what is around it.
+const SHORTEST_FRAME: u16 = 84;
 const HTB: &str = "htb";
 /// Octets of `struct tcmsg`.
 const FIXED: usize = 20;

@@ -90,7 +90,7 @@ fn fixed(network: IpAddr, prefix: u8, table: u8, protocol: u8, kind: u8) -> [u8;
     fixed
 }
 
-fn read(answer: Answer<'_>) -> Result<Option<Route>, Malformed> {
+pub(super) fn read(answer: Answer<'_>) -> Result<Option<Route>, Malformed> {
     if answer.kind != libc::RTM_NEWROUTE {
         return Ok(None);
     }

@@ -2,26 +2,32 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use chronorb_rt::{NetworkNamespace, Offloads};
 
+use super::delay::Delaying;
 use super::names::Names;
 use super::{Addresses, Host, INTERFACE, Layout, Network, NetworkError, TestHost};
 use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, VethEnd};
 
 /// Builds a network of namespaces without names.
 pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
+    if !layout.delay.is_zero() && layout.offloads {
+        return Err(NetworkError::DelayWithOffloads);
+    }
     let [a, b, switch] = [create()?, create()?, create()?];
     let host = |namespace, addresses| TestHost {
         namespace,
         addresses,
     };
-    let network = Network {
+    let mut network = Network {
         a: host(a, layout.a),
         b: host(b, layout.b),
         switch,
         name: None,
         names: Names::default(),
+        delaying: None,
     };
     if let Some([a, b]) = layout.cpus {
         receive_on(&network.a.namespace, a)?;
@@ -32,7 +38,10 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
     for host in Host::BOTH {
         cable(&network, host, layout, &mut ports)?;
     }
-    bridge(&mut ports)?;
+    match layout.delay.is_zero() {
+        true => bridge(&mut ports)?,
+        false => network.delaying = Some(delaying(&network, &mut ports, layout.delay)?),
+    }
     Ok(network)
 }
 
@@ -115,6 +124,18 @@ fn bridge(ports: &mut Netlink) -> Result<(), NetlinkError> {
         ports.set_master(port, bridge)?;
     }
     ports.set_up(bridge, true)
+}
+
+/// Lets a thread forward from port to port, some time later.
+fn delaying(
+    network: &Network,
+    ports: &mut Netlink,
+    delay: Duration,
+) -> Result<Delaying, NetworkError> {
+    let [a, b] = Host::BOTH.map(|host| ports.link(host.port()));
+    let (a, b) = (a?.index, b?.index);
+    let started = within(&network.switch, || Delaying::start([a, b], delay))?;
+    started.map_err(|error| NetworkError::io("forward from port to port", error))
 }
 
 fn turn_offloads_off(namespace: &NetworkNamespace, interface: &str) -> Result<(), NetworkError> {

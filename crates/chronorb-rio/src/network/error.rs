@@ -37,6 +37,9 @@ pub enum NetworkError {
         "a network cannot be named {0:?}: letters, digits, `-`, `_` and `.` make a name, 1 to 100 of them"
     )]
     InvalidName(String),
+    /// Frames that are held for a while have to be as on a cable.
+    #[error("a network with a delay has no offloads: leave one of them out")]
+    DelayWithOffloads,
     /// The kernel refused a part of it.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),

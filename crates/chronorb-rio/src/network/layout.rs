@@ -1,6 +1,7 @@
 //! What a test network shall be like.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -45,8 +46,13 @@ impl Addresses {
 pub struct Layout {
     /// Octets of the longest packet, without the Ethernet header: 1,280 to 65,521.
     pub mtu: u32,
-    /// Bits per second that pass the switch each way, Ethernet headers included; `None` for no limit.
+    /// Bits per second that pass the switch each way, counted as on a cable: with Ethernet headers and what is around a
+    /// frame. `None` for no limit.
     pub rate: Option<u64>,
+    /// How long each frame stays in the switch, each way, besides what its rate takes; none with
+    /// [`offloads`](Self::offloads). The switch is a thread of this process then, of urgent scheduling if that is
+    /// permitted, and not the kernel's bridge.
+    pub delay: Duration,
     /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
     pub offloads: bool,
     /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
@@ -59,7 +65,7 @@ pub struct Layout {
 }
 
 impl Default for Layout {
-    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no offloads, `10.79.0.1` and `fd79::1` on one
+    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads, `10.79.0.1` and `fd79::1` on one
     /// host, `10.79.0.2` and `fd79::2` on the other.
     fn default() -> Self {
         let addresses = |last| Addresses {
@@ -69,6 +75,7 @@ impl Default for Layout {
         Self {
             mtu: 1500,
             rate: None,
+            delay: Duration::ZERO,
             offloads: false,
             cpus: None,
             a: addresses(1),

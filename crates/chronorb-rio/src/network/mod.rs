@@ -1,4 +1,4 @@
-//! A test network: two hosts on one machine, with a switch between them that holds rates.
+//! A test network: two hosts on one machine, with a switch between them that holds rates and delays.
 //!
 //! Each host, and the switch, is a network namespace. Without names they are held by this process only and end with it,
 //! whichever way it ends, and so do all of their interfaces.
@@ -12,6 +12,7 @@
 //! ```
 
 mod build;
+mod delay;
 mod error;
 mod layout;
 mod names;
@@ -24,6 +25,7 @@ use chronorb_rt::NetworkNamespace;
 use crate::driver::{DriverError, Link};
 use crate::netlink::{Netlink, NetlinkError};
 use crate::undo::Undo;
+use delay::Delaying;
 use names::Names;
 
 pub use error::NetworkError;
@@ -38,6 +40,7 @@ pub struct Network {
     switch: NetworkNamespace,
     name: Option<String>,
     names: Names,
+    delaying: Option<Delaying>,
 }
 
 impl Network {

@@ -29,15 +29,17 @@ pub(crate) fn frames_of_a_class_come_by_its_path_and_no_others(subject: &Subject
 
 pub(crate) fn a_frame_comes_as_it_was_sent(subject: &Subject) {
     let mut path = subject.open(1, 2001);
+    let longest = longest(subject);
+    let lens = [80, 81, 1000, longest - 1, longest];
     for family in [IpAddr::is_ipv4, IpAddr::is_ipv6] {
-        for len in [80, 81, 1000, 1513, 1514] {
+        for len in lens {
             let frame = subject.frame_of(2001, family).len(len);
             let number = subject.send(&frame);
             assert_eq!(next(&mut *path.receiver).octets, frame.octets(number));
         }
     }
     let counts = path.receiver.counts();
-    let octets = 2 * (80 + 81 + 1000 + 1513 + 1514);
+    let octets = 2 * lens.iter().sum::<usize>() as u64;
     assert_eq!((counts.frames, counts.octets), (10, octets));
     assert_eq!((counts.dropped, counts.failed), (0, 0));
 }
@@ -50,37 +52,48 @@ pub(crate) fn frames_of_a_class_keep_their_order(subject: &Subject) {
     }
 }
 
+/// As many have room as were asked for at least; a driver whose room is in pieces has room for more short ones.
 pub(crate) fn a_full_queue_drops_what_comes_last_and_counts_it(subject: &Subject) {
     let mut full = subject.open_with(1, &[ports(1, 2001..=2001)], 16);
     let mut other = subject.open_with(2, &[ports(2, 2002..=2002)], 16);
     let (mut flood, mut sent) = (Vec::new(), Vec::new());
     for _ in 0..16 {
-        flood.extend(subject.send_many(&subject.frame(2001), 4));
+        flood.extend(subject.send_many(&subject.frame(2001), 16));
         sent.push(subject.send(&subject.frame(2002)));
     }
     assert_eq!(numbers(&mut *other.receiver, 16), sent);
     assert_eq!(other.receiver.counts().dropped, 0);
-    assert_eq!(numbers(&mut *full.receiver, 16), flood[..16]);
+    let mut arrived = Vec::new();
+    while is_readable(&*full.receiver) {
+        arrived.extend(numbers(&mut *full.receiver, 1));
+    }
+    assert!((16..128).contains(&arrived.len()), "{}", arrived.len());
+    assert_eq!(arrived, flood[..arrived.len()]);
     subject.expect_nothing_more(&mut [(&mut *full.receiver, 2001)]);
-    assert_eq!(full.receiver.counts().dropped, 48);
+    let dropped = flood.len() - arrived.len();
+    assert_eq!(full.receiver.counts().dropped, dropped as u64);
     // The count stays what it is when it is asked again.
-    assert_eq!(full.receiver.counts().dropped, 48);
-    assert_eq!(full.receiver.counts().frames, 17);
+    assert_eq!(full.receiver.counts().dropped, dropped as u64);
+    assert_eq!(full.receiver.counts().frames, arrived.len() as u64 + 1);
 }
 
 pub(crate) fn what_is_transmitted_arrives_whole_whatever_its_length(subject: &Subject) {
     let mut path = subject.open_with(1, &[], 32);
+    let longest = longest(subject);
+    // Each length, or each seventh where there are many.
+    let step = if longest > 2000 { 7 } else { 1 };
+    let lens = || (80..=longest).rev().step_by(step);
     for family in [IpAddr::is_ipv4, IpAddr::is_ipv6] {
-        for len in 80..=1514 {
+        for len in lens() {
             let frame = subject.frame_back(2001, family).len(len);
             let octets = frame.octets(len as u32);
             send(&mut *path.transmitter, &octets);
-            assert_eq!(subject.far_frame(), octets, "of {len} octets");
+            assert!(subject.far_frame() == octets, "of {len} octets");
         }
     }
     let counts = path.transmitter.counts();
-    assert_eq!(counts.frames, 2 * 1435);
-    assert_eq!(counts.octets, (80..=1514).sum::<u64>() * 2);
+    assert_eq!(counts.frames, 2 * lens().count() as u64);
+    assert_eq!(counts.octets, 2 * lens().sum::<usize>() as u64);
 }
 
 /// The shortest frame that Ethernet has carries a TCP packet of IPv4 without payload.
@@ -123,7 +136,7 @@ pub(crate) fn several_frames_go_with_one_flush(subject: &Subject) {
 
 pub(crate) fn a_frame_that_is_too_long_is_refused(subject: &Subject) {
     let mut path = subject.open(1, 2001);
-    let longest = subject.near.link().mtu + ETHERNET + TAG;
+    let longest = longest(subject) + TAG;
     let mut was_written = false;
     let refused = path
         .transmitter
@@ -140,7 +153,7 @@ pub(crate) fn a_frame_that_is_too_long_is_refused(subject: &Subject) {
 }
 
 pub(crate) fn a_full_transmit_queue_refuses_and_counts(subject: &Subject) {
-    let mut path = subject.open_with(1, &[], 16);
+    let mut path = subject.open_with(1, &[], 64);
     let frame = subject.frame_back(2001, IpAddr::is_ipv4);
     let mut queued = 0;
     while path.transmitter.has_room() {
@@ -150,12 +163,12 @@ pub(crate) fn a_full_transmit_queue_refuses_and_counts(subject: &Subject) {
             .expect("it has said so");
         queued += 1;
     }
-    assert_eq!(queued, 16);
+    assert_eq!(queued, 64);
     let refused = path.transmitter.transmit(100, &mut |_| ());
     assert!(matches!(refused, Err(TransmitError::Full)), "{refused:?}");
     assert_eq!(path.transmitter.counts().full, 1);
     path.transmitter.flush().expect("the interface is there");
-    for number in 0..16 {
+    for number in 0..64 {
         assert_eq!(number_of(&subject.far_frame()), Some(number));
     }
     assert!(path.transmitter.has_room());
@@ -307,7 +320,7 @@ pub(crate) fn rules_may_name_addresses_code_points_and_priorities(subject: &Subj
 pub(crate) fn a_vlan_tag_stays_in_its_frame_both_ways(subject: &Subject) {
     let mut path = subject.open(1, 2001);
     for family in [IpAddr::is_ipv4, IpAddr::is_ipv6] {
-        for len in [84, 1000, 1518] {
+        for len in [84, 1000, longest(subject) + TAG] {
             let frame = subject.frame_of(2001, family).vlan(5, 0).len(len);
             let number = subject.send(&frame);
             assert_eq!(next(&mut *path.receiver).octets, frame.octets(number));
@@ -411,4 +424,9 @@ pub(crate) fn no_frame_allocates(subject: &Subject) {
         .expect("the interface is there");
         assert_eq!(subject.far_frame(), back);
     }
+}
+
+/// Octets of the longest frame without a tag.
+fn longest(subject: &Subject) -> usize {
+    subject.near.link().mtu + ETHERNET
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chronorb_rio::class::{ClassId, Rule};
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::tap::Tap;
-use chronorb_rio::driver::wire::{self, Side};
+use chronorb_rio::driver::wire::{self, End, Faults, Faulty};
 use chronorb_rio::driver::{Driver, DriverError, Link};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::path::{Path, Receiver, Transmitter};
@@ -37,6 +37,17 @@ pub(crate) type Open = fn(&str) -> Result<Box<dyn Driver>, DriverError>;
 impl Subject {
     /// A wire in memory.
     pub(crate) fn of_wire() -> Option<Self> {
+        Some(Self::of_wire_with(|end| Box::new(end)))
+    }
+
+    /// A wire in memory, with a driver around that could do something to its frames and does nothing.
+    pub(crate) fn of_faulty_wire() -> Option<Self> {
+        Some(Self::of_wire_with(|end| {
+            Box::new(Faulty::new(end, Faults::default(), 1))
+        }))
+    }
+
+    fn of_wire_with(near: fn(End) -> Box<dyn Driver>) -> Self {
         let link = |host: u8| Link {
             name: format!("wire{host}"),
             index: host.into(),
@@ -47,14 +58,8 @@ impl Subject {
                 ([0xfd79, 0, 0, 0, 0, 0, 0, host.into()].into(), 64),
             ],
         };
-        let (wire, near, far) = wire::join(link(2), link(1), 64);
-        assert_eq!(wire.counts(Side::Left).in_flight, 0);
-        Some(Self::new(
-            Box::new(near),
-            Box::new(far),
-            None,
-            Box::new(wire),
-        ))
+        let (wire, end, far) = wire::join(link(2), link(1), 64);
+        Self::new(near(end), Box::new(far), None, Box::new(wire))
     }
 
     /// A TAP interface in a network namespace of its own.

@@ -185,8 +185,13 @@ impl RawClient {
         record
     }
 
-    /// Sends records of no octets, as many as the way to the other side takes without anybody who reads.
-    pub(crate) fn flood_with_nothing(address: &Address, authority: &Authority) -> TcpStream {
+    /// Sends records of no octets, as many as the way to the other side takes without anybody who reads; `wait` ends when
+    /// it may begin.
+    pub(crate) fn flood_with_nothing(
+        address: &Address,
+        authority: &Authority,
+        wait: impl FnOnce(),
+    ) -> TcpStream {
         let mut this = Self::connect_with(address, authority, &[&TLS13]);
         this.session
             .complete_io(&mut this.stream)
@@ -203,6 +208,7 @@ impl RawClient {
         };
         let mut encrypter = suite.aead_alg.encrypter(key, iv);
         this.stream.set_nonblocking(true).expect("it is open");
+        wait();
         for sequence in (first..).step_by(1000) {
             let records = (sequence..sequence + 1000).flat_map(|sequence| {
                 let message = OutboundPlainMessage {

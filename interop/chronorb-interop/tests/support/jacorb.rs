@@ -109,7 +109,9 @@ fn libraries(interop: &Path, folder: &Path) -> Result<String, String> {
     let arguments = ["-q", "-B", "-f", &pom, goal, &output];
     // What was kept does not need the network.
     let offline: Vec<_> = ["-o"].into_iter().chain(arguments).collect();
-    run("mvn", &offline).or_else(|_| run("mvn", &arguments))?;
+    let online = |_| run("mvn", &arguments);
+    // A download that breaks off is taken up again.
+    run("mvn", &offline).or_else(online).or_else(online)?;
     fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))
 }
 

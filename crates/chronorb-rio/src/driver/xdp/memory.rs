@@ -186,7 +186,7 @@ impl<T: Entry> Ring<T> {
         // SAFETY: it was made just now.
         let memory = unsafe { Mapping::new(start, octets) }?;
         let words = [Some(places.producer), Some(places.consumer), places.flags];
-        let is_inside = |at: u64| at % 4 == 0 && at as usize + 4 <= octets;
+        let is_inside = |at: u64| at.is_multiple_of(4) && at as usize + 4 <= octets;
         if !places.desc.is_multiple_of(8) || !words.into_iter().flatten().all(is_inside) {
             return Err(io::ErrorKind::Unsupported.into());
         }

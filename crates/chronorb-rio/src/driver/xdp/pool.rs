@@ -91,6 +91,8 @@ pub(super) struct Share {
     pub(super) incoming: usize,
     /// Words of outgoing frames.
     pub(super) words: Box<[u32]>,
+    /// Which frames of each word may be used: not all where one word is more than the class needs.
+    pub(super) among: u64,
 }
 
 impl Pool {
@@ -193,7 +195,12 @@ impl Pool {
         shares.incoming -= incoming;
         let first = shares.words.len() - words;
         let words = shares.words.drain(first..).collect();
-        Ok(Share { incoming, words })
+        let among = u64::MAX >> (64 - incoming.min(64));
+        Ok(Share {
+            incoming,
+            words,
+            among,
+        })
     }
 
     /// Gives a share back. Frames of it that are still being sent are free later.

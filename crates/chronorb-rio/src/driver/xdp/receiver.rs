@@ -10,6 +10,7 @@ use super::memory::Piece;
 use super::socket::ClassSocket;
 use super::sync::Ordering;
 use crate::class::ClassId;
+use crate::driver::socket::take_error;
 use crate::path::{Frame, PathError, Received, Receiver};
 
 /// What comes in for a class.
@@ -20,6 +21,9 @@ pub(super) struct XdpReceiver {
     state: Arc<State>,
     /// Room for a frame that comes in pieces.
     whole: Box<[u8]>,
+    /// Whether there was no frame the last time.
+    was_empty: bool,
+    is_gone: bool,
     counts: Received,
 }
 
@@ -34,8 +38,27 @@ impl XdpReceiver {
             class,
             state,
             whole: std::iter::repeat_n(0, room).collect(),
+            was_empty: false,
+            is_gone: false,
             counts: Received::default(),
             socket,
+        }
+    }
+
+    /// Tells the kernel of empty frames, if it wants that; and where there was nothing twice, asks whether anything can come
+    /// at all.
+    fn check(&mut self) -> Result<(), PathError> {
+        if self.socket.pool.wants_a_call() {
+            let _told = self.socket.tell_of_empty_frames();
+        }
+        if self.was_empty && !self.is_gone {
+            // The only error that comes up is that of an interface that is no more, and it comes up once.
+            self.is_gone = take_error(&*self.socket).is_err();
+        }
+        self.was_empty = true;
+        match self.is_gone {
+            true => Err(PathError(Errno::NETDOWN.into())),
+            false => Ok(()),
         }
     }
 
@@ -58,8 +81,9 @@ impl Receiver for XdpReceiver {
         loop {
             let (first, count) = self.next();
             if count == 0 {
-                return self.call_kernel().map(|()| false);
+                return self.check().map(|()| false);
             }
+            self.was_empty = false;
             let pieces = Pieces {
                 socket: &self.socket,
                 first,
@@ -85,19 +109,6 @@ impl Receiver for XdpReceiver {
             dropped: kernel.and_then(|it| it.rx_ring_full).unwrap_or_default(),
             failed: self.counts.failed + kernel.map_or(0, |it| it.rx_dropped),
             ..self.counts
-        }
-    }
-}
-
-impl XdpReceiver {
-    /// Tells the kernel of empty frames, if it wants that.
-    fn call_kernel(&self) -> Result<(), PathError> {
-        if !self.socket.pool.wants_a_call() {
-            return Ok(());
-        }
-        match self.socket.tell_of_empty_frames() {
-            Err(errno @ (Errno::NXIO | Errno::NODEV)) => Err(PathError(errno.into())),
-            Ok(()) | Err(_) => Ok(()),
         }
     }
 }

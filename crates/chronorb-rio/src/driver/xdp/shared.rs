@@ -107,11 +107,12 @@ impl Free {
         }
     }
 
-    /// Finds a run of free frames in an own word: `run`, a power of two, at a multiple of that.
+    /// Finds a run of free frames in an own word, among those whose bits are set: `run`, a power of two, at a multiple of
+    /// that.
     #[inline]
-    pub(super) fn find(&self, word: usize, run: u32) -> Option<u32> {
-        // What was written to these frames before is written no more: the kernel has read it.
-        let mut starts = self.words[word].load(Ordering::Acquire);
+    pub(super) fn find(&self, word: usize, run: u32, among: u64) -> Option<u32> {
+        // What they hold is read by nobody any more.
+        let mut starts = self.words[word].load(Ordering::Acquire) & among;
         let mut width = 1;
         while width < run {
             starts &= starts >> width;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::memory::Piece;
+use super::pool::Share;
 use super::socket::ClassSocket;
 use super::sync::Ordering;
 use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
@@ -44,10 +45,10 @@ impl XdpTransmitter {
     }
 
     fn find_free(&mut self) -> Option<(usize, u32)> {
-        let (pool, words) = (&self.socket.pool, &self.socket.share.words);
+        let (pool, Share { words, among, .. }) = (&self.socket.pool, &self.socket.share);
         for _ in 0..words.len() {
             let word = words[self.word] as usize;
-            if let Some(place) = pool.free.find(word, pool.layout.run as u32) {
+            if let Some(place) = pool.free.find(word, pool.layout.run as u32, *among) {
                 return Some((word, place));
             }
             self.word = (self.word + 1) % words.len();
@@ -111,12 +112,10 @@ impl Transmitter for XdpTransmitter {
         let ring = &self.socket.outgoing;
         while self.is_pending() && ring.wants_a_call() {
             let before = ring.consumer().load(Ordering::Acquire);
-            match self.socket.kick() {
-                Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) => {
-                    return Err(PathError(errno.into()));
-                }
-                // The kernel takes some at a time; and none where the interface has no room for now, or is down.
-                Ok(()) | Err(_) => {}
+            // The kernel takes some at a time; and none where the interface has no room for now, or is down.
+            let kicked = self.socket.kick();
+            if let Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) = kicked {
+                return Err(PathError(errno.into()));
             }
             if ring.consumer().load(Ordering::Acquire) == before {
                 break;

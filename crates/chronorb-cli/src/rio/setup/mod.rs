@@ -1,9 +1,16 @@
-//! `chronorb rio setup`: a test network on this machine, as long as the command runs.
+//! `chronorb rio setup`: a test network on this machine, or an interface whose kernel keeps a plan, as long as the
+//! command runs.
+
+mod kernel;
 
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use chronorb_rio::kernel::KernelError;
 use chronorb_rio::network::{self, Host, INTERFACE, Layout, Network, NetworkError};
+use chronorb_rio::plan::PlanError;
 use chronorb_rio::undo::NAMES;
 use chronorb_rt::Termination;
 use clap::Args;
@@ -11,12 +18,27 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::guardian::{Guardian, GuardianError};
+use super::plan::Mapping;
 
 #[derive(Args, Debug)]
 pub(crate) struct SetupArguments {
     /// Build a test network of two hosts.
-    #[arg(long, required_unless_present = "down")]
+    #[arg(long, required_unless_present_any = ["down", "kernel"])]
     netns: bool,
+
+    /// Have the kernel keep a plan, a file of TOML, on the interface that it names: each class has
+    /// its share of what is sent, and threads with a priority take in what comes.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = OF_NETWORK)]
+    kernel: Option<PathBuf>,
+
+    /// Give what comes in by the interface its shares too, by way of an interface of the kind ifb.
+    #[arg(long, requires = "kernel", conflicts_with_all = OF_NETWORK)]
+    ingress: bool,
+
+    /// Which native priorities the plan's CORBA priorities have, as -ORBPriorityMapping says for ORBs.
+    #[arg(long, value_name = "MAPPING", default_value = "linear", requires = "kernel",
+          conflicts_with_all = OF_NETWORK)]
+    mapping: Mapping,
 
     /// What the names of its namespaces begin with, NAME-a, NAME-b and NAME-switch; by default
     /// chronorb- and the number of this process.
@@ -26,6 +48,10 @@ pub(crate) struct SetupArguments {
     /// How fast the network is, each way: a number with bit, kbit, Mbit or Gbit, by the second.
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "netns")]
     rate: Option<u64>,
+
+    /// How long each frame stays in the switch, each way: a number with us, ms or s, up to 10 s.
+    #[arg(long, value_name = "TIME", value_parser = delay, requires = "netns", conflicts_with = "offloads")]
+    delay: Option<Duration>,
 
     /// How long the longest packet is, in octets, without the Ethernet header.
     #[arg(long, value_name = "OCTETS", default_value_t = Layout::default().mtu, requires = "netns",
@@ -43,7 +69,7 @@ pub(crate) struct SetupArguments {
 
     /// Remove what processes left that were killed together with their guardians, and with --name
     /// the network of that name.
-    #[arg(long, conflicts_with_all = ["netns", "rate", "offloads", "address"])]
+    #[arg(long, conflicts_with_all = OF_BUILDING)]
     down: bool,
 
     /// Say what there is as one JSON object.
@@ -56,6 +82,12 @@ pub(crate) struct SetupArguments {
 pub(crate) enum SetupError {
     #[error(transparent)]
     Network(#[from] NetworkError),
+    #[error("{}: {error}", file.display())]
+    Plan { file: PathBuf, error: PlanError },
+    #[error("{}: the plan cannot be kept: {refusal}", file.display())]
+    Refused { file: PathBuf, refusal: String },
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     #[error("the interface of a host: {0}")]
     Driver(#[from] chronorb_rio::driver::DriverError),
     #[error("there is no address after {0} for the second host")]
@@ -70,9 +102,10 @@ pub(crate) enum SetupError {
 
 /// Sets up, waits, and undoes.
 pub(super) fn run(arguments: &SetupArguments) -> Result<(), SetupError> {
-    match arguments.down {
-        true => down(arguments),
-        false => up(arguments),
+    match &arguments.kernel {
+        Some(plan) => kernel::run(plan, arguments),
+        None if arguments.down => down(arguments),
+        None => up(arguments),
     }
 }
 
@@ -105,6 +138,7 @@ fn layout(arguments: &SetupArguments) -> Result<Layout, SetupError> {
     let mut layout = Layout {
         mtu: arguments.mtu,
         rate: arguments.rate,
+        delay: arguments.delay.unwrap_or_default(),
         offloads: arguments.offloads,
         ..Layout::default()
     };
@@ -130,6 +164,7 @@ struct Shown<'a> {
     hosts: Vec<ShownHost>,
     switch: String,
     rate_bit_per_s: Option<u64>,
+    delay_us: u64,
     mtu: u32,
     directory: &'a str,
 }
@@ -163,6 +198,7 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
         hosts,
         switch: format!("{name}-switch"),
         rate_bit_per_s: layout.rate,
+        delay_us: layout.delay.as_micros() as u64,
         mtu: layout.mtu,
         directory: NAMES,
     };
@@ -186,7 +222,10 @@ impl Shown<'_> {
         }
         let rate = self.rate_bit_per_s;
         let rate = rate.map_or_else(|| "no limit".to_owned(), |rate| format!("{rate} bit/s"));
-        text += &format!("{}: {rate}, MTU {}\n\n", self.switch, self.mtu);
+        text += &format!(
+            "{}: {rate}, delay {} µs, MTU {}\n\n",
+            self.switch, self.delay_us, self.mtu
+        );
         let [a, b] = &self.hosts[..] else { return text };
         text += &format!(
             "  ip netns exec {} PROGRAM\n  ip netns exec {} ping {}\n\nCtrl-C removes it all.",
@@ -206,23 +245,43 @@ fn print(text: &str) -> Result<(), SetupError> {
 /// A rate in bits per second.
 fn rate(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 4] = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
-    let lower = text.trim().to_ascii_lowercase();
-    let found = UNITS.iter().find_map(|(unit, factor)| {
-        let number: f64 = lower.strip_suffix(unit)?.trim().parse().ok()?;
-        Some(number * factor)
-    });
-    match found {
+    match quantity(text, &UNITS) {
         // At 100 Gbit/s the kernel is far behind.
         Some(rate) if (8.0..=1e12).contains(&rate) => Ok(rate as u64),
         _ => Err("a rate is a number with bit, kbit, Mbit or Gbit: \"100 Mbit\"".to_owned()),
     }
 }
 
+fn delay(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 3] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    match quantity(text, &UNITS) {
+        Some(seconds) if (0.0..=10.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("a time is a number with us, ms or s, up to 10 s: \"1 ms\"".to_owned()),
+    }
+}
+
+/// A number with the first of these units that it ends with.
+fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let lower = text.trim().to_ascii_lowercase();
+    units.iter().find_map(|(unit, factor)| {
+        let number: f64 = lower.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * factor)
+    })
+}
+
+/// What a network can have that is built.
+const OF_BUILDING: [&str; 6] = ["netns", "rate", "delay", "mtu", "offloads", "address"];
+/// What has to do with a network.
+const OF_NETWORK: [&str; 8] = [
+    "netns", "rate", "delay", "mtu", "offloads", "address", "name", "down",
+];
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   chronorb rio setup --netns
-  chronorb rio setup --netns --name lab --rate '100 Mbit' --mtu 9000
+  chronorb rio setup --netns --name lab --rate '100 Mbit' --delay 1ms --mtu 9000
   chronorb rio setup --netns --json | jq -r '.hosts[].namespace'
+  chronorb rio setup --kernel plan.toml
   chronorb rio setup --down
 
 It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, which root has.";
@@ -230,6 +289,16 @@ It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, which root has.";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(delay("1ms"), Ok(Duration::from_millis(1)));
+        assert_eq!(delay("250 us"), Ok(Duration::from_micros(250)));
+        assert_eq!(delay("0.5 s"), Ok(Duration::from_millis(500)));
+        for text in ["", "1", "-1 ms", "11 s", "inf s", "NaN ms", "1 min"] {
+            assert!(delay(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn rates_have_units() {
