@@ -33,7 +33,7 @@ use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
 pub use architecture::Architecture;
 #[cfg(feature = "riop")]
-pub use rio::{RioDriver, RioSettings};
+pub use rio::RioSettings;
 #[cfg(feature = "trace")]
 pub use wrapping::TraceSettings;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Gate, PiMutex};
+use chronorb_rt::{Gate, PiMutex, Scheduling};
 use chronorb_transport::Setup;
 
 use crate::client::ClientConnections;
@@ -131,12 +131,17 @@ impl Core {
 
     /// How the connections are that a lane of this priority takes in by a protocol: as the
     /// ORB's server protocols say, which are fixed from the first call on.
-    pub(crate) fn server_setup(&self, protocol: u32, priority: Option<Priority>) -> Setup {
+    pub(crate) fn server_setup(
+        &self,
+        protocol: u32,
+        priority: Option<Priority>,
+        scheduling: Scheduling,
+    ) -> Setup {
         let protocols = self.policies.server_protocols();
         Setup {
             options: Protocols::socket_options(protocols, protocol, priority),
             messages: protocol::messages(self.config.max_message_size),
-            urgency: None,
+            urgency: Some(scheduling),
         }
     }
 }

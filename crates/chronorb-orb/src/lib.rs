@@ -46,19 +46,21 @@ pub use chronorb_cdr::{
 pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
+#[cfg(feature = "riop")]
+pub use chronorb_rio::driver::Choice as RioDriver;
 pub use chronorb_transport as transport;
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use client::Pending;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
+#[cfg(feature = "riop")]
+pub use config::RioSettings;
 #[cfg(feature = "trace")]
 pub use config::TraceSettings;
 pub use config::{
     Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
     ThreadpoolStrategy,
 };
-#[cfg(feature = "riop")]
-pub use config::{RioDriver, RioSettings};
 pub use demux::Demultiplexing;
 #[cfg(feature = "miop")]
 pub use groups::GroupError;

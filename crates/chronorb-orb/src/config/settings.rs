@@ -464,8 +464,10 @@ pub(super) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }
 
-#[cfg(feature = "ssliop")]
-fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+#[cfg(any(feature = "ssliop", feature = "riop"))]
+pub(super) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+    text: &str,
+) -> Result<T, String> {
     text.parse().map_err(|problem: T::Err| problem.to_string())
 }
 

@@ -10,7 +10,7 @@ use crate::config::OrbConfig;
 
 /// All of them, the one first that clients prefer where nothing else is said.
 #[cfg_attr(
-    not(any(feature = "ssliop", feature = "miop")),
+    not(any(feature = "ssliop", feature = "miop", feature = "riop")),
     expect(unused_variables, reason = "others need nothing")
 )]
 pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
@@ -33,6 +33,8 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
         )
         .by_files()
         .with_omniorb(),
+        #[cfg(feature = "riop")]
+        real_time(config)?,
         PluggableProtocol::new(Arc::new(Tcp), TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
         #[cfg(feature = "diop")]
         PluggableProtocol::new(
@@ -52,4 +54,55 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
         all
     };
     Ok(all)
+}
+
+/// IIOP by the real-time I/O subsystem, where calls go by it only if there is an interface for them.
+#[cfg(feature = "riop")]
+fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
+    use chronorb_rio::driver::{Choice, Options};
+    use chronorb_rio::plan::{DriverKind, Plan};
+    use chronorb_rio::transport::{Riop, RiopSettings};
+
+    let settings = &config.rio;
+    let of = |setting, problem: String| ProtocolProblem::Of { setting, problem };
+    let mut riop = RiopSettings {
+        interface: settings.interface.clone(),
+        driver: Options {
+            driver: settings.driver,
+            ..Options::default()
+        },
+        ..RiopSettings::default()
+    };
+    let mut given = "-ORBRioInterface";
+    if let Some(file) = &settings.plan {
+        let mapping = config.priority_mapping.mapping();
+        let to_native = |corba| mapping.to_native(crate::rtcorba::Priority::new(corba)?);
+        let refused = |problem: String| {
+            let file = file.display();
+            of("-ORBRioPlan", format!("{file}: {problem}"))
+        };
+        let plan = Plan::read(file, &to_native).map_err(|error| refused(error.to_string()))?;
+        if let Some(refusal) = plan.admit().refusals.first() {
+            return Err(refused(refusal.to_string()));
+        }
+        if riop.interface.is_none() {
+            (riop.interface, given) = (Some(plan.interface.name), "-ORBRioPlan");
+        }
+        riop.driver.driver = match (settings.driver, plan.interface.driver) {
+            (Choice::Auto, DriverKind::Xdp) => Choice::Xdp,
+            (Choice::Auto, DriverKind::Packet) => Choice::Packet,
+            (Choice::Auto, DriverKind::Kernel) => {
+                return Err(refused("it is for the kernel's own TCP".to_owned()));
+            }
+            (driver, _) => driver,
+        };
+        riop.plan = plan.classes;
+    }
+    let calls = riop.interface.is_some();
+    let riop = Riop::open(riop).map_err(|error| of(given, error.to_string()))?;
+    let protocol = PluggableProtocol::beside_iiop(Arc::new(riop));
+    Ok(match calls {
+        true => protocol,
+        false => protocol.for_servers(),
+    })
 }

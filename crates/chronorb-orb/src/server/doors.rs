@@ -37,7 +37,7 @@ impl Doors {
         for endpoint in endpoints {
             let protocol = core.protocols.find(&endpoint.scheme);
             let protocol = protocol.map_err(|e| no_resources(setup, "no endpoint", &e))?;
-            let how = core.server_setup(protocol.tag(), setup.priority);
+            let how = core.server_setup(protocol.tag(), setup.priority, setup.scheduling);
             let opened = protocol.transport().listen(endpoint, how);
             for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
                 // References to objects do not tell where groups are.

@@ -19,12 +19,16 @@
 //! | `vlan_priority` | of packets that have a VLAN tag |
 //! | `hostname_in_ior` | what references name instead of the address |
 //!
+//! Where there is a [plan](RiopSettings::plan), an endpoint is of the class of it that it names, or else of the one that
+//! has its port: what its options do not say is as the plan says. Who connects is of the class of the plan that is scheduled as it is.
+//!
 //! In a class that is processed on arrival the threads that wait for its acceptor, or for one of its
 //! connections, do the protocol work; others do not wait for it. That is how the lanes of the ORB wait.
 
 mod acceptor;
 mod connection;
 mod options;
+mod planned;
 mod riop;
 
-pub use riop::{Riop, RiopSettings};
+pub use riop::{Riop, RiopError, RiopSettings};

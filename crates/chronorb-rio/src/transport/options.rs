@@ -8,6 +8,8 @@ use std::time::Duration;
 use chronorb_rt::{Reservation, Scheduling};
 use chronorb_transport::{Endpoint, EndpointError, Setup};
 
+use super::planned;
+use super::riop::RiopSettings;
 use crate::driver::{self, xdp};
 use crate::engine::{ClassConfig, Output, Processing, Urgency};
 
@@ -27,29 +29,41 @@ pub(super) struct Wanted {
 impl Wanted {
     /// # Errors
     /// [`EndpointError`] says what is wrong.
-    pub(super) fn of(endpoint: &Endpoint, setup: &Setup) -> Result<Self, EndpointError> {
+    pub(super) fn of(
+        endpoint: &Endpoint,
+        setup: &Setup,
+        settings: &RiopSettings,
+    ) -> Result<Self, EndpointError> {
         endpoint.check_options(KNOWN)?;
         let Some((host, port)) = endpoint.address.as_host() else {
             return Err(endpoint.error("it needs a host and a port, and no path"));
         };
         let text = |name| endpoint.option(name).map(str::to_owned);
-        if host.is_empty() && endpoint.option("interface").is_none() {
+        let interface = text("interface").or_else(|| settings.interface.clone());
+        if host.is_empty() && interface.is_none() {
             return Err(endpoint.error("it needs an address, or an interface"));
         }
+        let planned = planned::of_endpoint(&settings.plan, endpoint.option("class"), port);
+        let base = planned.map(planned::config);
         Ok(Self {
             host: host.to_owned(),
             port,
-            interface: text("interface"),
-            driver: driver(endpoint)?,
-            class: text("class"),
-            config: config(endpoint, setup, port)?,
+            interface: match host {
+                "" => interface,
+                _ => text("interface"),
+            },
+            driver: driver(endpoint, settings.driver)?,
+            class: text("class").or_else(|| planned.map(|class| class.name.clone())),
+            config: config(endpoint, setup, port, base)?,
             hostname: text("hostname_in_ior"),
         })
     }
 }
 
-fn driver(endpoint: &Endpoint) -> Result<driver::Options, EndpointError> {
-    let mut options = driver::Options::default();
+fn driver(
+    endpoint: &Endpoint,
+    mut options: driver::Options,
+) -> Result<driver::Options, EndpointError> {
     if let Some(name) = endpoint.option("driver") {
         let choice = name.parse();
         options.driver =
@@ -68,24 +82,41 @@ fn driver(endpoint: &Endpoint) -> Result<driver::Options, EndpointError> {
     Ok(options)
 }
 
-fn config(endpoint: &Endpoint, setup: &Setup, port: u16) -> Result<ClassConfig, EndpointError> {
-    let default = ClassConfig::default();
-    let processing = processing(endpoint)?;
+/// The class of an endpoint: what its options do not say is as in the `planned` one, if there is one.
+fn config(
+    endpoint: &Endpoint,
+    setup: &Setup,
+    port: u16,
+    planned: Option<ClassConfig>,
+) -> Result<ClassConfig, EndpointError> {
+    let is_said = |names: &[&str]| names.iter().any(|name| endpoint.option(name).is_some());
+    let is_planned = planned.is_some();
+    let default = planned.unwrap_or_else(|| ClassConfig {
+        name: format!("port-{port}"),
+        ..ClassConfig::default()
+    });
+    let processing = match is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
+        true => default.processing,
+        false => processing(endpoint)?,
+    };
     let backlog = number(endpoint, "backlog", 1..=1 << 16)?;
     Ok(ClassConfig {
         name: match endpoint.option("class") {
             Some(name) => name.to_owned(),
-            None => format!("port-{port}"),
+            None => default.name.clone(),
         },
         processing,
-        urgency: urgency(endpoint, setup, processing)?,
-        cpu: number(endpoint, "cpu", 0..=1023)?,
+        urgency: match is_planned && !is_said(&["policy", "priority"]) {
+            true => default.urgency,
+            false => urgency(endpoint, setup, processing)?,
+        },
+        cpu: number(endpoint, "cpu", 0..=1023)?.or(default.cpu),
         queue: number(endpoint, "queue", 1..=1 << 16)?.unwrap_or(default.queue),
         connections: number(endpoint, "connections", 1..=1 << 16)?.unwrap_or(default.connections),
         buffer: number(endpoint, "buffer", 2048..=16 << 20)?.unwrap_or(default.buffer),
         backlog: backlog.unwrap_or(default.backlog),
-        dscp: setup.options.dscp,
-        vlan_priority: number(endpoint, "vlan_priority", 0..=7)?,
+        dscp: setup.options.dscp.or(default.dscp),
+        vlan_priority: number(endpoint, "vlan_priority", 0..=7)?.or(default.vlan_priority),
         output: one_of(
             endpoint,
             "output",

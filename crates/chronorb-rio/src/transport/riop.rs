@@ -15,9 +15,11 @@ use chronorb_transport::{
 use super::acceptor::RioAcceptor;
 use super::connection::RioConnection;
 use super::options::Wanted;
+use super::planned;
 use crate::driver::{self, DriverError};
 use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
 use crate::netlink::Netlink;
+use crate::plan::Reservation;
 
 /// TCP by interfaces whose packets have classes.
 ///
@@ -37,8 +39,10 @@ pub struct Riop {
 pub struct RiopSettings {
     /// The interface by which connections go out. Where it is `None`, the one by which the kernel would reach the peer.
     pub interface: Option<String>,
-    /// How interfaces are opened for who connects.
+    /// How interfaces are opened, for endpoints too that do not say.
     pub driver: driver::Options,
+    /// What the classes of the interface are promised.
+    pub plan: Vec<Reservation>,
     /// The classes of connections that go out; their urgency is that of who connects, where that is known.
     pub class: ClassConfig,
 }
@@ -55,6 +59,18 @@ impl Riop {
         }
     }
 
+    /// The same, with the interface open by which connections go out, if one is set.
+    ///
+    /// # Errors
+    /// [`RiopError`], where it cannot be had.
+    pub fn open(settings: RiopSettings) -> Result<Self, RiopError> {
+        let this = Self::new(settings);
+        if let Some(interface) = &this.settings.interface {
+            this.subsystem(interface, this.settings.driver)?;
+        }
+        Ok(this)
+    }
+
     /// Has an interface that is open already.
     pub fn add(&self, subsystem: Arc<Subsystem>) {
         let name = subsystem.link().name.clone();
@@ -65,20 +81,15 @@ impl Riop {
     /// is right.
     ///
     /// # Errors
-    /// Where the host does not resolve, or there is no way to it.
-    pub fn reaches(&self, host: &str) -> io::Result<bool> {
+    /// Where the kernel does not tell.
+    pub fn reaches(&self, host: IpAddr) -> io::Result<bool> {
         let Some(interface) = &self.settings.interface else {
             return Ok(true);
         };
         let mut netlink = Netlink::open().map_err(io::Error::other)?;
         let link = netlink.link(interface).map_err(io::Error::other)?;
-        for address in (host, 0).to_socket_addrs()? {
-            let route = netlink.route_to(address.ip(), None);
-            if route.is_ok_and(|route| route.index == link.index) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let route = netlink.route_to(host, None);
+        Ok(route.is_ok_and(|route| route.index == link.index))
     }
 
     /// The subsystem of an interface, which is opened if it is not.
@@ -86,7 +97,7 @@ impl Riop {
         &self,
         interface: &str,
         options: driver::Options,
-    ) -> Result<Arc<Subsystem>, SubsystemError> {
+    ) -> Result<Arc<Subsystem>, RiopError> {
         let mut subsystems = self.subsystems.lock();
         if let Some(open) = subsystems.get(interface) {
             return Ok(open.clone());
@@ -148,10 +159,18 @@ impl Riop {
         if let Some(open) = outgoing.get(&key) {
             return Ok(open.clone());
         }
-        let mut config = self.settings.class.clone();
-        if let Some(urgency) = setup.urgency {
-            config.urgency = Urgency::Native(urgency);
-        }
+        let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
+        let config = match planned::of_caller(&self.settings.plan, urgency) {
+            Some(class) => planned::config(class),
+            None => ClassConfig {
+                urgency: Urgency::Native(urgency),
+                ..self.settings.class.clone()
+            },
+        };
+        let mut config = ClassConfig {
+            name: format!("to-{}", config.name),
+            ..config
+        };
         if config.processing == Processing::OnArrival {
             // Nobody waits for an acceptor of it.
             config.processing = Processing::OnDemand { cap: None };
@@ -168,6 +187,9 @@ impl Riop {
         setup: Setup,
         deadline: Deadline,
     ) -> Result<RioConnection, ConnectError> {
+        if !self.reaches(peer.ip()).map_err(refused(peer))? {
+            return Err(refused(peer)(io::ErrorKind::NetworkUnreachable.into()));
+        }
         let interface = self.interface_to(peer.ip()).map_err(refused(peer))?;
         let subsystem = self.subsystem(&interface, self.settings.driver);
         let subsystem = subsystem.map_err(|error| refused(peer)(io::Error::other(error)))?;
@@ -190,7 +212,7 @@ impl Transport for Riop {
     }
 
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
-        Wanted::of(endpoint, &Setup::default()).map(drop)
+        Wanted::of(endpoint, &Setup::default(), &self.settings).map(drop)
     }
 
     fn listen(
@@ -198,7 +220,7 @@ impl Transport for Riop {
         endpoint: &Endpoint,
         setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-        let wanted = Wanted::of(endpoint, &setup)?;
+        let wanted = Wanted::of(endpoint, &setup, &self.settings)?;
         let refused = |source| ListenError::Refused {
             endpoint: endpoint.to_string(),
             source,
@@ -282,9 +304,11 @@ impl Transport for Riop {
 
 /// Why an interface was not opened.
 #[derive(Debug, thiserror::Error)]
-enum SubsystemError {
+pub enum RiopError {
+    /// No driver could be had.
     #[error(transparent)]
     Open(#[from] driver::OpenError),
+    /// What the kernel knows of the interface could not be asked.
     #[error(transparent)]
     Driver(#[from] DriverError),
 }

@@ -141,10 +141,12 @@ fn connect(
     let attempt = Deadline::after(left.min(core.config.connect_timeout));
     let protocol = core.protocols.of_way(&key.way);
     let transport = protocol.ok_or(NoConnection::Unreachable)?.transport();
+    let priority = key.carries.network_priority();
+    let urgency = priority.map(|priority| core.real_time.scheduling(priority));
     let setup = Setup {
         options: key.options,
         messages: protocol::messages(core.config.max_message_size),
-        urgency: None,
+        urgency: urgency.transpose()?,
     };
     let transport = transport.connect(&key.way.address, setup, attempt);
     let transport = transport.map_err(|error| match error {
