@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
 use chronorb_lab::{
-    contest, doctor, inversion, os, overtake, rio, thread_pools, timeprobes, waits, whitebox,
+    contest, doctor, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
 };
 use clap::{Args, Parser, Subcommand, value_parser};
 
@@ -99,7 +99,7 @@ pub(crate) enum Command {
     #[command(name = overtake::CLIENT_COMMAND, hide = true)]
     OvertakeClient { order: String },
 
-    #[command(name = rio::PART_COMMAND, hide = true)]
+    #[command(name = chronorb_lab::rio::PART_COMMAND, hide = true)]
     RioPart { order: String },
 
     #[command(name = thread_pools::SERVER_COMMAND, hide = true)]

@@ -12,9 +12,7 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::{
-    contest, inversion, os, overtake, rio, thread_pools, timeprobes, waits, whitebox,
-};
+use chronorb_lab::{contest, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -52,7 +50,7 @@ fn main() -> ExitCode {
         Command::OsPart { order } => status(os::part_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
-        Command::RioPart { order } => status(rio::part_main(&order)),
+        Command::RioPart { order } => status(chronorb_lab::rio::part_main(&order)),
         Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
         Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
         Command::TimeprobesPart { order } => status(timeprobes::part_main(&order)),

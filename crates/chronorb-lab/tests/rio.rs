@@ -5,7 +5,9 @@ mod harness;
 use std::process::ExitCode;
 
 use chronorb_lab::inversion;
-use chronorb_lab::rio::{Outcome, PART_COMMAND, Part, Plan, RealTimeIo, RioError, Way, part_main};
+use chronorb_lab::rio::{
+    Io, Outcome, PART_COMMAND, Part, Plan, RealTimeIo, RioError, Way, part_main,
+};
 use chronorb_lab::{Experiment, Findings};
 
 fn main() -> ExitCode {
@@ -87,6 +89,27 @@ fn flows_have_what_was_reserved() {
     it_can_be_told(&outcome, 1);
 }
 
+fn calls_are_made_with_rio_below_the_orb_and_without() {
+    let Some(outcome) = measured(&[Part::Orb]) else {
+        return;
+    };
+    if !outcome.missing.is_empty() {
+        harness::not_run(&format!("in part: {:?}", outcome.missing));
+    }
+    for io in Io::ALL {
+        if outcome.missing.iter().any(|(missing, _)| *missing == io) {
+            continue;
+        }
+        let rows = outcome.calls.iter().filter(|row| row.io == io);
+        // Two modes, none and two low-priority clients, of which the former make no low-priority calls.
+        assert_eq!(rows.clone().count(), 2 * 3, "{io:?}");
+        for row in rows {
+            assert!(row.latency.calls > 0 && row.latency.p50_us > 0.0, "{row:?}");
+        }
+    }
+    it_can_be_told(&outcome, 2 * 4);
+}
+
 fn it_can_be_told(outcome: &Outcome, plots: usize) {
     let page = outcome.html().expect("it can be drawn");
     assert_eq!(page.matches("<svg").count(), plots);
@@ -117,12 +140,16 @@ fn an_order_that_makes_no_sense_is_refused() {
     harness::an_unwritable_report_is_refused::<RealTimeIo>(Plan::tiny());
 }
 
-const TESTS: [harness::Test; 3] = [
+const TESTS: [harness::Test; 4] = [
     (
         "echoes_are_measured_in_every_way",
         echoes_are_measured_in_every_way,
     ),
     ("flows_have_what_was_reserved", flows_have_what_was_reserved),
+    (
+        "calls_are_made_with_rio_below_the_orb_and_without",
+        calls_are_made_with_rio_below_the_orb_and_without,
+    ),
     (
         "an_order_that_makes_no_sense_is_refused",
         an_order_that_makes_no_sense_is_refused,

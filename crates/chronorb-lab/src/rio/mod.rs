@@ -34,6 +34,9 @@ mod site;
 mod table;
 mod way;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use crate::awake::Awake;

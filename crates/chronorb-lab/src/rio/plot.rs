@@ -212,6 +212,7 @@ pub(super) const fn ways(part: Part) -> &'static [Way] {
 const fn colour(io: Io) -> plotters::style::RGBColor {
     match io {
         Io::Kernel => COLOURS[1],
+        Io::KernelDriver => COLOURS[2],
         Io::Rio => COLOURS[0],
     }
 }
