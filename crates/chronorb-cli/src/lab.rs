@@ -510,6 +510,14 @@ pub(crate) struct RioArguments {
     #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
     driver: String,
 
+    /// What the receiver of bulk traffic computes for each block of 8,000 octets in e11, in µs, instead of 200.
+    #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=100_000))]
+    work: Option<u64>,
+
+    /// What the switch lets through in e11, in Mbit/s, instead of 10,000.
+    #[arg(long, value_name = "MBIT", value_parser = value_parser!(u64).range(1..=100_000))]
+    rate: Option<u64>,
+
     /// The rates of calls of e13: paper, short or loaded, as lab inversion has them; without it short and loaded.
     /// The paper's own, with 4,000 calls of each client, take more than an hour.
     #[arg(long, value_name = "MODE")]
@@ -529,6 +537,8 @@ impl RioArguments {
         if !self.mode.is_empty() {
             plan.calls = rio::Plan::calls_of(&self.mode, self.common.short);
         }
+        plan.bulk_work = self.work.map_or(plan.bulk_work, Duration::from_micros);
+        plan.bulk_rate = self.rate.map_or(plan.bulk_rate, |mbit| mbit * 1_000_000);
         plan.driver = self.driver;
         plan.rounds = self.rounds.unwrap_or(plan.rounds);
         status(chronorb_lab::run::<RealTimeIo>(&self.common.options::<RealTimeIo>(plan)).map(drop))

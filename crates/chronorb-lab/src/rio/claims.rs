@@ -102,14 +102,14 @@ fn the_wrong_class_shows(outcome: &Outcome) -> Claim {
 fn the_receiver_is_busy(outcome: &Outcome) -> Claim {
     let alone = |way| outcome.of_rounds(Part::Company, way, |row| row.bulk_alone_octets_per_s);
     let rates: Vec<_> = Way::IN_COMPANY.into_iter().filter_map(alone).collect();
-    let link = super::LINK_RATE as f64 / 8.0;
+    let link = outcome.plan.bulk_rate as f64 / 8.0;
     let most = rates.iter().copied().reduce(f64::max);
     let words = Way::IN_COMPANY
         .into_iter()
         .filter_map(|way| Some(format!("{} {}", way.title(), megaoctets(alone(way)?))));
     let words: Vec<_> = words.collect();
     Claim::aim(format!(
-        "bulk traffic keeps the receiver busy: it takes less than {BUSY_PERCENT} % of what the link carries ({})",
+        "it is the receiver that holds the bulk traffic up: it takes less than {BUSY_PERCENT} % of what the link carries ({})",
         megaoctets(link)
     ))
     .by_ratio(
@@ -335,7 +335,7 @@ pub(super) fn megaoctets(octets_per_s: f64) -> String {
 
 const COST_PERCENT: f64 = 5.0;
 const VISIBLY: f64 = 1.1;
-const BUSY_PERCENT: f64 = 95.0;
+const BUSY_PERCENT: f64 = 50.0;
 const WITHIN_PERCENT: f64 = 2.0;
 const PUNISHED: f64 = 1.1;
 const RESERVED: [&str; 3] = ["6.4", "3.2", "1.6"];

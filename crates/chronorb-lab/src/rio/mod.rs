@@ -147,7 +147,11 @@ impl Run {
     /// Echoes by all ways of a part, by turns.
     fn echoes(&mut self, part: Part) -> Result<(), RioError> {
         let plan = self.outcome.plan.clone();
-        let site = Site::build(&self.machine, LINK_RATE, LINK_MTU)?;
+        let rate = match part {
+            Part::Company => plan.bulk_rate,
+            _ => LINK_RATE,
+        };
+        let site = Site::build(&self.machine, rate, LINK_MTU)?;
         let [_, server] = self.machine.ends();
         // Who is in the wrong class is to have competition.
         let competitor = (part == Part::Processing)
@@ -239,7 +243,7 @@ fn length(plan: &Plan) -> Duration {
     plan.parts.iter().copied().map(of).sum()
 }
 
-/// Bits in a second that the switch lets through, but where bandwidth is what is measured.
+/// Bits in a second that the switch lets through, but where there is bulk traffic, and where bandwidth is what is measured.
 const LINK_RATE: u64 = 1_000_000_000;
 const LINK_MTU: u32 = 1_500;
 /// What an echo takes, about.

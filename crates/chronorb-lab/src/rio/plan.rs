@@ -26,6 +26,8 @@ pub struct Plan {
     pub aside: Duration,
     /// What the receiver computes for each block of bulk data.
     pub bulk_work: Duration,
+    /// Bits in a second that the switch lets through then: so many that it is not the link that holds traffic up.
+    pub bulk_rate: u64,
     /// How long each flow is alone with those before it, until the next one begins (E12).
     pub step: Duration,
     /// How many calls, by how many clients, and how often (E13).
@@ -44,7 +46,8 @@ impl Plan {
             echoes_in_company: 1_000,
             pause: Duration::from_millis(1),
             aside: Duration::from_millis(500),
-            bulk_work: Duration::from_micros(60),
+            bulk_work: Duration::from_micros(200),
+            bulk_rate: 10_000_000_000,
             step: Duration::from_secs(5),
             calls: Self::calls_of(&MODES, false),
         }

@@ -204,12 +204,13 @@ fn columns<const N: usize>(names: [&str; N]) -> Vec<String> {
 fn notes(outcome: &Outcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![format!(
-        "Two hosts, network namespaces, and a switch between them that forwards at most {} Mbit/s each way (E12: {}). The \
+        "Two hosts, network namespaces, and a switch between them that forwards at most {} Mbit/s each way (E11: {}, E12: {}). The \
          server's host takes packets in on the CPU of the server, the last one; senders and the switch have the first. \
          Senders use the kernel's TCP always, and no interface leaves checksums or segmentation to others. Threads that \
          send echoes and send them back are SCHED_FIFO 50. On each CPU a thread of the least urgency keeps it from \
          sleeping.",
         super::LINK_RATE / 1_000_000,
+        plan.bulk_rate / 1_000_000,
         super::guarantees::RATE / 1_000_000,
     )];
     if plan.has(Part::Processing) || plan.has(Part::Company) {

@@ -174,9 +174,9 @@ fn a_gain_is_held_against_both_others() {
 fn traffic_that_the_link_holds_up_keeps_nobody_busy() {
     let mut outcome = outcome();
     for row in &mut outcome.echoes {
-        row.bulk_alone_octets_per_s = row.bulk_alone_octets_per_s.map(|_| 121e6);
+        row.bulk_alone_octets_per_s = row.bulk_alone_octets_per_s.map(|_| 1_200e6);
     }
-    let busy = claim(&outcome, "keeps the receiver busy");
+    let busy = claim(&outcome, "holds the bulk traffic up");
     assert_eq!(busy.verdict(), Verdict::Missed);
 }
 
