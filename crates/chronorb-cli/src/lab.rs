@@ -118,7 +118,7 @@ pub(crate) enum LabCommand {
     /// (e10), echoes beside bulk traffic that keeps the receiver busy (e11), guarantees and limits of bandwidth
     /// (e12), and calls of the ORB with and without RIO below it (e13), beside the kernel's own stack. Ends with
     /// tables, the paper's figures beside ours, what it claims and whether it is so here, and a report with plots.
-    /// Takes some minutes, with --short about one, root, and two processors.
+    /// Takes about a quarter of an hour, with --short two minutes, root, and two processors.
     #[command(after_help = RIO_EXAMPLES)]
     Rio(RioArguments),
 

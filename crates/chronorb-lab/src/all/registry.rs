@@ -26,7 +26,7 @@ pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<OperatingSystem>(60, 300),
     Entry::of::<Overtake>(20, 360),
     Entry::of::<Protocols>(90, 720),
-    Entry::of::<RealTimeIo>(100, 400),
+    Entry::of::<RealTimeIo>(120, 900),
     Entry::of::<ThreadPools>(60, 1_200),
     Entry::of::<Throughput>(20, 240),
     Entry::of::<TimeProbes>(10, 30),
