@@ -14,8 +14,17 @@ use support::{chronorb, stderr, stdout};
 
 /// A setup that is up; `None`, with a word about it, where this process may not have one.
 struct Setup {
-    process: Child,
+    process: Option<Child>,
     shown: Value,
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // Its guardian undoes what a test that failed has left.
+            let _ = process.kill().and_then(|()| process.wait());
+        }
+    }
 }
 
 impl Setup {
@@ -32,13 +41,13 @@ impl Setup {
         output.read_line(&mut line).expect("it is text");
         if !line.is_empty() {
             let shown = serde_json::from_str(&line).expect("an object");
-            return Some(Self { process, shown });
+            return Some(Self {
+                process: Some(process),
+                shown,
+            });
         }
         let (_, said) = end(process);
-        assert!(said.contains("CAP_"), "{said}");
-        println!("NOT RUN: {said}");
-        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(!required, "CHRONORB_PEERS=required: {said}");
+        not_run(&said);
         None
     }
 
@@ -54,10 +63,19 @@ impl Setup {
     }
 
     /// Sends the process a signal, and waits for the end of it and of its guardian.
-    fn signal(self, signal: Signal) -> (ExitStatus, String) {
-        kill_process(Pid::from_child(&self.process), signal).expect("it runs");
-        end(self.process)
+    fn signal(mut self, signal: Signal) -> (ExitStatus, String) {
+        let process = self.process.take().expect("it has not ended");
+        kill_process(Pid::from_child(&process), signal).expect("it runs");
+        end(process)
     }
+}
+
+/// Says why a test is not run, which can only be that rights are missing.
+fn not_run(why: &str) {
+    assert!(why.contains("CAP_"), "{why}");
+    println!("NOT RUN: {why}");
+    let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+    assert!(!required, "CHRONORB_PEERS=required: {why}");
 }
 
 /// How a process ended, and what it and its guardian said, which both hold its standard error open.
@@ -108,17 +126,18 @@ fn nothing_is_left_where_the_command_is_killed() {
 
 #[test]
 fn where_its_guardian_is_killed_the_command_undoes_all_and_ends() {
-    let Some(setup) = Setup::up(&["--netns"]) else {
+    let Some(mut setup) = Setup::up(&["--netns"]) else {
         return;
     };
     let names = setup.names();
-    let process = setup.process.id();
+    let command = setup.process.take().expect("it has not ended");
+    let process = command.id();
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     let children = children.expect("it runs");
     let guardian = children.split_whitespace().next().expect("it has one");
     let guardian = guardian.parse().ok().and_then(Pid::from_raw);
     kill_process(guardian.expect("a process"), Signal::KILL).expect("it runs");
-    let (status, said) = end(setup.process);
+    let (status, said) = end(command);
     assert_eq!(status.code(), Some(1));
     assert!(said.contains("guardian"), "{said}");
     assert!(
@@ -191,9 +210,9 @@ ports = "4711"
 
 #[test]
 fn the_kernel_keeps_a_plan_until_the_command_ends() {
-    let Ok(network) = Network::build(&Layout::default()) else {
-        // Whoever may not build one is told so by the others.
-        return;
+    let network = match Network::build(&Layout::default()) {
+        Ok(network) => network,
+        Err(error) => return not_run(&error.to_string()),
     };
     let host = network.host(Host::A);
     let directory = tempfile::tempdir().expect("a directory");

@@ -181,7 +181,7 @@ riop!(
     periodic,
     subject(
         on_a_wire(),
-        "riop://10.0.0.2:0/interface=wire2&period=500us&budget=20&connections=8"
+        "riop://10.0.0.2:0/interface=wire2&period=500us&budget=20&connections=20&queue=1024"
     )
 );
 riop!(
@@ -198,7 +198,7 @@ riop!(
             Some(hosts) => hosts,
             None => return,
         },
-        "riop://10.79.0.2:0/interface=eth0"
+        "riop://10.79.0.2:0/interface=rio0"
     )
 );
 riop!(
@@ -208,6 +208,6 @@ riop!(
             Some(hosts) => hosts,
             None => return,
         },
-        "riop://[fd79::2]:0/interface=eth0"
+        "riop://[fd79::2]:0/interface=rio0"
     )
 );

@@ -1,7 +1,8 @@
 //! What is true of every driver. A driver joins by one line at the end of this file.
 //!
-//! The statements are functions in the modules, one list for all drivers and one for those that share an interface with the
-//! kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of its own.
+//! The statements are functions in the modules, one list for all drivers and one for those that share an interface
+//! with the kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of
+//! its own.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -146,6 +147,10 @@ driver!(
     Subject::of_network(packet, &Layout::default())
 );
 
+driver!(
+    packet_sockets_of_9000_octets,
+    Subject::of_network(packet, &of_9000_octets())
+);
 driver!(
     af_xdp_native,
     Subject::of_network(xdp_native, &Layout::default())

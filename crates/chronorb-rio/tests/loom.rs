@@ -4,6 +4,8 @@
 #![allow(unsafe_code, reason = "loom asks for it")]
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -60,15 +62,15 @@ impl Ring {
         if self.producer.load(Ordering::Acquire) == *at {
             return None;
         }
-        let address = self.slots[*at as usize % SLOTS].load(Ordering::Relaxed);
+        let address = self.slots[*at as usize % SLOTS].load(Relaxed);
         *at += 1;
         Some(address / FRAME)
     }
 
     /// Puts a frame into the completion ring, as the kernel does.
     fn kernel_puts(&self, frame: u64) {
-        let at = self.producer.load(Ordering::Relaxed);
-        self.slots[at as usize % SLOTS].store(frame * FRAME, Ordering::Relaxed);
+        let at = self.producer.load(Relaxed);
+        self.slots[at as usize % SLOTS].store(frame * FRAME, Relaxed);
         self.producer.store(at + 1, Ordering::Release);
     }
 }
@@ -164,44 +166,82 @@ fn what_was_sent_is_taken_out_once() {
     });
 }
 
+/// A frame that is being sent, as all others are.
+struct Sending {
+    ring: Ring,
+    free: Free,
+    octets: UnsafeCell<u8>,
+}
+
+impl Sending {
+    fn new() -> Arc<Self> {
+        let free = Free::new(1);
+        free.take(0, 0, 64);
+        Arc::new(Self {
+            ring: Ring::new(),
+            free,
+            octets: UnsafeCell::new(0),
+        })
+    }
+
+    /// The kernel sends it.
+    fn send(&self) {
+        // SAFETY: loom tells where another thread writes meanwhile.
+        self.octets.with(|at| unsafe { *at });
+        self.ring.kernel_puts(PLACE);
+    }
+
+    /// Some class finds out that it has been sent.
+    fn reap(&self) {
+        if let Some(address) = self.ring.completion().take() {
+            self.free.give((address / FRAME) as usize);
+        }
+    }
+
+    /// Its own class writes the next frame there, and says whether it is free.
+    fn write(&self) -> bool {
+        let found = self.free.find(0, 1, u64::MAX);
+        if let Some(place) = found {
+            assert_eq!(u64::from(place), PLACE);
+            self.free.take(0, place, 1);
+            // SAFETY: as above.
+            self.octets.with_mut(|at| unsafe { *at = 1 });
+        }
+        found.is_some()
+    }
+}
+
+const PLACE: u64 = 5;
+
+/// Whether a schedule has come in which the frame was free at the first look.
+static WAS_FREE: AtomicBool = AtomicBool::new(false);
+
 #[test]
 fn a_frame_is_written_again_only_when_the_kernel_has_read_it() {
-    check(|| {
-        struct Shared {
-            ring: Ring,
-            free: Free,
-            octets: UnsafeCell<u8>,
-        }
-        let shared = Arc::new(Shared {
-            ring: Ring::new(),
-            free: Free::new(1),
-            octets: UnsafeCell::new(0),
-        });
-        // All frames are being sent, and one of them is watched.
-        shared.free.take(0, 0, 64);
-        let kernel = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                // SAFETY: loom tells where another thread writes meanwhile.
-                shared.octets.with(|at| unsafe { *at });
-                shared.ring.kernel_puts(5);
-            })
-        };
-        let other_class = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                if let Some(address) = shared.ring.completion().take() {
-                    shared.free.give((address / FRAME) as usize);
+    for is_own_reaper in [false, true] {
+        WAS_FREE.store(false, Relaxed);
+        check(move || {
+            let frame = Sending::new();
+            let sender = {
+                let frame = Arc::clone(&frame);
+                thread::spawn(move || {
+                    frame.send();
+                    if !is_own_reaper {
+                        frame.reap();
+                    }
+                })
+            };
+            let writer = thread::spawn(move || {
+                if is_own_reaper {
+                    frame.reap();
                 }
-            })
-        };
-        if let Some(place) = shared.free.find(0, 1, u64::MAX) {
-            assert_eq!(place, 5);
-            shared.free.take(0, place, 1);
-            // SAFETY: as above.
-            shared.octets.with_mut(|at| unsafe { *at = 1 });
-        }
-        kernel.join().unwrap();
-        other_class.join().unwrap();
-    });
+                if frame.write() {
+                    WAS_FREE.store(true, Relaxed);
+                }
+            });
+            sender.join().unwrap();
+            writer.join().unwrap();
+        });
+        assert!(WAS_FREE.load(Relaxed), "{is_own_reaper}");
+    }
 }

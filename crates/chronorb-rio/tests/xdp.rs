@@ -1,7 +1,6 @@
 //! AF_XDP on the test network: who gets what, what is counted, and that nothing stays behind.
 
 #[path = "support/frames.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod frames;
 mod support;
 

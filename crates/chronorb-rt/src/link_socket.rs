@@ -130,3 +130,14 @@ const CONTROL: usize = 64;
 const TAG: usize = 4;
 /// Octets of both addresses, after which the tag is.
 const ADDRESSES: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_not_there_has_no_socket() {
+        assert!(LinkSocket::open(u32::MAX).is_err());
+        assert!(LinkSocket::open(i32::MAX as u32).is_err());
+    }
+}

@@ -35,3 +35,17 @@ pub fn route_socket(patience: Duration) -> io::Result<OwnedFd> {
     }
     Ok(socket)
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{RecvFlags, recv};
+
+    use super::*;
+
+    #[test]
+    fn waiting_for_an_answer_ends() {
+        let socket = route_socket(Duration::from_millis(1)).expect("anybody may");
+        let error = recv(&socket, &mut [0; 16][..], RecvFlags::empty()).unwrap_err();
+        assert_eq!(io::Error::from(error).kind(), io::ErrorKind::WouldBlock);
+    }
+}

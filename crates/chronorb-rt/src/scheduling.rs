@@ -221,6 +221,27 @@ mod tests {
     use crate::{Rights, thread_id};
 
     #[test]
+    fn the_scheduling_of_another_process_can_be_asked_for_and_set() {
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat is there");
+        let process = child.id();
+        let same = set_scheduling_of_process(process, scheduling_of_process(process).unwrap());
+        if Rights::probe().max_fifo >= Some(2) {
+            let urgent = Scheduling::rr(2);
+            set_scheduling_of_process(process, urgent).unwrap();
+            assert_eq!(scheduling_of_process(process).unwrap(), urgent);
+        }
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
+        assert_eq!(same, Ok(()));
+        let nobody = set_scheduling_of_process(0, Scheduling::OTHER);
+        assert_eq!(nobody, Err(SchedulingError::NoSuchThread));
+        assert!(scheduling_of_process(u32::MAX).is_err());
+    }
+
+    #[test]
     fn priorities_outside_of_the_policy_are_refused() {
         for scheduling in [
             Scheduling::fifo(0),

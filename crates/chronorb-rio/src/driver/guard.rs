@@ -1,8 +1,9 @@
 //! What keeps the kernel quiet about the ports that are served here.
 //!
-//! The kernel sees packets to these ports too, by drivers that do not take them away from it, and would answer that nobody is
-//! there (RST). A guard is a listening socket of the kernel with a filter that lets nothing through: the kernel says nothing then,
-//! neither to who connects nor to who is connected, and no other program can have the port. It ends with the process.
+//! The kernel sees packets to these ports too, by drivers that do not take them away from it, and would answer that
+//! nobody is there (RST). A guard is a listening socket of the kernel with a filter that lets nothing through: the
+//! kernel says nothing then, neither to who connects nor to who is connected, and no other program can have the port.
+//! It ends with the process.
 //!
 //! ```
 //! use chronorb_rio::driver::guard::{Guard, GuardError, Ports};

@@ -25,14 +25,14 @@ pub use open::{Choice, OpenError, Options, UnknownChoice, open};
 
 /// A network interface that is open for classes.
 ///
-/// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing of a
-/// driver outlives its process, whichever way that ends.
+/// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing
+/// of a driver outlives its process, whichever way that ends.
 pub trait Driver: fmt::Debug + Send + Sync {
     /// The interface.
     fn link(&self) -> &Link;
 
-    /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if they
-    /// match too, win where they were there first.
+    /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if
+    /// they match too, win where they were there first.
     ///
     /// `queue` is how many frames wait at most, each way, rounded up to a power of two.
     ///

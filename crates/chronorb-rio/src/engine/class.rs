@@ -17,10 +17,12 @@ use super::counts::Counters;
 use super::demux::{Demux, Stage, Waiting};
 use super::device::{Egress, Envelope, Marks};
 use super::reset;
+use super::shown::{Shown, Taken};
 use super::table::Flow;
 use crate::driver::Link;
 use crate::frame::{Ethernet, Headers};
 use crate::path::{Frame, Path, PathError, Receiver};
+use crate::status::ClassCounters;
 
 /// The connections of a class, and its path.
 ///
@@ -37,6 +39,8 @@ pub(super) struct Protocol {
     marks: Marks,
     output: Output,
     pub(super) counters: Counters,
+    /// What other processes see; not in tests.
+    pub(super) shown: Option<Shown>,
 }
 
 /// What one thread at a time works at.
@@ -103,7 +107,16 @@ impl Protocol {
             marks,
             output: config.output,
             counters: Counters::default(),
+            shown: None,
         })
+    }
+
+    /// The same, seen by other processes.
+    pub(super) fn shown_by(self, status: ClassCounters) -> Self {
+        Self {
+            shown: Some(Shown::new(status)),
+            ..self
+        }
     }
 
     /// Does what is there to do: takes in at most `budget` packets, and serves timers. In a class with scheduled output at most
@@ -122,7 +135,11 @@ impl Protocol {
             self.egress.lock().allowance = budget;
         }
         let mut packets = 0;
-        let mut take = |frame: Frame<'_>| self.take(demux, frame, now, attended);
+        let mut octets = 0;
+        let mut take = |frame: Frame<'_>| {
+            octets += frame.octets.len();
+            self.take(demux, frame, now, attended);
+        };
         while packets < budget && receiver.receive(&mut take)? {
             packets += 1;
         }
@@ -137,6 +154,11 @@ impl Protocol {
             egress.allowance = 0;
         }
         egress.flush()?;
+        if let Some(shown) = &self.shown {
+            shown.departures(&egress);
+            let taken = Taken { packets, octets };
+            shown.step(now, taken, &self.counters, &**receiver, demux);
+        }
         self.counters
             .packets
             .fetch_add(packets as u64, Ordering::Relaxed);
@@ -202,12 +224,27 @@ impl Protocol {
         let Some(waiting) = demux.listeners[listener].take() else {
             return;
         };
-        for slot in waiting.queue {
-            self.slots[slot as usize].connection.lock().abort(now);
-            self.serve(demux, slot as usize, now, None);
+        for (index, slot) in self.slots.iter().enumerate() {
+            let mut connection = slot.connection.lock();
+            let is_half_open =
+                matches!(connection.role, Role::HalfOpen { listener: of, .. } if of == listener);
+            if is_half_open || waiting.queue.contains(&(index as u32)) {
+                connection.abort(now);
+                drop(connection);
+                demux.enter(index, Stage::Used);
+                self.serve(demux, index, now, None);
+            }
         }
         // An interface that fails sends nothing any more.
         let _ = self.egress.lock().flush();
+    }
+
+    /// Tells all who listen that there is something to know.
+    pub(super) fn call_listeners(&self) {
+        let ingress = self.ingress.lock();
+        for waiting in ingress.demux.listeners.iter().flatten() {
+            waiting.arrivals.notify();
+        }
     }
 
     /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it stays.
@@ -238,6 +275,8 @@ impl Protocol {
         };
         if let Ok(Some(slot)) = taken {
             self.slots[slot].connection.lock().role = Role::Open;
+            // Its bell tells of what has come before anybody had it.
+            self.serve(demux, slot, now, None);
         }
         if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
             if matches!(taken, Ok(Some(_))) {
@@ -308,8 +347,12 @@ impl Protocol {
         self.note_due(slot, connection.due(now));
         drop(connection);
         slot.ring(news, false);
+        let mut egress = self.egress.lock();
         // An interface that fails is noticed by the connection's patience.
-        let _ = self.egress.lock().flush();
+        let _ = egress.flush();
+        if let Some(shown) = &self.shown {
+            shown.departures(&egress);
+        }
         result
     }
 
@@ -431,8 +474,11 @@ impl Protocol {
     }
 
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
-        for (index, slot) in self.slots.iter().enumerate() {
-            match slot.due() {
+        // Each time another one is first, so that what a budget leaves over is not always of the same.
+        let first = demux.next_first();
+        let (before, after) = (0..first, first..self.slots.len());
+        for index in after.chain(before) {
+            match self.slots[index].due() {
                 u64::MAX => {}
                 due if due <= now.as_nanos() => self.serve(demux, index, now, attended),
                 due => self.alarm.set(due),

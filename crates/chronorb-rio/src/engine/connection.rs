@@ -17,6 +17,7 @@ use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use super::clock::{protocol_duration, protocol_time, real_time};
 use super::device::{Egress, Envelope, Port};
+use super::sent::Sent;
 use super::table::Flow;
 
 /// Room for a connection, with what can be reached without its lock.
@@ -37,6 +38,7 @@ pub(super) struct Connection {
     socket: SocketHandle,
     envelope: Envelope,
     mtu: usize,
+    sent: Sent,
     patience: Patience,
     pub(super) flow: Option<Flow>,
     pub(super) role: Role,
@@ -164,7 +166,8 @@ impl Connection {
         let nowhere = PiMutex::new(Egress::nowhere());
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = random();
-        let mut port = Port::new(None, &nowhere, envelope, mtu);
+        let mut sent = Sent::default();
+        let mut port = Port::new(None, &nowhere, envelope, mtu, &mut sent);
         let start = protocol_time(Monotonic::from_nanos(0));
         Self {
             stack: Interface::new(config, &mut port, start),
@@ -172,6 +175,7 @@ impl Connection {
             socket,
             envelope,
             mtu,
+            sent: Sent::default(),
             patience,
             flow: None,
             role: Role::Free,
@@ -215,6 +219,7 @@ impl Connection {
             let _ = addresses.push(host(flow.local.ip()));
         });
         self.envelope = envelope;
+        self.sent = Sent::default();
         self.flow = Some(flow);
         self.role = role;
         self.heard = now;
@@ -235,7 +240,13 @@ impl Connection {
 
     /// Takes in a packet of the connection. What is to be answered at once is.
     pub(super) fn feed(&mut self, packet: &[u8], egress: &PiMutex<Egress>, now: Monotonic) -> News {
-        let mut port = Port::new(Some(packet), egress, self.envelope, self.mtu);
+        let mut port = Port::new(
+            Some(packet),
+            egress,
+            self.envelope,
+            self.mtu,
+            &mut self.sent,
+        );
         self.stack
             .poll_ingress_single(protocol_time(now), &mut port, &mut self.sockets);
         drop(port);
@@ -250,7 +261,7 @@ impl Connection {
             return self.settle(now);
         }
         let time = protocol_time(now);
-        let mut port = Port::new(None, egress, self.envelope, self.mtu);
+        let mut port = Port::new(None, egress, self.envelope, self.mtu, &mut self.sent);
         for _ in 0..BURST {
             let polled = self.stack.poll_egress(time, &mut port, &mut self.sockets);
             if polled == PollResult::None {
@@ -340,13 +351,13 @@ impl Connection {
             Role::Queued => {}
             Role::Connecting if state == State::SynSent => {}
             Role::Connecting | Role::Open => {
-                let is_connected = self.role == Role::Connecting && state != State::SynReceived;
-                if is_connected {
-                    self.role = Role::Open;
-                }
-                // Who connects waits for the connection as for input.
-                let has_input = is_connected || socket.can_recv() || !socket.may_recv();
+                let has_input = socket.can_recv() || !socket.may_recv();
                 news.input = has_input && std::mem::take(&mut self.wants_input);
+                if self.role == Role::Connecting && state != State::SynReceived {
+                    self.role = Role::Open;
+                    // Who connects waits for it.
+                    news.input = true;
+                }
                 let free = socket.send_capacity() - socket.send_queue();
                 if self.wants_room && (free >= socket.send_capacity() / 4 || !socket.may_send()) {
                     self.wants_room = false;

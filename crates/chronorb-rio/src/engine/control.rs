@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use chronorb_rt::Wake;
 
@@ -14,6 +14,7 @@ pub(super) struct Control {
     order: AtomicUsize,
     /// Acceptors that others wait for, who do the protocol work.
     attendants: AtomicUsize,
+    has_failed: AtomicBool,
 }
 
 /// How long a thread goes on.
@@ -33,6 +34,7 @@ impl Control {
             wake: Wake::new()?,
             order: AtomicUsize::new(0),
             attendants: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
         })
     }
 
@@ -49,6 +51,16 @@ impl Control {
             1 => Order::Finish,
             _ => Order::Hurry,
         }
+    }
+
+    /// The interface fails, and the thread has ended for that.
+    pub(super) fn fail(&self) {
+        self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Whether the thread has ended since the interface fails.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
     }
 
     /// Somebody waits for an acceptor, and does the protocol work from now on.

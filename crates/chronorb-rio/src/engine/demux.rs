@@ -22,6 +22,7 @@ pub(super) struct Demux {
     half_open_count: usize,
     pub(super) listeners: Vec<Option<Waiting>>,
     dirty: Vec<u32>,
+    first: usize,
     is_dirty: Box<[bool]>,
 }
 
@@ -56,6 +57,7 @@ impl Demux {
             half_open_count: 0,
             listeners: Vec::new(),
             dirty: Vec::with_capacity(slots),
+            first: 0,
             is_dirty: std::iter::repeat_n(false, slots).collect(),
         }
     }
@@ -67,6 +69,11 @@ impl Demux {
     /// Slots in use, whatever for.
     pub(super) fn used(&self) -> usize {
         self.stages.len() - self.free.len()
+    }
+
+    /// Slots of handshakes that are not over.
+    pub(super) fn half_open(&self) -> usize {
+        self.half_open_count
     }
 
     /// A free slot, for this flow.
@@ -133,6 +140,12 @@ impl Demux {
         let slot = self.dirty.pop()? as usize;
         self.is_dirty[slot] = false;
         Some(slot)
+    }
+
+    /// The slot to begin with this time.
+    pub(super) fn next_first(&mut self) -> usize {
+        self.first = (self.first + 1) % self.stages.len();
+        self.first
     }
 
     /// Who listens there.

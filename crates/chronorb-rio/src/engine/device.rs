@@ -7,6 +7,7 @@ use smoltcp::phy::{
 };
 use smoltcp::time::Instant;
 
+use super::sent::Sent;
 use crate::frame::{Ethernet, Vlan, checksum};
 use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
 
@@ -19,6 +20,8 @@ pub(super) struct Egress {
     is_pending: bool,
     /// How many frames may still go out in this step, where that is limited.
     pub(super) allowance: usize,
+    /// How many segments were sent again.
+    pub(super) sent_again: u64,
 }
 
 impl Egress {
@@ -28,10 +31,12 @@ impl Egress {
             scratch: std::iter::repeat_n(0, mtu).collect(),
             is_pending: false,
             allowance: usize::MAX,
+            sent_again: 0,
         }
     }
 
     /// A way that leads nowhere.
+    #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn nowhere() -> Self {
         Self::new(Box::new(Nowhere), 0)
     }
@@ -145,6 +150,7 @@ pub(super) struct Port<'a> {
     locked: Option<PiMutexGuard<'a, Egress>>,
     envelope: Envelope,
     mtu: usize,
+    sent: &'a mut Sent,
 }
 
 impl<'a> Port<'a> {
@@ -153,6 +159,7 @@ impl<'a> Port<'a> {
         egress: &'a PiMutex<Egress>,
         envelope: Envelope,
         mtu: usize,
+        sent: &'a mut Sent,
     ) -> Self {
         Self {
             arrived,
@@ -160,6 +167,7 @@ impl<'a> Port<'a> {
             locked: None,
             envelope,
             mtu,
+            sent,
         }
     }
 }
@@ -180,6 +188,7 @@ impl Device for Port<'_> {
         let departure = Departure {
             egress: locked,
             envelope: self.envelope,
+            sent: self.sent,
         };
         Some((Arrived(packet), departure))
     }
@@ -190,6 +199,7 @@ impl Device for Port<'_> {
         locked.has_room().then_some(Departure {
             egress: locked,
             envelope,
+            sent: self.sent,
         })
     }
 
@@ -217,11 +227,19 @@ impl RxToken for Arrived<'_> {
 pub(super) struct Departure<'a> {
     egress: &'a mut Egress,
     envelope: Envelope,
+    sent: &'a mut Sent,
 }
 
 impl TxToken for Departure<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
-        self.egress.put(&self.envelope, len, f)
+        let mut is_again = false;
+        let result = self.egress.put(&self.envelope, len, |packet| {
+            let result = f(packet);
+            is_again = self.sent.note(packet);
+            result
+        });
+        self.egress.sent_again += u64::from(is_again);
+        result
     }
 }
 

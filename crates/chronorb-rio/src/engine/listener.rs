@@ -59,19 +59,21 @@ impl Listener {
     /// the protocol work that is to be done.
     ///
     /// # Errors
-    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one.
+    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one; [`AcceptError::Failed`] where
+    /// the interface fails.
     pub fn accept(&self) -> Result<Option<Stream>, AcceptError> {
         let protocol = &self.class.protocol;
         self.arrivals.drain();
-        let mut now = Monotonic::now();
+        if self.class.control.has_failed() {
+            return Err(AcceptError::Failed(Errno::NETDOWN));
+        }
+        let now = Monotonic::now();
         if self.set.is_some() {
             protocol.drain_alarm(now);
-            loop {
-                let outcome = protocol.step(now, BATCH, None);
-                if !outcome.map_err(|error| failed(&error.0))?.has_more {
-                    break;
-                }
-                now = Monotonic::now();
+            let outcome = protocol.step(now, BATCH, None);
+            if outcome.map_err(|error| failed(&error.0))?.has_more {
+                // Who serves connections has a turn before the rest of a flood.
+                self.arrivals.notify();
             }
         }
         let slot = protocol.accept(self.index, now, |slot| match slot.bell() {
@@ -109,5 +111,5 @@ fn failed(error: &std::io::Error) -> AcceptError {
     AcceptError::Failed(Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
-/// Packets that are taken in before other threads get a turn.
+/// Packets that are taken in at a time.
 const BATCH: usize = 64;

@@ -28,6 +28,8 @@ mod listener;
 mod open;
 mod ports;
 mod reset;
+mod sent;
+mod shown;
 mod stream;
 mod subsystem;
 mod table;

@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 
 use super::class::Protocol;
 use super::config::Processing;
+use super::connection::Slot;
 use super::error::ConnectFault;
 use super::open::Class;
 
@@ -45,7 +46,7 @@ impl Stream {
 
     /// The peer; `None` where that was forgotten with the end of the connection.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.protocol().slot(self.slot).connection.lock().remote()
+        self.slot().connection.lock().remote()
     }
 
     /// Takes out what is there.
@@ -158,8 +159,8 @@ impl Stream {
 
     /// Whether something is there, or the end.
     pub fn has_input(&self) -> bool {
-        self.attend();
-        let slot = self.protocol().slot(self.slot);
+        self.attend(None);
+        let slot = self.slot();
         slot.connection.lock().has_input()
     }
 
@@ -179,7 +180,7 @@ impl Stream {
 
     /// Waits until a connection that was begun is there.
     pub(super) fn await_peer(&self, deadline: Deadline) -> Result<(), ConnectFault> {
-        let slot = self.protocol().slot(self.slot);
+        let slot = self.slot();
         let bell = slot.bell().map_err(ConnectFault::NoDescriptor)?;
         loop {
             bell.drain();
@@ -198,7 +199,7 @@ impl Stream {
     /// Waits for room to send, at most until the deadline.
     #[cold]
     fn await_room(&self, deadline: Deadline) -> Result<(), IoError> {
-        let slot = self.protocol().slot(self.slot);
+        let slot = self.slot();
         let bell = slot.room_bell()?;
         let must_wait = slot.connection.lock().await_room(|| {
             bell.drain();
@@ -207,23 +208,33 @@ impl Stream {
             let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
             self.wait(bell, Some(remaining));
         }
-        self.attend();
+        self.attend(None);
         Ok(())
     }
 
     /// Does the protocol work that is to be done, where that is who waits for the connection; then takes out what is there.
     fn attend_and_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
-        self.attend();
-        self.try_receive(room)
+        if !self.is_attending() {
+            return self.try_receive(room);
+        }
+        // What this thread finds itself need not ring.
+        self.attend(Some(self.slot));
+        let received = self.try_receive(room);
+        if received.is_ok() && self.slot().connection.lock().has_input() {
+            // What it leaves has to, for who waits by a reactor after it.
+            self.bell()?.notify();
+        }
+        received
     }
 
-    fn attend(&self) {
+    /// Does the protocol work that is to be done, where that is who waits for the connection.
+    fn attend(&self, attended: Option<usize>) {
         if self.is_attending() {
             let protocol = self.protocol();
             let now = Monotonic::now();
             protocol.drain_alarm(now);
             // An interface that fails ends the connection by its patience.
-            let _ = protocol.step(now, BATCH, Some(self.slot));
+            let _ = protocol.step(now, BATCH, attended);
         }
     }
 
@@ -253,7 +264,11 @@ impl Stream {
     }
 
     fn bell(&self) -> Result<&Wake, IoError> {
-        Ok(self.protocol().slot(self.slot).bell()?)
+        Ok(self.slot().bell()?)
+    }
+
+    fn slot(&self) -> &Slot {
+        self.protocol().slot(self.slot)
     }
 
     fn protocol(&self) -> &Protocol {
@@ -269,7 +284,7 @@ impl Drop for Stream {
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self.protocol().slot(self.slot).bell() {
+        match self.slot().bell() {
             Ok(bell) => bell.as_fd(),
             Err(_) => unreachable!("the bell of a connection is made before anybody has it"),
         }

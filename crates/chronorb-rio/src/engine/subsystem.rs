@@ -1,5 +1,6 @@
 //! An interface, and the classes that are open on it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -15,6 +16,7 @@ use super::thread;
 use crate::class::{ClassId, MAX_CLASSES};
 use crate::driver::{Driver, DriverError, Link};
 use crate::neighbours::{KernelNeighbours, Neighbours};
+use crate::status::{ClassCounters, Page};
 
 /// The subsystem of one network interface.
 ///
@@ -26,6 +28,8 @@ pub struct Subsystem {
     neighbours: Arc<dyn Neighbours>,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
     threads: PiMutex<Vec<(Thread<()>, Arc<Control>)>>,
+    /// What other processes see of its classes, from the first on.
+    page: PiMutex<Option<Page>>,
 }
 
 impl Subsystem {
@@ -41,6 +45,7 @@ impl Subsystem {
             neighbours,
             taken: Arc::default(),
             threads: PiMutex::new(Vec::new()),
+            page: PiMutex::new(None),
         }
     }
 
@@ -69,7 +74,8 @@ impl Subsystem {
         let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
         let path = self.driver.open(ticket.id, &[], config.queue)?;
         let protocol = Protocol::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
-        let protocol = Arc::new(protocol);
+        let status = self.status(ticket.id, &config).map_err(no_descriptor)?;
+        let protocol = Arc::new(protocol.shown_by(status));
         let control = Arc::new(Control::new().map_err(no_descriptor)?);
         let own: Arc<PiMutex<Vec<ReservedPort>>> = Arc::default();
         let id = ticket.id;
@@ -96,6 +102,16 @@ impl Subsystem {
         threads.retain(|(thread, _)| !thread.is_finished());
         threads.push((thread, control));
         Ok(Arc::new(class))
+    }
+
+    /// Where a class shows what it does.
+    fn status(&self, class: ClassId, config: &ClassConfig) -> io::Result<ClassCounters> {
+        let mut page = self.page.lock();
+        if page.is_none() {
+            *page = Some(Page::create(&self.driver.link().name)?);
+        }
+        let page = page.as_ref().expect("it was made");
+        Ok(page.open(class, &config.into()))
     }
 }
 

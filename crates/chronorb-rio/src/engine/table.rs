@@ -89,6 +89,7 @@ fn bits(address: IpAddr) -> u128 {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_macros, reason = "tests may allocate")]
 mod tests {
     use std::collections::HashMap;
 

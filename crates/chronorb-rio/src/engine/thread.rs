@@ -20,8 +20,11 @@ pub(super) fn work(protocol: &Protocol, control: &Control, processing: Processin
         Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
     };
     // Whatever is left has nobody who works for it any more.
-    let _ = outcome;
     protocol.abort_all(Monotonic::now());
+    if outcome.is_err() {
+        control.fail();
+        protocol.call_listeners();
+    }
 }
 
 /// Whether the thread may end.
@@ -55,6 +58,8 @@ fn on_demand(
         let outcome = protocol.step(now, budget, None)?;
         if let Some(account) = &mut account {
             account.left -= outcome.packets;
+            let used = account.budget - account.left;
+            protocol.shown.as_ref().inspect(|it| it.budget_used(used));
             if account.left == 0 {
                 protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
                 sleep_until(account.end);
@@ -87,6 +92,10 @@ fn periodic(
             .overruns
             .fetch_add(missed, Ordering::Relaxed);
         let outcome = protocol.step(now, budget, None)?;
+        if let Some(shown) = &protocol.shown {
+            shown.period();
+            shown.budget_used(outcome.packets);
+        }
         if outcome.has_more {
             protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
         }

@@ -82,9 +82,7 @@ pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
     }
     let mut ranked: Vec<_> = classes.iter().collect();
     ranked.sort_by_key(|class| std::cmp::Reverse(class.urgency()));
-    for class in &ranked {
-        refusals.extend(short_queue(interface, class));
-    }
+    queues(interface, &ranked, &mut refusals, &mut warnings);
     network(interface, &ranked, &mut refusals, &mut warnings);
     let processors = processors::look(&ranked, &mut refusals, &mut warnings);
     shadows(classes, &mut warnings);
@@ -208,17 +206,36 @@ fn impossible(interface: &Interface, classes: &[Reservation]) -> Vec<Refusal> {
     refusals
 }
 
-/// Refuses a queue that does not hold what may come.
-fn short_queue(interface: &Interface, class: &Reservation) -> Option<Refusal> {
-    let frames = class.frames_in_flight(interface.mtu);
-    let queue = class.queue.next_power_of_two();
-    let why = Why::Queue {
-        queue,
-        frames,
-        connections: class.connections,
-        buffer: class.buffer,
-    };
-    (frames > queue).then(|| Refusal::of(class, why))
+/// Refuses queues that do not hold what may come while the thread of the class waits for its period. Others are
+/// emptied as packets come.
+fn queues(
+    interface: &Interface,
+    ranked: &[&Reservation],
+    refusals: &mut Vec<Refusal>,
+    warnings: &mut Vec<Warning>,
+) {
+    for class in ranked {
+        let frames = class.frames_in_flight(interface.mtu);
+        if frames <= class.queue {
+            continue;
+        }
+        match class.processing {
+            Processing::Periodic { .. } => refusals.push(Refusal::of(
+                class,
+                Why::Queue {
+                    queue: class.queue,
+                    frames,
+                    connections: class.connections,
+                    buffer: class.buffer,
+                },
+            )),
+            Processing::OnArrival | Processing::OnDemand { .. } => warnings.push(Warning::Queue {
+                class: class.name.clone(),
+                queue: class.queue,
+                frames,
+            }),
+        }
+    }
 }
 
 /// Refuses what is reserved beyond the rate.

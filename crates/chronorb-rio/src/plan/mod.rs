@@ -5,6 +5,7 @@
 //! value.
 
 mod admission;
+mod config;
 #[cfg(feature = "plan-file")]
 mod file;
 mod processors;

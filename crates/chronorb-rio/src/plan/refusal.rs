@@ -104,6 +104,15 @@ pub enum Warning {
         /// Bits in a second that are left.
         left: u64,
     },
+    /// More frames can come than the queue of a class holds, though it need not be so.
+    Queue {
+        /// The class.
+        class: String,
+        /// Frames that the queue holds.
+        queue: usize,
+        /// Frames that can come.
+        frames: usize,
+    },
     /// The windows of a class hold less than the budget of a period.
     Window {
         /// The class.
@@ -280,6 +289,15 @@ impl fmt::Display for Warning {
                 "class {class:?} may have {}, and reservations leave {}: nothing is promised to it",
                 Bits(*cap),
                 Bits(*left)
+            ),
+            Self::Queue {
+                class,
+                queue,
+                frames,
+            } => write!(
+                f,
+                "class {class:?} can have {frames} frames under way, and its queue holds {queue}: packets are lost if \
+                 its thread is late"
             ),
             Self::Window {
                 class,

@@ -318,8 +318,8 @@ pub enum ReservationError {
 }
 
 /// Below this, a thread's waking costs more than its work.
-const SHORTEST: Duration = Duration::from_micros(50);
-const LONGEST: Duration = Duration::from_secs(3600);
+const SHORTEST: Duration = Duration::from_micros(100);
+const LONGEST: Duration = Duration::from_secs(10);
 /// Frames, connections or octets.
 const MAX_ROOM: usize = 1 << 30;
 /// Octets of the headers of IPv6 and TCP.

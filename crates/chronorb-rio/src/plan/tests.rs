@@ -260,6 +260,22 @@ fn a_queue_shorter_than_the_windows_is_refused() {
 }
 
 #[test]
+fn a_short_queue_that_is_emptied_as_packets_come_is_told() {
+    let class = Reservation {
+        queue: 367,
+        ..Reservation::default()
+    };
+    let admission = admit(&interface(), &[class]);
+    assert!(admission.is_admitted());
+    let told = admission.warnings[0].to_string();
+    assert_eq!(
+        told,
+        "class \"best-effort\" can have 368 frames under way, and its queue holds 367: packets are lost if its thread \
+         is late"
+    );
+}
+
+#[test]
 fn what_may_not_be_meant_so_is_told() {
     let interface = Interface {
         rate: Some(20_000_000),
@@ -348,7 +364,7 @@ fn what_cannot_be_is_refused_before_anything_is_counted() {
         [
             "policy fifo has no native priority 99: fifo and rr have 1 to 98, others only 0",
             "policy other has no native priority 50: fifo and rr have 1 to 98, others only 0",
-            "a period of 10µs is not of 50µs to 3600s",
+            "a period of 10µs is not of 100µs to 10s",
             "a budget or cap of 0 packets processes nothing: 1 is the least",
             "packets of 1501 octets are 1 longer than the interface carries: at most 1500",
             "the code point (dscp) 64 is not of 0 to 63",

@@ -91,13 +91,13 @@ impl ClassCounters {
         }
     }
 
-    /// Counts a packet that was delivered so long after its thread was told of it.
+    /// Counts packets that were delivered no longer than this after their thread was told of them.
     #[inline]
-    pub fn delivered_after(&self, latency: Duration) {
+    pub fn delivered_after(&self, latency: Duration, packets: u64) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         let bucket = (u64::BITS - nanos.leading_zeros()) as usize;
         self.word(layout::LATENCIES + bucket.min(BUCKETS - 1))
-            .fetch_add(1, Ordering::Relaxed);
+            .fetch_add(packets, Ordering::Relaxed);
         let longest = self.word(layout::LONGEST);
         if longest.load(Ordering::Relaxed) < nanos {
             longest.fetch_max(nanos, Ordering::Relaxed);

@@ -43,7 +43,7 @@ pub enum Count {
     Refused,
     /// Connections that were established.
     Established,
-    /// Segments that were sent again.
+    /// Segments that were sent again, and those that ask a peer for a sign of life.
     Retransmissions,
     /// Periods that have begun.
     Periods,
@@ -55,9 +55,9 @@ pub enum Count {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(usize)]
 pub enum Level {
-    /// Frames that wait in its queue.
+    /// Frames that were waiting in its queue when its thread looked, as far as it took them in.
     Queue,
-    /// Packets that the last period processed.
+    /// Packets that the present period has processed.
     BudgetUsed,
     /// Connections that are established.
     Open,

@@ -22,7 +22,7 @@ fn what_was_counted_is_read_by_whoever_finds_the_page() {
     counters.set(Level::Queue, 5);
     counters.set(Level::Queue, 2);
     for nanos in [0, 1, 1000, 1023, u64::MAX] {
-        counters.delivered_after(Duration::from_nanos(nanos));
+        counters.delivered_after(Duration::from_nanos(nanos), 1);
     }
     let snapshot = own("eth7").expect("it is found");
     let [seen] = &snapshot.classes[..] else {
@@ -78,7 +78,7 @@ fn every_class_has_room_of_its_own() {
         for level in Level::ALL {
             counters.set(level, number as u64);
         }
-        counters.delivered_after(Duration::from_nanos(number as u64));
+        counters.delivered_after(Duration::from_nanos(number as u64), 1);
     }
     let snapshot = own("eth9").expect("found");
     assert_eq!(snapshot.classes.len(), all.len());

@@ -31,7 +31,7 @@ pub struct Riop {
     /// Classes with a name, by interface and name.
     named: PiMutex<HashMap<(String, String), Weak<Class>>>,
     /// Classes for who connects, by interface and by how urgent that is.
-    outgoing: PiMutex<HashMap<(String, Option<Urgent>), Arc<Class>>>,
+    outgoing: PiMutex<HashMap<OutgoingKey, Arc<Class>>>,
 }
 
 /// How [`Riop`] connects.
@@ -47,8 +47,8 @@ pub struct RiopSettings {
     pub class: ClassConfig,
 }
 
-/// Policy and priority, as a key.
-type Urgent = (u8, u8);
+/// The interface, and policy and priority of who connects, if they are known.
+type OutgoingKey = (String, Option<(u8, u8)>);
 
 impl Riop {
     /// One that connects like this.

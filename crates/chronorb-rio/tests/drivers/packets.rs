@@ -8,10 +8,11 @@ use chronorb_rio::driver::guard::{Guard, GuardError};
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::tap::Tap;
 use chronorb_rio::driver::{Choice, DriverError, Options, open};
+use chronorb_rio::netlink::{Discipline, Handle, Share};
 use chronorb_rio::network::{Host, INTERFACE, Layout};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use super::subject::{Subject, next, ports};
+use super::subject::{Subject, next, ports, send};
 use crate::frames::{Frame, number_of};
 use crate::packet;
 use crate::support;
@@ -91,6 +92,55 @@ fn what_was_checked_by_nobody_is_told_so() {
     let mut path = subject.open(1, 2001);
     subject.send(&subject.frame(2001));
     assert!(!next(&mut *path.receiver).is_checked);
+}
+
+#[test]
+fn the_queues_of_the_interface_order_frames_by_their_class() {
+    let Some(subject) = Subject::of_network(packet, &Layout::default()) else {
+        return;
+    };
+    let network = subject.network.as_ref().expect("it has one");
+    let mut netlink = network.host(Host::B).netlink().expect("it is told");
+    let index = subject.near.link().index;
+    let (tree, slow, fast) = (Handle::new(1, 0), Handle::new(1, 2), Handle::new(1, 3));
+    netlink
+        .set_discipline(
+            index,
+            Handle::ROOT,
+            tree,
+            &Discipline::Classes { default: 3 },
+        )
+        .expect("the kernel has it");
+    for (class, rate, priority) in [(slow, 1000, 1), (fast, 100_000_000, 0)] {
+        let share = Share {
+            rate,
+            ceiling: rate,
+            burst: 1600,
+            priority,
+            quantum: 1600,
+        };
+        let made = netlink.set_class(index, tree, class, &share);
+        made.expect("the discipline has classes");
+    }
+    let mut paths = [(1, slow), (2, fast)].map(|(number, queue)| {
+        let mut path = subject.open_with(number, &[], 64);
+        let set = path.transmitter.set_priority(queue.0);
+        set.expect("the process has all rights");
+        path
+    });
+    let frame = subject.frame_back(2001, IpAddr::is_ipv4).len(1514);
+    for number in 0..64 {
+        send(&mut *paths[0].transmitter, &frame.octets(number));
+    }
+    send(&mut *paths[1].transmitter, &frame.octets(100));
+    let mut before = 0;
+    while number_of(&subject.far_frame()) != Some(100) {
+        before += 1;
+    }
+    assert!(before < 60, "{before} frames of the slow class were first");
+    let classes = netlink.classes(index).expect("they are told");
+    let of_fast = classes.iter().find(|class| class.handle == fast);
+    assert_eq!(of_fast.expect("it was made").sent.packets, 1);
 }
 
 #[test]

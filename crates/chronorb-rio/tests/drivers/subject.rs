@@ -200,8 +200,8 @@ impl Subject {
         path.expect("the class is not open")
     }
 
-    /// Sends packets that each of these receivers gets one of, at its port, and takes these; so that all that was sent before has
-    /// arrived, or never will.
+    /// Sends packets that each of these receivers gets one of, at its port, and takes these; so that all that was
+    /// sent before has arrived, or never will.
     pub(crate) fn expect_nothing_more(&self, receivers: &mut [(&mut dyn Receiver, u16)]) {
         for (receiver, port) in receivers {
             let last = self.send(&self.frame(*port));
@@ -299,4 +299,4 @@ fn end(link: &Link, family: fn(&IpAddr) -> bool) -> ([u8; 6], IpAddr) {
 }
 
 /// Longer than anything takes.
-const LONG: Duration = Duration::from_secs(5);
+const LONG: Duration = Duration::from_secs(20);

@@ -174,6 +174,11 @@ pub(crate) fn a_connection_with_something_to_say_is_stale(subject: &Subject) {
     assert!(!far.is_stale());
     near.send_all(&message(30, 1), patience())
         .expect("it is taken");
+    // It may still be on its way.
+    let until = patience();
+    while !far.is_stale() && !until.has_passed() {
+        thread::yield_now();
+    }
     assert!(far.is_stale());
     assert!(receive(&*far, 30) == message(30, 1), "nothing is lost");
     assert!(!far.is_stale());

@@ -199,7 +199,7 @@ mod tests {
         video.set(Level::Open, 2);
         video.add(Count::Overruns, 1);
         video.add(Count::QueueFull, 12);
-        video.delivered_after(Duration::from_micros(30));
+        video.delivered_after(Duration::from_micros(30), 1);
         let looked = find(Some(process::id())).expect("this process is there");
         let view = Watch::default().look(looked);
         let text: Vec<_> = (lines(&view).iter())

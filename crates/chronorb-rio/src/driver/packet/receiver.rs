@@ -124,7 +124,8 @@ fn whole<'a>(slot: Slot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Fra
     })
 }
 
-/// Receives the frame that was too long for its slot, and returns its octets; `None` if the room is too short for it too.
+/// Receives the frame that was too long for its slot, and returns its octets; `None` if the room is too short for it
+/// too.
 fn receive_long(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
     loop {
         match recv(socket, &mut *room, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {

@@ -17,8 +17,9 @@ use crate::driver::socket::{option, set_number, set_option};
 
 /// A ring of packets, each in a slot of its own.
 ///
-/// It is of version 2. Version 3 packs packets tighter, but hands a block of them over only when it is full or its time
-/// is out, which is the length of a tick at least; version 2 hands over each packet at once.
+/// It is of version 2, which hands over each packet at once. Version 3 packs packets tighter, but hands a block of
+/// them over only when it is full or its time is out, a millisecond at least: a packet alone was seen after 860 µs
+/// there, and after 34 µs here.
 #[derive(Debug)]
 pub(super) struct Ring {
     start: NonNull<u8>,
@@ -51,7 +52,8 @@ impl Ring {
     /// Octets before a frame in which a tag has room.
     pub(super) const TAG: usize = 4;
 
-    /// Gives a socket a ring of at least two slots, for frames of so many octets. What is longer can be received from the socket as well.
+    /// Gives a socket a ring of at least two slots, for frames of so many octets. What is longer can be received from
+    /// the socket as well.
     pub(super) fn map(socket: impl AsFd, longest: usize, slots: usize) -> io::Result<Self> {
         let slots = slots.next_power_of_two();
         let slot = (HEADERS_LEN + longest).next_power_of_two();
@@ -141,8 +143,8 @@ impl Ring {
     }
 
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: the header of a slot begins with its status, a word that both sides reach by atomics alone while the slot may be
-        // the other's.
+        // SAFETY: the header of a slot begins with its status, a word that both sides reach by atomics alone while
+        // the slot may be the other's.
         unsafe { AtomicU32::from_ptr(self.slot_start().cast().as_ptr()) }
     }
 }

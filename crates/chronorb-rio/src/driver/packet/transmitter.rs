@@ -14,8 +14,9 @@ use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
 
 /// Frames wait in this process and go to the kernel in batches, by `sendmmsg`, which copies them.
 ///
-/// A ring (`PACKET_TX_RING`) would save the copy, but gives a slot back when a frame has left the interface; by a pair of
-/// virtual ones it is with its receiver then, who reads the slot itself, and would read the frame after.
+/// A ring (`PACKET_TX_RING`) takes a system call for each batch too. It saves the copy by physical interfaces alone,
+/// gives a slot back only when the interface is done with the frame, and a frame that the kernel refuses holds up all
+/// behind it.
 #[derive(Debug)]
 pub(super) struct PacketTransmitter {
     socket: OwnedFd,

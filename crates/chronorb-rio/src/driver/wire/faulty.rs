@@ -12,8 +12,8 @@ use crate::class::{ClassId, Rule, Unknown};
 use crate::driver::{Driver, DriverError, Link, longest_frame};
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
-/// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the driver at the other end can be
-/// such a one too. Frames take no time: delay and rate are without effect.
+/// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the driver at the other
+/// end can be such a one too. Frames take no time: delay and rate are without effect.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -23,7 +23,8 @@ pub struct Faulty<D> {
 }
 
 impl<D: Driver> Faulty<D> {
-    /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its own, which follow from `seed`.
+    /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its own, which follow
+    /// from `seed`.
     pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
         Self {
             inner,

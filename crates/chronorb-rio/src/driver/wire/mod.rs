@@ -1,10 +1,11 @@
 //! A wire in memory, with a driver at each end, and faults on the way: for tests, and for experiments that are the same
 //! in each run.
 //!
-//! Time on a wire is what [`Wire::advance`] says: frames that take time arrive by it, those that take none when they are
-//! [flushed](crate::path::Transmitter::flush). So a client and a server run in one thread, one after the other, and do the same
-//! each time. What no class wants is counted as gone to the kernel, which is not there. Frames are lost where a
-//! [`Faults`] says so, or a class's queue is full, and nowhere else. After a path is open nothing is allocated.
+//! Time on a wire is what [`Wire::advance`] says: frames that take time arrive by it, those that take none when they
+//! are [flushed](crate::path::Transmitter::flush). So a client and a server run in one thread, one after the other,
+//! and do the same each time. What no class wants is counted as gone to the kernel, which is not there. Frames are
+//! lost where a [`Faults`] says so, or a class's queue is full, and nowhere else. After a path is open nothing is
+//! allocated.
 //!
 //! ```
 //! use chronorb_rio::class::{ClassId, Rule};
@@ -49,8 +50,8 @@ use super::{Driver, DriverError, Link, longest_frame};
 use crate::class::{ClassId, Rule, Unknown};
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
-/// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a few. A frame that finds no room
-/// stays in its transmitter's queue.
+/// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a few. A frame that
+/// finds no room stays in its transmitter's queue.
 pub fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     let longest = longest_frame(&left).max(longest_frame(&right));
     let ways = [&right, &left].map(|to| {

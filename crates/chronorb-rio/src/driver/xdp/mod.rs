@@ -10,6 +10,8 @@
 //! * Frames of more than 3,822 octets come and go in pieces (Linux 6.6); else 5.18 will do.
 //! * The interface must have one receive queue.
 //! * What goes out passes none of the interface's queues.
+//! * Rules change with a new program, between one packet and the next. The kernel takes its time for that, some milliseconds,
+//!   in which packets go on.
 //! * Nobody tells whether checksums were found right. A virtual interface whose peer leaves them to it (as it does unless told
 //!   not to, `ethtool -K PEER tx off`) hands on packets without any; and VLAN tags are not seen that the peer leaves to it
 //!   (`ethtool -K PEER txvlan off`).

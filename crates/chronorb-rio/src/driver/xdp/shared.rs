@@ -9,8 +9,9 @@ use super::sync::{AtomicU32, AtomicU64, Ordering};
 /// The fill ring: many threads put frames in, the kernel takes them out.
 ///
 /// A slot is claimed and written in one step. The address of a frame leaves the low bits free, which the kernel does not
-/// look at; they say in which lap the slot was written, so that who is late cannot take it for free. There are
-/// no more frames than slots, hence it is never full.
+/// look at; they say in which lap the slot was written, so that who is late cannot take it for free: unless it is late by
+/// exactly as many laps as these bits can count, 2,048 at least, and finds the same frame there again. There are no more
+/// frames than slots, hence it is never full.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fill<'r> {
     /// Where the next frame is put, counted on and on.

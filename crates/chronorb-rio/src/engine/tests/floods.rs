@@ -4,7 +4,7 @@ use super::*;
 use crate::driver::wire::Faults;
 
 /// Has the client wish for connections from so many ports, and forget about them.
-fn flood(world: &mut World, ports: std::ops::Range<u16>) {
+fn flood(world: &World, ports: std::ops::Range<u16>) {
     let silent = Faults {
         loss: 1.0,
         ..Faults::default()
@@ -34,7 +34,7 @@ fn flood(world: &mut World, ports: std::ops::Range<u16>) {
 fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
     let mut world = World::new(&small());
     let listener = world.listen(4);
-    flood(&mut world, 40_000..41_000);
+    flood(&world, 40_000..41_000);
     let server = world.protocol(SERVER);
     assert_eq!(server.used(), 4);
     assert_eq!(
@@ -49,7 +49,7 @@ fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
 fn half_open_connections_end_after_a_time() {
     let mut world = World::new(&small());
     world.listen(4);
-    flood(&mut world, 40_000..40_003);
+    flood(&world, 40_000..40_003);
     assert_eq!(world.protocol(SERVER).used(), 3);
     let silent = Faults {
         loss: 1.0,

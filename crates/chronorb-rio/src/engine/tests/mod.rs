@@ -1,9 +1,11 @@
 //! Both ends of a wire in one thread, in a time that only tests advance.
 
+mod bells;
 mod budgets;
 mod endings;
 mod floods;
 mod memory;
+mod shown;
 mod transfers;
 
 use std::net::SocketAddr;

@@ -6,7 +6,7 @@ use super::*;
 use crate::driver::wire::Faults;
 
 /// Sends so many octets from each end to the other at the same time, and looks at each that arrives.
-fn exchange(world: &mut World, ends: [At; 2], len: usize) {
+pub(super) fn exchange(world: &mut World, ends: [At; 2], len: usize) {
     let octet = |from: usize, at: usize| (at * 31 + at / 251 + from * 7) as u8;
     let data = [0, 1].map(|from| (0..len).map(|at| octet(from, at)).collect::<Vec<_>>());
     let (mut sent, mut received) = ([0; 2], [0; 2]);

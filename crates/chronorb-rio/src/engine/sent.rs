@@ -1,0 +1,85 @@
+//! Which segments of a connection are sent again.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+/// How far a connection has sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    /// The sequence number behind the last octet; `None` before the first segment.
+    end: Option<u32>,
+}
+
+impl Sent {
+    /// Whether all that an IP packet with a segment of TCP carries was sent before. A segment that carries nothing, such as an
+    /// acknowledgement, never was; one that asks for a sign of life has an octet that was.
+    pub(super) fn note(&mut self, packet: &[u8]) -> bool {
+        let Some((begin, len)) = extent(packet).filter(|(_, len)| *len > 0) else {
+            return false;
+        };
+        let end = begin.wrapping_add(len);
+        let is_again = (self.end).is_some_and(|sent| end.wrapping_sub(sent).cast_signed() <= 0);
+        if !is_again {
+            self.end = Some(end);
+        }
+        is_again
+    }
+}
+
+/// The sequence number of the segment in an IP packet without extension headers, and how many it takes.
+fn extent(packet: &[u8]) -> Option<(u32, u32)> {
+    let at = match packet.first()? >> 4 {
+        4 => usize::from(packet[0] & 0xf) * 4,
+        _ => IPV6_HEADER,
+    };
+    let segment = packet.get(at..)?;
+    let header: &[u8; 20] = segment.first_chunk()?;
+    let [_, _, _, _, a, b, c, d, ..] = *header;
+    let payload = segment
+        .len()
+        .checked_sub(usize::from(header[12] >> 4) * 4)?;
+    let marks = (header[13] & (FIN | SYN)).count_ones();
+    Some((u32::from_be_bytes([a, b, c, d]), payload as u32 + marks))
+}
+
+const IPV6_HEADER: usize = 40;
+const FIN: u8 = 1 << 0;
+const SYN: u8 = 1 << 1;
+
+#[cfg(test)]
+#[allow(clippy::disallowed_macros, reason = "tests may allocate")]
+mod tests {
+    use super::*;
+
+    fn packet(sequence: u32, flags: u8, payload: usize) -> Vec<u8> {
+        let mut packet: Vec<u8> = std::iter::repeat_n(0, 40 + payload).collect();
+        packet[0] = 0x45;
+        packet[24..28].copy_from_slice(&sequence.to_be_bytes());
+        packet[32] = 5 << 4;
+        packet[33] = flags;
+        packet
+    }
+
+    #[test]
+    fn only_what_was_sent_before_is_sent_again() {
+        let mut sent = Sent::default();
+        let first = u32::MAX - 1;
+        assert!(!sent.note(&packet(first, SYN, 0)));
+        assert!(sent.note(&packet(first, SYN, 0)), "the SYN once more");
+        assert!(!sent.note(&packet(first + 1, 0, 0)), "an acknowledgement");
+        assert!(
+            !sent.note(&packet(first + 1, 0, 10)),
+            "over the end of the numbers"
+        );
+        assert!(!sent.note(&packet(9, FIN, 5)));
+        assert!(sent.note(&packet(first + 1, 0, 10)));
+        assert!(sent.note(&packet(9, FIN, 5)));
+        assert!(!sent.note(&packet(9, 0, 20)), "more than was sent");
+    }
+
+    #[test]
+    fn what_is_no_segment_was_never_sent() {
+        for len in 0..60 {
+            assert!(!Sent::default().note(&[0x4f; 60][..len]));
+            assert!(!Sent::default().note(&[0x60; 60][..len]));
+        }
+    }
+}

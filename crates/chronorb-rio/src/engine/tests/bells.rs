@@ -1,0 +1,90 @@
+//! Who waits is told, and told again, and not told of nothing.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::*;
+
+/// Whether the bell of a connection has rung since it was drained.
+fn has_rung(world: &World, at: At) -> bool {
+    let bell = world
+        .protocol(at.host)
+        .slot(at.slot)
+        .bell()
+        .expect("it is there");
+    poll(
+        &mut [PollFd::new(bell, PollFlags::IN)],
+        Some(&Timespec::default()),
+    ) == Ok(1)
+}
+
+/// Receives as who has the connection does, which drains the bell where nothing is there.
+fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
+    let protocol = world.protocol(at.host);
+    let bell = protocol.slot(at.slot).bell().expect("it is there");
+    protocol.with(at.slot, world.now, |it| {
+        it.receive(room, || {
+            bell.drain();
+        })
+    })
+}
+
+fn connected() -> (World, usize, At) {
+    let mut world = World::new(&small());
+    let listener = world.listen(4);
+    let near = world.connect(40_000).expect("it is free");
+    world
+        .until("it is connected", |world| world.is_connected(near))
+        .expect("somebody listens");
+    (world, listener, near)
+}
+
+#[test]
+fn what_came_before_a_connection_was_taken_in_rings() {
+    let (mut world, listener, near) = connected();
+    world.send(near, &[1; 10]).expect("it is open");
+    world.pass(Duration::from_millis(1));
+    let far = world.accept(listener).expect("it waits");
+    assert!(has_rung(&world, far));
+    assert_eq!(receive(&world, far, &mut [0; 20]), Ok(10));
+    assert_eq!(receive(&world, far, &mut [0; 20]), Err(IoError::WouldBlock));
+    assert!(!has_rung(&world, far));
+}
+
+#[test]
+fn each_input_after_the_edge_rings_and_the_end_does() {
+    let (mut world, listener, near) = connected();
+    let far = world.accept(listener).expect("it waits");
+    assert!(!has_rung(&world, far));
+    for _ in 0..3 {
+        world.send(near, &[1; 10]).expect("it is open");
+        world.pass(Duration::from_millis(1));
+        assert!(has_rung(&world, far));
+        assert_eq!(receive(&world, far, &mut [0; 20]), Ok(10));
+        assert_eq!(receive(&world, far, &mut [0; 20]), Err(IoError::WouldBlock));
+        assert!(!has_rung(&world, far));
+    }
+    world.let_go(near);
+    world.pass(Duration::from_millis(1));
+    assert!(has_rung(&world, far));
+    assert_eq!(receive(&world, far, &mut [0; 20]), Err(IoError::Ended));
+}
+
+#[test]
+fn room_rings_for_who_found_none() {
+    let (mut world, listener, near) = connected();
+    let far = world.accept(listener).expect("it waits");
+    let octets = [7; 65_536];
+    while world.send(near, &octets).is_ok() {
+        world.pass(Duration::from_millis(1));
+    }
+    assert_eq!(
+        receive(&world, near, &mut [0; 20]),
+        Err(IoError::WouldBlock)
+    );
+    assert!(!has_rung(&world, near));
+    while receive(&world, far, &mut [0; 8192]).is_ok() {
+        world.pass(Duration::from_millis(1));
+    }
+    assert!(has_rung(&world, near));
+    world.send(near, &octets).expect("there is room");
+}

@@ -1,0 +1,79 @@
+//! What other processes see of a class is what it did.
+
+use std::process;
+
+use super::transfers::exchange;
+use super::*;
+use crate::driver::wire::Faults;
+use crate::engine::shown::Shown;
+use crate::status::{self, ClassSnapshot, Count, Level, Page, Snapshot};
+
+/// A world whose server shows what it does on the page of an interface.
+fn shown(interface: &str) -> World {
+    let mut world = World::new(&small());
+    let page = Page::create(interface).expect("there is memory");
+    let class = ClassId::new(0).expect("it is the first");
+    let counters = page.open(class, &(&small()).into());
+    world.hosts[SERVER].protocol.shown = Some(Shown::new(counters));
+    world
+}
+
+/// What is seen of the only class of an interface.
+fn seen(interface: &str) -> ClassSnapshot {
+    let looked = status::find(Some(process::id())).expect("this process is there");
+    let pages = looked.found.iter().flat_map(|found| &found.pages);
+    let mut snapshots = pages.filter_map(|page| Snapshot::read(&page.file).ok());
+    let mut found = snapshots.find(|snapshot| snapshot.interface == interface);
+    let classes = found.as_mut().map(|snapshot| &mut snapshot.classes);
+    classes.expect("there is a page").remove(0)
+}
+
+#[test]
+fn connections_and_packets_are_shown() {
+    let mut world = shown("shown-0");
+    let listener = world.listen(4);
+    let (near, far) = world.pair(listener, 40_000);
+    exchange(&mut world, [near, far], 100_000);
+    let class = seen("shown-0");
+    let server = world.protocol(SERVER);
+    let (received, transmitted) = server.path_counts();
+    assert_eq!(class.count(Count::PacketsIn), received.frames);
+    assert_eq!(class.count(Count::OctetsIn), received.octets);
+    assert_eq!(class.count(Count::PacketsOut), transmitted.frames);
+    assert_eq!(class.count(Count::OctetsOut), transmitted.octets);
+    assert_eq!(class.count(Count::Established), 1);
+    assert_eq!(class.level(Level::Open).now, 1);
+    assert_eq!(class.level(Level::HalfOpen).most, 1);
+    assert_eq!(class.latencies.count(), received.frames);
+    assert_eq!(class.count(Count::Retransmissions), 0);
+    assert_eq!(class.drops(), 0);
+}
+
+#[test]
+fn segments_that_were_lost_and_sent_again_are_shown() {
+    let mut world = shown("shown-1");
+    let listener = world.listen(4);
+    let (near, far) = world.pair(listener, 40_000);
+    let faults = Faults {
+        loss: 0.1,
+        ..Faults::default()
+    };
+    world.wire.disturb(Side::Right, faults, 7);
+    exchange(&mut world, [near, far], 100_000);
+    let lost = world.wire.counts(Side::Right).faults;
+    assert!(
+        seen("shown-1").count(Count::Retransmissions) > 0,
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn packets_of_no_connection_are_shown() {
+    let mut world = shown("shown-2");
+    let _ = world.connect(40_000);
+    world.turn();
+    world.turn();
+    let class = seen("shown-2");
+    assert_eq!(class.count(Count::NoConnection), 1);
+    assert_eq!(class.drops(), 1);
+}

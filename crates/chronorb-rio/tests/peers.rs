@@ -1,0 +1,408 @@
+//! RIO and the kernel's TCP understand each other, between two hosts, by each driver and in each way of processing.
+
+mod support;
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use chronorb_rio::driver::{self, Choice};
+use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem, Urgency};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
+use chronorb_rt::{Deadline, Rights, Scheduling, ThreadBuilder, set_current};
+use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
+use rustix::event::{PollFd, PollFlags, poll};
+
+const DRIVERS: [Choice; 2] = [Choice::Packet, Choice::Xdp];
+
+fn subsystem(host: &TestHost, driver: Choice) -> Subsystem {
+    host.enter(|| {
+        let options = driver::Options {
+            driver,
+            ..driver::Options::default()
+        };
+        let driver = driver::open(INTERFACE, options).expect("who builds a network may");
+        Subsystem::of_host(driver.into()).expect("the namespace is there")
+    })
+}
+
+fn patience() -> Deadline {
+    Deadline::after(Duration::from_secs(20))
+}
+
+fn addresses(network: &Network, host: Host) -> [IpAddr; 2] {
+    let addresses = network.host(host).addresses();
+    [addresses.v4.into(), addresses.v6.into()]
+}
+
+/// Waits for a connection as a reactor does.
+fn accept(listener: &Listener) -> Stream {
+    loop {
+        poll(&mut [PollFd::new(listener, PollFlags::IN)], None).expect("it is open");
+        if let Some(stream) = listener.accept().expect("a descriptor is left") {
+            return stream;
+        }
+    }
+}
+
+/// Sends back what comes, until the end.
+fn echo(stream: &Stream) {
+    let mut room = vec![0; 1 << 16];
+    loop {
+        match stream.receive(&mut room, patience()) {
+            Ok(n) => stream
+                .send(&room[..n], &[], patience())
+                .expect("the peer reads"),
+            Err(IoError::Ended | IoError::Closed) => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Sends octets of several lengths, and reads them back.
+fn talk(mut write: impl Write + Send, mut read: impl Read) {
+    let lengths = [1, 7, 1000, 1460, 5000, 100_000, 1 << 20];
+    let octets = |len: usize| (0..len).map(|at| (at * 31 + len) as u8).collect::<Vec<_>>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for len in lengths {
+                write.write_all(&octets(len)).expect("it is taken");
+            }
+        });
+        for len in lengths {
+            let mut room = vec![0; len];
+            read.read_exact(&mut room).expect("it comes back");
+            assert!(room == octets(len), "of {len} octets");
+        }
+    });
+}
+
+/// A stream as the standard library wants it.
+struct Standard<'s>(&'s Stream);
+
+impl Read for Standard<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let received = self.0.receive(room, patience());
+        received.map_err(std::io::Error::other)
+    }
+}
+
+impl Write for Standard<'_> {
+    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+        let sent = self.0.send(octets, &[], patience());
+        sent.map(|()| octets.len()).map_err(std::io::Error::other)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn clients_of_the_kernel_are_served() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let ways = [
+        Processing::OnArrival,
+        Processing::OnDemand { cap: None },
+        Processing::Periodic {
+            period: Duration::from_millis(1),
+            budget: 64,
+        },
+    ];
+    for driver in DRIVERS {
+        let server = subsystem(network.host(Host::B), driver);
+        for processing in ways {
+            let config = ClassConfig {
+                processing,
+                connections: 8,
+                ..ClassConfig::default()
+            };
+            let class = server.open(config).expect("it can be had");
+            for address in addresses(&network, Host::B) {
+                let listener = class.listen(SocketAddr::new(address, 0));
+                let listener = listener.expect("any port will do");
+                thread::scope(|scope| {
+                    // The acceptor is there as long as its connections are.
+                    scope.spawn(|| echo(&accept(&listener)));
+                    let connect = || TcpStream::connect(listener.address());
+                    let client = network.host(Host::A).enter(connect);
+                    let client = client.expect("somebody listens");
+                    talk(&client, &client);
+                });
+            }
+            let counts = class.counts();
+            assert_eq!((counts.malformed, counts.wrong_checksums), (0, 0));
+            assert_eq!(counts.connections, 2);
+        }
+    }
+}
+
+/// Serves connections as a lane does: one thread waits for all of them and for the acceptor, told by edges.
+fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
+    let reactor = Reactor::new().expect("a descriptor is left");
+    reactor.add(listener, 0, Interest::Read).expect("it is new");
+    let (mut streams, mut ended) = (Vec::new(), HashSet::new());
+    let mut room = [0; 4096];
+    while ended.len() < clients {
+        let event = reactor.wait(Some(Duration::from_secs(20)));
+        let event = event.expect("it is whole").expect("something happens");
+        if event.token == 0 {
+            while let Some(stream) = listener.accept().expect("descriptors are left") {
+                streams.push(stream);
+                let stream = streams.last().expect("it is new");
+                let token = streams.len() as u64;
+                reactor
+                    .add(stream, token, Interest::Read)
+                    .expect("it is new");
+            }
+            continue;
+        }
+        let stream = &streams[event.token as usize - 1];
+        loop {
+            match stream.try_receive(&mut room) {
+                Ok(n) => stream.send(&room[..n], &[], patience()).expect("it reads"),
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Ended) => {
+                    ended.insert(event.token);
+                    break;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn one_thread_serves_many_connections() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let ways = [Processing::OnArrival, Processing::OnDemand { cap: None }];
+    for (driver, processing) in DRIVERS
+        .iter()
+        .flat_map(|driver| ways.map(|way| (*driver, way)))
+    {
+        let server = subsystem(network.host(Host::B), driver);
+        let config = ClassConfig {
+            processing,
+            ..ClassConfig::default()
+        };
+        let class = server.open(config).expect("it can be had");
+        let [address, _] = addresses(&network, Host::B);
+        let listener = class.listen(SocketAddr::new(address, 0));
+        let listener = listener.expect("any port will do");
+        thread::scope(|scope| {
+            scope.spawn(|| serve_as_a_lane_does(&listener, CLIENTS));
+            for _ in 0..CLIENTS {
+                let connect = || TcpStream::connect(listener.address());
+                let mut client = network.host(Host::A).enter(connect).expect("it listens");
+                scope.spawn(move || {
+                    for number in 0..200_u8 {
+                        client.write_all(&[number; 100]).expect("the peer reads");
+                        let mut room = [0; 100];
+                        client.read_exact(&mut room).expect("it comes back");
+                        assert_eq!(room, [number; 100]);
+                    }
+                });
+            }
+        });
+    }
+}
+
+const CLIENTS: usize = 10;
+
+#[test]
+fn connections_go_on_when_their_acceptor_is_gone() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let server = subsystem(network.host(Host::B), Choice::Packet);
+    let config = ClassConfig {
+        processing: Processing::OnArrival,
+        ..ClassConfig::default()
+    };
+    let class = server.open(config).expect("it can be had");
+    let [address, _] = addresses(&network, Host::B);
+    let listener = class.listen(SocketAddr::new(address, 0));
+    let listener = listener.expect("any port will do");
+    let at = listener.address();
+    let connect = || TcpStream::connect(at);
+    thread::scope(|scope| {
+        let client = scope.spawn(|| network.host(Host::A).enter(connect));
+        let stream = accept(&listener);
+        let client = client.join().expect("no panic").expect("it listens");
+        drop(listener);
+        // Nobody waits for an acceptor that does the protocol work.
+        scope.spawn(move || echo(&stream));
+        talk(&client, &client);
+        drop(client);
+    });
+}
+
+#[test]
+fn servers_of_the_kernel_are_connected_to() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    for driver in DRIVERS {
+        let client = subsystem(network.host(Host::A), driver);
+        let class = client.open(ClassConfig::default()).expect("it can be had");
+        for address in addresses(&network, Host::B) {
+            let listen = || TcpListener::bind((address, 0));
+            let listener = network.host(Host::B).enter(listen).expect("it is free");
+            let server = listener.local_addr().expect("it is bound");
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (mut stream, _) = listener.accept().expect("somebody connects");
+                    let mut back = stream.try_clone().expect("a descriptor is left");
+                    std::io::copy(&mut stream, &mut back).expect("it goes back");
+                });
+                let stream = class.connect(server, patience());
+                let stream = stream.expect("somebody listens");
+                talk(Standard(&stream), Standard(&stream));
+            });
+            drop(listener);
+            let refused = class.connect(server, patience());
+            refused.expect_err("nobody listens any more");
+        }
+    }
+}
+
+#[test]
+fn who_listens_at_an_interface_that_is_removed_is_told() {
+    // Sockets of AF_XDP are not told: there it is found out with the next packet or timer.
+    for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
+        let Some(network) = support::network(&Layout::default()) else {
+            return;
+        };
+        let server = subsystem(network.host(Host::B), Choice::Packet);
+        let config = ClassConfig {
+            processing,
+            ..ClassConfig::default()
+        };
+        let class = server.open(config).expect("it can be had");
+        let [address, _] = addresses(&network, Host::B);
+        let listener = class.listen(SocketAddr::new(address, 0));
+        let listener = listener.expect("any port will do");
+        let mut netlink = network.host(Host::B).netlink().expect("it is here");
+        netlink
+            .delete_link(server.link().index)
+            .expect("it is there");
+        let error = loop {
+            poll(&mut [PollFd::new(&listener, PollFlags::IN)], None).expect("it is open");
+            match listener.accept() {
+                Ok(none) => assert!(none.is_none()),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, AcceptError::Failed(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_port_that_is_given_up_is_refused_by_the_kernel_again() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let server = subsystem(network.host(Host::B), Choice::Packet);
+    let [address, _] = addresses(&network, Host::B);
+    let class = server.open(ClassConfig::default()).expect("it can be had");
+    let listener = class.listen(SocketAddr::new(address, 0));
+    let listener = listener.expect("any port will do");
+    let at = listener.address();
+    drop((listener, class, server));
+    let connect = || TcpStream::connect(at);
+    let refused = network.host(Host::A).enter(connect);
+    let error = refused.expect_err("nobody listens");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    let bind = || TcpListener::bind(at);
+    network.host(Host::B).enter(bind).expect("the port is free");
+}
+
+/// Prints how long an echo takes, for short messages. `--ignored --nocapture`, in a release build.
+#[test]
+#[ignore = "a measurement"]
+fn how_long_an_echo_takes() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    println!("how long an echo of 100 octets takes a client of the kernel's:");
+    let urgent = Rights::probe()
+        .max_fifo
+        .map_or(Scheduling::OTHER, |most| Scheduling::fifo(most.min(50)));
+    let [address, _] = addresses(&network, Host::B);
+    let of_kernel = || {
+        let listen = || TcpListener::bind((address, 0));
+        let listener = network.host(Host::B).enter(listen).expect("it is free");
+        let at = listener.local_addr().expect("it is bound");
+        let serve = move || {
+            let (mut stream, _) = listener.accept().expect("somebody connects");
+            stream.set_nodelay(true).expect("it can be had");
+            let mut room = [0; 100];
+            while stream.read_exact(&mut room).is_ok() {
+                stream.write_all(&room).expect("the peer reads");
+            }
+        };
+        measure("kernel", &network, at, urgent, serve);
+    };
+    of_kernel();
+    for driver in DRIVERS {
+        let server = Arc::new(subsystem(network.host(Host::B), driver));
+        for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
+            let config = ClassConfig {
+                processing,
+                urgency: Urgency::Native(urgent),
+                ..ClassConfig::default()
+            };
+            let class = server.open(config).expect("it can be had");
+            let listener = class.listen(SocketAddr::new(address, 0));
+            let listener = listener.expect("any port will do");
+            let at = listener.address();
+            let serve = move || echo(&accept(&listener));
+            let what = format!("{driver}, {processing:?}");
+            measure(&what, &network, at, urgent, serve);
+        }
+    }
+}
+
+/// Prints how long echoes of a server take that `serve` is, for a client of the kernel's.
+fn measure(
+    what: &str,
+    network: &Network,
+    at: SocketAddr,
+    urgent: Scheduling,
+    serve: impl FnOnce() + Send + 'static,
+) {
+    const ROUNDS: usize = 5000;
+    let server = ThreadBuilder::new("server").scheduling(urgent).spawn(serve);
+    let server = server.expect("it was asked whether it may");
+    let connect = || TcpStream::connect(at);
+    let mut client = network.host(Host::A).enter(connect).expect("it listens");
+    client.set_nodelay(true).expect("it can be had");
+    set_current(urgent).expect("it was asked whether it may");
+    let mut times: Vec<Duration> = (0..ROUNDS)
+        .map(|_| {
+            let begin = Instant::now();
+            client.write_all(&[1; 100]).expect("the peer reads");
+            client.read_exact(&mut [0; 100]).expect("it comes back");
+            begin.elapsed()
+        })
+        .collect();
+    set_current(Scheduling::OTHER).expect("it may always");
+    drop(client);
+    server.join().expect("no panic");
+    times.sort_unstable();
+    let at = |share: usize| times[(ROUNDS - 1) * share / 1000];
+    println!(
+        "{what}: median {:?}, 99 % {:?}, 99.9 % {:?}, longest {:?}",
+        at(500),
+        at(990),
+        at(999),
+        at(1000)
+    );
+}
