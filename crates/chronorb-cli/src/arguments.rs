@@ -99,6 +99,9 @@ pub(crate) enum Command {
     #[command(name = overtake::CLIENT_COMMAND, hide = true)]
     OvertakeClient { order: String },
 
+    #[command(name = chronorb_lab::rio::PART_COMMAND, hide = true)]
+    RioPart { order: String },
+
     #[command(name = thread_pools::SERVER_COMMAND, hide = true)]
     ThreadPoolsServer { order: String },
 

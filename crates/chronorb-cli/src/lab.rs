@@ -12,6 +12,7 @@ use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
 use chronorb_lab::protocols::{Protocol, Protocols};
+use chronorb_lab::rio::{self, RealTimeIo};
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
@@ -110,6 +111,17 @@ pub(crate) enum LabCommand {
     #[command(after_help = PROTOCOLS_EXAMPLES)]
     Protocols(ProtocolsArguments),
 
+    /// Measure what real-time I/O brings: packets told apart by priority, and protocols processed by schedule.
+    ///
+    /// In a network of two hosts on this machine, with a switch that limits rates, as in the paper "The Design and
+    /// Performance of an I/O Subsystem for Real-time ORB Endsystem Middleware": what scheduled processing costs
+    /// (e10), echoes beside bulk traffic that keeps the receiver busy (e11), guarantees and limits of bandwidth
+    /// (e12), and calls of the ORB with and without RIO below it (e13), beside the kernel's own stack. Ends with
+    /// tables, the paper's figures beside ours, what it claims and whether it is so here, and a report with plots.
+    /// Takes about a quarter of an hour, with --short two minutes, root, and two processors.
+    #[command(after_help = RIO_EXAMPLES)]
+    Rio(RioArguments),
+
     /// Compare Leader/Followers and Half-Sync/Half-Async, and try what thread pools promise.
     ///
     /// A client that leaves it no rest has a server serve 100,000 requests: by each strategy of thread
@@ -174,6 +186,7 @@ impl LabCommand {
             Self::Peer(PeerCommand::Server(server)) => status(peer::serve(server.with(config))),
             Self::Peer(PeerCommand::Client(client)) => status(peer::call(client.with(config))),
             Self::Protocols(asked) => asked.run(),
+            Self::Rio(asked) => asked.run(),
             Self::ThreadPools(asked) => asked.run(),
             Self::Throughput(asked) => asked.run::<Throughput>(),
             Self::Timeprobes(asked) => asked.run(),
@@ -348,8 +361,8 @@ pub(crate) struct InversionArguments {
     #[arg(long, value_name = "apart|together|free")]
     place: Option<inversion::Place>,
 
-    /// Put client and server into network namespaces of their own, joined by a pair of virtual Ethernet
-    /// devices, instead of the loopback device. Needs root, and the program ip.
+    /// Put client and server into network namespaces of their own, with a switch between them, instead of the
+    /// loopback device. Needs root.
     #[arg(long)]
     namespaces: bool,
 
@@ -481,6 +494,54 @@ impl ProtocolsArguments {
         plan.rounds = self.rounds.unwrap_or(plan.rounds);
         plan.calls = self.calls.unwrap_or(plan.calls);
         status(chronorb_lab::run::<Protocols>(&self.common.options::<Protocols>(plan)).map(drop))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RioArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// These experiments of the paper alone: e10, e11, e12, e13.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<rio::Part>,
+
+    /// By which driver RIO has its packets: auto, xdp or packet.
+    #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
+    driver: String,
+
+    /// What the receiver of bulk traffic computes for each block of 8,000 octets in e11, in µs, instead of 200.
+    #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=100_000))]
+    work: Option<u64>,
+
+    /// What the switch lets through in e11, in Mbit/s, instead of 10,000.
+    #[arg(long, value_name = "MBIT", value_parser = value_parser!(u64).range(1..=100_000))]
+    rate: Option<u64>,
+
+    /// The rates of calls of e13: paper, short or loaded, as lab inversion has them; without it short and loaded.
+    /// The paper's own, with 4,000 calls of each client, take more than an hour.
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<inversion::Mode>,
+
+    /// How often each way has its turn in e10 and e11, instead of 10, or with --short 3.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
+    rounds: Option<u32>,
+}
+
+impl RioArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<RealTimeIo>();
+        if !self.only.is_empty() {
+            plan.parts = self.only;
+        }
+        if !self.mode.is_empty() {
+            plan.calls = rio::Plan::calls_of(&self.mode, self.common.short);
+        }
+        plan.bulk_work = self.work.map_or(plan.bulk_work, Duration::from_micros);
+        plan.bulk_rate = self.rate.map_or(plan.bulk_rate, |mbit| mbit * 1_000_000);
+        plan.driver = self.driver;
+        plan.rounds = self.rounds.unwrap_or(plan.rounds);
+        status(chronorb_lab::run::<RealTimeIo>(&self.common.options::<RealTimeIo>(plan)).map(drop))
     }
 }
 
@@ -657,6 +718,17 @@ Examples:
 Other programs that run at the same time change the figures. What cannot take part is left out, and said:
 omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which makes certificates for
 the run. A claim that was missed is said, and is no failure of the command.";
+
+const RIO_EXAMPLES: &str = "\
+Examples:
+  chronorb lab rio
+  chronorb lab rio --short --only e11 --report short.html
+  chronorb lab rio --only e10,e12 --driver packet
+  chronorb lab rio --json | jq '.rows[] | select(.part == \"e12\") | [.flow, .phase, .least_octets_per_s, .most_octets_per_s]'
+
+The network is made of namespaces that end with this program, however it ends; nothing else of the machine
+is touched. That needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Other programs that run at the same time change
+the figures. What is not reproduced is said, and is no failure of the command.";
 
 const THREAD_POOLS_EXAMPLES: &str = "\
 Examples:

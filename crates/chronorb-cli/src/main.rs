@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Command::OsPart { order } => status(os::part_main(&order)),
         Command::OvertakeServer { order } => status(overtake::server_main(&order)),
         Command::OvertakeClient { order } => status(overtake::client_main(&order)),
+        Command::RioPart { order } => status(chronorb_lab::rio::part_main(&order)),
         Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
         Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
         Command::TimeprobesPart { order } => status(timeprobes::part_main(&order)),

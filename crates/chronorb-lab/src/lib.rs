@@ -26,12 +26,14 @@ pub mod os;
 pub mod overtake;
 pub mod peer;
 pub mod protocols;
+pub mod rio;
 pub mod thread_pools;
 pub mod throughput;
 pub mod timeprobes;
 pub mod waits;
 pub mod whitebox;
 
+mod awake;
 mod claim;
 mod comparison;
 mod environment;
@@ -46,6 +48,7 @@ mod series;
 mod stats;
 mod units;
 mod verdict;
+mod watch;
 mod work;
 
 pub use claim::Claim;

@@ -91,6 +91,41 @@ impl Record {
         counts
     }
 
+    /// The shortest latency in µs, exact to three digits; 0 without calls.
+    #[must_use]
+    pub fn min_us(&self) -> f64 {
+        match self.calls() {
+            0 => 0.0,
+            _ => us(self.histogram.min()),
+        }
+    }
+
+    /// Which share of the calls took how long, in steps of so many µs from the shortest to that which the share `quantile`
+    /// did not exceed: the middle of each step, and its share of all.
+    pub(crate) fn distribution(&self, step_us: f64, quantile: f64) -> Vec<(f64, f64)> {
+        let step = (step_us * 1e3).max(1.0);
+        let most = self.quantile_us(quantile) * 1e3;
+        let step_of = |ns: u64| (ns as f64 / step).floor();
+        let mut shares: Vec<(f64, f64)> = Vec::new();
+        let buckets = self.histogram.iter_recorded();
+        let buckets = buckets.filter(|bucket| bucket.value_iterated_to() as f64 <= most);
+        for bucket in buckets {
+            let share = bucket.count_at_value() as f64 / self.calls() as f64;
+            let at = step_of(bucket.value_iterated_to());
+            let mut last = shares.last().map_or(at, |(last, _)| *last);
+            while last < at && !shares.is_empty() {
+                last += 1.0;
+                shares.push((last, 0.0));
+            }
+            match shares.last_mut() {
+                Some(last) => last.1 += share,
+                None => shares.push((at, share)),
+            }
+        }
+        let middle = |(at, share): (f64, f64)| ((at + 0.5) * step / 1e3, share);
+        shares.into_iter().map(middle).collect()
+    }
+
     /// The course over time: at most a few thousand points, in the order of time.
     #[must_use]
     pub fn points(&self) -> &[Point] {
@@ -296,9 +331,23 @@ mod tests {
     }
 
     #[test]
+    fn a_distribution_has_every_step_between_the_shortest_and_the_longest() {
+        let record = record([101, 103, 104, 131, 500]);
+        let distribution = record.distribution(10.0, 0.9);
+        let expected = [(105.0, 0.6), (115.0, 0.0), (125.0, 0.0), (135.0, 0.2)];
+        assert_eq!(distribution.len(), 4, "{distribution:?}");
+        for ((at, share), (expected_at, expected_share)) in distribution.into_iter().zip(expected) {
+            assert_close(at, expected_at);
+            assert!((share - expected_share).abs() < 1e-9);
+        }
+        assert!(Record::new().distribution(10.0, 1.0).is_empty());
+    }
+
+    #[test]
     fn an_empty_record_is_all_zero() {
         assert_eq!(Record::new().summary(), Summary::default());
         assert!(Record::new().by_powers_of_two().is_empty());
+        assert_eq!(Record::new().min_us(), 0.0);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The experiments `latency`, `protocols` and `throughput`, run for real with next to nothing.
-//!
-//! They call their own program for servers and clients. So this is no usual test program: it hands
-//! these commands on, and otherwise runs its tests.
+
+mod harness;
 
 use std::env;
 use std::fs;
@@ -17,33 +16,17 @@ use chronorb_lab::throughput::{self, Throughput};
 use chronorb_lab::{Claim, Experiment, Findings, Options, Verdict, run};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [command, order] if *command == SERVER_COMMAND => status(server_main(order)),
-        [command, order] if *command == CLIENT_COMMAND => status(client_main(order)),
-        [command, order] if *command == CROWD_COMMAND => status(crowd_main(order)),
-        // What programs that gather tests ask.
-        arguments if arguments.contains(&"--list") => {
-            if !arguments.contains(&"--ignored") {
-                for (name, _) in TESTS {
-                    println!("{name}: test");
-                }
-            }
-            ExitCode::SUCCESS
-        }
-        arguments => {
-            for (name, test) in TESTS {
-                if is_wanted(name, arguments) {
-                    test();
-                    println!("test {name} ... ok");
-                }
-            }
-            ExitCode::SUCCESS
-        }
-    }
+    harness::main(
+        &[
+            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+            (CROWD_COMMAND, |order| Ok(crowd_main(order)?)),
+        ],
+        &TESTS,
+    )
 }
 
-const TESTS: [(&str, fn()); 5] = [
+const TESTS: [harness::Test; 5] = [
     (
         "a_call_is_measured_on_every_system_in_every_place",
         a_call_is_measured_on_every_system_in_every_place,
@@ -309,21 +292,4 @@ fn check_page(page: &str, plots: usize) {
 
 fn has_several_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
-}
-
-/// Whether a run with these arguments is to include a test: a filter may leave it out.
-fn is_wanted(name: &str, arguments: &[&str]) -> bool {
-    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
-    let any = filters.clone().next().is_some();
-    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| name.contains(filter)))
-}
-
-fn status(outcome: Result<(), ContestError>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }

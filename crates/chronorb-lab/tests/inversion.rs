@@ -1,12 +1,8 @@
 //! The experiment `inversion`, run for real with next to nothing.
-//!
-//! The experiment calls its own program for servers and clients. So this is no usual test program: it hands these
-//! commands on, and otherwise runs its tests.
 
-use std::env;
-use std::fs;
-use std::path::Path;
-use std::process::{self, ExitCode};
+mod harness;
+
+use std::process::ExitCode;
 use std::time::Duration;
 
 use chronorb_lab::inversion::{
@@ -16,25 +12,13 @@ use chronorb_lab::inversion::{
 use chronorb_lab::{Experiment, Findings};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [command, order] if *command == SERVER_COMMAND => status(server_main(order)),
-        [command, order] if *command == CLIENT_COMMAND => status(client_main(order)),
-        // What programs that gather tests ask.
-        arguments if arguments.contains(&"--list") => {
-            if !arguments.contains(&"--ignored") {
-                TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
-            }
-            ExitCode::SUCCESS
-        }
-        arguments => {
-            for (name, test) in TESTS.iter().filter(|(name, _)| is_wanted(name, arguments)) {
-                test();
-                println!("test {name} ... ok");
-            }
-            ExitCode::SUCCESS
-        }
-    }
+    harness::main(
+        &[
+            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+        ],
+        &TESTS,
+    )
 }
 
 fn every_architecture_is_measured_in_every_mode() {
@@ -55,7 +39,7 @@ fn every_architecture_is_measured_in_every_mode() {
     let architectures: Vec<_> = match outcome.omniorb.version {
         Some(_) => Architecture::ALL.to_vec(),
         None => {
-            not_run(&outcome.omniorb.missing);
+            harness::not_run(&outcome.omniorb.missing);
             let ours = Architecture::ALL.into_iter();
             ours.filter(|of| !of.name().starts_with("omniorb"))
                 .collect()
@@ -126,12 +110,8 @@ fn client_and_server_can_have_namespaces_of_their_own() {
     }
     match Inversion::measure(&plan) {
         Ok(outcome) => assert!(outcome.rows.iter().all(|row| row.latency.calls > 0)),
-        Err(error @ InversionError::Namespaces { .. }) => not_run(&error.to_string()),
+        Err(error @ InversionError::Network(_)) => harness::not_run(&error.to_string()),
         Err(error) => panic!("{error}"),
-    }
-    for side in ["client", "server"] {
-        let name = format!("/run/netns/chronorb-{side}-{}", process::id());
-        assert!(!Path::new(&name).exists(), "{name} is left");
     }
 }
 
@@ -143,47 +123,10 @@ fn an_order_that_makes_no_sense_is_refused() {
 }
 
 fn a_report_that_cannot_be_written_is_said_before_anything_is_measured() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let options = chronorb_lab::Options {
-        json: false,
-        report: folder.path().join("missing/inversion.html"),
-        plan: Plan::full(),
-    };
-    let error = chronorb_lab::run::<Inversion>(&options).expect_err("there is no such directory");
-    let error = error.to_string();
-    assert!(error.contains("missing/inversion.html"), "{error}");
-    let left = fs::read_dir(folder.path()).expect("it is there").count();
-    assert_eq!(left, 0);
+    harness::an_unwritable_report_is_refused::<Inversion>(Plan::full());
 }
 
-/// Says that something was not run, which is a failure where all has to be.
-fn not_run(why: &str) {
-    eprintln!("NOT RUN: {why}");
-    assert_ne!(
-        env::var("CHRONORB_PEERS").as_deref(),
-        Ok("required"),
-        "{why}"
-    );
-}
-
-/// Whether a run with these arguments is to include a test: a filter may leave it out.
-fn is_wanted(name: &str, arguments: &[&str]) -> bool {
-    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
-    let any = filters.clone().next().is_some();
-    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| name.contains(filter)))
-}
-
-fn status(outcome: Result<(), InversionError>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-const TESTS: [(&str, fn()); 4] = [
+const TESTS: [harness::Test; 4] = [
     (
         "every_architecture_is_measured_in_every_mode",
         every_architecture_is_measured_in_every_mode,

@@ -1,9 +1,7 @@
 //! The experiment `os`, run for real with next to nothing.
-//!
-//! The experiment calls its own program for its processes. So this is no usual test program: it hands
-//! these commands on, and otherwise runs its one test.
 
-use std::env;
+mod harness;
+
 use std::process::ExitCode;
 
 use chronorb_lab::os::{
@@ -13,24 +11,7 @@ use chronorb_lab::os::{
 use chronorb_lab::{Experiment, Findings};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [command, order] if *command == PART_COMMAND => status(part_main(order)),
-        // What programs that gather tests ask.
-        arguments if arguments.contains(&"--list") => {
-            if !arguments.contains(&"--ignored") {
-                println!("{NAME}: test");
-            }
-            ExitCode::SUCCESS
-        }
-        arguments if is_wanted(arguments) => {
-            every_part_is_measured_or_said_to_be_refused();
-            an_order_that_makes_no_sense_is_refused();
-            println!("test {NAME} ... ok");
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    harness::main(&[(PART_COMMAND, |order| Ok(part_main(order)?))], &TESTS)
 }
 
 fn every_part_is_measured_or_said_to_be_refused() {
@@ -123,21 +104,13 @@ fn an_order_that_makes_no_sense_is_refused() {
     }
 }
 
-/// Whether a run with these arguments is to include the one test: a filter may leave it out.
-fn is_wanted(arguments: &[&str]) -> bool {
-    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
-    let any = filters.clone().next().is_some();
-    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| NAME.contains(filter)))
-}
-
-fn status(outcome: Result<(), OsError>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-const NAME: &str = "every_part_is_measured_or_said_to_be_refused";
+const TESTS: [harness::Test; 2] = [
+    (
+        "every_part_is_measured_or_said_to_be_refused",
+        every_part_is_measured_or_said_to_be_refused,
+    ),
+    (
+        "an_order_that_makes_no_sense_is_refused",
+        an_order_that_makes_no_sense_is_refused,
+    ),
+];

@@ -1,38 +1,23 @@
 //! The experiment `overtake`, run for real with next to nothing.
-//!
-//! The experiment calls its own program for servers and clients. So this is no usual test program:
-//! it hands these commands on, and otherwise runs its one test.
 
-use std::env;
-use std::fs;
+mod harness;
+
 use std::process::ExitCode;
 
 use chronorb_lab::overtake::{
     CLIENT_COMMAND, Case, Load, Overtake, OvertakeError, Plan, Pool, SERVER_COMMAND, Series,
     Strategy, Trial, client_main, server_main,
 };
-use chronorb_lab::{Experiment, Findings, Options, Verdict, run};
+use chronorb_lab::{Experiment, Findings, Verdict};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [command, order] if *command == SERVER_COMMAND => status(server_main(order)),
-        [command, order] if *command == CLIENT_COMMAND => status(client_main(order)),
-        // What programs that gather tests ask.
-        arguments if arguments.contains(&"--list") => {
-            if !arguments.contains(&"--ignored") {
-                println!("{NAME}: test");
-            }
-            ExitCode::SUCCESS
-        }
-        arguments if is_wanted(arguments) => {
-            every_case_is_measured_by_both_strategies();
-            an_order_that_makes_no_sense_is_refused();
-            println!("test {NAME} ... ok");
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    harness::main(
+        &[
+            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+        ],
+        &TESTS,
+    )
 }
 
 fn every_case_is_measured_by_both_strategies() {
@@ -142,36 +127,16 @@ fn an_order_that_makes_no_sense_is_refused() {
         let error = outcome.expect_err("it is no order");
         assert!(matches!(error, OvertakeError::Process(_)), "{error}");
     }
-    let folder = tempfile::tempdir().expect("a directory");
-    let options = Options {
-        json: false,
-        report: folder.path().join("missing/overtake.html"),
-        plan: Plan::tiny(),
-    };
-    let error = run::<Overtake>(&options).expect_err("there is no such directory");
-    assert!(
-        error.to_string().contains("missing/overtake.html"),
-        "{error}"
-    );
-    let left = fs::read_dir(folder.path()).expect("it is there").count();
-    assert_eq!(left, 0);
+    harness::an_unwritable_report_is_refused::<Overtake>(Plan::tiny());
 }
 
-/// Whether a run with these arguments is to include the one test: a filter may leave it out.
-fn is_wanted(arguments: &[&str]) -> bool {
-    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
-    let any = filters.clone().next().is_some();
-    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| NAME.contains(filter)))
-}
-
-fn status(outcome: Result<(), OvertakeError>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-const NAME: &str = "every_case_is_measured_by_both_strategies";
+const TESTS: [harness::Test; 2] = [
+    (
+        "every_case_is_measured_by_both_strategies",
+        every_case_is_measured_by_both_strategies,
+    ),
+    (
+        "an_order_that_makes_no_sense_is_refused",
+        an_order_that_makes_no_sense_is_refused,
+    ),
+];

@@ -1,51 +1,22 @@
 //! The experiment `timeprobes`, run for real with next to nothing.
-//!
-//! The experiment calls its own program for servers and clients. So this is no usual test program:
-//! it hands that command on, and otherwise runs its one test.
 
-use std::env;
-use std::fs;
+mod harness;
+
 use std::process::ExitCode;
 
 use chronorb_lab::timeprobes::{
     Layer, Outcome, PART_COMMAND, Plan, TRANSPORTS, TimeProbes, TimeProbesError, part_main,
 };
-use chronorb_lab::{Experiment, Findings, Options, Verdict, run};
+use chronorb_lab::{Experiment, Findings, Verdict};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [command, order] if *command == PART_COMMAND => match part_main(order) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        },
-        // What programs that gather tests ask.
-        arguments if arguments.contains(&"--list") => {
-            if !arguments.contains(&"--ignored") {
-                println!("{NAME}: test");
-            }
-            ExitCode::SUCCESS
-        }
-        arguments if is_wanted(arguments) => {
-            calls_are_followed_by_every_transport();
-            one_transport_can_be_asked_for_alone();
-            what_makes_no_sense_is_refused();
-            println!("test {NAME} ... ok");
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    harness::main(&[(PART_COMMAND, |order| Ok(part_main(order)?))], &TESTS)
 }
 
 fn calls_are_followed_by_every_transport() {
     let outcome = TimeProbes::measure(&Plan::tiny()).expect("it can be measured");
     if !outcome.missing.is_empty() {
-        let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(!required, "a part cannot run: {:?}", outcome.missing);
-        eprintln!("NOT RUN in part: {:?}", outcome.missing);
+        harness::not_run(&format!("in part: {:?}", outcome.missing));
     }
     for transport in TRANSPORTS.map(|transport| transport.scheme) {
         let is_missing =
@@ -151,26 +122,20 @@ fn one_transport_can_be_asked_for_alone() {
 fn what_makes_no_sense_is_refused() {
     let error = part_main("no order").expect_err("it is no order");
     assert!(matches!(error, TimeProbesError::Process(_)), "{error}");
-    let folder = tempfile::tempdir().expect("a directory");
-    let options = Options {
-        json: false,
-        report: folder.path().join("missing/timeprobes.html"),
-        plan: Plan::tiny(),
-    };
-    let error = run::<TimeProbes>(&options).expect_err("there is no such directory");
-    assert!(
-        error.to_string().contains("missing/timeprobes.html"),
-        "{error}"
-    );
-    let left = fs::read_dir(folder.path()).expect("it is there").count();
-    assert_eq!(left, 0);
+    harness::an_unwritable_report_is_refused::<TimeProbes>(Plan::tiny());
 }
 
-/// Whether a run with these arguments is to include the one test: a filter may leave it out.
-fn is_wanted(arguments: &[&str]) -> bool {
-    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
-    let any = filters.clone().next().is_some();
-    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| NAME.contains(filter)))
-}
-
-const NAME: &str = "calls_are_followed_by_every_transport";
+const TESTS: [harness::Test; 3] = [
+    (
+        "calls_are_followed_by_every_transport",
+        calls_are_followed_by_every_transport,
+    ),
+    (
+        "one_transport_can_be_asked_for_alone",
+        one_transport_can_be_asked_for_alone,
+    ),
+    (
+        "what_makes_no_sense_is_refused",
+        what_makes_no_sense_is_refused,
+    ),
+];

@@ -1,42 +1,16 @@
 //! The experiment `waits`, run for real with next to nothing.
-//!
-//! The experiment calls its own program for the server. So this is no usual test program: it hands
-//! that command on, and otherwise runs its one test.
 
-use std::env;
-use std::fs;
+mod harness;
+
 use std::process::ExitCode;
 
 use chronorb_lab::waits::{
     Class, IoUring, Plan, Processors, SERVER_COMMAND, Waits, WaitsError, Way, server_main,
 };
-use chronorb_lab::{Experiment, Findings, Options, Verdict, run};
+use chronorb_lab::{Experiment, Findings, Verdict};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [command, order] if *command == SERVER_COMMAND => match server_main(order) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        },
-        // What programs that gather tests ask.
-        arguments if arguments.contains(&"--list") => {
-            if !arguments.contains(&"--ignored") {
-                println!("{NAME}: test");
-            }
-            ExitCode::SUCCESS
-        }
-        arguments if is_wanted(arguments) => {
-            every_way_is_measured_where_it_can_be();
-            what_makes_no_sense_is_refused();
-            println!("test {NAME} ... ok");
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    harness::main(&[(SERVER_COMMAND, |order| Ok(server_main(order)?))], &TESTS)
 }
 
 fn every_way_is_measured_where_it_can_be() {
@@ -45,9 +19,7 @@ fn every_way_is_measured_where_it_can_be() {
     let has_ring = matches!(outcome.io_uring, IoUring::Permitted(_));
     let real_time = outcome.environment.max_fifo_priority.is_some();
     if !(has_ring && real_time && outcome.processors > 1) {
-        let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(!required, "a part cannot run: {:?}", outcome.caveats());
-        eprintln!("NOT RUN in part: {:?}", outcome.caveats());
+        harness::not_run(&format!("in part: {:?}", outcome.caveats()));
     }
 
     for class in [Class::Ordinary, Class::RealTime] {
@@ -113,23 +85,16 @@ fn every_way_is_measured_where_it_can_be() {
 fn what_makes_no_sense_is_refused() {
     let error = server_main("no order").expect_err("it is no order");
     assert!(matches!(error, WaitsError::Process(_)), "{error}");
-    let folder = tempfile::tempdir().expect("a directory");
-    let options = Options {
-        json: false,
-        report: folder.path().join("missing/waits.html"),
-        plan: Plan::tiny(),
-    };
-    let error = run::<Waits>(&options).expect_err("there is no such directory");
-    assert!(error.to_string().contains("missing/waits.html"), "{error}");
-    let left = fs::read_dir(folder.path()).expect("it is there").count();
-    assert_eq!(left, 0);
+    harness::an_unwritable_report_is_refused::<Waits>(Plan::tiny());
 }
 
-/// Whether a run with these arguments is to include the one test: a filter may leave it out.
-fn is_wanted(arguments: &[&str]) -> bool {
-    let mut filters = arguments.iter().filter(|text| !text.starts_with('-'));
-    let any = filters.clone().next().is_some();
-    !arguments.contains(&"--ignored") && (!any || filters.any(|filter| NAME.contains(filter)))
-}
-
-const NAME: &str = "every_way_is_measured_where_it_can_be";
+const TESTS: [harness::Test; 2] = [
+    (
+        "every_way_is_measured_where_it_can_be",
+        every_way_is_measured_where_it_can_be,
+    ),
+    (
+        "what_makes_no_sense_is_refused",
+        what_makes_no_sense_is_refused,
+    ),
+];

@@ -11,6 +11,7 @@ use crate::latency::Latency;
 use crate::os::OperatingSystem;
 use crate::overtake::Overtake;
 use crate::protocols::Protocols;
+use crate::rio::RealTimeIo;
 use crate::thread_pools::ThreadPools;
 use crate::throughput::Throughput;
 use crate::timeprobes::TimeProbes;
@@ -25,6 +26,7 @@ pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<OperatingSystem>(60, 300),
     Entry::of::<Overtake>(20, 360),
     Entry::of::<Protocols>(90, 720),
+    Entry::of::<RealTimeIo>(120, 900),
     Entry::of::<ThreadPools>(60, 1_200),
     Entry::of::<Throughput>(20, 240),
     Entry::of::<TimeProbes>(10, 30),

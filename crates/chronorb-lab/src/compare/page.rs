@@ -5,8 +5,7 @@ use std::fmt::Write;
 use super::comparison::Comparison;
 use super::plot::ratios;
 use super::text::{changes, differing};
-use crate::contest::table::figure;
-use crate::report::{PlotError, document, escape};
+use crate::report::{PlotError, document, escape, figure};
 
 /// The comparison as one HTML page. Whatever the files say is text in it.
 pub(super) fn html(comparison: &Comparison) -> Result<String, PlotError> {

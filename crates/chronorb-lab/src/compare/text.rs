@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::comparison::{Comparison, Difference};
-use crate::contest::table::Table;
+use crate::report::Table;
 
 /// The comparison for a terminal.
 pub(super) fn text(comparison: &Comparison) -> String {

@@ -23,7 +23,6 @@ pub(crate) mod orb;
 mod order;
 mod place;
 mod raw;
-pub(crate) mod table;
 mod tap;
 
 use crate::process::{self, Parent};

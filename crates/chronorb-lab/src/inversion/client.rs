@@ -32,7 +32,7 @@ pub fn client_main(order: &str) -> Result<(), InversionError> {
             std::process::exit(ABANDONED);
         }
     });
-    let orb = orb(&order.architecture, "127.0.0.1", order.lock_memory)?;
+    let orb = orb(&order.architecture, "127.0.0.1", order.lock_memory, &[])?;
     let measured = measure(&orb, &order, &parent)?;
     is_done.store(true, Ordering::Relaxed);
     process::tell(&measured)?;

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use chronorb_rio::network::NetworkError;
 use thiserror::Error;
 
 use crate::contest::ContestError;
@@ -25,17 +26,9 @@ pub enum InversionError {
     /// Processes could not be put into their places.
     #[error(transparent)]
     Place(#[from] ContestError),
-    /// The network namespaces could not be made: that needs root, and the program `ip`.
-    #[error(
-        "the network namespaces cannot be made: `{command}` failed: {reason}. This needs root (CAP_SYS_ADMIN and \
-         CAP_NET_ADMIN) and iproute2; without --namespaces all runs over the loopback device"
-    )]
-    Namespaces {
-        /// What was run.
-        command: String,
-        /// What it said.
-        reason: String,
-    },
+    /// The network of two hosts could not be made: that needs root.
+    #[error("{0}; without --namespaces all runs over the loopback device")]
+    Network(#[from] NetworkError),
     /// A server or a client could not do its work.
     #[error("{doing}: {source}")]
     Work {

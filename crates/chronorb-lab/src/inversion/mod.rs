@@ -15,12 +15,10 @@
 //! | client | that all its threads are connected, then what each call took | when to call; at last, the end of its input |
 
 mod architecture;
-mod awake;
 mod calls;
 mod claims;
 mod client;
 mod error;
-mod namespaces;
 mod order;
 mod outcome;
 mod page;
@@ -33,12 +31,14 @@ mod usage;
 
 use std::time::Duration;
 
-use chronorb_rt::{MemoryLock, Monotonic, Rights};
+use chronorb_rio::network::{Layout, Network};
+use chronorb_rt::{MemoryLock, Rights};
 
+use crate::awake::Awake;
 use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
-use crate::progress::Progress;
+use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use architecture::Architecture;
@@ -48,10 +48,9 @@ pub use outcome::{Calibration, Class, Outcome, Row};
 pub use plan::{Mode, Place, Plan, Series};
 pub use server::server_main;
 
-use awake::Awake;
-use namespaces::Namespaces;
-use plan::{MOST_CLIENTS, Periods};
-use trial::{Measurement, Site, Trial};
+use plan::MOST_CLIENTS;
+pub(crate) use plan::Periods;
+pub(crate) use trial::{Measurement, Site, Trial};
 
 /// The hidden command for a server; its argument goes to [`server_main`].
 pub const SERVER_COMMAND: &str = "inversion-server";
@@ -90,7 +89,10 @@ impl Experiment for Inversion {
         };
         let site = Site {
             cpus,
-            namespaces: plan.namespaces.then(Namespaces::create).transpose()?,
+            network: plan
+                .namespaces
+                .then(|| Network::build(&Layout::default()))
+                .transpose()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
@@ -99,10 +101,13 @@ impl Experiment for Inversion {
         let awake = plan
             .awake
             .then(|| Awake::on(site.cpus.iter()))
-            .transpose()?;
-        let run = Run::begin(plan, &site);
-        let (rows, calibrations) = run.series()?;
-        drop(run);
+            .transpose()
+            .map_err(InversionError::work("keeping processors awake"))?;
+        let architectures = plan.taking_part(&site);
+        let watch = Watch::start(Self::TITLE, plan.length_of(&architectures));
+        let run = Run::begin(plan, &site, &watch);
+        let (rows, calibrations) = run.series(&architectures)?;
+        drop(watch);
         drop(awake);
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
@@ -118,41 +123,30 @@ impl Experiment for Inversion {
     }
 }
 
-/// The course of the experiment.
-struct Run<'a> {
+/// The course of an experiment that makes trials.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
     plan: &'a Plan,
     site: &'a Site,
-    architectures: Vec<Architecture>,
+    watch: &'a Watch,
     /// What a call computes, in steps.
     steps: u32,
-    begun: Monotonic,
-    progress: Progress,
 }
 
 impl<'a> Run<'a> {
-    fn begin(plan: &'a Plan, site: &'a Site) -> Self {
-        let takes_part = |of: &Architecture| !of.is_of_omniorb() || site.omniorb.is_some();
-        let architectures = plan.architectures.iter().copied().filter(takes_part);
-        let architectures: Vec<_> = architectures.collect();
-        let length = Plan {
-            architectures: architectures.clone(),
-            ..plan.clone()
-        }
-        .length();
+    pub(crate) fn begin(plan: &'a Plan, site: &'a Site, watch: &'a Watch) -> Self {
         Self {
             plan,
             site,
-            architectures,
+            watch,
             steps: Speed::measure().steps(plan.work),
-            begun: Monotonic::now(),
-            progress: Progress::start_timed(Inversion::TITLE, length),
         }
     }
 
     /// Finds the rates of a mode for which they depend on the machine: how often fifty low-priority clients call when
     /// they keep a processor as busy as wanted, with the real-time architecture. Where client and server have one each
     /// it is the busier one; otherwise both take of the same.
-    fn calibrate(&self, mode: Mode) -> Result<Calibration, InversionError> {
+    pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, InversionError> {
         let saturated = Periods {
             high: Duration::from_millis(5),
             low: Duration::ZERO,
@@ -190,7 +184,10 @@ impl<'a> Run<'a> {
     }
 
     /// All trials, and how rates were found. Trials that are compared follow each other.
-    fn series(&self) -> Result<(Vec<Row>, Vec<Calibration>), InversionError> {
+    fn series(
+        &self,
+        architectures: &[Architecture],
+    ) -> Result<(Vec<Row>, Vec<Calibration>), InversionError> {
         let mut rows = Vec::new();
         let mut calibrations = Vec::new();
         for series in &self.plan.series {
@@ -204,7 +201,7 @@ impl<'a> Run<'a> {
                 }
             };
             for low_clients in series.low_clients.iter().copied() {
-                for architecture in self.architectures.clone() {
+                for architecture in architectures.iter().copied() {
                     let trial = Trial {
                         length: series.length,
                         calls: series.calls,
@@ -218,7 +215,7 @@ impl<'a> Run<'a> {
         Ok((rows, calibrations))
     }
 
-    fn trial(
+    pub(crate) fn trial(
         &self,
         architecture: Architecture,
         mode: Mode,
@@ -241,14 +238,13 @@ impl<'a> Run<'a> {
             work,
             steps,
             threads: self.plan.threads,
+            options: Vec::new(),
         }
     }
 
-    fn try_one(&self, trial: &Trial) -> Result<Measurement, InversionError> {
-        let show = || self.progress.show(Monotonic::now().since(self.begun));
-        show();
-        self.progress.say(&trial.name);
-        self.site.run(trial, show)
+    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, InversionError> {
+        self.watch.begin(&trial.name);
+        self.site.run(trial, || self.watch.tick())
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct ServerOrder {
     /// Where it listens.
     pub(super) host: String,
     pub(super) lock_memory: bool,
+    /// More options of its ORB.
+    pub(super) options: Vec<String>,
     pub(super) pool: Pool,
     /// The threads for each servant.
     pub(super) threads: u32,

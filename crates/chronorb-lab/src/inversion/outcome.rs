@@ -93,7 +93,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    pub(super) fn periods(self) -> Periods {
+    pub(crate) fn periods(self) -> Periods {
         let period = |us: f64| Duration::from_secs_f64(us / 1e6);
         Periods {
             high: period(self.high_period_us),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::architecture::Architecture;
+use super::trial::Site;
 use crate::contest::Placement;
 
 /// How often clients call, and what the server does for them.
@@ -48,7 +49,7 @@ impl Mode {
     }
 
     /// From one call to the next; nothing where that depends on the machine.
-    pub(super) const fn periods(self) -> Option<Periods> {
+    pub(crate) const fn periods(self) -> Option<Periods> {
         match self {
             Self::Paper | Self::Short => Some(Periods {
                 high: Duration::from_millis(50),
@@ -127,11 +128,11 @@ impl FromStr for Mode {
 
 /// How far apart the calls of a client are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Periods {
+pub(crate) struct Periods {
     /// Of the high-priority client.
-    pub(super) high: Duration,
+    pub(crate) high: Duration,
     /// Of each low-priority client; zero for calls back to back.
-    pub(super) low: Duration,
+    pub(crate) low: Duration,
 }
 
 /// On which CPUs client and server run.
@@ -215,7 +216,7 @@ pub struct Plan {
     pub series: Vec<Series>,
     /// On which CPUs; nothing for those of each mode.
     pub place: Option<Place>,
-    /// Whether client and server are in network namespaces of their own, joined by a pair of virtual devices.
+    /// Whether client and server are in network namespaces of their own, with a switch between them.
     pub namespaces: bool,
     /// Whether processors are kept from sleeping.
     pub awake: bool,
@@ -266,15 +267,30 @@ impl Plan {
     /// How long it takes, about.
     #[must_use]
     pub fn length(&self) -> Duration {
-        let architectures = u32::try_from(self.architectures.len()).unwrap_or(u32::MAX);
+        self.length_of(&self.architectures)
+    }
+
+    /// How long it takes with these architectures, or others who have their turns, about.
+    pub(crate) fn length_of<T>(&self, takers: &[T]) -> Duration {
+        let takers = u32::try_from(takers.len()).unwrap_or(u32::MAX);
         let series = self.series.iter().map(|series| {
             let points = u32::try_from(series.low_clients.len()).unwrap_or(u32::MAX);
-            (series.length + AROUND) * points * architectures
+            (series.length + AROUND) * points * takers
         });
         let calibrations = self.series.iter();
         let calibrations = calibrations.filter(|series| series.mode.periods().is_none());
         let each = self.calibration + AROUND;
         series.sum::<Duration>() + each * u32::try_from(calibrations.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The architectures that can be had at a site.
+    pub(super) fn taking_part(&self, site: &Site) -> Vec<Architecture> {
+        let takes_part = |of: &Architecture| !of.is_of_omniorb() || site.omniorb.is_some();
+        self.architectures
+            .iter()
+            .copied()
+            .filter(takes_part)
+            .collect()
     }
 
     /// The command line that runs it.

@@ -19,7 +19,12 @@ use crate::work::cube;
 /// [`InversionError::Process`] when the order cannot be read, [`InversionError::Work`] when the ORB fails.
 pub fn server_main(order: &str) -> Result<(), InversionError> {
     let order: ServerOrder = process::order(order)?;
-    let orb = orb(&order.architecture, &order.host, order.lock_memory)?;
+    let orb = orb(
+        &order.architecture,
+        &order.host,
+        order.lock_memory,
+        &order.options,
+    )?;
     let serving = offer(&orb, &order).map_err(InversionError::work("offering the objects"))?;
     let stopped = orb.clone();
     let _parent = Parent::listen(move || {
@@ -38,6 +43,7 @@ pub(super) fn orb(
     architecture: &str,
     host: &str,
     lock_memory: bool,
+    options: &[String],
 ) -> Result<Orb, InversionError> {
     let endpoint = format!("iiop://{host}:0");
     let fixed = [
@@ -56,6 +62,7 @@ pub(super) fn orb(
         architecture,
     ];
     let mut args = fixed.map(str::to_owned).to_vec();
+    args.extend_from_slice(options);
     Orb::init(&mut args).map_err(InversionError::work("starting the ORB"))
 }
 

@@ -292,7 +292,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
     });
     if plan.namespaces {
         notes.push(
-            "Client and server were in network namespaces of their own, joined by a pair of virtual Ethernet devices."
+            "Client and server were in network namespaces of their own, with a switch between them."
                 .to_owned(),
         );
     }

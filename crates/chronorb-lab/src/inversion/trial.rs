@@ -4,14 +4,12 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
-use std::{env, io};
 
+use chronorb_rio::network::{Host, Network};
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
-use serde::Serialize;
 
 use super::architecture::{Architecture, Make};
 use super::error::InversionError;
-use super::namespaces::{self, Namespaces};
 use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
 use super::plan::{Periods, Place};
 use super::{CLIENT_COMMAND, SERVER_COMMAND, usage};
@@ -22,58 +20,61 @@ use crate::stats::Record;
 
 /// What is tried.
 #[derive(Clone, Debug)]
-pub(super) struct Trial {
-    pub(super) architecture: Architecture,
+pub(crate) struct Trial {
+    pub(crate) architecture: Architecture,
     /// As errors say it.
-    pub(super) name: String,
-    pub(super) low_clients: u32,
-    pub(super) length: Duration,
-    pub(super) place: Place,
-    pub(super) periods: Periods,
-    pub(super) calls: u64,
-    pub(super) work: Duration,
+    pub(crate) name: String,
+    pub(crate) low_clients: u32,
+    pub(crate) length: Duration,
+    pub(crate) place: Place,
+    pub(crate) periods: Periods,
+    pub(crate) calls: u64,
+    pub(crate) work: Duration,
     /// The same in steps.
-    pub(super) steps: u32,
+    pub(crate) steps: u32,
     /// The server's threads for each servant.
-    pub(super) threads: u32,
+    pub(crate) threads: u32,
+    /// More options of the server's ORB.
+    pub(crate) options: Vec<String>,
 }
 
 /// Where trials are made, all alike.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) cpus: Cpus,
-    pub(super) namespaces: Option<Namespaces>,
-    pub(super) lock_memory: bool,
+pub(crate) struct Site {
+    pub(crate) cpus: Cpus,
+    /// Two hosts for client and server, where they are not to share the loopback device.
+    pub(crate) network: Option<Network>,
+    pub(crate) lock_memory: bool,
     /// Whether threads may have real-time priorities.
-    pub(super) real_time: bool,
+    pub(crate) real_time: bool,
     /// Where omniORB's programs are.
-    pub(super) omniorb: Option<Programs>,
+    pub(crate) omniorb: Option<Programs>,
 }
 
 /// What came of a trial.
 #[derive(Debug)]
-pub(super) struct Measurement {
-    pub(super) high: Calls,
-    pub(super) low: Calls,
+pub(crate) struct Measurement {
+    pub(crate) high: Calls,
+    pub(crate) low: Calls,
     /// How many hundredths of one processor the processes took.
-    pub(super) server_cpu_percent: f64,
-    pub(super) client_cpu_percent: f64,
+    pub(crate) server_cpu_percent: f64,
+    pub(crate) client_cpu_percent: f64,
     /// How many hundredths of all processors a hypervisor gave to others.
-    pub(super) stolen_percent: f64,
+    pub(crate) stolen_percent: f64,
 }
 
 /// The calls of one class.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// From when each was due.
-    pub(super) from_due: Record,
+    pub(crate) from_due: Record,
     /// From when it was made.
-    pub(super) from_call: Record,
+    pub(crate) from_call: Record,
 }
 
 impl Site {
     /// Makes one trial; calls `tick` now and then.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         trial: &Trial,
         tick: impl FnMut(),
@@ -102,23 +103,24 @@ impl Site {
             Make::Chronorb(pool) => {
                 let order = ServerOrder {
                     architecture: trial.architecture.name().to_owned(),
-                    host: host.to_owned(),
+                    host,
                     lock_memory: self.lock_memory,
+                    options: trial.options.clone(),
                     pool,
                     threads: trial.threads,
                     steps: trial.steps,
                 };
-                self.start_own("server", SERVER_COMMAND, &order)
+                self.on(Host::B, || Child::start("server", SERVER_COMMAND, &order))
             }
             Make::OmniOrb { .. } => {
-                let mut command = self.by_server(self.omniorb(|of| &of.server));
+                let mut command = Command::new(self.omniorb(|of| &of.server));
                 command.args(["--work-ns", &trial.work.as_nanos().to_string()]);
                 if self.real_time {
                     command.args(["--fifo", &fifo(HIGH).to_string()]);
                 }
                 self.lock(&mut command);
                 command.args(["-ORBendPoint", &format!("giop:tcp:{host}:")]);
-                Child::run("omniORB server", &mut command)
+                self.on(Host::B, || Child::run("omniORB server", &mut command))
             }
         }
     }
@@ -132,10 +134,10 @@ impl Site {
                     serving,
                     low_clients: trial.low_clients,
                 };
-                self.start_own("client", CLIENT_COMMAND, &order)
+                self.on(Host::A, || Child::start("client", CLIENT_COMMAND, &order))
             }
             Make::OmniOrb { is_tuned } => {
-                let mut command = self.by_client(self.omniorb(|of| &of.client));
+                let mut command = Command::new(self.omniorb(|of| &of.client));
                 command.args([&serving.high, &serving.low, &trial.low_clients.to_string()]);
                 if self.real_time {
                     command.args(["--high-fifo", &fifo(HIGH).to_string()]);
@@ -146,46 +148,26 @@ impl Site {
                     let threads = (trial.low_clients + 1).to_string();
                     command.args(["-ORBmaxGIOPConnectionPerServer", &threads]);
                 }
-                Child::run("omniORB client", &mut command)
+                self.on(Host::A, || Child::run("omniORB client", &mut command))
             }
         }
     }
 
-    /// Runs this very program with a hidden command and an order.
-    fn start_own(
-        &self,
-        name: &str,
-        hidden: &str,
-        order: &impl Serialize,
-    ) -> Result<Child, ProcessError> {
-        let program = env::current_exe().map_err(|source: io::Error| ProcessError::Start {
-            child: name.to_owned(),
-            source,
-        })?;
-        let mut command = match hidden {
-            SERVER_COMMAND => self.by_server(program.as_os_str()),
-            _ => self.by_client(program.as_os_str()),
-        };
-        let order = serde_json::to_string(order).expect("orders are plain data");
-        Child::run(name, command.args([hidden, &order]))
-    }
-
-    fn by_server(&self, program: &OsStr) -> Command {
-        let namespaces = self.namespaces.as_ref();
-        namespaces.map_or_else(|| Command::new(program), |both| both.by_server(program))
-    }
-
-    fn by_client(&self, program: &OsStr) -> Command {
-        let namespaces = self.namespaces.as_ref();
-        namespaces.map_or_else(|| Command::new(program), |both| both.by_client(program))
+    /// Starts a process beside the client or the server.
+    fn on<T>(&self, host: Host, start: impl FnOnce() -> T) -> T {
+        match &self.network {
+            Some(network) => network.host(host).enter(start),
+            None => start(),
+        }
     }
 
     /// Where servers listen.
-    const fn host(&self) -> &'static str {
-        match self.namespaces {
-            Some(_) => namespaces::SERVER,
-            None => "127.0.0.1",
-        }
+    fn host(&self) -> String {
+        let hosts = self.network.as_ref();
+        hosts.map_or_else(
+            || "127.0.0.1".to_owned(),
+            |network| network.host(Host::B).addresses().v4.to_string(),
+        )
     }
 
     /// A program of omniORB, where that takes part.

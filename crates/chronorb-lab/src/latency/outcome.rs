@@ -164,7 +164,7 @@ impl Findings for Outcome {
     }
 
     fn text(&self) -> String {
-        table::text(self)
+        table::telling(self).text()
     }
 
     fn html(&self) -> Result<String, PlotError> {

@@ -5,46 +5,26 @@ use std::fmt::Write;
 use super::outcome::{Outcome, Row, summary};
 use super::plot::by_percentile;
 use super::system::System;
-use super::table::{LEAD, notes, tables};
-use crate::claim;
+use super::table::telling;
 use crate::contest::Placement;
-use crate::contest::table::figure;
-use crate::experiment::Findings;
-use crate::report::{PlotError, document, environment_table, escape};
+use crate::report::{PlotError, escape, figure};
 use crate::units;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
-    let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
-    for caveat in outcome.caveats() {
-        let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
-    }
-    body.push_str(&claim::table(&outcome.claims()));
+    let mut sections = String::new();
     for placement in Placement::ALL {
         let Some(finding) = finding(outcome, placement) else {
             continue;
         };
-        let _ = writeln!(body, "<h2>{}</h2>", escape(&finding));
-        body.push_str(&figure(
+        let _ = writeln!(sections, "<h2>{}</h2>", escape(&finding));
+        sections.push_str(&figure(
             &by_percentile(outcome, placement)?,
             "Latency by percentile, all rounds together. To the right each step is ten times rarer; a \
              line ends at the longest call.",
         ));
     }
-    body.push_str("<h2>The figures</h2>\n");
-    for table in tables(outcome) {
-        body.push_str(&table.html());
-    }
-    body.push_str("<h2>How it was measured</h2>\n");
-    for note in notes(outcome) {
-        let _ = writeln!(body, "<p>{}</p>", escape(&note));
-    }
-    let _ = write!(
-        body,
-        "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>cargo run --release -- lab latency</pre>\n",
-        environment_table(&outcome.environment)
-    );
-    Ok(document(&headline(outcome), &body))
+    Ok(telling(outcome).html(&headline(outcome), &sections))
 }
 
 /// The outcome in one line.
@@ -76,9 +56,9 @@ fn finding(outcome: &Outcome, placement: Placement) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::outcome;
-    use super::super::table::text;
     use super::*;
     use crate::contest::OmniOrb;
+    use crate::experiment::Findings;
 
     #[test]
     fn the_page_states_its_finding_and_stands_alone() {
@@ -98,7 +78,7 @@ mod tests {
         let mut outcome = outcome();
         outcome.rows.retain(|row| row.system != System::OmniOrb);
         outcome.omniorb = OmniOrb::without("g++ is not installed. apt-get install g++".to_owned());
-        for told in [html(&outcome).unwrap(), text(&outcome)] {
+        for told in [html(&outcome).unwrap(), outcome.text()] {
             for part in ["takes no part", "apt-get install", "NOT MEASURED"] {
                 assert!(told.contains(part), "{part}");
             }
@@ -108,7 +88,9 @@ mod tests {
     #[test]
     fn the_memory_of_a_connection_is_told() {
         assert!(
-            text(&outcome()).contains("2\u{a0}000 octets of the server's resident memory each")
+            outcome()
+                .text()
+                .contains("2\u{a0}000 octets of the server's resident memory each")
         );
     }
 }

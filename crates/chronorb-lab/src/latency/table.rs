@@ -2,30 +2,23 @@
 
 use super::outcome::{Outcome, summary};
 use super::system::System;
-use crate::claim;
-use crate::contest::table::Table;
 use crate::contest::{Placement, Scheduled};
 use crate::experiment::Findings;
+use crate::report::{Table, Telling};
 use crate::stats::Summary;
 use crate::units;
 
-/// The figures in tables for a terminal, with what is claimed of them.
-pub(super) fn text(outcome: &Outcome) -> String {
-    let mut text = format!("{LEAD}\n");
-    for caveat in outcome.caveats() {
-        text.push_str(&format!("{caveat}\n"));
+/// What is told of the figures.
+pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
+    Telling {
+        lead: LEAD,
+        caveats: outcome.caveats(),
+        claims: outcome.claims(),
+        tables: tables(outcome),
+        notes: notes(outcome),
+        environment: &outcome.environment,
+        commands: "cargo run --release -- lab latency".to_owned(),
     }
-    for table in tables(outcome) {
-        text.push('\n');
-        text.push_str(&table.text());
-    }
-    text.push('\n');
-    text.push_str(&claim::text(&outcome.claims()));
-    for note in notes(outcome) {
-        text.push_str(&format!("\n{note}"));
-    }
-    text.push('\n');
-    text
 }
 
 /// A table for each place, and one of idle connections.

@@ -10,8 +10,8 @@ use super::order::{Held, HoldOrder, Part, SwitchOrder, Switched};
 use super::outcome::{SwitchRow, ThrottlingRow};
 use super::plan::Plan;
 use super::switch::Switching;
-use super::watch::Watch;
 use crate::contest::Cpus;
+use crate::watch::Watch;
 
 /// What the kernel takes from a real-time thread that computes without end, alone and while somebody waits.
 pub(super) fn throttling(plan: &Plan, watch: &Watch) -> Result<Vec<ThrottlingRow>, OsError> {

@@ -9,9 +9,9 @@ use super::error::OsError;
 use super::order::Pace;
 use super::outcome::{ClassRow, Client};
 use super::plan::Plan;
-use super::watch::Watch;
 use crate::contest::Cpus;
 use crate::stats::Record;
+use crate::watch::Watch;
 use crate::work::Speed;
 
 /// Measures all cases of the classes that may be used, in turn.

@@ -41,7 +41,6 @@ mod scavenger;
 mod server;
 mod switch;
 mod table;
-mod watch;
 
 use std::time::Duration;
 
@@ -50,6 +49,7 @@ use chronorb_rt::{MemoryLock, Rights};
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
 use crate::process;
+use crate::watch::Watch;
 
 pub use case::Case;
 pub use class::Class;
@@ -62,8 +62,6 @@ pub use outcome::{
 };
 pub use plan::Plan;
 pub use switch::Switching;
-
-use watch::Watch;
 
 /// The hidden command that [`OperatingSystem::measure`] uses for its processes; its argument goes to [`part_main`].
 pub const PART_COMMAND: &str = "os-part";
@@ -101,7 +99,7 @@ impl Experiment for OperatingSystem {
         let is_refused = |class: &Class| refused.iter().any(|(of, _)| of == class);
         let classes: Vec<_> = Class::ALL.into_iter().filter(|c| !is_refused(c)).collect();
         let lock_memory = Rights::probe().memory_lock == MemoryLock::Unlimited;
-        let watch = Watch::start(length(plan, &classes)?);
+        let watch = Watch::start(Self::TITLE, length(plan, &classes)?);
 
         let rows = classes::measure(plan, &classes, &watch)?;
         // What is to be seen here needs priorities that the kernel keeps.

@@ -12,9 +12,9 @@ use super::load::Load;
 use super::order::{Pace, Part, Ready, Scavenge, Scavenged, ScavengerOrder};
 use super::outcome::{ScavengerRow, Side};
 use super::plan::Plan;
-use super::watch::Watch;
 use crate::contest::{Cpus, Placement};
 use crate::process::Child;
+use crate::watch::Watch;
 
 /// Lets a thread of lowest priority count on the processors of client and server, while nothing is called, while
 /// the client only wakes up, and while it calls. Nothing where there are not two processors.

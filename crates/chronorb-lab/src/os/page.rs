@@ -5,9 +5,8 @@ use std::fmt::Write;
 use super::outcome::Outcome;
 use super::{headings, plot, table};
 use crate::claim;
-use crate::contest::table::{Table, figure};
 use crate::experiment::Findings;
-use crate::report::{PlotError, document, environment_table, escape};
+use crate::report::{PlotError, Table, document, environment_table, escape, figure};
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {

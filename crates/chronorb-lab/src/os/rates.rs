@@ -9,8 +9,8 @@ use super::load::Load;
 use super::order::Pace;
 use super::outcome::{Mode, RateRow};
 use super::plan::{PAPER_RATES_HZ, Plan, SCALE};
-use super::watch::Watch;
 use crate::contest::Placement;
+use crate::watch::Watch;
 use crate::work::Speed;
 
 /// Measures them in both modes under the classes that may be used, of time sharing and of priorities.

@@ -8,9 +8,9 @@ use super::load::Load;
 use super::order::Pace;
 use super::outcome::RequestRow;
 use super::plan::Plan;
-use super::watch::Watch;
 use crate::contest::{Cpus, Placement};
 use crate::stats::Record;
+use crate::watch::Watch;
 
 /// Counts them by the number of clients: one of high priority, and the others of low.
 pub(super) fn measure(

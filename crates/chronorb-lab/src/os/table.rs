@@ -11,8 +11,8 @@ use super::published::{PUBLISHED, Published, SOURCE, Time};
 use super::switch::Switching;
 use crate::claim;
 use crate::contest::Placement;
-use crate::contest::table::Table;
 use crate::experiment::Findings;
+use crate::report::Table;
 use crate::units;
 
 /// The figures for terminals: tables, claims and notes.

@@ -6,41 +6,21 @@ use super::outcome::Outcome;
 use super::plot;
 use super::protocol::Protocol;
 use super::system::System;
-use super::table::{LEAD, notes, tables};
+use super::table::telling;
 use super::trial::{Cell, Trial};
-use crate::claim;
-use crate::contest::table::figure;
 use crate::contest::{Placement, Waits};
-use crate::experiment::Findings;
-use crate::report::{PlotError, document, environment_table, escape};
+use crate::report::{PlotError, escape, figure};
 use crate::units;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
-    let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
-    for caveat in outcome.caveats() {
-        let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
-    }
-    body.push_str(&claim::table(&outcome.claims()));
+    let mut sections = String::new();
     for cell in plot::drawn(outcome) {
-        let _ = writeln!(body, "<h2>{}</h2>", escape(&finding(outcome, cell)));
-        body.push_str(&figure(&plot::p50(outcome, cell)?, BARS));
-        body.push_str(&figure(&plot::by_percentile(outcome, cell)?, CURVES));
+        let _ = writeln!(sections, "<h2>{}</h2>", escape(&finding(outcome, cell)));
+        sections.push_str(&figure(&plot::p50(outcome, cell)?, BARS));
+        sections.push_str(&figure(&plot::by_percentile(outcome, cell)?, CURVES));
     }
-    body.push_str("<h2>The figures</h2>\n");
-    for table in tables(outcome) {
-        body.push_str(&table.html());
-    }
-    body.push_str("<h2>How it was measured</h2>\n");
-    for note in notes(outcome) {
-        let _ = writeln!(body, "<p>{}</p>", escape(&note));
-    }
-    let _ = write!(
-        body,
-        "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>cargo run --release -- lab protocols</pre>\n",
-        environment_table(&outcome.environment)
-    );
-    Ok(document(&headline(outcome), &body))
+    Ok(telling(outcome).html(&headline(outcome), &sections))
 }
 
 /// The outcome in one line.
@@ -86,9 +66,9 @@ const CURVES: &str = "Latency by percentile, all rounds together; dashed what a 
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::text;
     use super::super::tests::outcome;
     use super::*;
+    use crate::experiment::Findings;
 
     #[test]
     fn the_page_states_its_finding_and_stands_alone() {
@@ -112,7 +92,7 @@ mod tests {
             system: System::Raw,
             why: "openssl cannot be run".to_owned(),
         });
-        for told in [html(&outcome).unwrap(), text(&outcome)] {
+        for told in [html(&outcome).unwrap(), outcome.text()] {
             assert!(told.contains("raw rustls/TCP takes no part: openssl cannot be run"));
         }
     }

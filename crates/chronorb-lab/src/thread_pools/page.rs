@@ -8,9 +8,8 @@ use super::outcome::{Outcome, percent};
 use super::plot::{elapsed_by_threads, improvement_by_work, improvement_map};
 use super::table::{notes, tables};
 use crate::claim;
-use crate::contest::table::figure;
 use crate::experiment::Findings;
-use crate::report::{PlotError, document, environment_table, escape};
+use crate::report::{PlotError, document, environment_table, escape, figure};
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {

@@ -6,8 +6,8 @@ use super::Strategy;
 use super::case::Cell;
 use super::outcome::{Outcome, Row, percent};
 use crate::claim;
-use crate::contest::table::Table;
 use crate::experiment::Findings;
+use crate::report::Table;
 use crate::units;
 
 /// The figures in tables for a terminal, with what is claimed of them.

@@ -4,20 +4,13 @@ use std::fmt::Write;
 
 use super::outcome::Outcome;
 use super::plot::{Kind, bars};
-use super::table::{LEAD, notes, rate, raw, tables};
+use super::table::{rate, raw, telling};
 use super::trial::{System, Trial};
-use crate::claim;
-use crate::contest::table::figure;
-use crate::experiment::Findings;
-use crate::report::{PlotError, document, environment_table, escape};
+use crate::report::{PlotError, escape, figure};
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
-    let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
-    for caveat in outcome.caveats() {
-        let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
-    }
-    body.push_str(&claim::table(&outcome.claims()));
+    let mut sections = String::new();
     for (kind, trial, caption) in [
         (
             Kind::Calls,
@@ -30,23 +23,10 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
             "Data that goes each way in a second: medians of the rounds.",
         ),
     ] {
-        let _ = writeln!(body, "<h2>{}</h2>", escape(&finding(outcome, trial)));
-        body.push_str(&figure(&bars(outcome, kind)?, caption));
+        let _ = writeln!(sections, "<h2>{}</h2>", escape(&finding(outcome, trial)));
+        sections.push_str(&figure(&bars(outcome, kind)?, caption));
     }
-    body.push_str("<h2>The figures</h2>\n");
-    for table in tables(outcome) {
-        body.push_str(&table.html());
-    }
-    body.push_str("<h2>How it was measured</h2>\n");
-    for note in notes(outcome) {
-        let _ = writeln!(body, "<p>{}</p>", escape(&note));
-    }
-    let _ = write!(
-        body,
-        "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>cargo run --release -- lab throughput</pre>\n",
-        environment_table(&outcome.environment)
-    );
-    Ok(document(&headline(outcome), &body))
+    Ok(telling(outcome).html(&headline(outcome), &sections))
 }
 
 /// The outcome in one line.
@@ -77,8 +57,8 @@ const DATA: Trial = Trial::ALL[3];
 #[cfg(test)]
 mod tests {
     use super::super::claims::tests::outcome;
-    use super::super::table::text;
     use super::*;
+    use crate::experiment::Findings;
 
     #[test]
     fn the_page_states_its_finding_and_stands_alone() {
@@ -98,12 +78,12 @@ mod tests {
         let mut outcome = outcome();
         outcome.rows.clear();
         assert!(html(&outcome).unwrap().contains("not measured"));
-        assert!(text(&outcome).contains("NOT MEASURED"));
+        assert!(outcome.text().contains("NOT MEASURED"));
     }
 
     #[test]
     fn data_is_told_in_octets() {
-        let text = text(&outcome());
+        let text = outcome().text();
         assert!(text.contains("95\u{a0}000 MiB/s"), "{text}");
     }
 }

@@ -1,48 +1,26 @@
 //! The report: a page with a plot, tables and verdicts.
 
-use std::fmt::Write;
-
 use super::outcome::Outcome;
 use super::path::Layer;
 use super::plot;
-use super::table::{LEAD, notes, tables};
-use crate::claim;
-use crate::contest::table::figure;
-use crate::experiment::Findings;
-use crate::report::{PlotError, document, environment_table, escape};
+use super::table::telling;
+use crate::report::{PlotError, figure};
 use crate::units;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
-    let mut body = format!("<p class=\"lead\">{LEAD}</p>\n");
-    for caveat in outcome.caveats() {
-        let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
-    }
-    body.push_str(&claim::table(&outcome.claims()));
-    body.push_str("<h2>In whose code a call is</h2>\n");
-    body.push_str(&figure(
+    let mut sections = String::new();
+    sections.push_str("<h2>In whose code a call is</h2>\n");
+    sections.push_str(&figure(
         &plot::layers(outcome)?,
         "What is usual of a call. Each bar is a transport: at the left with client and server on one CPU, at the right on \
          two.",
     ));
-    body.push_str(&figure(
+    sections.push_str(&figure(
         &plot::own_layers(outcome)?,
         "The same without the operating system: what the two programs do themselves.",
     ));
-    body.push_str("<h2>The figures</h2>\n");
-    for table in tables(outcome) {
-        body.push_str(&table.html());
-    }
-    body.push_str("<h2>How it was measured</h2>\n");
-    for note in notes(outcome) {
-        let _ = writeln!(body, "<p>{}</p>", escape(&note));
-    }
-    let _ = write!(
-        body,
-        "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>cargo run --release -- lab timeprobes</pre>\n",
-        environment_table(&outcome.environment)
-    );
-    Ok(document(&headline(outcome), &body))
+    Ok(telling(outcome).html(&headline(outcome), &sections))
 }
 
 /// The outcome in one line.

@@ -2,29 +2,22 @@
 
 use super::outcome::{Outcome, Row};
 use super::path::PARTS;
-use crate::claim;
 use crate::contest::Placement;
-use crate::contest::table::Table;
 use crate::experiment::Findings;
+use crate::report::{Table, Telling};
 use crate::units;
 
-/// The figures in tables for a terminal, with what is claimed of them.
-pub(super) fn text(outcome: &Outcome) -> String {
-    let mut text = format!("{LEAD}\n");
-    for caveat in outcome.caveats() {
-        text.push_str(&format!("{caveat}\n"));
+/// What is told of the figures.
+pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
+    Telling {
+        lead: LEAD,
+        caveats: outcome.caveats(),
+        claims: outcome.claims(),
+        tables: tables(outcome),
+        notes: notes(outcome),
+        environment: &outcome.environment,
+        commands: "cargo run --release -- lab timeprobes".to_owned(),
     }
-    for table in tables(outcome) {
-        text.push('\n');
-        text.push_str(&table.text());
-    }
-    text.push('\n');
-    text.push_str(&claim::text(&outcome.claims()));
-    for note in notes(outcome) {
-        text.push_str(&format!("\n{note}"));
-    }
-    text.push('\n');
-    text
 }
 
 /// For each transport in each place, its layers and its parts.
@@ -122,7 +115,7 @@ mod tests {
         let tables = tables(&outcome);
         assert_eq!(tables.len(), 4);
         assert_eq!(tables[0].lines.len(), 2 + 4 + PARTS.len() + 2);
-        let text = text(&outcome);
+        let text = outcome.text();
         for part in [
             "A call by uiop, same CPU",
             "whole call",

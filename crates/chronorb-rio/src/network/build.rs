@@ -1,5 +1,6 @@
 //! The steps by which a test network is built.
 
+use std::fs;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -28,6 +29,11 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
         names: Names::default(),
         delaying: None,
     };
+    if let Some([a, b]) = layout.cpus {
+        receive_on(&network.a.namespace, a)?;
+        receive_on(&network.switch, a)?;
+        receive_on(&network.b.namespace, b)?;
+    }
     let mut ports = within(&network.switch, Netlink::open)??;
     for host in Host::BOTH {
         cable(&network, host, layout, &mut ports)?;
@@ -48,6 +54,17 @@ fn create() -> Result<NetworkNamespace, NetworkError> {
 fn within<T>(namespace: &NetworkNamespace, f: impl FnOnce() -> T) -> Result<T, NetworkError> {
     let entered = namespace.enter(f);
     entered.map_err(|error| NetworkError::io("enter a network namespace", error))
+}
+
+/// Has a namespace take in what comes to the interfaces that it will get on one CPU (receive packet steering).
+fn receive_on(namespace: &NetworkNamespace, cpu: usize) -> Result<(), NetworkError> {
+    let written = within(namespace, || fs::write(STEERING, mask(cpu)))?;
+    written.map_err(|error| NetworkError::io("choose the CPU that receives", error))
+}
+
+/// The set of this CPU alone, as the kernel reads it: 32 of them in each hexadecimal word, the highest first.
+fn mask(cpu: usize) -> String {
+    format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
 
 /// Lays the cable from a host to its port.
@@ -149,3 +166,16 @@ const ETHERNET: u64 = 18;
 const BURST_US: u64 = 1_000;
 /// What waits at most is what passes in this time.
 const QUEUE_US: u64 = 50_000;
+/// The CPUs on which interfaces receive that a namespace gets from now on.
+const STEERING: &str = "/proc/sys/net/core/rps_default_mask";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_is_a_set_of_one() {
+        assert_eq!([0, 1, 31].map(mask), ["1", "2", "80000000"]);
+        assert_eq!(mask(33), "2,00000000");
+    }
+}

@@ -55,6 +55,9 @@ pub struct Layout {
     pub delay: Duration,
     /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
     pub offloads: bool,
+    /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
+    /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would.
+    pub cpus: Option<[usize; 2]>,
     /// The addresses of [`Host::A`].
     pub a: Addresses,
     /// Those of [`Host::B`], in the same networks.
@@ -74,6 +77,7 @@ impl Default for Layout {
             rate: None,
             delay: Duration::ZERO,
             offloads: false,
+            cpus: None,
             a: addresses(1),
             b: addresses(2),
         }

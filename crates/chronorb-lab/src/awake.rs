@@ -1,13 +1,11 @@
-//! Keeping processors from sleeping.
+//! Threads that compute without end: to keep processors from sleeping, and to compete.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chronorb_rt::{Scheduling, Thread, ThreadBuilder};
+use chronorb_rt::{Scheduling, SpawnError, Thread, ThreadBuilder};
 use rustix::process::setpriority_process;
-
-use super::error::InversionError;
 
 /// Threads that do nothing but keep a processor each awake, with what nobody else wants of it, until this is dropped.
 ///
@@ -15,13 +13,23 @@ use super::error::InversionError;
 /// all on a virtual machine. Then a client that calls seldom would be slower than one that calls often, whatever
 /// their priorities.
 #[derive(Debug)]
-pub(super) struct Awake {
+pub(crate) struct Awake {
     is_over: Arc<AtomicBool>,
     threads: Vec<Thread<()>>,
 }
 
 impl Awake {
-    pub(super) fn on(cpus: impl Iterator<Item = usize>) -> Result<Self, InversionError> {
+    /// With what nobody else wants of these processors.
+    pub(crate) fn on(cpus: impl Iterator<Item = usize>) -> Result<Self, SpawnError> {
+        Self::with_niceness(cpus, MOST_NICE)
+    }
+
+    /// With as much as any other ordinary thread has of these processors.
+    pub(crate) fn competing_on(cpus: impl Iterator<Item = usize>) -> Result<Self, SpawnError> {
+        Self::with_niceness(cpus, 0)
+    }
+
+    fn with_niceness(cpus: impl Iterator<Item = usize>, niceness: i32) -> Result<Self, SpawnError> {
         let mut this = Self {
             is_over: Arc::default(),
             threads: Vec::new(),
@@ -33,13 +41,12 @@ impl Awake {
                 .affinity(&[cpu])
                 .spawn(move || {
                     // Where it is refused, others share with this thread.
-                    let _ = setpriority_process(None, MOST_NICE);
+                    let _ = setpriority_process(None, niceness);
                     while !is_over.load(Ordering::Relaxed) {
                         spin_loop();
                     }
                 });
-            let thread = thread.map_err(InversionError::work("keeping a processor awake"))?;
-            this.threads.push(thread);
+            this.threads.push(thread?);
         }
         Ok(this)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::escape;
+use super::document::escape;
 
 /// Lines of figures under a heading.
 #[derive(Clone, Debug)]

@@ -1,0 +1,341 @@
+//! What should be true of the figures, and whether it is.
+
+use super::calls::Io;
+use super::outcome::{EchoRow, FlowRow, Outcome};
+use super::part::Part;
+use super::published::{SECTION_2, SECTION_3, SECTION_4, SECTION_ORB};
+use super::way::Way;
+use crate::claim::Claim;
+use crate::inversion::{Class, Mode};
+use crate::stats::median;
+use crate::units;
+
+/// All claims about the parts that were asked for.
+pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let asked = |part| outcome.plan.has(part);
+    if asked(Part::Processing) {
+        claims.extend([
+            scheduling_costs_little(outcome),
+            jitter_is_not_worse(outcome),
+            the_wrong_class_shows(outcome),
+        ]);
+    }
+    if asked(Part::Company) {
+        claims.push(the_receiver_is_busy(outcome));
+        for other in [Way::Kernel, Way::OneClass] {
+            claims.extend(GAINS.iter().map(|gain| gains(outcome, other, gain)));
+        }
+    }
+    if asked(Part::Guarantees) {
+        claims.extend(RESERVED.map(|flow| is_held(outcome, flow)));
+        claims.push(best_effort_has_the_rest(outcome));
+        claims.push(the_cap_is_held(outcome));
+    }
+    if asked(Part::Orb) {
+        for mode in outcome.modes() {
+            claims.extend([
+                high_calls_are_quicker(outcome, mode),
+                high_calls_are_steadier(outcome, mode),
+                low_calls_are_not_punished(outcome, mode),
+            ]);
+        }
+    }
+    claims
+}
+
+/// A thread of its own for the protocol takes hardly longer.
+fn scheduling_costs_little(outcome: &Outcome) -> Claim {
+    let mean = |row: &EchoRow| row.latency.mean_us;
+    let by = outcome.by(Part::Processing, [Way::Scheduled, Way::Arrival], mean);
+    Claim::of_paper(
+        SECTION_2,
+        format!(
+            "processing by a scheduled thread takes at most {COST_PERCENT} % longer than on arrival, by the mean"
+        ),
+    )
+    .published("665 and 653 µs, 1.8 %")
+    .by_ratio(
+        by.map(|by| (by.ratio, means(outcome, Part::Processing, [Way::Scheduled, Way::Arrival], &by.text()))),
+        |ratio| ratio <= 1.0 + COST_PERCENT / 100.0,
+    )
+    .because(
+        "a wake-up of one more thread on each packet is a greater part of an echo where the rest of it takes a tenth of what \
+         it took then",
+    )
+}
+
+/// And is as predictable.
+fn jitter_is_not_worse(outcome: &Outcome) -> Claim {
+    let jitter = |row: &EchoRow| row.latency.jitter_us;
+    let by = outcome.by(Part::Processing, [Way::Scheduled, Way::Arrival], jitter);
+    Claim::of_paper(
+        SECTION_2,
+        "the jitter of echoes that a scheduled thread processes is not greater than of those processed on arrival, but by \
+         chance",
+    )
+    .published("18.8 and 19.6 µs, a factor of 0.96")
+    .holds(by.map(|by| {
+        let holds = by.ratio <= 1.0 || by.ratio_low <= 1.0;
+        (holds, jitters(outcome, Part::Processing, [Way::Scheduled, Way::Arrival], &by.text()))
+    }))
+}
+
+/// Priorities of the protocol's threads matter.
+fn the_wrong_class_shows(outcome: &Outcome) -> Claim {
+    let mean = |row: &EchoRow| row.latency.mean_us;
+    let by = outcome.by(Part::Processing, [Way::WrongClass, Way::Scheduled], mean);
+    Claim::of_paper(
+        SECTION_2,
+        format!(
+            "in the wrong class processing takes visibly longer: the mean is {VISIBLY} times that of the right one, or more"
+        ),
+    )
+    .published("799 and 665 µs, a factor of 1.20; the jitter a factor of 2.0")
+    .by_ratio(
+        by.map(|by| (by.ratio, means(outcome, Part::Processing, [Way::WrongClass, Way::Scheduled], &by.text()))),
+        |ratio| ratio >= VISIBLY,
+    )
+}
+
+/// What has to be so for the rest to tell anything.
+fn the_receiver_is_busy(outcome: &Outcome) -> Claim {
+    let alone = |way| outcome.of_rounds(Part::Company, way, |row| row.bulk_alone_octets_per_s);
+    let rates: Vec<_> = Way::IN_COMPANY.into_iter().filter_map(alone).collect();
+    let link = outcome.plan.bulk_rate as f64 / 8.0;
+    let most = rates.iter().copied().reduce(f64::max);
+    let words = Way::IN_COMPANY
+        .into_iter()
+        .filter_map(|way| Some(format!("{} {}", way.title(), megaoctets(alone(way)?))));
+    let words: Vec<_> = words.collect();
+    Claim::aim(format!(
+        "it is the receiver that holds the bulk traffic up: it takes less than {BUSY_PERCENT} % of what the link carries ({})",
+        megaoctets(link)
+    ))
+    .by_ratio(
+        most.map(|most| (most / link, words.join(", "))),
+        |ratio| ratio < BUSY_PERCENT / 100.0,
+    )
+}
+
+/// A figure that RIO lowers.
+struct Gain {
+    name: &'static str,
+    figure: fn(&EchoRow) -> f64,
+    /// At most this much of that of others.
+    limit: f64,
+    published: &'static str,
+}
+
+const GAINS: [Gain; 3] = [
+    Gain {
+        name: "mean",
+        figure: |row| row.latency.mean_us,
+        limit: 0.88,
+        published: "946 and 1072 µs, 12 % lower",
+    },
+    Gain {
+        name: "longest",
+        figure: |row| row.latency.max_us,
+        limit: 0.65,
+        published: "2038 and 3158 µs, 35 % lower",
+    },
+    Gain {
+        name: "jitter",
+        figure: |row| row.latency.jitter_us,
+        limit: 0.57,
+        published: "282 and 497 µs, 43 % lower",
+    },
+];
+
+/// With classes echoes do not feel bulk traffic.
+fn gains(outcome: &Outcome, other: Way, gain: &Gain) -> Claim {
+    let by = outcome.by(Part::Company, [Way::Classes, other], gain.figure);
+    let figure = |way| {
+        let median = outcome.of_rounds(Part::Company, way, |row| Some((gain.figure)(row)));
+        median.map_or_else(String::new, units::time)
+    };
+    let claim = format!(
+        "beside bulk traffic, {} of RIO with classes: at most {:.2} of {}",
+        gain.name,
+        gain.limit,
+        match other {
+            Way::Kernel => "the kernel's default path",
+            _ => "the same stack without early demultiplexing",
+        },
+    );
+    Claim::of_paper(SECTION_3, claim)
+        .published(gain.published)
+        .by_ratio(
+            by.map(|by| {
+                let words = format!(
+                    "{} and {}; {}",
+                    figure(Way::Classes),
+                    figure(other),
+                    by.text()
+                );
+                (by.ratio, words)
+            }),
+            |ratio| ratio <= gain.limit,
+        )
+}
+
+/// A reservation is what a flow has, whatever others do.
+fn is_held(outcome: &Outcome, flow: &str) -> Claim {
+    let row = outcome.flow("guarantees", "all", flow);
+    Claim::of_paper(
+        SECTION_4,
+        format!("the flow that has a reservation of {flow} MB/s has it within {WITHIN_PERCENT} % in any second"),
+    )
+    .published("guaranteed connections receive the bandwidth that they requested (figure 19)")
+    .holds(row.and_then(within))
+}
+
+/// Whether a flow has what it is to have in any second.
+fn within(row: &FlowRow) -> Option<(bool, String)> {
+    let wanted = row.wanted_octets_per_s?;
+    let off =
+        [row.least_octets_per_s, row.most_octets_per_s].map(|rate| (rate / wanted - 1.0) * 100.0);
+    let words = format!(
+        "{} to {}, {:+.1} to {:+.1} %",
+        megaoctets(row.least_octets_per_s),
+        megaoctets(row.most_octets_per_s),
+        off[0],
+        off[1],
+    );
+    Some((off.iter().all(|off| off.abs() <= WITHIN_PERCENT), words))
+}
+
+/// What others have, best effort loses, and no more.
+fn best_effort_has_the_rest(outcome: &Outcome) -> Claim {
+    let alone = outcome.flow("guarantees", "alone", "best-effort");
+    let last = outcome.flows.iter();
+    let last = last.filter(|row| row.trial == "guarantees" && row.phase == "last");
+    let all: f64 = last.map(|row| row.mean_octets_per_s).sum();
+    let measured = alone.zip(outcome.flow("guarantees", "last", "best-effort"));
+    let measured = measured.map(|(alone, beside)| {
+        let words = format!(
+            "alone {}; at last {}, and all together {}",
+            megaoctets(alone.mean_octets_per_s),
+            megaoctets(beside.mean_octets_per_s),
+            megaoctets(all),
+        );
+        (all / alone.mean_octets_per_s.max(1.0), words)
+    });
+    Claim::of_paper(
+        SECTION_4,
+        "best effort has the rest: all flows together have what it had alone, within 5 %",
+    )
+    .published("the best-effort connection loses bandwidth proportional to that of the guaranteed ones (figure 19)")
+    .by_ratio(measured, |ratio| (ratio - 1.0).abs() <= 0.05)
+}
+
+/// A limit is one.
+fn the_cap_is_held(outcome: &Outcome) -> Claim {
+    Claim::of_paper(
+        SECTION_4,
+        format!(
+            "best effort that is to have 40 % of the interface's rate has that within {WITHIN_PERCENT} % in any second"
+        ),
+    )
+    .published("no figure")
+    .holds(outcome.flow("limit", "all", "capped").and_then(within))
+}
+
+/// Calls of high priority are quicker with RIO below the ORB.
+fn high_calls_are_quicker(outcome: &Outcome, mode: Mode) -> Claim {
+    let mean = by_kernel(outcome, mode, Class::High, |row| row.latency.mean_us);
+    Claim::of_paper(
+        SECTION_ORB,
+        format!("{mode}: the mean of the high-priority client is lower with RIO below the ORB, on average over the numbers of low-priority clients"),
+    )
+    .published("13 % lower on average")
+    .by_ratio(mean, |ratio| ratio < 1.0)
+}
+
+/// And more predictable.
+fn high_calls_are_steadier(outcome: &Outcome, mode: Mode) -> Claim {
+    let jitter = by_kernel(outcome, mode, Class::High, |row| row.latency.jitter_us);
+    Claim::of_paper(
+        SECTION_ORB,
+        format!("{mode}: the jitter of the high-priority client is lower with RIO below the ORB, on average"),
+    )
+    .published("51 % lower on average, from 12 % higher without low-priority clients to 69 % lower with 44")
+    .by_ratio(jitter, |ratio| ratio < 1.0)
+}
+
+/// Nobody pays for it.
+fn low_calls_are_not_punished(outcome: &Outcome, mode: Mode) -> Claim {
+    let mean = by_kernel(outcome, mode, Class::Low, |row| row.latency.mean_us);
+    Claim::of_paper(
+        SECTION_ORB,
+        format!("{mode}: the mean of low-priority clients is at most {PUNISHED} times that without RIO, on average"),
+    )
+    .published("no appreciable change; lower with 44 and 49 clients")
+    .by_ratio(mean, |ratio| ratio <= PUNISHED)
+}
+
+/// A figure with RIO by that with the kernel: the median over the numbers of clients, and the least and the greatest.
+fn by_kernel(
+    outcome: &Outcome,
+    mode: Mode,
+    class: Class,
+    figure: fn(&super::CallRow) -> f64,
+) -> Option<(f64, String)> {
+    let kernel = outcome.series(Io::Kernel, mode, class);
+    let rio = outcome.series(Io::Rio, mode, class).into_iter();
+    let ratios: Vec<(u32, f64)> = rio
+        .filter_map(|row| {
+            let same = |other: &&&super::CallRow| other.low_clients == row.low_clients;
+            let other = kernel.iter().find(same)?;
+            Some((row.low_clients, figure(row) / figure(other).max(1e-3)))
+        })
+        .collect();
+    let least = ratios
+        .iter()
+        .copied()
+        .reduce(|a, b| if b.1 < a.1 { b } else { a })?;
+    let most = ratios
+        .iter()
+        .copied()
+        .reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let words = format!(
+        "{:.2} with {} to {:.2} with {} low-priority clients",
+        least.1, least.0, most.1, most.0
+    );
+    Some((median(ratios.into_iter().map(|(_, ratio)| ratio))?, words))
+}
+
+fn means(outcome: &Outcome, part: Part, ways: [Way; 2], by: &str) -> String {
+    both(outcome, part, ways, by, |row| row.latency.mean_us)
+}
+
+fn jitters(outcome: &Outcome, part: Part, ways: [Way; 2], by: &str) -> String {
+    both(outcome, part, ways, by, |row| row.latency.jitter_us)
+}
+
+fn both(
+    outcome: &Outcome,
+    part: Part,
+    ways: [Way; 2],
+    by: &str,
+    figure: fn(&EchoRow) -> f64,
+) -> String {
+    let figures = ways.map(|way| {
+        let median = outcome.of_rounds(part, way, |row| Some(figure(row)));
+        median.map_or_else(String::new, units::time)
+    });
+    format!("{} and {}; {by}", figures[0], figures[1])
+}
+
+/// A rate in millions of octets in a second.
+pub(super) fn megaoctets(octets_per_s: f64) -> String {
+    format!("{:.2} MB/s", octets_per_s / 1e6)
+}
+
+const COST_PERCENT: f64 = 5.0;
+const VISIBLY: f64 = 1.1;
+const BUSY_PERCENT: f64 = 50.0;
+const WITHIN_PERCENT: f64 = 2.0;
+const PUNISHED: f64 = 1.1;
+const RESERVED: [&str; 3] = ["6.4", "3.2", "1.6"];

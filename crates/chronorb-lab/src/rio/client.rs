@@ -1,0 +1,116 @@
+//! Those who send: small messages that come back, and bulk data.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chronorb_rt::{Monotonic, lock_all, sleep_until};
+use chronorb_transport::tcp::Tcp;
+use chronorb_transport::{Address, Connection, Deadline, SendError, Setup, Transport};
+
+use super::error::RioError;
+use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder};
+use super::server::{ABANDONED, PATIENCE, hurry};
+use crate::process::{self, Parent, ProcessError};
+use crate::stats::Record;
+
+/// Sends messages of [`ECHO`] octets, each when the one before has come back, and tells what each took.
+pub(super) fn echo(order: &EchoOrder) -> Result<(), RioError> {
+    let is_done = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_done);
+    let parent = Parent::listen(move || {
+        if !told.load(Ordering::Relaxed) {
+            std::process::exit(ABANDONED);
+        }
+    });
+    if order.lock_memory {
+        lock_all().map_err(RioError::work("locking memory"))?;
+    }
+    hurry(order.fifo)?;
+    let connection = connect(order.to)?;
+    for _ in 0..order.warm_up {
+        there_and_back(connection.as_ref())?;
+    }
+    process::tell(&Ready {})?;
+    let run: EchoRun = parent.hear()?;
+    let record = echoes(connection.as_ref(), run)?;
+    is_done.store(true, Ordering::Relaxed);
+    process::tell(&Echoed { record })?;
+    until_the_end(&parent)
+}
+
+/// All echoes of a run.
+fn echoes(connection: &dyn Connection, run: EchoRun) -> Result<Record, RioError> {
+    let start = Monotonic::from_nanos(run.at_ns);
+    sleep_until(start);
+    let mut record = Record::new();
+    let mut step: f64 = 0.0;
+    for _ in 0..run.echoes {
+        let sent = Monotonic::now();
+        there_and_back(connection)?;
+        let answered = Monotonic::now();
+        record.add(sent.since(start), answered.since(sent));
+        if !run.pause.is_zero() {
+            // Pauses of half to one and a half the length, in an order that keeps no step with anything.
+            step = (step + GOLDEN_RATIO).fract();
+            sleep_until(answered + run.pause.mul_f64(0.5 + step));
+        }
+    }
+    Ok(record)
+}
+
+fn there_and_back(connection: &dyn Connection) -> Result<(), RioError> {
+    connection
+        .send_all(&MESSAGE, Deadline::after(PATIENCE))
+        .map_err(RioError::work("sending an echo"))?;
+    let mut room = [0; ECHO];
+    let mut received = 0;
+    while received < ECHO {
+        received += connection
+            .recv(&mut room[received..], Deadline::after(PATIENCE))
+            .map_err(RioError::work("waiting for an echo"))?;
+    }
+    match room == MESSAGE {
+        true => Ok(()),
+        false => Err(RioError::work("waiting for an echo")(
+            "it came back changed",
+        )),
+    }
+}
+
+/// Sends blocks of [`BLOCK`] octets as fast as the receiver takes them, until standard input ends.
+pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_over);
+    let parent = Parent::listen(move || told.store(true, Ordering::Relaxed));
+    hurry(order.fifo)?;
+    let connection = connect(order.to)?;
+    process::tell(&Ready {})?;
+    let run: SendRun = parent.hear()?;
+    sleep_until(Monotonic::from_nanos(run.at_ns));
+    let block = vec![0x5a; BLOCK];
+    while !is_over.load(Ordering::Relaxed) {
+        let sent = connection.send_all(&block, Deadline::after(PATIENCE));
+        sent.map_err(|error: SendError| RioError::work("sending bulk data")(error))?;
+    }
+    connection.shutdown();
+    Ok(())
+}
+
+fn connect(to: SocketAddr) -> Result<Box<dyn Connection>, RioError> {
+    let address = Address::host(to.ip().to_string(), to.port());
+    Tcp.connect(&address, Setup::default(), Deadline::after(CONNECTING))
+        .map_err(RioError::work("connecting to the server"))
+}
+
+fn until_the_end(parent: &Parent) -> Result<(), RioError> {
+    match parent.hear::<()>() {
+        Ok(()) | Err(ProcessError::Orphaned) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+const MESSAGE: [u8; ECHO] = [0x5a; ECHO];
+const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
+const CONNECTING: Duration = Duration::from_secs(10);

@@ -1,0 +1,263 @@
+//! What is told of figures that are known.
+
+use std::time::Duration;
+
+use super::calls::Io;
+use super::outcome::{CallRow, Course, EchoRow, FlowRow, Outcome};
+use super::part::Part;
+use super::plan::Plan;
+use super::way::Way;
+use crate::claim::Claim;
+use crate::environment::Environment;
+use crate::experiment::Findings;
+use crate::inversion::{Class, Mode};
+use crate::stats::Record;
+use crate::verdict::Verdict;
+
+/// An outcome as it should be, of two rounds.
+fn outcome() -> Outcome {
+    let mut outcome = Outcome {
+        plan: Plan::full(),
+        environment: Environment::probe(),
+        real_time: true,
+        one_cpu: false,
+        echoes: Vec::new(),
+        flows: flows(),
+        calls: calls(),
+        missing: Vec::new(),
+        pooled: Vec::new(),
+        courses: Vec::new(),
+    };
+    outcome.environment.stolen_percent = vec![0.0];
+    for (part, way, us, spread) in [
+        (Part::Processing, Way::Kernel, 60, 6),
+        (Part::Processing, Way::Arrival, 64, 6),
+        (Part::Processing, Way::Scheduled, 66, 6),
+        (Part::Processing, Way::WrongClass, 90, 60),
+        (Part::Company, Way::Kernel, 150, 90),
+        (Part::Company, Way::OneClass, 160, 140),
+        (Part::Company, Way::Classes, 70, 10),
+    ] {
+        for round in 0..2 {
+            add(&mut outcome, (part, way, round), us, spread);
+        }
+    }
+    outcome.courses.push(Course {
+        part: Part::Guarantees,
+        name: "6.4 MB/s".to_owned(),
+        points: vec![(0.1, 6.4e6), (0.2, 6.3e6)],
+    });
+    outcome
+}
+
+/// Adds a turn of latencies from `us` to `us + spread`.
+fn add(outcome: &mut Outcome, (part, way, round): (Part, Way, u32), us: u64, spread: u64) {
+    let mut record = Record::new();
+    for step in 0..=10 {
+        let latency = Duration::from_micros(us + spread * step / 10);
+        record.add(Duration::from_millis(step), latency);
+    }
+    let bulk = (part == Part::Company).then_some(90e6);
+    outcome.echoes.push(EchoRow {
+        part,
+        way,
+        round,
+        latency: record.summary(),
+        min_us: record.min_us(),
+        bulk_alone_octets_per_s: bulk,
+        bulk_beside_octets_per_s: bulk,
+    });
+    outcome.pooled.push((part, way, record));
+}
+
+fn flows() -> Vec<FlowRow> {
+    let row = |trial, phase, flow, wanted, mean: f64| FlowRow {
+        trial,
+        phase,
+        flow,
+        wanted_octets_per_s: wanted,
+        mean_octets_per_s: mean,
+        least_octets_per_s: mean * 0.99,
+        most_octets_per_s: mean * 1.01,
+    };
+    vec![
+        row("guarantees", "alone", "best-effort", None, 19.8e6),
+        row("guarantees", "last", "best-effort", None, 8.5e6),
+        row("guarantees", "all", "6.4", Some(6.4e6), 6.4e6),
+        row("guarantees", "last", "6.4", Some(6.4e6), 6.4e6),
+        row("guarantees", "all", "3.2", Some(3.2e6), 3.2e6),
+        row("guarantees", "last", "3.2", Some(3.2e6), 3.2e6),
+        row("guarantees", "all", "1.6", Some(1.6e6), 1.6e6),
+        row("guarantees", "last", "1.6", Some(1.6e6), 1.6e6),
+        row("limit", "all", "capped", Some(8e6), 8e6),
+    ]
+}
+
+fn calls() -> Vec<CallRow> {
+    let of = |io, class, low_clients, us: u64| {
+        let mut record = Record::new();
+        for step in 0..10 {
+            record.add(Duration::ZERO, Duration::from_micros(us + us * step / 20));
+        }
+        CallRow {
+            io,
+            mode: Mode::Loaded,
+            low_clients,
+            class,
+            latency: record.summary(),
+            server_cpu_percent: 50.0,
+        }
+    };
+    vec![
+        of(Io::Kernel, Class::High, 0, 100),
+        of(Io::Rio, Class::High, 0, 104),
+        of(Io::Kernel, Class::High, 25, 160),
+        of(Io::Rio, Class::High, 25, 106),
+        of(Io::Kernel, Class::High, 50, 200),
+        of(Io::Rio, Class::High, 50, 110),
+        of(Io::Kernel, Class::Low, 50, 300),
+        of(Io::Rio, Class::Low, 50, 310),
+    ]
+}
+
+/// The one claim that has these words in it.
+fn claim(outcome: &Outcome, words: &str) -> Claim {
+    let claims = outcome.claims();
+    let mut found = claims
+        .into_iter()
+        .filter(|claim| claim.claim.contains(words));
+    let claim = found.next().expect("it is claimed");
+    assert!(found.next().is_none(), "{words:?} is in several");
+    claim
+}
+
+#[test]
+fn all_is_claimed_that_is_so() {
+    let claims = outcome().claims();
+    assert_eq!(claims.len(), 3 + 1 + 6 + 5 + 3);
+    for claim in claims {
+        assert_eq!(claim.verdict(), Verdict::Pass, "{claim:?}");
+        assert!(!claim.measured.is_empty(), "{claim:?}");
+    }
+}
+
+#[test]
+fn what_costs_too_much_is_said() {
+    let mut outcome = outcome();
+    for row in &mut outcome.echoes {
+        if row.way == Way::Scheduled {
+            row.latency.mean_us *= 1.06;
+            row.latency.jitter_us *= 3.0;
+        }
+    }
+    for words in ["by a scheduled thread takes", "the jitter of echoes"] {
+        assert_eq!(claim(&outcome, words).verdict(), Verdict::Missed);
+    }
+}
+
+#[test]
+fn a_gain_is_held_against_both_others() {
+    let mut outcome = outcome();
+    for row in &mut outcome.echoes {
+        if row.way == Way::OneClass {
+            row.latency.max_us = 100.0;
+        }
+    }
+    let by = |other| format!("longest of RIO with classes: at most 0.65 of {other}");
+    let same = claim(&outcome, &by("the same stack"));
+    assert_eq!(same.verdict(), Verdict::Missed);
+    assert_eq!(same.ratio, Some(0.8));
+    assert_eq!(claim(&outcome, &by("the kernel")).verdict(), Verdict::Pass);
+}
+
+#[test]
+fn traffic_that_the_link_holds_up_keeps_nobody_busy() {
+    let mut outcome = outcome();
+    for row in &mut outcome.echoes {
+        row.bulk_alone_octets_per_s = row.bulk_alone_octets_per_s.map(|_| 1_200e6);
+    }
+    let busy = claim(&outcome, "holds the bulk traffic up");
+    assert_eq!(busy.verdict(), Verdict::Missed);
+}
+
+#[test]
+fn a_reservation_is_not_held_where_one_second_has_more_or_less() {
+    for (least, most) in [(0.97, 1.0), (1.0, 1.03)] {
+        let mut outcome = outcome();
+        for row in &mut outcome.flows {
+            let wanted = row.wanted_octets_per_s.unwrap_or(row.mean_octets_per_s);
+            row.least_octets_per_s = wanted * least;
+            row.most_octets_per_s = wanted * most;
+        }
+        for words in ["of 6.4 MB/s", "of 3.2 MB/s", "of 1.6 MB/s", "40 %"] {
+            assert_eq!(claim(&outcome, words).verdict(), Verdict::Missed, "{words}");
+        }
+    }
+}
+
+#[test]
+fn parts_that_were_not_asked_for_claim_nothing() {
+    let mut outcome = outcome();
+    outcome.plan.parts = vec![Part::Guarantees];
+    assert_eq!(outcome.claims().len(), 5);
+}
+
+#[test]
+fn the_page_states_its_finding_and_has_the_papers_figures() {
+    let outcome = outcome();
+    let page = outcome.html().expect("it can be drawn");
+    assert!(page.contains(
+        "<title>Beside bulk traffic an echo takes 195 µs by the kernel and 75.0 µs by RIO, at the longest 240 µs and 80.0 µs</title>"
+    ));
+    for text in [
+        "Solaris, default (the paper&#39;s, beside kernel)",
+        "3.16 ms",
+        "best effort, limited",
+        "6.40 MB/s",
+        "E13: calls, loaded",
+        "reproduced",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert_eq!(page.matches("<svg").count(), 2 * 2 + 1 + 1 + 4);
+    assert!(!page.contains("class=\"caveat\""));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let mut outcome = outcome();
+    outcome.missing = vec![(Io::KernelDriver, "no <such> thing".to_owned())];
+    outcome.real_time = false;
+    let (page, text) = (outcome.html().expect("it can be drawn"), outcome.text());
+    assert!(page.contains("kernel, with a plan: no &lt;such&gt; thing"));
+    assert!(text.contains("kernel, with a plan: no <such> thing"));
+    assert!(text.contains("not real-time"));
+}
+
+#[test]
+fn an_experiment_without_any_figure_can_be_told() {
+    let mut outcome = outcome();
+    outcome.echoes.clear();
+    outcome.pooled.clear();
+    outcome.flows.clear();
+    outcome.calls.clear();
+    let page = outcome.html().expect("it can be drawn");
+    assert!(page.contains("<title>Real-time I/O</title>"));
+    assert!(outcome.text().contains("not measured"));
+}
+
+#[test]
+fn programs_read_a_flat_row_for_each_line() {
+    let outcome = outcome();
+    let figures = outcome.figures();
+    let rows = figures["rows"].as_array().expect("there are rows");
+    let all = outcome.echoes.len() + outcome.flows.len() + outcome.calls.len();
+    assert_eq!(rows.len(), all);
+    for row in rows {
+        let cells = row.as_object().expect("a row is an object");
+        assert!(cells["part"].is_string(), "{row}");
+        let is_flat = |cell: &serde_json::Value| !cell.is_array() && !cell.is_object();
+        assert!(cells.values().all(is_flat), "{row}");
+    }
+    assert_eq!(rows[0]["way"], "kernel");
+}
