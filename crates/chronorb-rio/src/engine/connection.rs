@@ -159,7 +159,7 @@ impl Connection {
         let room = || SocketBuffer::new(std::iter::repeat_n(0, buffer).collect::<Vec<u8>>());
         let mut socket = Socket::new(room(), room());
         socket.set_nagle_enabled(false);
-        socket.set_ack_delay(None);
+        socket.set_ack_delay(Some(protocol_duration(ACK_DELAY)));
         socket.set_keep_alive(patience.life.map(|life| protocol_duration(life / 4)));
         let mut sockets = SocketSet::new(Vec::from([SocketStorage::EMPTY]));
         let socket = sockets.add(socket);
@@ -520,6 +520,9 @@ fn random() -> u64 {
     RandomState::new().hash_one(Monotonic::now().as_nanos())
 }
 
+/// How long an acknowledgement waits for an answer that it can go with. Of segments of full size every second one is
+/// acknowledged at once, whatever this is.
+const ACK_DELAY: Duration = Duration::from_millis(2);
 /// Frames that go out at a time; a window of the smallest segments has more.
 const BURST: usize = 1024;
 /// After which what found no room at the interface is tried again.
