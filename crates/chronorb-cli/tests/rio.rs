@@ -193,6 +193,34 @@ fn what_is_left_behind_can_be_removed_by_name() {
     assert_eq!((status.code(), &*said), (Some(0), ""));
 }
 
+#[test]
+fn what_others_have_made_is_not_removed() {
+    let name = format!("chronorb-others-{}", std::process::id());
+    // Of a process that cannot be.
+    let nobody = 4_000_000_000 + std::process::id();
+    let namespaces = [format!("{name}-a"), format!("chronorb-{nobody}-b")];
+    let ip = |verb: &str, namespace: &str| {
+        let mut command = Command::new("ip");
+        let status = command.args(["netns", verb, namespace]).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !namespaces.iter().all(|it| ip("add", it)) {
+        let _those_that_are_there = namespaces.map(|it| ip("delete", &it));
+        return not_run("it needs iproute2 and CAP_SYS_ADMIN");
+    }
+    let link = format!("/run/netns/{name}-b");
+    std::os::unix::fs::symlink("/proc/self/ns/net", &link).expect("it is free");
+    let all = chronorb(Path::new("."), &["rio", "setup", "--down"]);
+    let named = chronorb(Path::new("."), &["rio", "setup", "--down", "--name", &name]);
+    let is_left = fs::symlink_metadata(&link).is_ok();
+    let _removed = fs::remove_file(&link);
+    let are_left = namespaces.map(|it| ip("delete", &it));
+    assert_eq!(all.status.code(), Some(0), "{}", stderr(&all));
+    assert_eq!(named.status.code(), Some(1), "{}", stdout(&named));
+    assert!(stderr(&named).contains("left alone"), "{}", stderr(&named));
+    assert_eq!((is_left, are_left), (true, [true; 2]));
+}
+
 const PLAN: &str = r#"
 [interface]
 name = "rio0"

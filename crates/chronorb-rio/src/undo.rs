@@ -108,17 +108,20 @@ pub(crate) fn path_of(name: &str) -> PathBuf {
 
 /// Takes a name away; the namespace goes when nobody is in it any more.
 fn remove_name(path: &Path, inode: u64) -> io::Result<()> {
-    let its = match fs::metadata(path) {
+    let its = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         metadata => metadata?,
     };
+    if !its.is_file() {
+        return Ok(());
+    }
     // A plain file is one that was to become a name, and has not.
     let directory = fs::metadata(NAMES)?;
     if its.dev() != directory.dev() {
         if its.ino() != inode {
             return Ok(());
         }
-        unmount(path, UnmountFlags::DETACH)?;
+        unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)?;
     }
     fs::remove_file(path)
 }

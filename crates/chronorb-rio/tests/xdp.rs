@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{env, thread};
 
-use chronorb_rio::class::{ClassId, Rule, Unknown};
+use chronorb_rio::class::{ClassId, MAX_RULES, Rule, Unknown};
 use chronorb_rio::driver::bpf::Attachment;
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::path::{Path, Received, Receiver, TransmitError, Transmitter};
+use chronorb_rt::Offloads;
 use frames::{Frame, number_of};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -637,9 +638,77 @@ fn what_may_not_be_done_is_told_with_the_capabilities_that_it_takes() {
     assert!(
         refused
             .to_string()
-            .contains("cap_bpf,cap_net_admin,cap_net_raw"),
+            .contains("cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw"),
         "{refused}"
     );
+}
+
+#[test]
+fn the_capabilities_that_are_told_are_enough_and_none_is_too_many() {
+    const NEEDED: [CapabilitySet; 4] = [
+        CapabilitySet::BPF,
+        CapabilitySet::PERFMON,
+        CapabilitySet::NET_ADMIN,
+        CapabilitySet::NET_RAW,
+    ];
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let open_with = |rights: CapabilitySet| {
+        // Of a thread only, which ends here.
+        let open = move || {
+            let mut sets = capabilities(None).expect("they can be read");
+            (sets.effective, sets.permitted) = (rights, rights);
+            set_capabilities(None, sets).expect("fewer is no question");
+            // So few that they need no right to lock memory.
+            let options = Options {
+                packets: 64,
+                ..Options::default()
+            };
+            let driver = Xdp::open(INTERFACE, options)?;
+            let own: Vec<_> = driver
+                .link()
+                .addresses
+                .iter()
+                .map(|(own, _)| *own)
+                .collect();
+            let rules: Vec<_> = (0..MAX_RULES as u16)
+                .map(|number| Rule {
+                    to: Some(own[usize::from(number) % own.len()]),
+                    ports: Some(1000 + number..=2000 + 3 * number),
+                    dscp: Some(number as u8 % 64),
+                    vlan_priority: Some(number as u8 % 8),
+                    ..Rule::all(class(1))
+                })
+                .collect();
+            driver.open(class(1), &rules, 64).map(|_| ())
+        };
+        let opened = network.host(Host::B).enter(|| thread::spawn(open).join());
+        opened.expect("it does not panic")
+    };
+    open_with(NEEDED.into_iter().collect()).expect("these are enough");
+    for missing in NEEDED {
+        let others = NEEDED.into_iter().filter(|it| *it != missing);
+        let refused = open_with(others.collect()).unwrap_err();
+        assert!(matches!(refused, DriverError::Denied { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn where_the_kernel_puts_packets_together_they_have_no_room_and_that_is_told() {
+    let Some(network) = network(&Layout::default()) else {
+        return;
+    };
+    let merge = || Offloads::set_generic_receive(INTERFACE, true);
+    (network.host(Host::B).enter(merge)).expect("who builds networks may");
+    let of = |mode| Options { mode, packets: 64 };
+    let refused = open(&network, of(Mode::Generic)).unwrap_err();
+    assert!(
+        refused.to_string().contains("ethtool -K rio0 gro off"),
+        "{refused}"
+    );
+    // In the interface's driver they come one by one.
+    open(&network, of(Mode::Auto)).expect("the interface can do it");
 }
 
 #[test]

@@ -105,7 +105,9 @@ impl Ports {
     /// # Errors
     /// [`GuardError::NoneFree`], and others of [`GuardError`] at the first port.
     pub fn reserve(&self) -> Result<Guard, GuardError> {
-        let (first, last) = (u32::from(*self.range.start()), u32::from(*self.range.end()));
+        // 0 is no port, but asks for any.
+        let first = u32::from(*self.range.start()).max(1);
+        let last = u32::from(*self.range.end());
         let count = (last + 1).saturating_sub(first);
         for _ in 0..count {
             let port = first + self.next.fetch_add(1, Ordering::Relaxed) % count;

@@ -24,6 +24,8 @@ pub struct LinkInfo {
     pub master: Option<u32>,
     /// Whether it is up by its own setting.
     pub is_up: bool,
+    /// A text that somebody has given it.
+    pub alias: Option<String>,
 }
 
 /// One end of a pair of virtual Ethernet interfaces that is to be made.
@@ -187,6 +189,19 @@ impl Netlink {
         )
     }
 
+    /// Gives an interface a text, by which people and programs know it again.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], for example where it is longer than 255 octets.
+    pub fn set_alias(&mut self, index: u32, alias: &str) -> Result<(), NetlinkError> {
+        let mut request = change(index);
+        request.text(libc::IFLA_IFALIAS, alias);
+        self.order(
+            &format_args!("give the interface {index} the alias {alias:?}"),
+            request,
+        )
+    }
+
     /// Lets an interface have no address of IPv6 by itself, so that the kernel sends nothing by it unasked.
     ///
     /// # Errors
@@ -248,6 +263,7 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
         kind: None,
         master: None,
         is_up: number(8) & libc::IFF_UP as u32 != 0,
+        alias: None,
     };
     for attribute in attributes {
         let attribute = attribute?;
@@ -256,6 +272,7 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
             libc::IFLA_ADDRESS => link.hardware = attribute.value.try_into().ok(),
             libc::IFLA_MTU => link.mtu = attribute.number().ok_or(Malformed)? as usize,
             libc::IFLA_MASTER => link.master = attribute.number(),
+            libc::IFLA_IFALIAS => link.alias = attribute.text().map(str::to_owned),
             libc::IFLA_LINKINFO => {
                 let kind = attribute.nested().find(libc::IFLA_INFO_KIND)?;
                 link.kind = kind.and_then(Attribute::text).map(str::to_owned);

@@ -29,6 +29,7 @@ fn a_link_is_read() {
         message.text(libc::IFLA_IFNAME, "rio0");
         message.attribute(libc::IFLA_ADDRESS, &[2, 0, 0, 0, 0, 1]);
         message.number(libc::IFLA_MTU, 9000);
+        message.text(libc::IFLA_IFALIAS, "the first");
         message.nest(libc::IFLA_LINKINFO, |info| {
             info.text(libc::IFLA_INFO_KIND, "veth")
         });
@@ -42,6 +43,7 @@ fn a_link_is_read() {
         kind: Some("veth".to_owned()),
         master: None,
         is_up: true,
+        alias: Some("the first".to_owned()),
     };
     assert_eq!(read, Ok(Some(link)));
 }

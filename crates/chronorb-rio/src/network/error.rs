@@ -32,6 +32,11 @@ pub enum NetworkError {
          (`ip netns delete {0}`)"
     )]
     NameTaken(String),
+    /// Somebody else has given the name.
+    #[error(
+        "the network namespace {0:?} was not made here, and is left alone: `ip netns delete {0}` removes it"
+    )]
+    NotOurs(String),
     /// No namespace can be named so.
     #[error(
         "a network cannot be named {0:?}: letters, digits, `-`, `_` and `.` make a name, 1 to 100 of them"

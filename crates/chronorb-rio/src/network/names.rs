@@ -1,6 +1,6 @@
 //! Names of network namespaces, by which other programs find them: `ip netns exec NAME …`.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_bind_recursive, mount_change};
 
 use super::NetworkError;
+use crate::netlink::Netlink;
 use crate::undo::{NAMES, Undo, path_of, undo_all};
 
 /// Names that namespaces have until this is dropped.
@@ -35,6 +36,7 @@ impl Names {
             inode: inode(namespace).map_err(failed)?,
         };
         tell(&undo).map_err(|source| NetworkError::io("have a change undone later", source))?;
+        mark(namespace)?;
         prepare().map_err(failed)?;
         let mut file = OpenOptions::new();
         // Who mounts on it need not read it, and nobody else shall take it for something.
@@ -54,10 +56,11 @@ impl Drop for Names {
     }
 }
 
-/// Removes the names of networks whose processes are gone, and those of the network `name`. Returns what was removed.
+/// Removes the names of networks whose processes are gone, and those of the network `name`. Returns what was removed. Names
+/// of namespaces that were made by others are left alone.
 ///
 /// # Errors
-/// [`NetworkError`]; what could be removed is.
+/// [`NetworkError`]; what could be removed is. [`NetworkError::NotOurs`] where `name` is that of something else.
 pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError> {
     let failed = |source| NetworkError::io("remove the name of a network namespace", source);
     let entries = match fs::read_dir(NAMES) {
@@ -65,6 +68,7 @@ pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError>
         entries => entries.map_err(failed)?,
     };
     let mut removed = Vec::new();
+    let mut foreign = None;
     for entry in entries.flatten() {
         let Ok(found) = entry.file_name().into_string() else {
             continue;
@@ -74,7 +78,13 @@ pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError>
         if !is_meant && !is_abandoned(&found) {
             continue;
         }
-        let inode = fs::metadata(entry.path()).map_err(failed)?.ino();
+        if !is_ours(&entry.path()) {
+            if is_meant {
+                foreign.get_or_insert(found);
+            }
+            continue;
+        }
+        let inode = entry.metadata().map_err(failed)?.ino();
         let undo = Undo::Name {
             name: found.clone(),
             inode,
@@ -83,7 +93,34 @@ pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError>
         removed.push(found);
     }
     removed.sort();
-    Ok(removed)
+    foreign.map_or(Ok(removed), |name| Err(NetworkError::NotOurs(name)))
+}
+
+/// Marks a namespace as one of ours, so that whoever finds its name knows.
+fn mark(namespace: &NetworkNamespace) -> Result<(), NetworkError> {
+    let mark = || {
+        let mut netlink = Netlink::open()?;
+        let loopback = netlink.link("lo")?.index;
+        netlink.set_alias(loopback, MARK)
+    };
+    let marked = namespace.enter(mark);
+    Ok(marked.map_err(|error| NetworkError::io("enter a network namespace", error))??)
+}
+
+/// Whether a name is that of a namespace with the mark, or a file that was to become a name, and has not.
+fn is_ours(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(its) if its.is_file() && its.len() == 0 && !is_mount(&its) => return true,
+        Ok(its) if its.is_file() => {}
+        _ => return false,
+    }
+    let alias = || Netlink::open()?.link("lo").map(|loopback| loopback.alias);
+    let entered = NetworkNamespace::open(path).and_then(|namespace| namespace.enter(alias));
+    matches!(entered, Ok(Ok(Some(alias))) if alias == MARK)
+}
+
+fn is_mount(its: &Metadata) -> bool {
+    fs::metadata(NAMES).is_ok_and(|directory| directory.dev() != its.dev())
 }
 
 /// Whether a name is one of ours whose process is gone.
@@ -133,6 +170,8 @@ fn inode(namespace: &NetworkNamespace) -> io::Result<u64> {
 }
 
 const PREFIX: &str = "chronorb-";
+/// The alias of the loopback interface in each namespace that has a name.
+const MARK: &str = "chronorb test network";
 /// Of the hosts, and of the switch.
 pub(super) const SUFFIXES: [&str; 3] = ["-a", "-b", "-switch"];
 

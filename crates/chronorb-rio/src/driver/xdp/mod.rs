@@ -15,7 +15,9 @@
 //! * Nobody tells whether checksums were found right. A virtual interface whose peer leaves them to it (as it does unless told
 //!   not to, `ethtool -K PEER tx off`) hands on packets without any; and VLAN tags are not seen that the peer leaves to it
 //!   (`ethtool -K PEER txvlan off`).
-//! * `CAP_NET_ADMIN`, `CAP_BPF` and `CAP_NET_RAW` are needed.
+//! * In the kernel's stack ([`Mode::Generic`]) packets come as they are there: those that a virtual interface's peer has not cut
+//!   (TSO, GSO) are too long for a frame and are lost, and an interface that puts packets together (GRO) is refused.
+//! * `CAP_NET_ADMIN`, `CAP_BPF`, `CAP_PERFMON` and `CAP_NET_RAW` are needed.
 
 mod memory;
 mod pool;
@@ -29,7 +31,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use chronorb_rt::{PiMutex, receive_queues};
+use chronorb_rt::{Offloads, PiMutex, receive_queues};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use self::pool::{Layout, Pool};
 use self::receiver::XdpReceiver;
@@ -122,6 +125,9 @@ impl Xdp {
         let table = Table::new();
         let program = program(&table, &link, &sockets, &counters)?;
         let (attached, attachment) = attach(&program, link.index, options.mode)?;
+        if attachment == Attachment::Generic {
+            check_merging(interface)?;
+        }
         let pool = Pool::new(layout, link.index, attachment == Attachment::Native)?;
         let classes = Classes {
             table,
@@ -259,12 +265,19 @@ fn program(
     let instructions =
         (classifier.xdp(maps)).map_err(|error| unsupported(io::Error::other(error)))?;
     Program::xdp(&instructions).map_err(|error| match error.source.raw_os_error() {
-        Some(libc::EPERM) => DriverError::Denied {
+        // For who may load programs, but lacks CAP_PERFMON, the verifier finds fault with a harmless one.
+        Some(libc::EPERM | libc::EACCES) if !may_load() => DriverError::Denied {
             what,
             capability: CAPABILITIES,
         },
         _ => unsupported(io::Error::other(error)),
     })
+}
+
+/// Whether the calling thread has the rights to load a program that reads packets.
+fn may_load() -> bool {
+    let needed = CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN;
+    capabilities(None).is_ok_and(|its| its.effective.contains(needed))
 }
 
 /// Has the interface run a program, in the first of the ways that are asked for and can be had.
@@ -314,5 +327,20 @@ fn check_queues(interface: &str) -> Result<(), DriverError> {
     }
 }
 
+/// In the kernel's stack packets come after they were put together, and a frame has no room for several.
+fn check_merging(interface: &str) -> Result<(), DriverError> {
+    match Offloads::of(interface) {
+        Ok(Offloads {
+            generic_receive: true,
+            ..
+        }) => Err(DriverError::Unsupported {
+            what: "AF_XDP in the kernel's stack on an interface that puts packets together",
+            source: io::Error::other(format!("turn that off: `ethtool -K {interface} gro off`")),
+        }),
+        // Who does not tell does not do it.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// What AF_XDP takes.
-const CAPABILITIES: &str = "cap_bpf,cap_net_admin,cap_net_raw";
+const CAPABILITIES: &str = "cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw";
