@@ -17,8 +17,9 @@
 //! # Ok::<(), GuardError>(())
 //! ```
 
+use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -68,10 +69,15 @@ impl Guard {
         if address.is_ipv6() {
             sockopt::set_ipv6_v6only(&socket, true)?;
         }
-        // Connections of the kernel's that have ended are no hindrance.
-        sockopt::set_socket_reuseaddr(&socket, true)?;
         attach_filter(&socket, &NOTHING)?;
-        bind(&socket, &address)?;
+        match bind(&socket, &address) {
+            // Connections of the kernel's that have ended are no hindrance, as long as they are all that is there.
+            Err(Errno::ADDRINUSE) if !is_somebodys(address) => {
+                sockopt::set_socket_reuseaddr(&socket, true)?;
+                bind(&socket, &address)?;
+            }
+            bound => bound?,
+        }
         listen(&socket, 1)?;
         let address = SocketAddr::try_from(getsockname(&socket)?)?;
         Ok(Self {
@@ -79,6 +85,42 @@ impl Guard {
             _socket: socket,
         })
     }
+}
+
+/// Whether a process has a connection of the kernel's at this address and port. One that is of no process has ended, though
+/// the kernel may have to do with it for a while.
+fn is_somebodys(address: SocketAddr) -> bool {
+    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+    ["tcp", "tcp6"].into_iter().any(|kind| {
+        let path = format!("/proc/thread-self/net/{kind}");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().skip(1).any(|line| {
+            let mut words = line.split_ascii_whitespace();
+            let local = words.nth(1).and_then(read_address);
+            let node = words.nth(7);
+            local == Some(address) && node != Some("0")
+        })
+    })
+}
+
+/// An address as the kernel writes it in `/proc/net/tcp`: words as they are in memory, and the port.
+fn read_address(text: &str) -> Option<SocketAddr> {
+    let (words, port) = text.split_once(':')?;
+    let word = |at: usize| {
+        let word = words.get(8 * at..8 * at + 8)?;
+        Some(u32::from_be(u32::from_str_radix(word, 16).ok()?))
+    };
+    let ip: IpAddr = match words.len() {
+        8 => Ipv4Addr::from_bits(word(0)?).into(),
+        _ => {
+            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+            let bits = words
+                .into_iter()
+                .fold(0, |bits, word| bits << 32 | u128::from(word));
+            Ipv6Addr::from_bits(bits).to_canonical()
+        }
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// A range of ports of an address, of which each is guarded while it is in use.
@@ -133,8 +175,8 @@ impl Ports {
 /// Why a port cannot be guarded.
 #[derive(Debug, Error)]
 pub enum GuardError {
-    /// Another program has the port, or this one.
-    #[error("{0} is taken: `ss -tlnp` shows by whom")]
+    /// Another program has the port, or this one: it listens there, or has connections there still.
+    #[error("{0} is taken: `ss -tanp` shows by whom")]
     Taken(SocketAddr),
     /// The address is none of this host's.
     #[error("{0} is no address of this host; `ip address` lists those that it has")]

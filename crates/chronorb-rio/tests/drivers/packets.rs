@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use chronorb_rio::driver::guard::{Guard, GuardError};
+use chronorb_rio::driver::guard::{Guard, GuardError, Ports};
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::tap::Tap;
 use chronorb_rio::driver::{Choice, DriverError, Options, open};
@@ -206,6 +206,51 @@ fn a_guarded_port_is_taken_for_all_others() {
             "{elsewhere:?}"
         );
     });
+}
+
+#[test]
+fn a_range_of_ports_gives_none_that_is_not_of_it() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    network.host(Host::B).enter(|| {
+        let ports = Ports::new(Layout::default().b.v4.into(), 0..=2);
+        let reserved = [ports.reserve(), ports.reserve()];
+        let reserved = reserved.map(|guard| guard.expect("it is free").address().port());
+        assert_eq!(reserved, [1, 2]);
+        let none = Ports::new(Layout::default().b.v4.into(), 0..=0).reserve();
+        assert!(matches!(none, Err(GuardError::NoneFree { .. })), "{none:?}");
+    });
+}
+
+#[test]
+fn a_port_is_taken_until_the_last_connection_there_has_ended() {
+    let Some(network) = support::network(&Layout::default()) else {
+        return;
+    };
+    let [a, b] = Host::BOTH.map(|host| network.host(host));
+    for ip in [
+        Layout::default().b.v4.into(),
+        IpAddr::from(Layout::default().b.v6),
+    ] {
+        let address = SocketAddr::new(ip, 2001);
+        let any = match ip.is_ipv4() {
+            // By both protocols.
+            true => [0_u16; 8].into(),
+            false => ip,
+        };
+        let listen = || TcpListener::bind(SocketAddr::new(any, 2001));
+        let listener = b.enter(listen).expect("it is free");
+        let far = a.enter(|| TcpStream::connect(address)).expect("B listens");
+        let (near, _) = listener.accept().expect("A connects");
+        drop(listener);
+        let refused = b.enter(|| Guard::new(address)).unwrap_err();
+        assert!(matches!(refused, GuardError::Taken(_)), "{refused}");
+        // Who ends a connection first keeps the memory of it.
+        drop(near);
+        drop(far);
+        b.enter(|| Guard::new(address)).expect("it has ended");
+    }
 }
 
 #[test]
