@@ -64,6 +64,9 @@ pub trait Transmitter: fmt::Debug + Send {
     /// [`PathError`] where the interface is gone.
     fn flush(&mut self) -> Result<(), PathError>;
 
+    /// Whether something is queued that another [`flush`](Self::flush) has to send.
+    fn is_pending(&self) -> bool;
+
     /// Gives its frames this priority in the queues of the interface that they have in common with others, higher is more urgent
     /// (`SO_PRIORITY`, socket(7)); 0 at first. Where there is no such queue it is without effect.
     ///

@@ -234,6 +234,10 @@ impl Transmitter for TapTransmitter {
         Ok(())
     }
 
+    fn is_pending(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     fn counts(&self) -> Transmitted {
         self.counts
     }

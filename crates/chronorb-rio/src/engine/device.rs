@@ -17,7 +17,6 @@ pub(super) struct Egress {
     transmitter: Box<dyn Transmitter>,
     /// Where a packet is written that has lost its room.
     scratch: Box<[u8]>,
-    is_pending: bool,
     /// How many frames may still go out in this step, where that is limited.
     pub(super) allowance: usize,
     /// How many segments were sent again.
@@ -29,7 +28,6 @@ impl Egress {
         Self {
             transmitter,
             scratch: std::iter::repeat_n(0, mtu).collect(),
-            is_pending: false,
             allowance: usize::MAX,
             sent_again: 0,
         }
@@ -68,7 +66,6 @@ impl Egress {
             }
         });
         if queued.is_ok() {
-            self.is_pending = true;
             self.allowance = self.allowance.saturating_sub(1);
         }
         match (result, write) {
@@ -78,9 +75,9 @@ impl Egress {
         }
     }
 
-    /// Sends what is queued.
+    /// Sends what is queued, and what the interface has not taken before.
     pub(super) fn flush(&mut self) -> Result<(), PathError> {
-        if std::mem::take(&mut self.is_pending) {
+        if self.transmitter.is_pending() {
             self.transmitter.flush()?;
         }
         Ok(())
@@ -260,9 +257,76 @@ impl Transmitter for Nowhere {
         Ok(())
     }
 
+    fn is_pending(&self) -> bool {
+        false
+    }
+
     fn counts(&self) -> Transmitted {
         Transmitted::default()
     }
 }
 
 const IPV4_HEADER: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interface that takes one frame at a time.
+    #[derive(Debug, Default)]
+    struct Slow {
+        queued: u64,
+        sent: u64,
+    }
+
+    impl Transmitter for Slow {
+        fn transmit(
+            &mut self,
+            len: usize,
+            write: &mut dyn FnMut(&mut [u8]),
+        ) -> Result<(), TransmitError> {
+            write(&mut vec![0; len]);
+            self.queued += 1;
+            Ok(())
+        }
+
+        fn has_room(&mut self) -> bool {
+            true
+        }
+
+        fn flush(&mut self) -> Result<(), PathError> {
+            self.sent += u64::from(self.is_pending());
+            Ok(())
+        }
+
+        fn is_pending(&self) -> bool {
+            self.sent < self.queued
+        }
+
+        fn counts(&self) -> Transmitted {
+            Transmitted {
+                frames: self.sent,
+                ..Transmitted::default()
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_interface_does_not_take_at_once_is_not_forgotten() {
+        let mut egress = Egress::new(Box::new(Slow::default()), 1500);
+        let ethernet = Ethernet {
+            to: [2; 6],
+            from: [4; 6],
+            vlan: None,
+            kind: Ethernet::IPV4,
+        };
+        let envelope = Envelope { ethernet, dscp: 0 };
+        for _ in 0..3 {
+            egress.put(&envelope, 40, |packet| packet.fill(0));
+        }
+        for sent in [1, 2, 3, 3] {
+            egress.flush().expect("it is there");
+            assert_eq!(egress.transmitter().counts().frames, sent);
+        }
+    }
+}

@@ -122,6 +122,10 @@ impl Transmitter for PacketTransmitter {
         Ok(())
     }
 
+    fn is_pending(&self) -> bool {
+        self.queued != self.sent
+    }
+
     fn set_priority(&mut self, priority: u32) -> Result<(), PathError> {
         Ok(set_packet_priority(&self.socket, priority)?)
     }

@@ -159,6 +159,10 @@ impl Transmitter for FaultyTransmitter {
         self.inner.flush()
     }
 
+    fn is_pending(&self) -> bool {
+        !self.ready.is_empty() || self.inner.is_pending()
+    }
+
     fn set_priority(&mut self, priority: u32) -> Result<(), PathError> {
         self.inner.set_priority(priority)
     }

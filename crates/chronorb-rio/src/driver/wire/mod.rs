@@ -250,6 +250,10 @@ impl Transmitter for EndTransmitter {
         Ok(())
     }
 
+    fn is_pending(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     fn counts(&self) -> Transmitted {
         self.counts
     }

@@ -55,12 +55,6 @@ impl XdpTransmitter {
         }
         None
     }
-
-    /// Whether the kernel has not taken all that is queued.
-    fn is_pending(&self) -> bool {
-        let ring = &self.socket.outgoing;
-        ring.consumer().load(Ordering::Acquire) != ring.producer().load(Ordering::Relaxed)
-    }
 }
 
 impl Transmitter for XdpTransmitter {
@@ -122,6 +116,11 @@ impl Transmitter for XdpTransmitter {
             }
         }
         Ok(())
+    }
+
+    fn is_pending(&self) -> bool {
+        let ring = &self.socket.outgoing;
+        ring.consumer().load(Ordering::Acquire) != ring.producer().load(Ordering::Relaxed)
     }
 
     fn counts(&self) -> Transmitted {
