@@ -13,7 +13,7 @@ use std::time::Duration;
 use chronorb_rio::netlink::{
     Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
 };
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network, remove_abandoned};
 use chronorb_rt::{Deadline, LinkSocket, Monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -307,6 +307,29 @@ fn without_rights_it_is_said_which_are_missing() {
         assert!(network.to_string().contains(right), "{network}");
     }
     assert!(link.to_string().contains("CAP_NET_ADMIN"), "{link}");
+}
+
+#[test]
+fn without_rights_what_is_left_behind_cannot_be_told_from_what_others_have_made() {
+    if network(&Layout::default()).is_none() {
+        return;
+    }
+    // Of a process that cannot be.
+    let name = format!("chronorb-{}", 4_100_000_000 + std::process::id());
+    let network = Network::build_named(&Layout::default(), Some(&name), &mut |_| Ok(()));
+    let network = network.expect("the name is free");
+    let denied = thread::spawn(|| {
+        let mut rights = capabilities(None).expect("they can be asked for");
+        rights.effective = CapabilitySet::empty();
+        set_capabilities(None, rights).expect("rights can always be given up");
+        remove_abandoned(None).unwrap_err()
+    });
+    let denied = denied.join().expect("it does not panic");
+    assert!(denied.to_string().contains("CAP_SYS_ADMIN"), "{denied}");
+    let removed = remove_abandoned(None).expect("it may");
+    let ours = ["-a", "-b", "-switch"].map(|suffix| format!("{name}{suffix}"));
+    assert!(ours.iter().all(|it| removed.contains(it)), "{removed:?}");
+    drop(network);
 }
 
 /// The part of a process that is killed; on its own it does nothing.

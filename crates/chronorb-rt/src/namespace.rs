@@ -64,8 +64,10 @@ impl NetworkNamespace {
     /// # Panics
     /// Where the thread cannot go back, which would leave it in a namespace that nobody expects.
     pub fn enter<T>(&self, f: impl FnOnce() -> T) -> io::Result<T> {
-        let home = Home(Self::current()?);
+        let home = Self::current()?;
         self.move_in()?;
+        // Who has not left cannot go back either.
+        let home = Home(home);
         let done = f();
         drop(home);
         Ok(done)
@@ -102,6 +104,8 @@ mod tests {
     use std::fs;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::process::Command;
+
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
     use super::*;
 
@@ -146,6 +150,21 @@ mod tests {
         let enter = AssertUnwindSafe(|| namespace.enter(|| panic!("on purpose")));
         assert!(catch_unwind(enter).is_err());
         assert_eq!(name_of_current(), home);
+    }
+
+    #[test]
+    fn who_may_not_enter_is_told_and_stays() {
+        let Some(namespace) = create() else { return };
+        let entered = move || {
+            // Rights are a thread's own.
+            let mut rights = capabilities(None).expect("they can be asked for");
+            rights.effective = CapabilitySet::empty();
+            set_capabilities(None, rights).expect("rights can always be given up");
+            namespace.enter(|| ())
+        };
+        let entered = std::thread::spawn(entered).join();
+        let error = entered.expect("it does not panic").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]

@@ -28,13 +28,14 @@ pub use open::{Choice, OpenError, Options, UnknownChoice, open};
 /// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing
 /// of a driver outlives its process, whichever way that ends.
 pub trait Driver: fmt::Debug + Send + Sync {
-    /// The interface.
+    /// The interface, as it was when it was opened: addresses that it gets later have no packets by classes, and an MTU that it
+    /// gets later is none of theirs.
     fn link(&self) -> &Link;
 
     /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if
     /// they match too, win where they were there first.
     ///
-    /// `queue` is how many frames wait at most, each way, rounded up to a power of two.
+    /// `queue` is how many frames wait at most, each way, up to [`MAX_QUEUE`], rounded up to a power of two.
     ///
     /// # Errors
     /// [`DriverError`]; all is as before then.
@@ -69,6 +70,17 @@ pub struct Link {
     pub mtu: usize,
     /// Its addresses in this host, each with the length of its network's prefix.
     pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// Frames that the queue of a class can have.
+pub const MAX_QUEUE: usize = 1 << 16;
+
+/// So many frames rounded up to what a queue can have.
+fn queue_of(frames: usize) -> Result<usize, DriverError> {
+    match frames {
+        ..=MAX_QUEUE => Ok(frames.next_power_of_two()),
+        long => Err(DriverError::LongQueue(long)),
+    }
 }
 
 /// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN tag.
@@ -119,6 +131,9 @@ pub enum DriverError {
         /// For how many there is room.
         left: usize,
     },
+    /// A queue cannot be as long.
+    #[error("a queue of {0} packets is longer than any can be: take at most {MAX_QUEUE}")]
+    LongQueue(usize),
     /// Another XDP program is on the interface.
     #[error(
         "another XDP program is on the interface: `ip link` shows which; end who has put it there"

@@ -23,7 +23,7 @@ use super::socket::{done, failed};
 use super::wire::faults::Buffer;
 use super::wire::receiver::WayReceiver;
 use super::wire::way::Way;
-use super::{Driver, DriverError, Link, longest_frame};
+use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::class::{ClassId, Rule, Unknown};
 use crate::netlink::Netlink;
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
@@ -80,7 +80,7 @@ impl Driver for Tap {
     }
 
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
-        let queue = queue.next_power_of_two();
+        let queue = queue_of(queue)?;
         let longest = longest_frame(&self.link);
         let receiver =
             WayReceiver::open(&self.shared.way, class, rules, queue, self.shared.clone())?;

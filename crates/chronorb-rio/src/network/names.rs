@@ -78,7 +78,7 @@ pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError>
         if !is_meant && !is_abandoned(&found) {
             continue;
         }
-        if !is_ours(&entry.path()) {
+        if !is_ours(&entry.path()).map_err(failed)? {
             if is_meant {
                 foreign.get_or_insert(found);
             }
@@ -108,15 +108,20 @@ fn mark(namespace: &NetworkNamespace) -> Result<(), NetworkError> {
 }
 
 /// Whether a name is that of a namespace with the mark, or a file that was to become a name, and has not.
-fn is_ours(path: &Path) -> bool {
+fn is_ours(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
-        Ok(its) if its.is_file() && its.len() == 0 && !is_mount(&its) => return true,
+        Ok(its) if its.is_file() && its.len() == 0 && !is_mount(&its) => return Ok(true),
         Ok(its) if its.is_file() => {}
-        _ => return false,
+        _ => return Ok(false),
     }
     let alias = || Netlink::open()?.link("lo").map(|loopback| loopback.alias);
     let entered = NetworkNamespace::open(path).and_then(|namespace| namespace.enter(alias));
-    matches!(entered, Ok(Ok(Some(alias))) if alias == MARK)
+    match entered {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Ok(Ok(alias)) => Ok(alias.as_deref() == Some(MARK)),
+        // It is none of a namespace, or gone.
+        _ => Ok(false),
+    }
 }
 
 fn is_mount(its: &Metadata) -> bool {

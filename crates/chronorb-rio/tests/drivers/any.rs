@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use chronorb_rio::class::{MAX_CLASSES, MAX_RULES, Rule, RuleError, Unknown};
-use chronorb_rio::driver::DriverError;
+use chronorb_rio::driver::{DriverError, MAX_QUEUE};
 use chronorb_rio::path::TransmitError;
 use chronorb_rt::forbid;
 
@@ -369,6 +369,11 @@ pub(crate) fn what_is_refused_changes_nothing(subject: &Subject) {
     let refused = subject.near.open(class(2), &rules, 16);
     let is_dscp = |error: &DriverError| matches!(error, DriverError::Rule(RuleError::Dscp(64)));
     assert!(refused.as_ref().is_err_and(is_dscp), "{refused:?}");
+    for long in [MAX_QUEUE + 1, usize::MAX] {
+        let refused = subject.near.open(class(2), &[], long);
+        let is_long = |error: &DriverError| matches!(error, DriverError::LongQueue(_));
+        assert!(refused.as_ref().is_err_and(is_long), "{refused:?}");
+    }
     let many: Vec<_> = (0..MAX_RULES as u16)
         .map(|n| ports(2, 4000 + n..=4000 + n))
         .collect();

@@ -31,7 +31,7 @@ use self::transmitter::PacketTransmitter;
 use super::home::Home;
 use super::socket::{attach_filter, failed, set_number, socket};
 use super::table::Table;
-use super::{Driver, DriverError, Link, longest_frame};
+use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::bpf::classifier::Classifier;
 use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
 use crate::netlink::Netlink;
@@ -86,7 +86,7 @@ impl Driver for Packet {
     }
 
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
-        let queue = queue.next_power_of_two();
+        let queue = queue_of(queue)?;
         let state = &self.state;
         let (link, longest) = (&state.link, longest_frame(&state.link));
         let sockets = || Ok::<_, DriverError>([packet_socket()?, packet_socket()?]);

@@ -46,7 +46,7 @@ pub use self::faults::{FaultCounts, Faults};
 pub use self::faulty::Faulty;
 use self::receiver::WayReceiver;
 use self::way::Way;
-use super::{Driver, DriverError, Link, longest_frame};
+use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::class::{ClassId, Rule, Unknown};
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
@@ -171,7 +171,7 @@ impl Driver for End {
     }
 
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
-        let queue = queue.next_power_of_two();
+        let queue = queue_of(queue)?;
         let receiver =
             WayReceiver::open(self.incoming(), class, rules, queue, self.wire.0.clone())?;
         self.outgoing().lock().add_buffers(queue);

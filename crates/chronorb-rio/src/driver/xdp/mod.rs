@@ -42,7 +42,7 @@ use super::bpf::{Attached, Attachment, Map, Program};
 use super::home::Home;
 use super::socket::failed;
 use super::table::Table;
-use super::{Driver, DriverError, Link, longest_frame};
+use super::{Driver, DriverError, Link, MAX_QUEUE, longest_frame, queue_of};
 use crate::bpf::classifier::{Classifier, Maps};
 use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
 use crate::netlink::Netlink;
@@ -59,7 +59,7 @@ pub struct Xdp {
 pub struct Options {
     /// Where the program runs.
     pub mode: Mode,
-    /// So many packets have room each way, over all classes: the sum of their queues.
+    /// So many packets have room each way, over all classes: the sum of their queues, of which each counts as 64 at least.
     pub packets: usize,
 }
 
@@ -113,6 +113,9 @@ impl Xdp {
     pub fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
         let link = Netlink::open()?.driver_link(interface)?;
         check_queues(interface)?;
+        if options.packets > MAX_CLASSES * MAX_QUEUE {
+            return Err(DriverError::LongQueue(options.packets));
+        }
         let layout = Layout::new(longest_frame(&link), options.packets).ok_or_else(|| {
             DriverError::Unsupported {
                 what: "AF_XDP with packets of this length",
@@ -175,7 +178,7 @@ impl Driver for Xdp {
         let mut classes = state.classes.lock();
         // What is open is told before there might be no room for it again.
         classes.table.clone().open(class, rules)?;
-        let queue = queue.next_power_of_two();
+        let queue = queue_of(queue)?;
         let socket = || ClassSocket::open(state.pool.clone(), interface, queue);
         let socket = state.home.enter(socket)??;
         let number = class.index() as u32;
