@@ -2,6 +2,7 @@
 
 mod bells;
 mod budgets;
+mod egress;
 mod endings;
 mod floods;
 mod memory;
