@@ -119,6 +119,9 @@ pub enum DriverError {
         /// For how many there is room.
         left: usize,
     },
+    /// There is nothing to open.
+    #[error("the kernel's own TCP hands out no packets: it has sockets")]
+    Kernel,
     /// Another XDP program is on the interface.
     #[error(
         "another XDP program is on the interface: `ip link` shows which; end who has put it there"
