@@ -265,13 +265,15 @@ fn the_kernel_keeps_a_plan_until_the_command_ends() {
     for signal in [Signal::TERM, Signal::KILL] {
         let up = || Setup::up(&["--kernel", plan, "--ingress"]);
         let Some(setup) = host.enter(up) else { return };
-        assert_eq!(queues(), ["htb", "ingress"]);
+        assert_eq!(queues(), ["htb", "pfifo", "ingress"]);
         assert_eq!(links(), links_before + 1);
         let control = &setup.shown["classes"][0];
         assert_eq!(control["name"], "control");
         // 8 packets of 1,500 octets, and 42 around each, in 10 ms.
         assert_eq!(control["rate_bit_per_s"], 9_868_800);
-        assert_eq!(control["endpoints"], "-ORBListenEndpoints iiop://HOST:4711");
+        let endpoint = "'riop://HOST:4711/driver=kernel&class=control'";
+        let options = format!("-ORBRioPlan {plan} -ORBListenEndpoints {endpoint}");
+        assert_eq!(control["endpoints"], options);
         let (_, said) = setup.signal(signal);
         assert_eq!(said, "");
         assert_eq!(

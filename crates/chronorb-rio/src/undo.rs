@@ -256,7 +256,7 @@ mod tests {
             },
             Undo::Discipline {
                 index: 2,
-                handle: Handle::new(0xc0b0, 0),
+                handle: Handle::new(0x10b0, 0),
             },
             Undo::Ingress { index: 2 },
             Undo::Link {

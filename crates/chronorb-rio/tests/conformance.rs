@@ -24,7 +24,7 @@ use chronorb_rio::driver::wire;
 use chronorb_rio::driver::{self, Choice, Driver, Link};
 use chronorb_rio::engine::{ClassConfig, FreePorts, Subsystem};
 use chronorb_rio::neighbours::KnownNeighbours;
-use chronorb_rio::network::{Host, INTERFACE, Layout};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::transport::{Riop, RiopSettings};
 use chronorb_rt::Deadline;
 use chronorb_transport::{
@@ -144,7 +144,72 @@ fn two_hosts(
     }
 }
 
-fn subject(transport: TwoHosts, endpoint: &str) -> Subject {
+/// The same two hosts by the kernel's TCP, which has to be asked where they are.
+#[derive(Debug)]
+struct TwoKernels {
+    hosts: TwoHosts,
+    network: Network,
+}
+
+impl TwoKernels {
+    fn new() -> Option<Self> {
+        let network = support::network(&Layout::default())?;
+        let settings = RiopSettings {
+            interface: Some(INTERFACE.to_owned()),
+            driver: driver::Options {
+                driver: Choice::Kernel,
+                ..driver::Options::default()
+            },
+            class: ClassConfig {
+                // The kernel gives memory as it is needed.
+                connections: 1000,
+                ..ClassConfig::default()
+            },
+            ..RiopSettings::default()
+        };
+        let [client, server] = Host::BOTH.map(|host| {
+            let open = || Riop::open(settings.clone());
+            network.host(host).enter(open).expect("it is there")
+        });
+        let hosts = TwoHosts {
+            server,
+            client,
+            _kept: Box::new(()),
+        };
+        Some(Self { hosts, network })
+    }
+}
+
+impl Transport for TwoKernels {
+    fn scheme(&self) -> &str {
+        self.hosts.scheme()
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        self.hosts.check(endpoint)
+    }
+
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        let listen = || self.hosts.listen(endpoint, setup);
+        self.network.host(Host::B).enter(listen)
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        let connect = || self.hosts.connect(address, setup, deadline);
+        self.network.host(Host::A).enter(connect)
+    }
+}
+
+fn subject(transport: impl Transport + 'static, endpoint: &str) -> Subject {
     Subject::new(Box::new(transport), endpoint)
 }
 
@@ -164,7 +229,6 @@ riop!(
     on_demand,
     subject(on_a_wire(), "riop://10.0.0.2:0/interface=wire2")
         .refuses("riop:///a/path|driver=auto", "host")
-        .refuses("riop://:1/driver=auto", "interface")
         .refuses("riop://10.0.0.2:0/driver=serial", "serial")
         .refuses("riop://10.0.0.2:0/processing=never", "never")
         .refuses("riop://10.0.0.2:0/processing=periodic", "budget")
@@ -210,4 +274,20 @@ riop!(
         },
         "riop://[fd79::2]:0/interface=rio0"
     )
+);
+riop!(
+    by_the_kernel,
+    subject(
+        match TwoKernels::new() {
+            Some(hosts) => hosts,
+            None => return,
+        },
+        "riop://10.79.0.2:0/driver=kernel"
+    )
+    .refuses("riop://10.79.0.2:0/mode=native", "mode")
+    .refuses("riop://10.79.0.2:0/budget=8&period=10ms", "setup --kernel")
+    .refuses("riop://10.79.0.2:0/processing=arrival", "processing")
+    .refuses("riop://10.79.0.2:0/priority=5", "priority")
+    .refuses("riop://10.79.0.2:0/queue=64", "queue")
+    .refuses("riop://10.79.0.2:0/class=unknown", "-ORBRioPlan")
 );

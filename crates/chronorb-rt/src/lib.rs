@@ -120,7 +120,8 @@ pub use scheduling::{
 pub use signal::Termination;
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{
-    dont_route, hear_only_joined_groups, packet_priority, set_dont_route, set_packet_priority,
+    bind_to_interface, dont_route, hear_only_joined_groups, packet_priority, set_dont_route,
+    set_packet_priority,
 };
 pub use spin::{look_for, look_unless_wanted};
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamp, stamps};

@@ -42,6 +42,18 @@ pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
     Ok(sys::socket_option(socket.as_fd(), libc::SO_PRIORITY)?.cast_unsigned())
 }
 
+/// Has a socket send and receive by this network interface alone (`SO_BINDTOIFINDEX`). One that has an interface already needs
+/// `CAP_NET_RAW` for another.
+///
+/// # Errors
+/// `NotFound` where the network namespace of the socket has no such interface; `PermissionDenied`; where the descriptor
+/// is not a socket.
+pub fn bind_to_interface(socket: impl AsFd, index: u32) -> io::Result<()> {
+    let index = i32::try_from(index).map_err(|_| io::ErrorKind::InvalidInput)?;
+    sys::set_socket_option(socket.as_fd(), libc::SO_BINDTOIFINDEX, index)?;
+    Ok(())
+}
+
 /// Lets a socket hear only those multicast groups that it has joined itself, and not all that somebody
 /// on this machine has (`IP_MULTICAST_ALL`, or `IPV6_MULTICAST_ALL` where `is_ipv6`).
 ///

@@ -3,7 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
+use chronorb_rio::kernel::{Kept, Ways};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rio::plan::Plan;
+use chronorb_rio::undo::Undo;
 
 /// A server on one host, and the reference that it printed. Killed when a test ends early.
 struct Server {
@@ -108,6 +111,58 @@ fn endpoints_and_calls_are_of_the_classes_of_a_plan() {
         std::fs::read_to_string(path).ok()
     });
     assert!(names.any(|name| name.trim() == "rio-quotes"));
+    std::fs::remove_dir_all(folder).expect("it is there");
+}
+
+#[test]
+fn by_the_kernels_own_tcp_a_class_has_the_share_that_the_kernel_keeps() {
+    let Some(network) = network() else { return };
+    let folder = std::env::temp_dir().join(format!("chronorb-shares-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("plan.toml");
+    let text = format!(
+        "[interface]\nname = \"{INTERFACE}\"\nrate = \"100 Mbit\"\ndriver = \"kernel\"\n\n\
+         [[class]]\nname = \"quotes\"\nprocessing = \"periodic\"\nperiod = \"10 ms\"\nbudget = 40\ndscp = 46\n"
+    );
+    std::fs::write(&file, text).expect("it can be written");
+    let options = |endpoint| {
+        let file = file.display().to_string();
+        ["-ORBListenEndpoints", endpoint, "-ORBRioPlan", &file].map(str::to_owned)
+    };
+    let address = network.host(Host::B).addresses().v4;
+    let endpoint = format!("riop://{address}:2809/driver=kernel&class=quotes");
+    let options = options(&endpoint);
+    let options = options.each_ref().map(String::as_str);
+
+    // Nobody keeps it yet.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quoter-server"));
+    command.args(options);
+    let output = network.host(Host::B).enter(|| command.output());
+    let output = output.expect("the server starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("chronorb rio setup --kernel"), "{said}");
+
+    let plan = Plan::read(&file, &|_| None).expect("it is one");
+    let keep = || {
+        Kept::keep(
+            &plan.interface,
+            &plan.classes,
+            Ways::Out,
+            &mut |_: &Undo| Ok(()),
+        )
+    };
+    let kept = network.host(Host::B).enter(keep).expect("it can be kept");
+    let server = Server::start(&network, &options);
+    assert_quoted(&server.client(&network, &[]));
+    let here = network.host(Host::B);
+    let index = here.link().expect("it is there").index;
+    let mut netlink = here.netlink().expect("it opens");
+    let classes = netlink.classes(index).expect("they are listed");
+    let quotes = &kept.tree().branches[0];
+    let quotes = classes.iter().find(|class| class.handle == quotes.handle);
+    assert!(quotes.expect("it is there").sent.octets > 0, "{classes:?}");
+    drop(server);
+    here.enter(|| kept.end()).expect("it can be undone");
     std::fs::remove_dir_all(folder).expect("it is there");
 }
 

@@ -86,17 +86,15 @@ fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
             return Err(refused(refusal.to_string()));
         }
         if riop.interface.is_none() {
-            (riop.interface, given) = (Some(plan.interface.name), "-ORBRioPlan");
+            (riop.interface, given) = (Some(plan.interface.name.clone()), "-ORBRioPlan");
         }
         riop.driver.driver = match (settings.driver, plan.interface.driver) {
             (Choice::Auto, DriverKind::Xdp) => Choice::Xdp,
             (Choice::Auto, DriverKind::Packet) => Choice::Packet,
-            (Choice::Auto, DriverKind::Kernel) => {
-                return Err(refused("it is for the kernel's own TCP".to_owned()));
-            }
+            (Choice::Auto, DriverKind::Kernel) => Choice::Kernel,
             (driver, _) => driver,
         };
-        riop.plan = plan.classes;
+        (riop.plan, riop.reserved_on) = (plan.classes, Some(plan.interface));
     }
     let calls = riop.interface.is_some();
     let riop = Riop::open(riop).map_err(|error| of(given, error.to_string()))?;

@@ -134,6 +134,9 @@ pub enum DriverError {
     /// A queue cannot be as long.
     #[error("a queue of {0} packets is longer than any can be: take at most {MAX_QUEUE}")]
     LongQueue(usize),
+    /// There is nothing to open.
+    #[error("the kernel's own TCP hands out no packets: it has sockets")]
+    Kernel,
     /// Another XDP program is on the interface.
     #[error(
         "another XDP program is on the interface: `ip link` shows which; end who has put it there"

@@ -19,6 +19,8 @@ pub enum Choice {
     Xdp,
     /// [Packet sockets](super::packet).
     Packet,
+    /// The kernel's own TCP, which is none: who has a choice of it goes by sockets.
+    Kernel,
 }
 
 impl Choice {
@@ -28,6 +30,7 @@ impl Choice {
             Self::Auto => "auto",
             Self::Xdp => "xdp",
             Self::Packet => "packet",
+            Self::Kernel => "kernel",
         }
     }
 }
@@ -42,7 +45,7 @@ impl FromStr for Choice {
     type Err = UnknownChoice;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        [Self::Auto, Self::Xdp, Self::Packet]
+        [Self::Auto, Self::Xdp, Self::Packet, Self::Kernel]
             .into_iter()
             .find(|choice| choice.name() == name)
             .ok_or_else(|| UnknownChoice(name.to_owned()))
@@ -51,7 +54,7 @@ impl FromStr for Choice {
 
 /// A driver is named that there is not.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("{0:?} is no driver: take auto, xdp or packet")]
+#[error("{0:?} is no driver: take auto, xdp, packet or kernel")]
 pub struct UnknownChoice(pub String);
 
 /// How an interface is opened.
@@ -72,11 +75,13 @@ pub fn open(interface: &str, options: Options) -> Result<Box<dyn Driver>, OpenEr
         Choice::Auto => &[Choice::Xdp, Choice::Packet],
         Choice::Xdp => &[Choice::Xdp],
         Choice::Packet => &[Choice::Packet],
+        Choice::Kernel => &[Choice::Kernel],
     };
     let mut refused = Vec::new();
     for choice in drivers {
         let opened = match choice {
             Choice::Packet => Packet::open(interface).map(boxed),
+            Choice::Kernel => Err(DriverError::Kernel),
             Choice::Auto | Choice::Xdp => Xdp::open(interface, options.xdp).map(boxed),
         };
         match opened {

@@ -27,6 +27,9 @@ pub struct ClassConfig {
     pub dscp: Option<u8>,
     /// The priority in the VLAN tag of its packets, 0 to 7, where the peer's have a tag.
     pub vlan_priority: Option<u8>,
+    /// The priority of its packets in queues of the interface that they have in common with others, higher is more urgent, or
+    /// the number of a class there (`SO_PRIORITY`, socket(7)). A driver that goes by no such queue has no use for it.
+    pub packet_priority: u32,
     /// Who sends.
     pub output: Output,
     /// How long a half-open connection may be so.
@@ -91,6 +94,7 @@ impl Default for ClassConfig {
             backlog: 32,
             dscp: None,
             vlan_priority: None,
+            packet_priority: 0,
             output: Output::Sender,
             handshake_time: Duration::from_secs(5),
             silence: Duration::from_secs(20),

@@ -72,7 +72,12 @@ impl Subsystem {
     pub fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
         let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
-        let path = self.driver.open(ticket.id, &[], config.queue)?;
+        let mut path = self.driver.open(ticket.id, &[], config.queue)?;
+        let ordered = path.transmitter.set_priority(config.packet_priority);
+        ordered.map_err(|error| OpenError::Failed {
+            what: "giving packets their priority",
+            source: error.0,
+        })?;
         let protocol = Protocol::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
         let status = self.status(ticket.id, &config).map_err(no_descriptor)?;
         let protocol = Arc::new(protocol.shown_by(status));

@@ -2,11 +2,13 @@
 //!
 //! On the way out, and on the way in where that is asked for, each class has its share of the interface (HTB), chosen by a
 //! program that the kernel runs for each packet; on the way in the interface's packets are taken in by threads with a priority (threaded NAPI) in place of
-//! soft interrupts. Connections need no more than their ports or their DSCP.
+//! soft interrupts. Connections need no more than their ports or their DSCP. Those of the [transport](crate::transport) whose
+//! driver is the kernel name their class themselves (`SO_PRIORITY`).
 //!
 //! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone, and for no application.
 
 mod filter;
+mod found;
 mod napi;
 mod tree;
 
@@ -21,6 +23,7 @@ use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, QueueInfo};
 use crate::plan::{Interface, Reservation};
 use crate::undo::{Undo, UndoError, undo_all};
 
+pub use found::{Unkept, check, find, may_have, priority_of};
 pub use napi::NapiThread;
 pub(crate) use napi::{restore_scheduling, restore_threaded};
 pub use tree::{Branch, Tree};
@@ -58,6 +61,9 @@ impl Kept {
     ) -> Result<Self, KernelError> {
         let mut netlink = Netlink::open()?;
         let link = netlink.driver_link(&interface.name)?;
+        for class in classes {
+            check(class)?;
+        }
         let tree = Tree::new(interface, classes)?;
         let program = filter::program(&tree, classes)?;
         let mut kept = Self {
@@ -151,6 +157,10 @@ fn plant(
     netlink.set_class(index, tree::DISCIPLINE, tree::ALL, &tree.all)?;
     for branch in &tree.branches {
         netlink.set_class(index, tree::ALL, branch.handle, &branch.share)?;
+        if let Some(limit) = branch.queue {
+            let waiting = Discipline::Order { limit };
+            netlink.set_discipline(index, branch.handle, Handle(0), &waiting)?;
+        }
     }
     netlink.add_filter(index, tree::DISCIPLINE, program)
 }
@@ -177,6 +187,14 @@ pub enum KernelError {
         /// Bits in a second that it carries.
         rate: u64,
     },
+    /// More is promised than queues can keep.
+    #[error(transparent)]
+    Unkept(#[from] Unkept),
+    /// The kernel keeps a plan already, and it is not this one.
+    #[error(
+        "the kernel keeps another plan on the interface {0}: give programs the same one as `chronorb rio setup --kernel`"
+    )]
+    Another(String),
     /// Somebody has set the interface's queues already.
     #[error(
         "the interface {interface} has the queueing discipline {kind}, which was set by somebody: take it away first \

@@ -24,6 +24,8 @@ pub struct Branch {
     pub handle: Handle,
     /// What it has.
     pub share: Share,
+    /// Packets that wait at most; as many as usual with the interface where it is `None`.
+    pub queue: Option<u32>,
 }
 
 impl Tree {
@@ -76,6 +78,7 @@ impl Tree {
                     name: class.name.clone(),
                     handle: Handle::new(DISCIPLINE.major(), minor),
                     share: share(reserved(class).unwrap_or(part), ceiling, rank),
+                    queue: Some(bounded(class.queue as u64)),
                 }
             })
             .collect();
@@ -84,6 +87,7 @@ impl Tree {
             name: "others".to_owned(),
             handle: default,
             share: share(part, rate, LAST_RANK),
+            queue: None,
         });
         Ok(Self {
             all: share(rate, rate, 0),
@@ -126,10 +130,11 @@ fn bounded(octets: u64) -> u32 {
     u32::try_from(octets).unwrap_or(u32::MAX)
 }
 
-/// The number of our queueing discipline, by which it is known again.
-pub(super) const DISCIPLINE: Handle = Handle::new(0xc0b0, 0);
+/// The number of our queueing discipline, by which it is known again. Below 8000 in hexadecimal, so that sockets can name its
+/// classes: their priority is a number with a sign.
+pub(super) const DISCIPLINE: Handle = Handle::new(0x10b0, 0);
 /// The class that all others are in.
-pub(super) const ALL: Handle = Handle::new(0xc0b0, 1);
+pub(super) const ALL: Handle = Handle::new(0x10b0, 1);
 /// The minor number of the first class of the plan.
 const FIRST: u16 = 0x10;
 const OTHERS: u16 = 0xff;

@@ -47,6 +47,11 @@ pub enum Discipline {
         /// The class of packets that no filter gives one, by its minor number; 0 for none, where they pass unlimited.
         default: u16,
     },
+    /// Packets wait in their order (`pfifo`).
+    Order {
+        /// Packets that wait at most; more are dropped.
+        limit: u32,
+    },
     /// Nothing waits; filters see what comes in (`ingress`).
     Ingress,
 }
@@ -79,6 +84,17 @@ pub struct QueueInfo {
     pub parent: Handle,
     /// What it has sent.
     pub sent: Sent,
+    /// What a class of [`Discipline::Classes`] has.
+    pub rates: Option<Rates>,
+}
+
+/// What a class has of its interface, in octets per second.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rates {
+    /// Its own rate.
+    pub rate: u64,
+    /// The most that it may have.
+    pub ceiling: u64,
 }
 
 /// What a queueing discipline, or a class, has sent since it is there.
@@ -195,6 +211,7 @@ impl Discipline {
         match self {
             Self::Rate { .. } => "tbf",
             Self::Classes { .. } => HTB,
+            Self::Order { .. } => "pfifo",
             Self::Ingress => "ingress",
         }
     }
@@ -215,6 +232,10 @@ impl Discipline {
                 let parameters = [HTB_VERSION, HTB_RATE_TO_QUANTUM, default.into(), 0, 0];
                 options.attribute(TCA_HTB_INIT, &parameters.map(u32::to_ne_bytes).concat());
             }),
+            // `struct tc_fifo_qopt`.
+            Self::Order { limit } => {
+                request.attribute(libc::TCA_OPTIONS, &limit.to_ne_bytes());
+            }
             Self::Ingress => {}
         }
     }
@@ -277,6 +298,10 @@ pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, M
         |at: usize| u32::from_ne_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let kind = attributes.find(libc::TCA_KIND)?.and_then(Attribute::text);
     let statistics = attributes.find(libc::TCA_STATS2)?;
+    let options = match (told, kind) {
+        (libc::RTM_NEWTCLASS, Some(HTB)) => attributes.find(libc::TCA_OPTIONS)?,
+        _ => None,
+    };
     Ok(Some(QueueInfo {
         kind: kind.unwrap_or_default().to_owned(),
         index: number(4),
@@ -286,7 +311,42 @@ pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, M
             .map(|s| read_sent(s.nested()))
             .transpose()?
             .unwrap_or_default(),
+        rates: options.map(|it| read_rates(it.nested())).transpose()?,
     }))
+}
+
+/// `struct tc_htb_opt`, and rates in 64 bits where that has no room for them.
+fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
+    let mut rates = Rates {
+        rate: 0,
+        ceiling: 0,
+    };
+    let mut long = (None, None);
+    for attribute in options {
+        let Attribute { kind, value } = attribute?;
+        let number = |at: usize| {
+            let octets = value.get(at..).and_then(|rest| rest.first_chunk::<4>());
+            let number = octets.map(|octets| u32::from_ne_bytes(*octets));
+            number.map(u64::from).ok_or(Malformed)
+        };
+        let of_64_bits = || {
+            let octets = value.first_chunk::<8>().ok_or(Malformed)?;
+            Ok(Some(u64::from_ne_bytes(*octets)))
+        };
+        match kind {
+            TCA_HTB_PARMS => {
+                rates.rate = number(8)?;
+                rates.ceiling = number(20)?;
+            }
+            TCA_HTB_RATE64 => long.0 = of_64_bits()?,
+            TCA_HTB_CEIL64 => long.1 = of_64_bits()?,
+            _ => {}
+        }
+    }
+    Ok(Rates {
+        rate: long.0.unwrap_or(rates.rate),
+        ceiling: long.1.unwrap_or(rates.ceiling),
+    })
 }
 
 /// `struct gnet_stats_basic` and `gnet_stats_queue`, and packets in 64 bits where they are told.

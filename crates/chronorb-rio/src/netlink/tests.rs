@@ -99,6 +99,14 @@ fn what_a_queue_has_sent_is_read() {
     fixed[8..12].copy_from_slice(&Handle::new(1, 0x10).0.to_ne_bytes());
     let fill = |message: &mut Request| {
         message.text(libc::TCA_KIND, "htb");
+        let share = Share {
+            rate: 1_000_000,
+            ceiling: 5_000_000_000,
+            burst: 64_000,
+            priority: 3,
+            quantum: 1538,
+        };
+        message.nest(libc::TCA_OPTIONS, |options| share.tell(options));
         message.nest(libc::TCA_STATS2, |statistics| {
             let basic = [&5_000_000_000_u64.to_ne_bytes()[..], &10_u32.to_ne_bytes()].concat();
             statistics.attribute(1, &basic);
@@ -113,6 +121,8 @@ fn what_a_queue_has_sent_is_read() {
         (&*class.kind, class.index, class.handle),
         ("htb", 3, Handle::new(1, 0x10))
     );
+    let rates = class.rates.map(|rates| (rates.rate, rates.ceiling));
+    assert_eq!(rates, Some((1_000_000, 5_000_000_000)));
     let sent = class.sent;
     assert_eq!((sent.octets, sent.packets), (5_000_000_000, 6_000_000_000));
     assert_eq!((sent.waiting, sent.dropped, sent.over_rate), (4, 2, 9));

@@ -7,7 +7,7 @@
 //! | option | what it says |
 //! |---|---|
 //! | `interface` | the network interface; otherwise the one that has the address |
-//! | `driver`, `mode` | `auto`, `xdp` or `packet`; how XDP is attached: `auto`, `native` or `generic` |
+//! | `driver`, `mode` | `auto`, `xdp`, `packet` or `kernel`; how XDP is attached: `auto`, `native` or `generic` |
 //! | `class` | its name; endpoints with the same name share a class, which is as the first of them says |
 //! | `processing` | `arrival`, `demand` or `periodic`, which is what it is with a `budget`, and `demand` otherwise |
 //! | `period`, `budget` | of periodic processing: for example `10ms`, and packets in each period |
@@ -22,11 +22,16 @@
 //! Where there is a [plan](RiopSettings::plan), an endpoint is of the class of it that it names, or else of the one that
 //! has its port: what its options do not say is as the plan says. Who connects is of the class of the plan that is scheduled as it is.
 //!
+//! With the driver `kernel` connections are the kernel's own TCP, bound to the interface, with the buffers and the code point of
+//! their class, and in the class of the interface's queues where [the kernel keeps the plan](crate::kernel). Options for
+//! threads and for a stack of one's own are refused then, and so is what such a class is promised where nobody keeps it.
+//!
 //! In a class that is processed on arrival the threads that wait for its acceptor, or for one of its
 //! connections, do the protocol work; others do not wait for it. That is how the lanes of the ORB wait.
 
 mod acceptor;
 mod connection;
+mod kernel;
 mod options;
 mod planned;
 mod riop;

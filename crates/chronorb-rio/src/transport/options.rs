@@ -5,13 +5,15 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chronorb_rt::{Reservation, Scheduling};
+use chronorb_rt as rt;
+use chronorb_rt::Scheduling;
 use chronorb_transport::{Endpoint, EndpointError, Setup};
 
-use super::planned;
 use super::riop::RiopSettings;
+use super::{kernel, planned};
 use crate::driver::{self, xdp};
 use crate::engine::{ClassConfig, Output, Processing, Urgency};
+use crate::plan::Reservation;
 
 /// An endpoint, as it was read.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Wanted {
     /// The class that it shares, if it names one.
     pub(super) class: Option<String>,
     pub(super) config: ClassConfig,
+    /// What it is promised, if it is of the plan.
+    pub(super) planned: Option<Reservation>,
     pub(super) hostname: Option<String>,
 }
 
@@ -44,6 +48,10 @@ impl Wanted {
             return Err(endpoint.error("it needs an address, or an interface"));
         }
         let planned = planned::of_endpoint(&settings.plan, endpoint.option("class"), port);
+        let driver = driver(endpoint, settings.driver)?;
+        if driver.driver == driver::Choice::Kernel {
+            kernel::check(endpoint, planned)?;
+        }
         let base = planned.map(planned::config);
         Ok(Self {
             host: host.to_owned(),
@@ -52,9 +60,10 @@ impl Wanted {
                 "" => interface,
                 _ => text("interface"),
             },
-            driver: driver(endpoint, settings.driver)?,
+            driver,
             class: text("class").or_else(|| planned.map(|class| class.name.clone())),
             config: config(endpoint, setup, port, base)?,
+            planned: planned.cloned(),
             hostname: text("hostname_in_ior"),
         })
     }
@@ -193,7 +202,7 @@ fn urgency(
         }
         Some("other") => Ok(Urgency::Native(Scheduling::OTHER)),
         Some("deadline") => match processing {
-            Processing::Periodic { period, .. } => Ok(Urgency::Deadline(Reservation {
+            Processing::Periodic { period, .. } => Ok(Urgency::Deadline(rt::Reservation {
                 runtime: period / 4,
                 deadline: period,
                 period,

@@ -58,7 +58,8 @@ pub(super) fn config(class: &Reservation) -> ClassConfig {
     }
 }
 
-fn scheduling(class: &Reservation) -> Option<Scheduling> {
+/// How its threads are scheduled, if that is by a priority.
+pub(super) fn scheduling(class: &Reservation) -> Option<Scheduling> {
     match class.policy {
         Policy::Fifo => Some(Scheduling::fifo(class.priority)),
         Policy::RoundRobin => Some(Scheduling::rr(class.priority)),

@@ -14,12 +14,13 @@ use chronorb_transport::{
 
 use super::acceptor::RioAcceptor;
 use super::connection::RioConnection;
+use super::kernel::{self, KernelTcp};
 use super::options::Wanted;
 use super::planned;
-use crate::driver::{self, DriverError};
+use crate::driver::{self, Choice, DriverError, Link};
 use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
 use crate::netlink::Netlink;
-use crate::plan::Reservation;
+use crate::plan::{Interface, Reservation};
 
 /// TCP by interfaces whose packets have classes.
 ///
@@ -32,6 +33,8 @@ pub struct Riop {
     named: PiMutex<HashMap<(String, String), Weak<Class>>>,
     /// Classes for who connects, by interface and by how urgent that is.
     outgoing: PiMutex<HashMap<OutgoingKey, Arc<Class>>>,
+    /// Where the driver is the kernel.
+    kernel: KernelTcp,
 }
 
 /// How [`Riop`] connects.
@@ -43,6 +46,8 @@ pub struct RiopSettings {
     pub driver: driver::Options,
     /// What the classes of the interface are promised.
     pub plan: Vec<Reservation>,
+    /// The interface that the plan is made for, by which it is found where the kernel keeps it.
+    pub reserved_on: Option<Interface>,
     /// The classes of connections that go out; their urgency is that of who connects, where that is known.
     pub class: ClassConfig,
 }
@@ -66,6 +71,12 @@ impl Riop {
     pub fn open(settings: RiopSettings) -> Result<Self, RiopError> {
         let this = Self::new(settings);
         if let Some(interface) = &this.settings.interface {
+            if this.settings.driver.driver == Choice::Kernel {
+                Netlink::open()
+                    .map_err(DriverError::from)?
+                    .driver_link(interface)?;
+                return Ok(this);
+            }
             this.subsystem(interface, this.settings.driver)?;
         }
         Ok(this)
@@ -87,7 +98,11 @@ impl Riop {
             return Ok(true);
         };
         let mut netlink = Netlink::open().map_err(io::Error::other)?;
-        let link = netlink.link(interface).map_err(io::Error::other)?;
+        let link = match netlink.link(interface) {
+            // It is of another network namespace, or of none: the routes of this one say nothing of it.
+            Err(error) if error.is_absent() => return Ok(true),
+            link => link.map_err(io::Error::other)?,
+        };
         let route = netlink.route_to(host, None);
         Ok(route.is_ok_and(|route| route.index == link.index))
     }
@@ -138,15 +153,19 @@ impl Riop {
 
     /// The class of an endpoint: a new one, or the one that it names.
     fn class(&self, subsystem: &Subsystem, wanted: &Wanted) -> Result<Arc<Class>, OpenError> {
+        let open = || {
+            let (config, planned) = (wanted.config.clone(), wanted.planned.as_ref());
+            subsystem.open(self.in_queues(subsystem, config, planned))
+        };
         let Some(name) = &wanted.class else {
-            return subsystem.open(wanted.config.clone());
+            return open();
         };
         let mut named = self.named.lock();
         let key = (subsystem.link().name.clone(), name.clone());
         if let Some(open) = named.get(&key).and_then(Weak::upgrade) {
             return Ok(open);
         }
-        let class = subsystem.open(wanted.config.clone())?;
+        let class = open()?;
         named.insert(key, Arc::downgrade(&class));
         Ok(class)
     }
@@ -160,7 +179,8 @@ impl Riop {
             return Ok(open.clone());
         }
         let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
-        let config = match planned::of_caller(&self.settings.plan, urgency) {
+        let planned = planned::of_caller(&self.settings.plan, urgency);
+        let config = match planned {
             Some(class) => planned::config(class),
             None => ClassConfig {
                 urgency: Urgency::Native(urgency),
@@ -176,9 +196,28 @@ impl Riop {
             config.processing = Processing::OnDemand { cap: None };
         }
         config.dscp = setup.options.dscp.or(config.dscp);
-        let class = subsystem.open(config)?;
+        let class = subsystem.open(self.in_queues(subsystem, config, planned))?;
         outgoing.insert(key, class.clone());
         Ok(class)
+    }
+
+    /// A class whose packets have their priority in the queues of the interface.
+    fn in_queues(
+        &self,
+        subsystem: &Subsystem,
+        config: ClassConfig,
+        planned: Option<&Reservation>,
+    ) -> ClassConfig {
+        let interface = &subsystem.link().name;
+        ClassConfig {
+            packet_priority: kernel::packet_priority(
+                interface,
+                planned,
+                config.urgency,
+                &self.settings,
+            ),
+            ..config
+        }
     }
 
     fn connect_to(
@@ -186,11 +225,15 @@ impl Riop {
         peer: SocketAddr,
         setup: Setup,
         deadline: Deadline,
-    ) -> Result<RioConnection, ConnectError> {
+    ) -> Result<Box<dyn Connection>, ConnectError> {
         if !self.reaches(peer.ip()).map_err(refused(peer))? {
             return Err(refused(peer)(io::ErrorKind::NetworkUnreachable.into()));
         }
         let interface = self.interface_to(peer.ip()).map_err(refused(peer))?;
+        if self.settings.driver.driver == Choice::Kernel {
+            let kernel = &self.kernel;
+            return kernel.connect(peer, &interface, setup, deadline, &self.settings);
+        }
         let subsystem = self.subsystem(&interface, self.settings.driver);
         let subsystem = subsystem.map_err(|error| refused(peer)(io::Error::other(error)))?;
         let class = self.outgoing(&subsystem, &setup);
@@ -202,7 +245,7 @@ impl Riop {
             ConnectFault::Refused => refused(peer)(io::ErrorKind::ConnectionRefused.into()),
             other => refused(peer)(io::Error::other(other)),
         })?;
-        Ok(RioConnection::new(stream, setup.options))
+        Ok(Box::new(RioConnection::new(stream, setup.options)))
     }
 }
 
@@ -243,12 +286,20 @@ impl Transport for Riop {
                     .into());
             }
         };
+        if wanted.driver.driver == Choice::Kernel {
+            let link = kernel::link(&interface).map_err(refused)?;
+            if wanted.host.is_empty() {
+                hosts.extend(reachable(&link));
+            } else {
+                hosts.truncate(1);
+            }
+            let (kernel, settings) = (&self.kernel, &self.settings);
+            return kernel.listen(endpoint, &wanted, &link, &hosts, setup, settings);
+        }
         let subsystem = self.subsystem(&interface, wanted.driver);
         let subsystem = subsystem.map_err(|error| refused(io::Error::other(error)))?;
         if wanted.host.is_empty() {
-            let addresses = subsystem.link().addresses.iter().map(|(own, _)| *own);
-            // Others would have to say by which interface they mean such an address.
-            hosts.extend(addresses.filter(|own| !is_link_local(*own)));
+            hosts.extend(reachable(subsystem.link()));
         }
         let class = self.class(&subsystem, &wanted);
         let class = class.map_err(|error| refused(io::Error::other(error)))?;
@@ -294,7 +345,7 @@ impl Transport for Riop {
         let mut last = refused(address)(io::ErrorKind::AddrNotAvailable.into());
         for peer in peers {
             match self.connect_to(peer, setup, deadline) {
-                Ok(connection) => return Ok(Box::new(connection)),
+                Ok(connection) => return Ok(connection),
                 Err(error) => last = error,
             }
         }
@@ -313,7 +364,14 @@ pub enum RiopError {
     Driver(#[from] DriverError),
 }
 
-fn refused<A: Display>(address: A) -> impl Fn(io::Error) -> ConnectError {
+/// The addresses of an interface that others can name: of one of a link alone they would have to say by which interface they
+/// mean it.
+fn reachable(link: &Link) -> impl Iterator<Item = IpAddr> {
+    let addresses = link.addresses.iter().map(|(own, _)| *own);
+    addresses.filter(|own| !is_link_local(*own))
+}
+
+pub(super) fn refused<A: Display>(address: A) -> impl Fn(io::Error) -> ConnectError {
     move |source| ConnectError::Refused {
         address: address.to_string(),
         source,

@@ -23,9 +23,13 @@ pub(super) struct TcpAcceptor {
 
 impl TcpAcceptor {
     /// Binds to the first free port of the endpoint's span.
-    pub(super) fn open(endpoint: &Endpoint, options: SocketOptions) -> Result<Self, ListenError> {
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        options: SocketOptions,
+        interface: Option<u32>,
+    ) -> Result<Self, ListenError> {
         let endpoint = HostEndpoint::of(endpoint)?;
-        let (socket, published) = endpoint.open(|address| listen(address, options))?;
+        let (socket, published) = endpoint.open(|address| listen(address, options, interface))?;
         Ok(Self {
             socket,
             options,
@@ -63,8 +67,12 @@ impl AsFd for TcpAcceptor {
     }
 }
 
-fn listen(address: SocketAddr, wanted: SocketOptions) -> io::Result<(OwnedFd, SocketAddr)> {
-    let socket = socket(&address)?;
+fn listen(
+    address: SocketAddr,
+    wanted: SocketOptions,
+    interface: Option<u32>,
+) -> io::Result<(OwnedFd, SocketAddr)> {
+    let socket = socket(&address, interface)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
         sockopt::set_ipv6_v6only(&socket, false)?;
@@ -89,7 +97,7 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_have_its_options_ends_at_once() -> io::Result<()> {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (socket, local) = listen(address, SocketOptions::default())?;
+        let (socket, local) = listen(address, SocketOptions::default(), None)?;
         // As if the process had lost a right since it began to listen.
         let acceptor = TcpAcceptor {
             socket,

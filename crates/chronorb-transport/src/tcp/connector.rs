@@ -15,17 +15,18 @@ use super::{options, socket};
 use crate::timed::TimedSocket;
 use crate::{ConnectError, SocketOptions};
 
-/// Connects, and waits for it until the deadline.
+/// Connects, by one interface if that is said, and waits for it until the deadline.
 pub(super) fn connect(
     address: SocketAddr,
     wanted: SocketOptions,
+    interface: Option<u32>,
     deadline: Deadline,
 ) -> Result<TcpConnection, ConnectError> {
     let refused = |source: io::Error| ConnectError::Refused {
         address: address.to_string(),
         source,
     };
-    let socket = socket(&address).map_err(refused)?;
+    let socket = socket(&address, interface).map_err(refused)?;
     options::set(&socket, wanted).map_err(refused)?;
     rustix::io::ioctl_fionbio(&socket, true).map_err(|e| refused(e.into()))?;
     match net::connect(&socket, &address) {

@@ -14,6 +14,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use self::acceptor::TcpAcceptor;
 use crate::inet::{HOSTNAME_IN_IOR, HostEndpoint, PORT_SPAN, resolve};
+use crate::ip_options::refused;
 use crate::{
     Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
     Transport,
@@ -38,8 +39,7 @@ impl Transport for Tcp {
         endpoint: &Endpoint,
         setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-        let acceptor = TcpAcceptor::open(endpoint, setup.options)?;
-        Ok(vec![Box::new(acceptor)])
+        listen(endpoint, setup, None)
     }
 
     fn connect(
@@ -48,31 +48,87 @@ impl Transport for Tcp {
         setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
-        let resolved = resolve(address)?;
-        let mut last = ConnectError::Refused {
-            address: address.to_string(),
-            source: io::ErrorKind::AddrNotAvailable.into(),
-        };
-        for socket_address in resolved {
-            match connector::connect(socket_address, setup.options, deadline) {
-                Ok(connection) => return Ok(Box::new(connection)),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        connect(address, setup, None, deadline)
     }
 }
 
-/// A TCP socket for this kind of address, closed on `exec`.
-fn socket(address: &SocketAddr) -> io::Result<OwnedFd> {
+/// TCP by one network interface: what comes or would go by another one does not reach its sockets.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpByInterface {
+    /// The number of the interface.
+    pub index: u32,
+}
+
+impl Transport for TcpByInterface {
+    fn scheme(&self) -> &str {
+        Tcp.scheme()
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        Tcp.check(endpoint)
+    }
+
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        listen(endpoint, setup, Some(self.index))
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        connect(address, setup, Some(self.index), deadline)
+    }
+}
+
+fn listen(
+    endpoint: &Endpoint,
+    setup: Setup,
+    interface: Option<u32>,
+) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+    let acceptor = TcpAcceptor::open(endpoint, setup.options, interface)?;
+    Ok(vec![Box::new(acceptor)])
+}
+
+fn connect(
+    address: &Address,
+    setup: Setup,
+    interface: Option<u32>,
+    deadline: Deadline,
+) -> Result<Box<dyn Connection>, ConnectError> {
+    let resolved = resolve(address)?;
+    let mut last = ConnectError::Refused {
+        address: address.to_string(),
+        source: io::ErrorKind::AddrNotAvailable.into(),
+    };
+    for socket_address in resolved {
+        match connector::connect(socket_address, setup.options, interface, deadline) {
+            Ok(connection) => return Ok(Box::new(connection)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// A TCP socket for this kind of address, closed on `exec`, for one interface if that is said.
+fn socket(address: &SocketAddr, interface: Option<u32>) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
-    Ok(net::socket_with(
+    let socket = net::socket_with(
         family,
         SocketType::STREAM,
         SocketFlags::CLOEXEC,
         Some(net::ipproto::TCP),
-    )?)
+    )?;
+    if let Some(index) = interface {
+        chronorb_rt::bind_to_interface(&socket, index).or_else(refused("SO_BINDTOIFINDEX"))?;
+    }
+    Ok(socket)
 }

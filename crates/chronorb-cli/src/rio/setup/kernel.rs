@@ -35,8 +35,8 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
     let kept = Kept::keep(&plan.interface, &plan.classes, ways, &mut tell);
     let waited = kept.map_err(SetupError::from).and_then(|kept| {
         match arguments.json {
-            true => print(&object(&plan, &kept).to_string())?,
-            false => print(&text(&plan, &kept))?,
+            true => print(&object(file, &plan, &kept).to_string())?,
+            false => print(&text(file, &plan, &kept))?,
         }
         Ok(guardian.wait(termination)?)
     });
@@ -46,7 +46,7 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
 }
 
 /// What people read.
-fn text(plan: &Plan, kept: &Kept) -> String {
+fn text(file: &Path, plan: &Plan, kept: &Kept) -> String {
     let mut text = format!("{}: the kernel keeps the plan\n\n", plan.interface.name);
     for branch in &kept.tree().branches {
         let (rate, ceiling) = (Bits(branch.share.rate * 8), Bits(branch.share.ceiling * 8));
@@ -65,7 +65,9 @@ fn text(plan: &Plan, kept: &Kept) -> String {
     if kept.threads().is_empty() {
         text += "  packets are taken in by soft interrupts: no thread has a priority for it\n";
     }
-    let endpoints: Vec<_> = plan.classes.iter().filter_map(endpoints).collect();
+    let endpoints: Vec<_> = (plan.classes.iter())
+        .map(|class| endpoints(file, class))
+        .collect();
     if !endpoints.is_empty() {
         let _ = write!(
             text,
@@ -78,7 +80,7 @@ fn text(plan: &Plan, kept: &Kept) -> String {
 }
 
 /// What programs read.
-fn object(plan: &Plan, kept: &Kept) -> Value {
+fn object(file: &Path, plan: &Plan, kept: &Kept) -> Value {
     let classes: Vec<_> = (kept.tree().branches.iter())
         .map(|branch| {
             let class = plan.classes.iter().find(|class| class.name == branch.name);
@@ -88,7 +90,7 @@ fn object(plan: &Plan, kept: &Kept) -> Value {
                 "rate_bit_per_s": branch.share.rate * 8,
                 "ceiling_bit_per_s": branch.share.ceiling * 8,
                 "priority": branch.share.priority,
-                "endpoints": class.and_then(endpoints),
+                "endpoints": class.map(|class| endpoints(file, class)),
             })
         })
         .collect();
@@ -109,8 +111,16 @@ fn object(plan: &Plan, kept: &Kept) -> Value {
     })
 }
 
-/// What a server is started with whose packets shall be of a class; `None` where any port may be the class's.
-fn endpoints(class: &Reservation) -> Option<String> {
-    let port = class.ports.first()?.start();
-    Some(format!("-ORBListenEndpoints iiop://HOST:{port}"))
+/// What a server is started with whose packets shall be of a class.
+fn endpoints(file: &Path, class: &Reservation) -> String {
+    let port = class
+        .ports
+        .first()
+        .map(|ports| format!(":{}", ports.start()));
+    format!(
+        "-ORBRioPlan {} -ORBListenEndpoints 'riop://HOST{}/driver=kernel&class={}'",
+        file.display(),
+        port.unwrap_or_default(),
+        class.name
+    )
 }

@@ -1,0 +1,98 @@
+//! What an application finds of a plan that the kernel keeps, and how its packets get into their class.
+
+use std::io;
+use std::net::UdpSocket;
+
+use chronorb_rt::{Policy as NativePolicy, Scheduling, set_packet_priority};
+use thiserror::Error;
+
+use super::KernelError;
+use super::tree::{self, Tree};
+use crate::netlink::{Handle, Netlink, QueueInfo};
+use crate::plan::{Interface, Output, Policy, Reservation};
+
+/// The shares of this plan, if the kernel keeps it on an interface of the calling thread's network namespace; `None` where it
+/// keeps none of ours.
+///
+/// # Errors
+/// [`KernelError`]: it keeps another plan there, or this one has no shares.
+pub fn find(interface: &Interface, classes: &[Reservation]) -> Result<Option<Tree>, KernelError> {
+    let mut netlink = Netlink::open()?;
+    let index = netlink.link(&interface.name)?.index;
+    let is_ours = |queue: &QueueInfo| {
+        queue.parent == Handle::ROOT && queue.handle == tree::DISCIPLINE && queue.kind == "htb"
+    };
+    if !netlink.disciplines(index)?.iter().any(is_ours) {
+        return Ok(None);
+    }
+    let tree = Tree::new(interface, classes)?;
+    let there = netlink.classes(index)?;
+    // That of all others is in its place whatever the plan.
+    let branches = there.iter().filter(|class| class.handle != tree::ALL);
+    let is_same = branches.count() == tree.branches.len()
+        && tree.branches.iter().all(|branch| {
+            let its = there.iter().find(|class| class.handle == branch.handle);
+            its.and_then(|class| class.rates).is_some_and(|rates| {
+                (rates.rate, rates.ceiling) == (branch.share.rate, branch.share.ceiling)
+            })
+        });
+    match is_same {
+        true => Ok(Some(tree)),
+        false => Err(KernelError::Another(interface.name.clone())),
+    }
+}
+
+/// Whether the kernel keeps all that a class is promised.
+///
+/// # Errors
+/// [`Unkept`]
+pub fn check(class: &Reservation) -> Result<(), Unkept> {
+    let what = match class {
+        _ if class.policy == Policy::Deadline => "policy = \"deadline\"",
+        _ if class.output == Output::Scheduled => "output = \"scheduled\"",
+        _ if class.cpu.is_some() => "cpu",
+        _ => return Ok(()),
+    };
+    Err(Unkept {
+        class: class.name.clone(),
+        what,
+    })
+}
+
+/// The kernel does not keep something that a class is promised.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error(
+    "class {class:?} has {what}, and the kernel's TCP has no thread of the class for it: leave it out, or take another driver"
+)]
+pub struct Unkept {
+    /// The class.
+    pub class: String,
+    /// What it is promised, as plans write it.
+    pub what: &'static str,
+}
+
+/// The priority of packets (`SO_PRIORITY`) of who is so urgent, where queues know no classes: higher is more urgent, by what
+/// Linux means by these numbers, so that its default queues have the right order too.
+pub const fn priority_of(urgency: Scheduling) -> u32 {
+    match urgency.policy {
+        NativePolicy::Other => BEST_EFFORT,
+        NativePolicy::Fifo | NativePolicy::RoundRobin => INTERACTIVE,
+    }
+}
+
+/// Whether this process may give its packets such a priority. Above 6 that takes a right.
+///
+/// # Errors
+/// Where there is no socket to try it with.
+pub fn may_have(priority: u32) -> io::Result<bool> {
+    let socket = UdpSocket::bind(("127.0.0.1", 0))?;
+    match set_packet_priority(&socket, priority) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+// <linux/pkt_sched.h>: TC_PRIO_BESTEFFORT, TC_PRIO_INTERACTIVE.
+const BEST_EFFORT: u32 = 0;
+const INTERACTIVE: u32 = 6;

@@ -1,0 +1,414 @@
+//! The kernel's own TCP, by an interface whose kernel keeps a plan.
+
+mod connection;
+mod places;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+
+use chronorb_rt::{Deadline, PiMutex, Scheduling};
+use chronorb_transport::tcp::TcpByInterface;
+use chronorb_transport::{
+    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
+    SocketOptions, Transport,
+};
+use rustix::net::{self, AddressFamily, SocketType, sockopt};
+use thiserror::Error;
+
+use super::options::Wanted;
+use super::planned;
+use super::riop::{RiopSettings, refused};
+use crate::driver::{DriverError, Link};
+use crate::engine::{ClassConfig, OpenError, Urgency};
+use crate::kernel::{self, KernelError};
+use crate::netlink::Netlink;
+use crate::plan::{Interface, Reservation};
+use connection::{KernelAcceptor, KernelConnection};
+use places::Places;
+
+/// Sockets of the kernel whose packets are of the classes of a plan.
+#[derive(Debug, Default)]
+pub(super) struct KernelTcp {
+    /// Connections of classes that several endpoints share, or that go out, by interface and class.
+    classes: PiMutex<HashMap<(String, String), Places>>,
+}
+
+impl KernelTcp {
+    /// Listens at an address of the interface, or at all of them.
+    pub(super) fn listen(
+        &self,
+        endpoint: &Endpoint,
+        wanted: &Wanted,
+        link: &Link,
+        hosts: &[std::net::IpAddr],
+        setup: Setup,
+        settings: &RiopSettings,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        let refused = |source| ListenError::Refused {
+            endpoint: endpoint.to_string(),
+            source,
+        };
+        let is_own = |host| link.addresses.iter().any(|(own, _)| *own == host);
+        if let Some(other) = hosts.iter().find(|host| !is_own(**host)) {
+            return Err(refused(io::Error::other(OpenError::NoAddress(*other))));
+        }
+        let class = Class {
+            reservation: wanted.planned.as_ref(),
+            config: &wanted.config,
+            port: wanted.port,
+        };
+        let options = class.options(&link.name, setup, settings);
+        let setup = Setup {
+            options: options.map_err(|error| refused(io::Error::other(error)))?,
+            ..setup
+        };
+        let places = match &wanted.class {
+            Some(name) => self.places(&link.name, name, wanted.config.connections),
+            None => Places::new(wanted.config.connections),
+        };
+        let names = match wanted.host.as_str() {
+            "" => hosts.iter().map(ToString::to_string).collect(),
+            host => Vec::from([host.to_owned()]),
+        };
+        let tcp = TcpByInterface { index: link.index };
+        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        for host in names {
+            let one = Endpoint {
+                address: Address::host(host, wanted.port),
+                ..endpoint.clone()
+            };
+            for inner in tcp.listen(&one, setup)? {
+                acceptors.push(Box::new(KernelAcceptor::new(inner, places.clone())));
+            }
+        }
+        match acceptors.is_empty() {
+            true => Err(refused(io::ErrorKind::AddrNotAvailable.into())),
+            false => Ok(acceptors),
+        }
+    }
+
+    /// Connects by the interface, in the class of who connects.
+    pub(super) fn connect(
+        &self,
+        peer: SocketAddr,
+        interface: &str,
+        setup: Setup,
+        deadline: Deadline,
+        settings: &RiopSettings,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        let link = link(interface).map_err(refused(peer))?;
+        let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
+        let reservation = planned::of_caller(&settings.plan, urgency);
+        let config = match reservation {
+            Some(class) => planned::config(class),
+            None => settings.class.clone(),
+        };
+        let name = match reservation {
+            Some(class) => format!("to-{}", class.name),
+            None => format!("to-{urgency}"),
+        };
+        let place = self.places(interface, &name, config.connections).take();
+        let place = place.ok_or_else(|| {
+            let error = KernelTcpError::TooMany {
+                class: name,
+                connections: config.connections,
+            };
+            refused(peer)(io::Error::other(error))
+        })?;
+        let class = Class {
+            reservation,
+            config: &config,
+            port: peer.port(),
+        };
+        let options = class.options(interface, setup, settings);
+        let setup = Setup {
+            options: options.map_err(|error| refused(peer)(io::Error::other(error)))?,
+            ..setup
+        };
+        let tcp = TcpByInterface { index: link.index };
+        let address = Address::host(peer.ip().to_string(), peer.port());
+        let inner = tcp.connect(&address, setup, deadline)?;
+        Ok(Box::new(KernelConnection::new(inner, place)))
+    }
+
+    /// Those of a class.
+    fn places(&self, interface: &str, class: &str, connections: usize) -> Places {
+        let key = (interface.to_owned(), class.to_owned());
+        let mut classes = self.classes.lock();
+        let places = classes
+            .entry(key)
+            .or_insert_with(|| Places::new(connections));
+        places.clone()
+    }
+}
+
+/// Whether an endpoint asks for nothing that the kernel does not do.
+///
+/// # Errors
+/// Names what it does not do.
+pub(super) fn check(
+    endpoint: &Endpoint,
+    planned: Option<&Reservation>,
+) -> Result<(), EndpointError> {
+    let of_threads = OF_THREADS
+        .iter()
+        .find(|name| endpoint.option(name).is_some());
+    if let Some(name) = of_threads {
+        return Err(endpoint.error(format!(
+            "the option {name} is not for driver=kernel, whose TCP works on packets as they come: promise something to a class of \
+             a plan that `chronorb rio setup --kernel` keeps, and name it by class=NAME"
+        )));
+    }
+    match (endpoint.option("class"), planned) {
+        (Some(name), None) => Err(endpoint.error(format!(
+            "no plan has the class {name:?}, and driver=kernel knows no others (-ORBRioPlan)"
+        ))),
+        (_, Some(class)) => may_be(class).map_err(|error| endpoint.error(error.to_string())),
+        (None, None) => Ok(()),
+    }
+}
+
+/// The priority of the packets of a class of RIO in the queues of the interface: the kernel's class, where it keeps the same
+/// plan there.
+pub(super) fn packet_priority(
+    interface: &str,
+    class: Option<&Reservation>,
+    urgency: Urgency,
+    settings: &RiopSettings,
+) -> u32 {
+    // What a class of RIO is promised takes no such plan: that there is none, or another, is no error.
+    let of_class = class.and_then(|class| handle(interface, class, settings).ok().flatten());
+    of_class.unwrap_or_else(|| match urgency {
+        Urgency::Native(scheduling) => kernel::priority_of(scheduling),
+        Urgency::Deadline(_) => kernel::priority_of(Scheduling::fifo(1)),
+    })
+}
+
+/// What a socket is opened for.
+struct Class<'c> {
+    reservation: Option<&'c Reservation>,
+    config: &'c ClassConfig,
+    /// By which its packets may be known; 0 for none.
+    port: u16,
+}
+
+impl Class<'_> {
+    /// The properties of its sockets: those that somebody has asked for as they are, the others by the class.
+    fn options(
+        &self,
+        interface: &str,
+        setup: Setup,
+        settings: &RiopSettings,
+    ) -> Result<SocketOptions, KernelTcpError> {
+        let asked = setup.options;
+        let dscp = asked.dscp.or(self.config.dscp);
+        let buffer = u32::try_from(self.config.buffer).unwrap_or(u32::MAX);
+        if asked.send_buffer.is_none() || asked.receive_buffer.is_none() {
+            can_be(buffer)?;
+        }
+        Ok(SocketOptions {
+            dscp,
+            priority: match asked.priority {
+                Some(priority) => Some(priority),
+                None => Some(self.priority(interface, dscp, setup, settings)?),
+            },
+            send_buffer: asked.send_buffer.or(Some(buffer)),
+            receive_buffer: asked.receive_buffer.or(Some(buffer)),
+            ..asked
+        })
+    }
+
+    fn priority(
+        &self,
+        interface: &str,
+        dscp: Option<u8>,
+        setup: Setup,
+        settings: &RiopSettings,
+    ) -> Result<u32, KernelTcpError> {
+        let Some(class) = self.reservation else {
+            let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
+            return Ok(kernel::priority_of(urgency));
+        };
+        may_be(class)?;
+        let urgency = planned::scheduling(class).unwrap_or(Scheduling::OTHER);
+        match handle(interface, class, settings)? {
+            Some(handle) if kernel::may_have(handle)? => Ok(handle),
+            // The program of the interface finds the class as well.
+            Some(_) if is_known(&settings.plan, class, self.port, dscp) => {
+                Ok(kernel::priority_of(urgency))
+            }
+            Some(_) => Err(KernelTcpError::Denied(class.name.clone())),
+            None if class.bound().is_some() => Err(KernelTcpError::NobodyKeeps {
+                class: class.name.clone(),
+                interface: interface.to_owned(),
+            }),
+            None => Ok(kernel::priority_of(urgency)),
+        }
+    }
+}
+
+/// The kernel's class on an interface; `None` where it keeps no plan there.
+fn handle(
+    interface: &str,
+    class: &Reservation,
+    settings: &RiopSettings,
+) -> Result<Option<u32>, KernelError> {
+    let Some(of_plan) = &settings.reserved_on else {
+        return Ok(None);
+    };
+    // The other host may have the same plan, and its interface another name.
+    let interface = Interface {
+        name: interface.to_owned(),
+        ..of_plan.clone()
+    };
+    let tree = kernel::find(&interface, &settings.plan)?;
+    Ok(tree.and_then(|tree| {
+        let mut branches = tree.branches.iter();
+        let branch = branches.find(|branch| branch.name == class.name)?;
+        Some(branch.handle.0)
+    }))
+}
+
+/// Whether packets with such a port and code point are of a class by the rules of the plan alone.
+fn is_known(plan: &[Reservation], class: &Reservation, port: u16, dscp: Option<u8>) -> bool {
+    let mut matching = plan.iter().filter(|it| {
+        let has_port = it.ports.is_empty() || it.ports.iter().any(|ports| ports.contains(&port));
+        has_port && it.vlan_priority.is_none() && (it.dscp.is_none() || it.dscp == dscp)
+    });
+    matching
+        .next()
+        .is_some_and(|first| first.name == class.name)
+}
+
+/// Whether sockets of a class can have all that it is promised.
+fn may_be(class: &Reservation) -> Result<(), KernelTcpError> {
+    kernel::check(class).map_err(KernelError::from)?;
+    match class.vlan_priority {
+        Some(_) => Err(KernelTcpError::Vlan(class.name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Whether the kernel gives a socket so many octets of buffer each way.
+fn can_be(buffer: u32) -> Result<(), KernelTcpError> {
+    let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None);
+    let socket = socket.map_err(io::Error::from)?;
+    let size = buffer as usize;
+    sockopt::set_socket_send_buffer_size(&socket, size).map_err(io::Error::from)?;
+    sockopt::set_socket_recv_buffer_size(&socket, size).map_err(io::Error::from)?;
+    let sending = sockopt::socket_send_buffer_size(&socket).map_err(io::Error::from)?;
+    let receiving = sockopt::socket_recv_buffer_size(&socket).map_err(io::Error::from)?;
+    // The kernel counts its own book-keeping in.
+    for (given, setting) in [(sending, "wmem_max"), (receiving, "rmem_max")] {
+        if given / 2 < size {
+            return Err(KernelTcpError::Buffer {
+                buffer,
+                given: given / 2,
+                setting,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What there is to know of an interface.
+pub(super) fn link(interface: &str) -> io::Result<Link> {
+    let found = Netlink::open().map_err(DriverError::from);
+    let found = found.and_then(|mut netlink| netlink.driver_link(interface));
+    found.map_err(io::Error::other)
+}
+
+/// Why the kernel's TCP does not keep what a class is promised.
+#[derive(Debug, Error)]
+enum KernelTcpError {
+    /// There are no queues with its share.
+    #[error(
+        "class {class:?} is promised a share of the interface {interface}, and nobody keeps it there: \
+         `chronorb rio setup --kernel PLAN` does, as long as it runs"
+    )]
+    NobodyKeeps { class: String, interface: String },
+    /// Only its sockets can say that packets are of it, and they may not.
+    #[error(
+        "naming the kernel's class of {0:?} needs CAP_NET_ADMIN: run as root, grant it (`setcap cap_net_admin+ep PROGRAM`), or \
+         give the class a port or a code point (dscp) of its own"
+    )]
+    Denied(String),
+    /// The kernel's sockets have no such thing.
+    #[error(
+        "class {0:?} has a vlan_priority, which sockets cannot give to packets: leave it out, or take another driver"
+    )]
+    Vlan(String),
+    /// The kernel would give less in silence.
+    #[error(
+        "a buffer of {buffer} octets is more than the {given} that the kernel gives to a socket: \
+         `sysctl -w net.core.{setting}={buffer}`, or make it smaller"
+    )]
+    Buffer {
+        buffer: u32,
+        given: usize,
+        setting: &'static str,
+    },
+    /// All of them are in use.
+    #[error("class {class} has {connections} connections already")]
+    TooMany { class: String, connections: usize },
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error(transparent)]
+    Failed(#[from] io::Error),
+}
+
+/// Options of endpoints that are for classes with threads and a stack of their own.
+const OF_THREADS: &[&str] = &[
+    "mode",
+    "processing",
+    "period",
+    "budget",
+    "cap",
+    "policy",
+    "priority",
+    "cpu",
+    "queue",
+    "backlog",
+    "output",
+    "vlan_priority",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(name: &str, port: Option<u16>, dscp: Option<u8>) -> Reservation {
+        Reservation {
+            name: name.to_owned(),
+            ports: port.map(|port| port..=port).into_iter().collect(),
+            dscp,
+            ..Reservation::default()
+        }
+    }
+
+    #[test]
+    fn packets_are_of_the_first_class_that_has_their_port_and_code_point() {
+        let plan = [
+            class("marked", None, Some(46)),
+            class("quotes", Some(2809), None),
+            class("rest", None, None),
+        ];
+        let of = |port, dscp| {
+            let known = plan.iter().filter(|it| is_known(&plan, it, port, dscp));
+            known.map(|it| it.name.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(2809, None), ["quotes"]);
+        assert_eq!(of(2809, Some(46)), ["marked"]);
+        assert_eq!(of(0, None), ["rest"]);
+    }
+
+    #[test]
+    fn a_buffer_is_given_whole_or_refused() {
+        assert!(can_be(65536).is_ok());
+        let error = can_be(1 << 30)
+            .expect_err("no machine gives it")
+            .to_string();
+        assert!(error.contains("net.core.wmem_max=1073741824"), "{error}");
+    }
+}
