@@ -7,12 +7,12 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chronorb_rio::driver::{self, Choice};
-use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem, Urgency};
+use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
-use chronorb_rt::{Deadline, Rights, Scheduling, ThreadBuilder, set_current};
+use chronorb_rt::Deadline;
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -322,87 +322,4 @@ fn a_port_that_is_given_up_is_refused_by_the_kernel_again() {
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     let bind = || TcpListener::bind(at);
     network.host(Host::B).enter(bind).expect("the port is free");
-}
-
-/// Prints how long an echo takes, for short messages. `--ignored --nocapture`, in a release build.
-#[test]
-#[ignore = "a measurement"]
-fn how_long_an_echo_takes() {
-    let Some(network) = support::network(&Layout::default()) else {
-        return;
-    };
-    println!("how long an echo of 100 octets takes a client of the kernel's:");
-    let urgent = Rights::probe()
-        .max_fifo
-        .map_or(Scheduling::OTHER, |most| Scheduling::fifo(most.min(50)));
-    let [address, _] = addresses(&network, Host::B);
-    let of_kernel = || {
-        let listen = || TcpListener::bind((address, 0));
-        let listener = network.host(Host::B).enter(listen).expect("it is free");
-        let at = listener.local_addr().expect("it is bound");
-        let serve = move || {
-            let (mut stream, _) = listener.accept().expect("somebody connects");
-            stream.set_nodelay(true).expect("it can be had");
-            let mut room = [0; 100];
-            while stream.read_exact(&mut room).is_ok() {
-                stream.write_all(&room).expect("the peer reads");
-            }
-        };
-        measure("kernel", &network, at, urgent, serve);
-    };
-    of_kernel();
-    for driver in DRIVERS {
-        let server = Arc::new(subsystem(network.host(Host::B), driver));
-        for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
-            let config = ClassConfig {
-                processing,
-                urgency: Urgency::Native(urgent),
-                ..ClassConfig::default()
-            };
-            let class = server.open(config).expect("it can be had");
-            let listener = class.listen(SocketAddr::new(address, 0));
-            let listener = listener.expect("any port will do");
-            let at = listener.address();
-            let serve = move || echo(&accept(&listener));
-            let what = format!("{driver}, {processing:?}");
-            measure(&what, &network, at, urgent, serve);
-        }
-    }
-}
-
-/// Prints how long echoes of a server take that `serve` is, for a client of the kernel's.
-fn measure(
-    what: &str,
-    network: &Network,
-    at: SocketAddr,
-    urgent: Scheduling,
-    serve: impl FnOnce() + Send + 'static,
-) {
-    const ROUNDS: usize = 5000;
-    let server = ThreadBuilder::new("server").scheduling(urgent).spawn(serve);
-    let server = server.expect("it was asked whether it may");
-    let connect = || TcpStream::connect(at);
-    let mut client = network.host(Host::A).enter(connect).expect("it listens");
-    client.set_nodelay(true).expect("it can be had");
-    set_current(urgent).expect("it was asked whether it may");
-    let mut times: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let begin = Instant::now();
-            client.write_all(&[1; 100]).expect("the peer reads");
-            client.read_exact(&mut [0; 100]).expect("it comes back");
-            begin.elapsed()
-        })
-        .collect();
-    set_current(Scheduling::OTHER).expect("it may always");
-    drop(client);
-    server.join().expect("no panic");
-    times.sort_unstable();
-    let at = |share: usize| times[(ROUNDS - 1) * share / 1000];
-    println!(
-        "{what}: median {:?}, 99 % {:?}, 99.9 % {:?}, longest {:?}",
-        at(500),
-        at(990),
-        at(999),
-        at(1000)
-    );
 }

@@ -248,12 +248,12 @@ impl Protocol {
     }
 
     /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it stays.
-    pub(super) fn accept<E>(
+    pub(super) fn accept<R, E>(
         &self,
         listener: usize,
         now: Monotonic,
-        prepare: impl FnOnce(&Slot) -> Result<(), E>,
-    ) -> Result<Option<usize>, E> {
+        prepare: impl FnOnce(&Slot) -> Result<R, E>,
+    ) -> Result<Option<(usize, R)>, E> {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
         let taken = loop {
@@ -264,7 +264,7 @@ impl Protocol {
             let slot = slot as usize;
             let at = &self.slots[slot];
             if at.connection.lock().is_there() {
-                break prepare(at).map(|()| Some(slot));
+                break prepare(at).map(|prepared| Some((slot, prepared)));
             }
             // It was ended before anybody saw it.
             if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
@@ -273,7 +273,7 @@ impl Protocol {
             at.connection.lock().let_go(now);
             self.serve(demux, slot, now, None);
         };
-        if let Ok(Some(slot)) = taken {
+        if let Ok(Some((slot, _))) = taken {
             self.slots[slot].connection.lock().role = Role::Open;
             // Its bell tells of what has come before anybody had it.
             self.serve(demux, slot, now, None);

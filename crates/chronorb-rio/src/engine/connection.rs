@@ -4,8 +4,8 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chronorb_rt::{Monotonic, PiMutex, Wake};
@@ -25,8 +25,9 @@ pub(super) struct Slot {
     pub(super) connection: PiMutex<Connection>,
     /// When the connection has something to do by itself.
     due: AtomicU64,
-    /// Rung for what comes in, and for room where nobody waits for it.
-    bell: OnceLock<Wake>,
+    /// Rung for what comes in, and for room where nobody waits for it. Each connection has one of its own: a set that waited
+    /// for the last one would take its descriptor for that.
+    bell: PiMutex<Option<Arc<Wake>>>,
     /// Rung for room where a thread waits to send.
     room_bell: OnceLock<Wake>,
 }
@@ -107,25 +108,48 @@ impl Slot {
         Self {
             connection: PiMutex::new(connection),
             due: AtomicU64::new(u64::MAX),
-            bell: OnceLock::new(),
+            bell: PiMutex::new(None),
             room_bell: OnceLock::new(),
         }
     }
 
-    /// The descriptor that tells of input.
-    pub(super) fn bell(&self) -> io::Result<&Wake> {
-        get_or_make(&self.bell)
+    /// A new descriptor that tells of input, for who has the connection from now on.
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    pub(super) fn open_bell(&self) -> io::Result<Arc<Wake>> {
+        let bell = Arc::new(Wake::new()?);
+        *self.bell.lock() = Some(bell.clone());
+        Ok(bell)
     }
 
-    /// The descriptor that tells a waiting thread of room.
+    /// The present one.
+    #[cfg(test)]
+    pub(super) fn bell(&self) -> Arc<Wake> {
+        self.bell.lock().clone().expect("it was opened")
+    }
+
+    /// Nobody listens to it any more.
+    pub(super) fn close_bell(&self) {
+        self.bell.lock().take();
+    }
+
+    /// The descriptor that tells a waiting thread of room. It is made when it is needed first: a class does not take descriptors
+    /// for connections that nobody makes.
     pub(super) fn room_bell(&self) -> io::Result<&Wake> {
-        get_or_make(&self.room_bell)
+        match self.room_bell.get() {
+            Some(made) => Ok(made),
+            None => {
+                let made = Wake::new()?;
+                Ok(self.room_bell.get_or_init(|| made))
+            }
+        }
     }
 
     /// Tells who has to be told. Not under the lock, which they would wait for.
     pub(super) fn ring(&self, news: News, is_attended: bool) {
         if news.input && !is_attended || news.room {
-            self.bell.get().inspect(|bell| bell.notify());
+            // Who hears it may have a bell of this slot to close.
+            let bell = self.bell.lock().clone();
+            bell.inspect(|bell| bell.notify());
         }
         if news.room_for_waiting {
             self.room_bell.get().inspect(|bell| bell.notify());
@@ -138,17 +162,6 @@ impl Slot {
 
     pub(super) fn set_due(&self, due: u64) {
         self.due.store(due, Ordering::Release);
-    }
-}
-
-/// Made when it is needed first: a class does not take descriptors for connections that nobody makes.
-fn get_or_make(cell: &OnceLock<Wake>) -> io::Result<&Wake> {
-    match cell.get() {
-        Some(made) => Ok(made),
-        None => {
-            let made = Wake::new()?;
-            Ok(cell.get_or_init(|| made))
-        }
     }
 }
 

@@ -76,14 +76,14 @@ impl Listener {
                 self.arrivals.notify();
             }
         }
-        let slot = protocol.accept(self.index, now, |slot| match slot.bell() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(match Errno::from_io_error(&error) {
-                Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => AcceptError::Exhausted,
-                _ => failed(&error),
-            }),
+        let taken = protocol.accept(self.index, now, |slot| {
+            slot.open_bell()
+                .map_err(|error| match Errno::from_io_error(&error) {
+                    Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => AcceptError::Exhausted,
+                    _ => failed(&error),
+                })
         })?;
-        Ok(slot.map(|slot| Stream::new(self.class.clone(), slot)))
+        Ok(taken.map(|(slot, bell)| Stream::new(self.class.clone(), slot, bell)))
     }
 }
 

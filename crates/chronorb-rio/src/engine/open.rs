@@ -120,7 +120,11 @@ impl Class {
             },
         };
         let slot = self.begin(local, remote, ethernet)?;
-        let stream = Stream::new(self.clone(), slot);
+        let bell = self.protocol.slot(slot).open_bell().map_err(|error| {
+            self.protocol.let_go(slot, Monotonic::now());
+            ConnectFault::NoDescriptor(error)
+        })?;
+        let stream = Stream::new(self.clone(), slot, bell);
         stream.await_peer(deadline)?;
         Ok(stream)
     }

@@ -26,15 +26,17 @@ use super::open::Class;
 pub struct Stream {
     class: Arc<Class>,
     slot: usize,
+    bell: Arc<Wake>,
     is_interrupted: AtomicBool,
 }
 
 impl Stream {
-    /// That of a slot whose bell is made.
-    pub(super) fn new(class: Arc<Class>, slot: usize) -> Self {
+    /// That of a slot, whose bell is this.
+    pub(super) fn new(class: Arc<Class>, slot: usize, bell: Arc<Wake>) -> Self {
         Self {
             class,
             slot,
+            bell,
             is_interrupted: AtomicBool::new(false),
         }
     }
@@ -54,11 +56,10 @@ impl Stream {
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is; then the descriptor tells of what comes.
     pub fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
-        let bell = self.bell()?;
         let now = Monotonic::now();
         self.protocol().with(self.slot, now, |connection| {
             connection.receive(room, || {
-                bell.drain();
+                self.bell.drain();
             })
         })
     }
@@ -84,7 +85,7 @@ impl Stream {
                 other => return other,
             }
             let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
-            self.wait(self.bell()?, Some(remaining));
+            self.wait(&self.bell, Some(remaining));
         }
     }
 
@@ -113,7 +114,7 @@ impl Stream {
                     remaining => remaining,
                 },
             };
-            self.wait(self.bell()?, remaining);
+            self.wait(&self.bell, remaining);
         }
     }
 
@@ -122,11 +123,7 @@ impl Stream {
         self.is_interrupted.store(interrupted, Ordering::Release);
         if interrupted {
             // A wait that begins after its thread has looked ends by this.
-            self.protocol()
-                .slot(self.slot)
-                .bell()
-                .ok()
-                .inspect(|bell| bell.notify());
+            self.bell.notify();
         }
     }
 
@@ -181,9 +178,8 @@ impl Stream {
     /// Waits until a connection that was begun is there.
     pub(super) fn await_peer(&self, deadline: Deadline) -> Result<(), ConnectFault> {
         let slot = self.slot();
-        let bell = slot.bell().map_err(ConnectFault::NoDescriptor)?;
         loop {
-            bell.drain();
+            self.bell.drain();
             let connected = slot.connection.lock().is_connected();
             match connected {
                 Some(Ok(())) => return Ok(()),
@@ -192,7 +188,7 @@ impl Stream {
                 None => {}
             }
             let remaining = deadline.remaining().ok_or(ConnectFault::TimedOut)?;
-            self.wait(bell, Some(remaining));
+            self.wait(&self.bell, Some(remaining));
         }
     }
 
@@ -222,7 +218,7 @@ impl Stream {
         let received = self.try_receive(room);
         if received.is_ok() && self.slot().connection.lock().has_input() {
             // What it leaves has to, for who waits by a reactor after it.
-            self.bell()?.notify();
+            self.bell.notify();
         }
         received
     }
@@ -263,10 +259,6 @@ impl Stream {
         };
     }
 
-    fn bell(&self) -> Result<&Wake, IoError> {
-        Ok(self.slot().bell()?)
-    }
-
     fn slot(&self) -> &Slot {
         self.protocol().slot(self.slot)
     }
@@ -278,16 +270,15 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        // The slot may be another connection's as soon as it is let go.
+        self.slot().close_bell();
         self.protocol().let_go(self.slot, Monotonic::now());
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self.slot().bell() {
-            Ok(bell) => bell.as_fd(),
-            Err(_) => unreachable!("the bell of a connection is made before anybody has it"),
-        }
+        self.bell.as_fd()
     }
 }
 

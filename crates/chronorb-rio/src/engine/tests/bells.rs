@@ -6,13 +6,9 @@ use super::*;
 
 /// Whether the bell of a connection has rung since it was drained.
 fn has_rung(world: &World, at: At) -> bool {
-    let bell = world
-        .protocol(at.host)
-        .slot(at.slot)
-        .bell()
-        .expect("it is there");
+    let bell = world.protocol(at.host).slot(at.slot).bell();
     poll(
-        &mut [PollFd::new(bell, PollFlags::IN)],
+        &mut [PollFd::new(&*bell, PollFlags::IN)],
         Some(&Timespec::default()),
     ) == Ok(1)
 }
@@ -20,7 +16,7 @@ fn has_rung(world: &World, at: At) -> bool {
 /// Receives as who has the connection does, which drains the bell where nothing is there.
 fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
     let protocol = world.protocol(at.host);
-    let bell = protocol.slot(at.slot).bell().expect("it is there");
+    let bell = protocol.slot(at.slot).bell();
     protocol.with(at.slot, world.now, |it| {
         it.receive(room, || {
             bell.drain();
@@ -35,7 +31,20 @@ fn connected() -> (World, usize, At) {
     world
         .until("it is connected", |world| world.is_connected(near))
         .expect("somebody listens");
+    let slot = world.protocol(CLIENT).slot(near.slot);
+    slot.open_bell().expect("there are descriptors");
     (world, listener, near)
+}
+
+fn accept(world: &World, listener: usize) -> Option<At> {
+    let server = world.protocol(SERVER);
+    let taken = server.accept(
+        listener,
+        world.now,
+        super::super::connection::Slot::open_bell,
+    );
+    let (slot, _) = taken.expect("there are descriptors")?;
+    Some(At { host: SERVER, slot })
 }
 
 #[test]
@@ -43,7 +52,7 @@ fn what_came_before_a_connection_was_taken_in_rings() {
     let (mut world, listener, near) = connected();
     world.send(near, &[1; 10]).expect("it is open");
     world.pass(Duration::from_millis(1));
-    let far = world.accept(listener).expect("it waits");
+    let far = accept(&world, listener).expect("it waits");
     assert!(has_rung(&world, far));
     assert_eq!(receive(&world, far, &mut [0; 20]), Ok(10));
     assert_eq!(receive(&world, far, &mut [0; 20]), Err(IoError::WouldBlock));
@@ -53,7 +62,7 @@ fn what_came_before_a_connection_was_taken_in_rings() {
 #[test]
 fn each_input_after_the_edge_rings_and_the_end_does() {
     let (mut world, listener, near) = connected();
-    let far = world.accept(listener).expect("it waits");
+    let far = accept(&world, listener).expect("it waits");
     assert!(!has_rung(&world, far));
     for _ in 0..3 {
         world.send(near, &[1; 10]).expect("it is open");
@@ -72,7 +81,7 @@ fn each_input_after_the_edge_rings_and_the_end_does() {
 #[test]
 fn room_rings_for_who_found_none() {
     let (mut world, listener, near) = connected();
-    let far = world.accept(listener).expect("it waits");
+    let far = accept(&world, listener).expect("it waits");
     let octets = [7; 65_536];
     while world.send(near, &octets).is_ok() {
         world.pass(Duration::from_millis(1));
