@@ -365,7 +365,7 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
-    /// Ends all connections at once.
+    /// Ends all connections at once, and tells who has them.
     pub(super) fn abort_all(&self, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
@@ -375,6 +375,7 @@ impl Protocol {
                 connection.abort(now);
                 drop(connection);
                 self.serve(demux, index, now, None);
+                slot.ring(News::of_end(), false);
             }
         }
         let _ = self.egress.lock().flush();

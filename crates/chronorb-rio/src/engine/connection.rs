@@ -103,6 +103,17 @@ pub(super) struct News {
     pub(super) is_over: bool,
 }
 
+impl News {
+    /// There is nothing any more to wait for.
+    pub(super) fn of_end() -> Self {
+        Self {
+            input: true,
+            room_for_waiting: true,
+            ..Self::default()
+        }
+    }
+}
+
 impl Slot {
     pub(super) fn new(connection: Connection) -> Self {
         Self {
@@ -176,14 +187,8 @@ impl Connection {
         socket.set_keep_alive(patience.life.map(|life| protocol_duration(life / 4)));
         let mut sockets = SocketSet::new(Vec::from([SocketStorage::EMPTY]));
         let socket = sockets.add(socket);
-        let nowhere = PiMutex::new(Egress::nowhere());
-        let mut config = Config::new(HardwareAddress::Ip);
-        config.random_seed = random();
-        let mut sent = Sent::default();
-        let mut port = Port::new(None, &nowhere, envelope, mtu, &mut sent);
-        let start = protocol_time(Monotonic::from_nanos(0));
         Self {
-            stack: Interface::new(config, &mut port, start),
+            stack: stack(envelope, mtu, Monotonic::from_nanos(0)),
             sockets,
             socket,
             envelope,
@@ -226,6 +231,8 @@ impl Connection {
 
     fn begin(&mut self, flow: Flow, envelope: Envelope, role: Role, now: Monotonic) {
         self.socket().abort();
+        // What follows from numbers that the peers before have seen could be guessed by them.
+        self.stack = stack(envelope, self.mtu, now);
         self.stack.update_ip_addrs(|addresses| {
             addresses.clear();
             // There is room for two.
@@ -468,12 +475,7 @@ impl Connection {
     pub(super) fn shut_down(&mut self) -> News {
         self.is_shut = true;
         self.socket().close();
-        News {
-            input: true,
-            room: false,
-            room_for_waiting: true,
-            ..News::default()
-        }
+        News::of_end()
     }
 
     /// Nobody has it any more.
@@ -525,6 +527,16 @@ impl fmt::Debug for Slot {
 fn host(address: IpAddr) -> IpCidr {
     let bits = if address.is_ipv4() { 32 } else { 128 };
     IpCidr::new(address.into(), bits)
+}
+
+/// The protocol below the socket of one connection.
+fn stack(envelope: Envelope, mtu: usize, now: Monotonic) -> Interface {
+    let nowhere = PiMutex::new(Egress::nowhere());
+    let mut sent = Sent::default();
+    let mut port = Port::new(None, &nowhere, envelope, mtu, &mut sent);
+    let mut config = Config::new(HardwareAddress::Ip);
+    config.random_seed = random();
+    Interface::new(config, &mut port, protocol_time(now))
 }
 
 /// What a connection's numbers begin with, which nobody should guess.

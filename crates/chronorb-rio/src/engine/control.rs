@@ -14,7 +14,7 @@ pub(super) struct Control {
     order: AtomicUsize,
     /// Acceptors that others wait for, who do the protocol work.
     attendants: AtomicUsize,
-    has_failed: AtomicBool,
+    has_ended: AtomicBool,
 }
 
 /// How long a thread goes on.
@@ -34,7 +34,7 @@ impl Control {
             wake: Wake::new()?,
             order: AtomicUsize::new(0),
             attendants: AtomicUsize::new(0),
-            has_failed: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
         })
     }
 
@@ -53,14 +53,14 @@ impl Control {
         }
     }
 
-    /// The interface fails, and the thread has ended for that.
-    pub(super) fn fail(&self) {
-        self.has_failed.store(true, Ordering::Release);
+    /// The thread ends, for the interface fails or it was told to.
+    pub(super) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
     }
 
-    /// Whether the thread has ended since the interface fails.
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Acquire)
+    /// Whether the thread has ended: nothing is to be had of the class any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Somebody waits for an acceptor, and does the protocol work from now on.

@@ -89,6 +89,9 @@ pub enum ConnectFault {
     /// The class has as many connections as it can have.
     #[error("all {0} connections of the class are in use")]
     TooMany(usize),
+    /// The interface fails, or its subsystem is no more.
+    #[error("the class has ended with its interface")]
+    Ended,
     /// No port was free, or the class is no more.
     #[error(transparent)]
     Open(#[from] OpenError),

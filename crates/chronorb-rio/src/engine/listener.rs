@@ -60,11 +60,11 @@ impl Listener {
     ///
     /// # Errors
     /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one; [`AcceptError::Failed`] where
-    /// the interface fails.
+    /// the interface fails, or its subsystem is no more.
     pub fn accept(&self) -> Result<Option<Stream>, AcceptError> {
         let protocol = &self.class.protocol;
         self.arrivals.drain();
-        if self.class.control.has_failed() {
+        if self.class.control.has_ended() {
             return Err(AcceptError::Failed(Errno::NETDOWN));
         }
         let now = Monotonic::now();

@@ -51,6 +51,11 @@ impl Class {
         self.id
     }
 
+    /// Whether the interface fails, or its subsystem is no more: then nothing is to be had of it, and never will be.
+    pub fn has_ended(&self) -> bool {
+        self.control.has_ended()
+    }
+
     /// What has happened to it.
     pub fn counts(&self) -> ClassCounts {
         let protocol = &self.protocol;
@@ -125,6 +130,10 @@ impl Class {
             ConnectFault::NoDescriptor(error)
         })?;
         let stream = Stream::new(self.clone(), slot, bell);
+        // What is begun later than this is ended with the class.
+        if self.has_ended() {
+            return Err(ConnectFault::Ended);
+        }
         stream.await_peer(deadline)?;
         Ok(stream)
     }

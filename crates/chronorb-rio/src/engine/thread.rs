@@ -14,17 +14,16 @@ use crate::path::PathError;
 
 /// Works until it is told to end, or the interface fails; then all connections have ended.
 pub(super) fn work(protocol: &Protocol, control: &Control, processing: Processing) {
-    let outcome = match processing {
+    // What goes wrong with the interface is told by the end.
+    let _ = match processing {
         Processing::OnArrival => on_demand(protocol, control, None),
         Processing::OnDemand { cap } => on_demand(protocol, control, cap),
         Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
     };
-    // Whatever is left has nobody who works for it any more.
+    // Whatever is left has nobody who works for it any more, nor has what is begun after this.
+    control.end();
     protocol.abort_all(Monotonic::now());
-    if outcome.is_err() {
-        control.fail();
-        protocol.call_listeners();
-    }
+    protocol.call_listeners();
 }
 
 /// Whether the thread may end.
@@ -43,10 +42,12 @@ fn on_demand(
 ) -> Result<(), PathError> {
     let mut account = cap.map(|(cap, period)| Account::new(cap, period, Monotonic::now()));
     loop {
-        if is_done(protocol, control.present()) {
+        let order = control.present();
+        if is_done(protocol, order) {
             return Ok(());
         }
-        if control.is_attended() {
+        // Who hurries does not rely on others, who may have nothing to wait for any more.
+        if order < Order::Hurry && control.is_attended() {
             wait(&mut [PollFd::new(control, PollFlags::IN)]);
             continue;
         }
@@ -63,10 +64,16 @@ fn on_demand(
             if account.left == 0 {
                 protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
                 sleep_until(account.end);
+                let missed = account.begin(Monotonic::now());
+                protocol
+                    .counters
+                    .overruns
+                    .fetch_add(missed, Ordering::Relaxed);
                 continue;
             }
         }
-        if !outcome.has_more {
+        // What it was told to bring about may be so by this step, and nothing follows that would wake it.
+        if !outcome.has_more && !is_done(protocol, order) {
             wait(&mut [
                 PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
                 PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),

@@ -162,7 +162,8 @@ impl Riop {
         };
         let mut named = self.named.lock();
         let key = (subsystem.link().name.clone(), name.clone());
-        if let Some(open) = named.get(&key).and_then(Weak::upgrade) {
+        let open = named.get(&key).and_then(Weak::upgrade);
+        if let Some(open) = open.filter(|class| !class.has_ended()) {
             return Ok(open);
         }
         let class = open()?;
@@ -175,7 +176,7 @@ impl Riop {
         let key = |urgency: Scheduling| (urgency.policy as u8, urgency.priority);
         let key = (subsystem.link().name.clone(), setup.urgency.map(key));
         let mut outgoing = self.outgoing.lock();
-        if let Some(open) = outgoing.get(&key) {
+        if let Some(open) = outgoing.get(&key).filter(|class| !class.has_ended()) {
             return Ok(open.clone());
         }
         let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
