@@ -280,6 +280,19 @@ impl Connection {
         if self.role == Role::Free {
             return self.settle(now);
         }
+        // Where the peer's window ends within a segment, the whole one goes when there is room for it: packets that are
+        // not full use up its budget. The last one of what there is goes as it is.
+        let goes_on = self.sent.left() >= self.mtu;
+        self.socket().set_nagle_enabled(goes_on);
+        self.send_all(egress, now);
+        if goes_on && self.sent.left() < self.mtu {
+            self.socket().set_nagle_enabled(false);
+            self.send_all(egress, now);
+        }
+        self.settle(now)
+    }
+
+    fn send_all(&mut self, egress: &PiMutex<Egress>, now: Monotonic) {
         let time = protocol_time(now);
         let mut port = Port::new(None, egress, self.envelope, self.mtu, &mut self.sent);
         for _ in 0..BURST {
@@ -288,8 +301,6 @@ impl Connection {
                 break;
             }
         }
-        drop(port);
-        self.settle(now)
     }
 
     /// When it has something to do by itself, in nanoseconds.
@@ -449,6 +460,7 @@ impl Connection {
         if sent == first.len() {
             sent += socket.send_slice(second).unwrap_or(0);
         }
+        self.sent.give(sent);
         let len = first.len() + second.len();
         self.wants_room = sent < len;
         match sent {

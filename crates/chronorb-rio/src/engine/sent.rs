@@ -6,6 +6,8 @@
 pub(super) struct Sent {
     /// The sequence number behind the last octet; `None` before the first segment.
     end: Option<u32>,
+    /// The sequence number behind what was given to be sent, where something was sent.
+    given: u32,
 }
 
 impl Sent {
@@ -18,9 +20,25 @@ impl Sent {
         let end = begin.wrapping_add(len);
         let is_again = (self.end).is_some_and(|sent| end.wrapping_sub(sent).cast_signed() <= 0);
         if !is_again {
+            if self.end.is_none() {
+                self.given = self.given.wrapping_add(end);
+            }
             self.end = Some(end);
         }
         is_again
+    }
+
+    /// So many octets more are to be sent.
+    pub(super) fn give(&mut self, octets: usize) {
+        self.given = self.given.wrapping_add(octets as u32);
+    }
+
+    /// How many octets were never sent.
+    pub(super) fn left(&self) -> usize {
+        let left = self
+            .end
+            .map(|end| self.given.wrapping_sub(end).cast_signed());
+        left.map_or(0, |left| left.max(0) as usize)
     }
 }
 
@@ -73,6 +91,20 @@ mod tests {
         assert!(sent.note(&packet(first + 1, 0, 10)));
         assert!(sent.note(&packet(9, FIN, 5)));
         assert!(!sent.note(&packet(9, 0, 20)), "more than was sent");
+    }
+
+    #[test]
+    fn what_was_given_and_not_sent_is_left() {
+        let mut sent = Sent::default();
+        let first = u32::MAX - 3;
+        sent.note(&packet(first, SYN, 0));
+        sent.give(100);
+        assert_eq!(sent.left(), 100);
+        sent.note(&packet(first + 1, 0, 60));
+        sent.note(&packet(first + 1, 0, 60));
+        assert_eq!(sent.left(), 40);
+        sent.note(&packet(57, FIN, 40));
+        assert_eq!(sent.left(), 0);
     }
 
     #[test]

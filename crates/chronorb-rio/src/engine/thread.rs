@@ -58,12 +58,12 @@ fn on_demand(
             .map_or(BATCH, |account| account.left(now).min(BATCH));
         let outcome = protocol.step(now, budget, None)?;
         if let Some(account) = &mut account {
-            account.left -= outcome.packets;
+            account.take(outcome.packets);
             let used = account.budget - account.left;
             protocol.shown.as_ref().inspect(|it| it.budget_used(used));
             if account.left == 0 {
                 protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
-                sleep_until(account.end);
+                sleep_until(account.end());
                 let missed = account.begin(Monotonic::now());
                 protocol
                     .counters
@@ -106,7 +106,7 @@ fn periodic(
         if outcome.has_more {
             protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
         }
-        sleep_until(account.end);
+        sleep_until(account.end());
     }
     Ok(())
 }
@@ -137,6 +137,16 @@ impl Account {
             self.begin(now);
         }
         self.left
+    }
+
+    /// So many packets of it were used.
+    pub(super) fn take(&mut self, packets: usize) {
+        self.left = self.left.saturating_sub(packets);
+    }
+
+    /// When the present period ends.
+    pub(super) const fn end(&self) -> Monotonic {
+        self.end
     }
 
     /// Begins the period of this time, which may be the next one. Returns how many were missed altogether.

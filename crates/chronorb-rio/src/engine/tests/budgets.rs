@@ -1,5 +1,6 @@
 //! However much arrives, only so much is worked on.
 
+use super::super::thread::Account;
 use super::*;
 
 #[test]
@@ -66,4 +67,49 @@ fn what_a_budget_leaves_over_holds_the_sender_back() {
         sent - received <= 3 * 65_536,
         "the rest waits with the sender"
     );
+}
+
+#[test]
+fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
+    const CAP: usize = 10;
+    const BLOCK: usize = 8000;
+    const PERIOD: Duration = Duration::from_millis(10);
+    let config = ClassConfig {
+        buffer: 4 * CAP * BLOCK,
+        ..small()
+    };
+    let mut world = World::of_mtu(&config, BLOCK + 40);
+    let listener = world.listen(4);
+    let (near, far) = world.pair(listener, 40_000);
+    let octets = vec![1; 1 << 20];
+    let mut room = vec![0; 1 << 16];
+    let mut account = Account::new(CAP, PERIOD, world.now);
+    let (mut received, mut packets) = (0, 0);
+    for period in 0..100 {
+        // The first packets of a period are there when it begins, others come in it.
+        loop {
+            while world.send(near, &octets).is_ok() {}
+            let budget = account.left(world.now).min(4);
+            let server = world.protocol(SERVER);
+            let outcome = server.step(world.now, budget, None);
+            let taken = outcome.expect("a wire does not fail").packets;
+            packets += taken;
+            account.take(taken);
+            while let Ok(n) = world.receive(far, &mut room) {
+                received += n;
+            }
+            world.advance(world.now + Duration::from_micros(100));
+            let client = world.protocol(CLIENT);
+            let outcome = client.step(world.now, 100, None);
+            outcome.expect("a wire does not fail");
+            if account.left(world.now) == 0 {
+                break;
+            }
+        }
+        let late = Duration::from_millis(period % 9);
+        world.advance(account.end() + late);
+    }
+    assert_eq!(packets, 100 * CAP);
+    let most = packets * BLOCK;
+    assert!(received >= most * 99 / 100, "{received} of {most}");
 }
