@@ -5,7 +5,6 @@ mod support;
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 

@@ -28,6 +28,11 @@
 //!
 //! In a class that is processed on arrival the threads that wait for its acceptor, or for one of its
 //! connections, do the protocol work; others do not wait for it. That is how the lanes of the ORB wait.
+//!
+//! It is made for the networks that its interface is attached to. Packets are as long as that one's MTU allows, and routers that
+//! say that they are too long are not heard, since what they say goes to the kernel: a path with a smaller MTU needs that of the
+//! interface to be as small. What is not acknowledged is sent again after 125 ms at the earliest, and a connection does not slow
+//! down where packets are lost.
 
 mod acceptor;
 mod connection;
