@@ -85,15 +85,30 @@ pub(super) fn attach_filter(socket: impl AsFd, program: &[Instruction]) -> io::R
     unsafe { set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
-/// Whether there is an interface of this number where the socket is.
+/// Whether there is an interface of this number where the socket is, once whoever is changing interfaces has done so.
+///
+/// An interface that is removed goes down first, and sockets are told of that alone: who asked in between, and did not wait, would
+/// never know.
 pub(super) fn interface_exists(socket: impl AsFd, index: u32) -> bool {
     // SAFETY: all of its fields may be zero.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     request.ifr_ifru.ifru_ifindex = index.cast_signed();
     let socket = socket.as_fd().as_raw_fd();
     // SAFETY: the request is alive, and of the type that this call takes.
-    done(unsafe { libc::ioctl(socket, libc::SIOCGIFNAME as _, &raw mut request) }).is_ok()
+    let named = done(unsafe { libc::ioctl(socket, libc::SIOCGIFNAME as _, &raw mut request) });
+    if named.is_err() {
+        return false;
+    }
+    // The kernel answers this one only when it is not changing interfaces. What it answers does not matter.
+    let mut question: [u32; 2] = [ETHTOOL_GGRO, 0];
+    request.ifr_ifru.ifru_data = (&raw mut question).cast();
+    // SAFETY: the request has the name of an interface, and room for the answer; both are alive.
+    let asked = done(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as _, &raw mut request) });
+    !asked.is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
 }
+
+/// Asks whether packets are merged (`linux/ethtool.h`).
+const ETHTOOL_GGRO: u32 = 0x2b;
 
 /// An error, or that what was to be done needs a capability.
 pub(super) fn failed(
