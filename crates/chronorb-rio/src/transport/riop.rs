@@ -162,8 +162,8 @@ impl Riop {
         };
         let mut named = self.named.lock();
         let key = (subsystem.link().name.clone(), name.clone());
-        let open = named.get(&key).and_then(Weak::upgrade);
-        if let Some(open) = open.filter(|class| !class.has_ended()) {
+        let known = named.get(&key).and_then(Weak::upgrade);
+        if let Some(open) = known.filter(|class| !class.has_ended()) {
             return Ok(open);
         }
         let class = open()?;
