@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use chronorb_rt::{Monotonic, lock_all, sleep_until};
 use chronorb_transport::tcp::Tcp;
-use chronorb_transport::{Address, Connection, Deadline, SendError, Setup, Transport};
+use chronorb_transport::{
+    Address, Connection, Deadline, SendError, Setup, SocketOptions, Transport,
+};
 
 use super::error::RioError;
 use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder};
@@ -28,7 +30,7 @@ pub(super) fn echo(order: &EchoOrder) -> Result<(), RioError> {
         lock_all().map_err(RioError::work("locking memory"))?;
     }
     hurry(order.fifo)?;
-    let connection = connect(order.to)?;
+    let connection = connect(order.to, true)?;
     for _ in 0..order.warm_up {
         there_and_back(connection.as_ref())?;
     }
@@ -85,7 +87,8 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     let told = Arc::clone(&is_over);
     let parent = Parent::listen(move || told.store(true, Ordering::Relaxed));
     hurry(order.fifo)?;
-    let connection = connect(order.to)?;
+    // With segments of full size only, as by default: a block in two segments would be two packets of a budget.
+    let connection = connect(order.to, false)?;
     process::tell(&Ready {})?;
     let run: SendRun = parent.hear()?;
     sleep_until(Monotonic::from_nanos(run.at_ns));
@@ -98,9 +101,13 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     Ok(())
 }
 
-fn connect(to: SocketAddr) -> Result<Box<dyn Connection>, RioError> {
+fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, RioError> {
     let address = Address::host(to.ip().to_string(), to.port());
-    Tcp.connect(&address, Setup::default(), Deadline::after(CONNECTING))
+    let setup = Setup::from(SocketOptions {
+        no_delay,
+        ..SocketOptions::default()
+    });
+    Tcp.connect(&address, setup, Deadline::after(CONNECTING))
         .map_err(RioError::work("connecting to the server"))
 }
 
