@@ -184,30 +184,38 @@ impl ShmConnection {
         let mut taken = 0;
         loop {
             taken += self.take(channel, &mut room[taken..])?;
-            if taken == room.len()
-                || self.ask_for_octets(channel, Wait::Doorbell)? != Armed::Needless
-            {
-                break;
+            if taken == room.len() {
+                return Ok(taken);
+            }
+            if self.ask_for_octets(channel, Wait::Doorbell)? == Armed::Needless {
+                continue;
+            }
+            if taken == 0 || self.rings.load(Ordering::Relaxed) <= MANY_RINGS {
+                return Ok(taken);
+            }
+            self.answer_bell()?;
+            // What rang since the wish has just been taken from the socket, which tells nobody of it any more.
+            if !channel.consumer.has_something(channel.back()) {
+                return Ok(taken);
             }
         }
-        if taken > 0 && self.rings.load(Ordering::Relaxed) > MANY_RINGS {
-            self.answer_bell()?;
-        }
-        Ok(taken)
     }
 
     /// Takes the octets that rang from the socket, and notices its end there. Returns whether there were some, and
     /// there may be more.
+    ///
+    /// They may tell of something that is in the ring by now: who waits for the doorbell next looks there first.
     fn answer_bell(&self) -> Result<bool, IoError> {
+        let asked = self.rings.load(Ordering::Relaxed);
         match rendezvous::answer_bell(self.socket.socket(), RecvFlags::DONTWAIT) {
-            Ok(answered) => self.has_rung(answered).map(|()| answered.is_some()),
+            Ok(answered) => self.has_rung(asked, answered).map(|()| answered.is_some()),
             Err(Errno::AGAIN | Errno::INTR) => Ok(false),
             Err(error) => Err(IoError::from_errno(error)),
         }
     }
 
-    /// So many octets rang; `None` where the socket has ended.
-    fn has_rung(&self, answered: Option<usize>) -> Result<(), IoError> {
+    /// So many octets rang; `None` where the socket has ended. `asked` is what `rings` was before they were taken.
+    fn has_rung(&self, asked: u32, answered: Option<usize>) -> Result<(), IoError> {
         let Some(octets) = answered else {
             self.ended.store(true, Ordering::Relaxed);
             return Ok(());
@@ -218,9 +226,11 @@ impl ShmConnection {
         let Some(left) = before.checked_sub(octets) else {
             return Err(self.violated(Rubbish));
         };
-        // Where that was all, the others were wishes that nobody had to grant, but for these.
+        // Where that was all, the others were wishes that nobody had to grant, but for the last ones and those of a
+        // thread that sends, and has made them since.
         if octets < rendezvous::MOST_RINGS as u32 {
-            let surplus = left.saturating_sub(MOST_ON_THE_WAY);
+            let may_ring = MOST_ON_THE_WAY + before.saturating_sub(asked);
+            let surplus = left.saturating_sub(may_ring);
             self.rings.fetch_sub(surplus, Ordering::Relaxed);
         }
         Ok(())
@@ -322,9 +332,10 @@ impl ShmConnection {
             if let Some(remaining) = remaining {
                 self.socket.limit_receiving(remaining)?;
             }
+            let asked = self.rings.load(Ordering::Relaxed);
             // The socket never makes an interrupted thread wait.
             return match rendezvous::answer_bell(self.socket.socket(), RecvFlags::empty()) {
-                Ok(answered) => self.has_rung(answered),
+                Ok(answered) => self.has_rung(asked, answered),
                 Err(Errno::AGAIN | Errno::INTR) => Ok(()),
                 Err(error) => Err(IoError::from_errno(error)),
             };
@@ -393,13 +404,17 @@ impl Connection for ShmConnection {
 
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let channel = self.channel()?;
-        match self.take_to_the_edge(channel, room)? {
-            0 if !room.is_empty() => {
-                // The end comes after all that rang, and is told of once.
-                while self.answer_bell()? {}
-                self.unless_ended(channel, room)
+        loop {
+            match self.take_to_the_edge(channel, room)? {
+                0 if !room.is_empty() => {
+                    // The end comes after all that rang, and is told of once.
+                    while self.answer_bell()? {}
+                    if !channel.consumer.has_something(channel.back()) {
+                        return self.unless_ended(channel, room);
+                    }
+                }
+                taken => return Ok(taken),
             }
-            taken => Ok(taken),
         }
     }
 

@@ -6,7 +6,7 @@ use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use super::ring::{Armed, Consumer, Producer, Wait, Words};
 use super::*;
 use crate::IoError;
 use crate::parse_endpoints;
+use crate::reactor::{Interest, Reactor};
 
 const RING: usize = 4096;
 
@@ -383,6 +384,86 @@ fn the_end_of_a_peer_that_was_killed_is_found_behind_what_rang() {
     drop(peer.socket);
     // No edge tells of it a second time.
     assert_eq!(connection.try_recv(&mut [0; 10]), Err(IoError::Ended));
+}
+
+#[test]
+fn what_rings_while_the_doorbell_is_answered_is_found() {
+    const OCTETS: usize = 50_000;
+    let scene = Scene::new();
+    let (peer, connection) = scene.pair();
+    let reactor = Reactor::new().expect("a descriptor");
+    reactor
+        .add(&connection, 0, Interest::Read)
+        .expect("it is open");
+    let (received, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (producer, ring) = (Producer::new(), peer.memory.ring(Direction::There));
+            for sent in 0..OCTETS {
+                let (_, wait) = producer.put(ring, b"x", b"").expect("an honest peer");
+                if wait == Wait::Doorbell {
+                    rendezvous::ring_bell(&peer.socket).expect("it listens");
+                }
+                while received.load(Ordering::Acquire) <= sent && !is_over.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                // The next one comes at another moment of the reader's way back to its wait.
+                (0..sent % 512).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        let mut number = 0;
+        while number < OCTETS {
+            match reactor.wait(Some(Duration::from_secs(10))) {
+                Ok(Some(_)) => {}
+                _ => break,
+            }
+            while let Ok(n) = connection.try_recv(&mut [0; 8]) {
+                number += n;
+                received.store(number, Ordering::Release);
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(number, OCTETS, "the one after it was told of by nothing");
+    });
+}
+
+#[test]
+fn wishes_of_a_thread_that_sends_are_not_forgotten_by_one_that_receives() {
+    const OCTETS: usize = 32 << 20;
+    let endpoints = parse_endpoints("shmiop://|ring=4096").expect("an endpoint");
+    let acceptors = SharedMemory.listen(&endpoints[0], Setup::default());
+    let acceptor = acceptors.expect("it opens").remove(0);
+    let address = &acceptor.published()[0];
+    let near = SharedMemory.connect(address, Setup::default(), soon());
+    let near = near.expect("it listens");
+    let far = acceptor.accept().expect("it is open");
+    let far = far.expect("it has everything");
+    let send = |connection: &dyn Connection| {
+        let mut sent = 0;
+        while sent < OCTETS {
+            match connection.try_send(&[7; RING]) {
+                Ok(n) => sent += n,
+                Err(IoError::WouldBlock) => thread::yield_now(),
+                Err(error) => panic!("{error} after {sent} octets that were sent"),
+            }
+        }
+    };
+    let receive = |connection: &dyn Connection| {
+        let mut received = 0;
+        while received < OCTETS {
+            match connection.try_recv(&mut [0; 100]) {
+                Ok(n) => received += n,
+                Err(IoError::WouldBlock) => thread::yield_now(),
+                Err(error) => panic!("{error} after {received} octets that were received"),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for end in [&*near, &*far] {
+            scope.spawn(move || send(end));
+            scope.spawn(move || receive(end));
+        }
+    });
 }
 
 #[test]
