@@ -18,6 +18,8 @@ use support::pools::{Bench, Buffering, Case, Threads, await_rest, corba, look};
 /// Says in the environment of the traced process what it shall do.
 const CASE: &str = "CHRONORB_TEST_TRACED_CASE";
 const CALLS: u64 = 200;
+/// More than a thread may keep away from a connection for.
+const MOST_BEFORE: u32 = 10_000;
 
 fn plain() -> Case {
     Case {
@@ -80,9 +82,23 @@ fn the_traced_process() {
     io::stdin()
         .read_line(&mut String::new())
         .expect("somebody writes it");
-    // Who begins to trace may have ended waits.
-    for _ in 0..50 {
+    // Who begins to trace may have ended waits, and a thread that was called from its connection while the lane was
+    // busy goes back to it after some requests.
+    let staying = || {
+        let snapshot = bench.server.snapshot();
+        let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
+        lanes.map(|lane| lane.staying).sum::<usize>()
+    };
+    // Where requests go from thread to thread, none has a connection to itself.
+    let stays = matches!(bench.case.buffering, Buffering::Off) && !bench.case.borrowing;
+    let mut calls = 0;
+    while calls < 50 || (stays && staying() == 0) {
+        assert!(
+            calls < MOST_BEFORE,
+            "no thread has the connection to itself"
+        );
         assert_eq!(nothing(&object, "pass"), Ok(()));
+        calls += 1;
     }
     others_rest();
     trace_mark(Mark::Next);
