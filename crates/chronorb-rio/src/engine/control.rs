@@ -44,8 +44,13 @@ impl Control {
         self.wake.notify();
     }
 
-    pub(super) fn present(&self) -> Order {
+    /// Makes the descriptor unreadable; what the order is has to be looked at after this.
+    pub(super) fn listen(&self) {
         self.wake.drain();
+    }
+
+    /// What the thread is to do now.
+    pub(super) fn present(&self) -> Order {
         match self.order.load(Ordering::Acquire) {
             0 => Order::Work,
             1 => Order::Finish,

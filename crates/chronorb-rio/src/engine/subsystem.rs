@@ -176,8 +176,9 @@ fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError
     }
     let processing = config.processing;
     let control = tenancy.control.clone();
+    let tasks = thread::tasks(&tenancy.protocol, &control).map_err(no_descriptor)?;
     let thread = builder.spawn(move || {
-        thread::work(&tenancy.protocol, &tenancy.control, processing);
+        thread::work(&tenancy.protocol, &tenancy.control, &tasks, processing);
         drop(tenancy);
     })?;
     if let Urgency::Deadline(reservation) = config.urgency

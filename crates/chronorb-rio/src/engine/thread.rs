@@ -1,10 +1,12 @@
 //! The thread of a class: protocol work by packets, by periods, and by budgets.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_rt::{Monotonic, sleep_until};
+use chronorb_transport::{Interest, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::class::Protocol;
@@ -12,12 +14,26 @@ use super::config::Processing;
 use super::control::{Control, Order};
 use crate::path::PathError;
 
+/// What the thread of a class waits for, where it works on demand; each is told of as long as it is there.
+pub(super) fn tasks(protocol: &Protocol, control: &Control) -> io::Result<Reactor> {
+    let tasks = Reactor::new()?;
+    tasks.add(protocol.packets(), PACKETS, Interest::Everyone)?;
+    tasks.add(protocol.alarm(), ALARM, Interest::Everyone)?;
+    tasks.add(control, ORDER, Interest::Everyone)?;
+    Ok(tasks)
+}
+
 /// Works until it is told to end, or the interface fails; then all connections have ended.
-pub(super) fn work(protocol: &Protocol, control: &Control, processing: Processing) {
+pub(super) fn work(
+    protocol: &Protocol,
+    control: &Control,
+    tasks: &Reactor,
+    processing: Processing,
+) {
     // What goes wrong with the interface is told by the end.
     let _ = match processing {
-        Processing::OnArrival => on_demand(protocol, control, None),
-        Processing::OnDemand { cap } => on_demand(protocol, control, cap),
+        Processing::OnArrival => on_demand(protocol, control, tasks, None),
+        Processing::OnDemand { cap } => on_demand(protocol, control, tasks, cap),
         Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
     };
     // Whatever is left has nobody who works for it any more, nor has what is begun after this.
@@ -38,6 +54,7 @@ fn is_done(protocol: &Protocol, order: Order) -> bool {
 fn on_demand(
     protocol: &Protocol,
     control: &Control,
+    tasks: &Reactor,
     cap: Option<(usize, Duration)>,
 ) -> Result<(), PathError> {
     let mut account = cap.map(|(cap, period)| Account::new(cap, period, Monotonic::now()));
@@ -48,7 +65,9 @@ fn on_demand(
         }
         // Who hurries does not rely on others, who may have nothing to wait for any more.
         if order < Order::Hurry && control.is_attended() {
-            wait(&mut [PollFd::new(control, PollFlags::IN)]);
+            // A signal ends it early, which does no harm.
+            let _ = poll(&mut [PollFd::new(control, PollFlags::IN)], None);
+            control.listen();
             continue;
         }
         let now = Monotonic::now();
@@ -74,11 +93,10 @@ fn on_demand(
         }
         // What it was told to bring about may be so by this step, and nothing follows that would wake it.
         if !outcome.has_more && !is_done(protocol, order) {
-            wait(&mut [
-                PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
-                PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),
-                PollFd::new(control, PollFlags::IN),
-            ]);
+            let event = tasks.wait(None)?;
+            if event.is_some_and(|event| event.token == ORDER) {
+                control.listen();
+            }
         }
     }
 }
@@ -163,13 +181,11 @@ impl Account {
     }
 }
 
-fn wait(descriptors: &mut [PollFd<'_>]) {
-    // A signal ends it early, which does no harm.
-    let _ = poll(descriptors, None);
-}
-
 /// Packets between two looks at anything else.
 const BATCH: usize = 64;
+const PACKETS: u64 = 0;
+const ALARM: u64 = 1;
+const ORDER: u64 = 2;
 
 #[cfg(test)]
 mod tests {
