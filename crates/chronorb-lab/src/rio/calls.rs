@@ -1,10 +1,15 @@
 //! E13: calls of the ORB, with and without RIO below it.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::process;
 
 use chronorb_rio::kernel::{Kept, Ways};
 use chronorb_rio::network::{Host, TestHost};
 use chronorb_rio::undo::Undo;
+use rustix::fs::{self, MemfdFlags};
 use serde::{Deserialize, Serialize};
 
 use super::class::{Class, FEW, Place, Processing};
@@ -22,8 +27,8 @@ use crate::watch::Watch;
 pub enum Io {
     /// The kernel, as it comes.
     Kernel,
-    /// The kernel, which keeps a plan: a share of the interface for each lane, and urgent threads that take packets in,
-    /// where the interface has some.
+    /// The kernel driver of RIO, whose kernel keeps a plan: a share of the interface for each lane, and urgent threads that
+    /// take packets in, where the interface has some.
     KernelDriver,
     /// RIO: a class for each lane.
     Rio,
@@ -81,8 +86,8 @@ pub(super) fn measure(
                 if found.missing.iter().any(|(missing, _)| *missing == io) {
                     continue;
                 }
-                let kept = match server.prepare(io) {
-                    Ok(kept) => kept,
+                let prepared = match server.prepare(io) {
+                    Ok(prepared) => prepared,
                     Err(why) => {
                         found.missing.push((io, why));
                         continue;
@@ -92,11 +97,13 @@ pub(super) fn measure(
                 let trial = Trial {
                     length,
                     calls: series.calls,
-                    options: server.options(io, machine),
+                    options: server.options(io, machine, prepared.as_ref()),
                     ..run.trial(Architecture::RealTime, mode, low_clients, periods, &name)
                 };
                 let measured = run.try_one(&trial);
-                server.host.enter(|| drop(kept));
+                server
+                    .host
+                    .enter(|| drop(prepared.map(|prepared| prepared.kept)));
                 found
                     .rows
                     .extend(rows_of(io, mode, low_clients, &measured?));
@@ -123,27 +130,34 @@ impl<'a> Server<'a> {
     }
 
     /// Sets the host up for the server of a trial, until what this returns is dropped there.
-    fn prepare(&self, io: Io) -> Result<Option<Kept>, String> {
+    fn prepare(&self, io: Io) -> Result<Option<Prepared>, String> {
         if io != Io::KernelDriver {
             return Ok(None);
         }
-        let plan = PLAN
+        let text = PLAN
             .replace("INTERFACE", &self.place.interface)
             .replace("HIGH", &(KERNEL_PORT + 1).to_string())
             .replace("LOW", &KERNEL_PORT.to_string())
-            .replace("RATE", &LINK_RATE.to_string());
-        let plan = chronorb_rio::plan::Plan::parse(&plan, &|_| None);
+            .replace("RATE", &LINK_RATE.to_string())
+            .replace("MANY", &MANY.to_string());
+        let plan = chronorb_rio::plan::Plan::parse(&text, &|_| None);
         let plan = plan.map_err(|error| error.to_string())?;
         // Whatever becomes of this process, the network ends with it.
         let untold = &mut |_: &Undo| Ok(());
         let keep = || Kept::keep(&plan.interface, &plan.classes, Ways::Out, untold);
-        let kept = self.host.enter(keep);
-        kept.map(Some).map_err(|error| error.to_string())
+        let kept = self.host.enter(keep).map_err(|error| error.to_string())?;
+        // In memory, so that nothing of it is left however this process ends.
+        let file = fs::memfd_create("plan", MemfdFlags::CLOEXEC);
+        let file = file.map_err(|error| error.to_string())?;
+        let mut file = File::from(file);
+        let written = file.write_all(text.as_bytes());
+        written.map_err(|error| error.to_string())?;
+        Ok(Some(Prepared { kept, file }))
     }
 
     /// The options of a server's ORB. With RIO, the lane of high priority processes its packets on arrival, and that of low
     /// priority in an ordinary thread.
-    fn options(&self, io: Io, machine: &Machine) -> Vec<String> {
+    fn options(&self, io: Io, machine: &Machine, prepared: Option<&Prepared>) -> Vec<String> {
         let low = Class {
             name: "low",
             processing: Processing::Demand,
@@ -163,17 +177,30 @@ impl<'a> Server<'a> {
             Io::Kernel => None,
             Io::KernelDriver => {
                 let at = SocketAddr::new(self.place.host, KERNEL_PORT + lane);
-                Some(format!("iiop://{at}"))
+                Some(format!("riop://{at}/driver=kernel&class={}", class.name))
             }
             Io::Rio => Some(class.endpoint(&self.place, PORT + lane)),
         };
-        lanes
-            .filter_map(|(class, lane)| {
-                let at = format!("1:{lane} {}", endpoint(class, lane)?);
-                Some(["-ORBLaneListenEndpoints".to_owned(), at])
-            })
-            .flatten()
-            .collect()
+        let endpoints = lanes.filter_map(|(class, lane)| {
+            let at = format!("1:{lane} {}", endpoint(class, lane)?);
+            Some(["-ORBLaneListenEndpoints".to_owned(), at])
+        });
+        let plan = prepared.map(|prepared| ["-ORBRioPlan".to_owned(), prepared.path()]);
+        endpoints.chain(plan).flatten().collect()
+    }
+}
+
+/// A host whose kernel keeps a plan.
+struct Prepared {
+    kept: Kept,
+    /// What it keeps, for the server.
+    file: File,
+}
+
+impl Prepared {
+    /// Where others find the plan.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd())
     }
 }
 
@@ -217,6 +244,7 @@ port = HIGH
 
 [[class]]
 name = "low"
+connections = MANY
 port = LOW
 "#;
 /// Where the lane of low priority listens then, and that of high priority at the next one.
