@@ -29,6 +29,9 @@ pub trait Receiver: AsFd + fmt::Debug + Send {
     /// [`PathError`] where the interface is gone.
     fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError>;
 
+    /// Frames that are there and were not received yet; pieces of them, where a driver has its frames in pieces.
+    fn waiting(&self) -> usize;
+
     /// What has come by it since it was opened.
     fn counts(&self) -> Received;
 }

@@ -56,6 +56,7 @@ macro_rules! driver {
                 a_frame_that_is_too_long_is_refused
                 a_full_transmit_queue_refuses_and_counts
                 the_descriptor_is_readable_while_frames_are_there
+                frames_that_wait_are_counted
                 dropping_a_receiver_gives_its_packets_back
                 what_a_receiver_leaves_is_forgotten
                 unknown_packets_go_where_they_are_told

@@ -51,7 +51,8 @@ impl Shown {
             status.add(Count::PacketsIn, taken.packets as u64);
             status.add(Count::OctetsIn, taken.octets as u64);
         }
-        status.set(Level::Queue, taken.packets as u64);
+        let queue = taken.packets + receiver.waiting();
+        status.set(Level::Queue, queue as u64);
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let malformed = read(&counters.malformed) + read(&counters.wrong_checksums);
         status.put(Count::Malformed, malformed);

@@ -10,6 +10,7 @@ use crate::engine::{self, ClassConfig, Urgency};
 /// What the engine opens for a reservation. What it says nothing of is as it usually is.
 impl From<&Reservation> for ClassConfig {
     fn from(reservation: &Reservation) -> Self {
+        let default = Self::default();
         Self {
             name: reservation.name.clone(),
             processing: match reservation.processing {
@@ -27,13 +28,14 @@ impl From<&Reservation> for ClassConfig {
             queue: reservation.queue,
             connections: reservation.connections,
             buffer: reservation.buffer,
+            backlog: default.backlog.min(reservation.connections),
             dscp: reservation.dscp,
             vlan_priority: reservation.vlan_priority,
             output: match reservation.output {
                 Output::Direct => engine::Output::Sender,
                 Output::Scheduled => engine::Output::Scheduled,
             },
-            ..Self::default()
+            ..default
         }
     }
 }

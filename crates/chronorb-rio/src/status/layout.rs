@@ -55,7 +55,8 @@ pub enum Count {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(usize)]
 pub enum Level {
-    /// Frames that were waiting in its queue when its thread looked, as far as it took them in.
+    /// Frames that were waiting in its queue when its thread looked, and that have come until it was done: those that it took
+    /// in, and those that wait for its next look.
     Queue,
     /// Packets that the present period has processed.
     BudgetUsed,

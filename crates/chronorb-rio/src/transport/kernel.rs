@@ -101,7 +101,7 @@ impl KernelTcp {
         let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
         let reservation = planned::of_caller(&settings.plan, urgency);
         let config = match reservation {
-            Some(class) => planned::config(class),
+            Some(class) => class.into(),
             None => settings.class.clone(),
         };
         let name = match reservation {

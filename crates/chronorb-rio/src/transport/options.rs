@@ -52,7 +52,7 @@ impl Wanted {
         if driver.driver == driver::Choice::Kernel {
             kernel::check(endpoint, planned)?;
         }
-        let base = planned.map(planned::config);
+        let base = planned.map(ClassConfig::from);
         Ok(Self {
             host: host.to_owned(),
             port,

@@ -182,7 +182,7 @@ impl Riop {
         let urgency = setup.urgency.unwrap_or(Scheduling::OTHER);
         let planned = planned::of_caller(&self.settings.plan, urgency);
         let config = match planned {
-            Some(class) => planned::config(class),
+            Some(class) => class.into(),
             None => ClassConfig {
                 urgency: Urgency::Native(urgency),
                 ..self.settings.class.clone()

@@ -192,6 +192,21 @@ pub(crate) fn the_descriptor_is_readable_while_frames_are_there(subject: &Subjec
     }
 }
 
+pub(crate) fn frames_that_wait_are_counted(subject: &Subject) {
+    let mut path = subject.open(1, 2001);
+    let mut other = subject.open(2, 2002);
+    for _ in 0..3 {
+        assert_eq!(path.receiver.waiting(), 0);
+        subject.send_many(&subject.frame(2001), 5);
+        subject.expect_nothing_more(&mut [(&mut *other.receiver, 2002)]);
+        assert_eq!(other.receiver.waiting(), 0);
+        for left in (0..5).rev() {
+            numbers(&mut *path.receiver, 1);
+            assert_eq!(path.receiver.waiting(), left);
+        }
+    }
+}
+
 pub(crate) fn dropping_a_receiver_gives_its_packets_back(subject: &Subject) {
     let mut rest = subject.open(2, 2002);
     let unknown = Unknown::Class(class(2));

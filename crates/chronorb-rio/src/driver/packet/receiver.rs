@@ -74,6 +74,10 @@ impl Receiver for PacketReceiver {
         }
     }
 
+    fn waiting(&self) -> usize {
+        self.ring.waiting()
+    }
+
     fn counts(&self) -> Received {
         // The kernel forgets what it has told.
         let dropped = take_drops(&self.socket);

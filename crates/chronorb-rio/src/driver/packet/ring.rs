@@ -99,11 +99,11 @@ impl Ring {
         reason = "who has the slot may write to it"
     )]
     pub(super) fn next(&mut self) -> Option<Slot<'_>> {
-        let status = self.status().load(Ordering::Acquire);
+        let status = self.status(self.next).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        let slot = self.slot_start();
+        let slot = self.slot_start(self.next);
         // SAFETY: the slot begins with its header, and is ours since the status says so.
         let header = unsafe { slot.cast::<tpacket2_hdr>().read() };
         let start = usize::from(header.tp_mac).saturating_sub(Self::TAG);
@@ -131,21 +131,30 @@ impl Ring {
 
     /// Gives the slot of the next packet back to the kernel.
     pub(super) fn give_back(&mut self) {
-        self.status()
+        self.status(self.next)
             .store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = self.next.wrapping_add(1);
     }
 
-    fn slot_start(&self) -> NonNull<u8> {
-        let place = self.next & (self.slots - 1);
+    /// How many packets are there. Each of them is looked at.
+    pub(super) fn waiting(&self) -> usize {
+        let is_there = |ahead: &usize| {
+            let status = self.status(self.next.wrapping_add(*ahead));
+            status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+        };
+        (0..self.slots).take_while(is_there).count()
+    }
+
+    fn slot_start(&self, number: usize) -> NonNull<u8> {
+        let place = number & (self.slots - 1);
         // SAFETY: the ring has so many slots.
         unsafe { self.start.add(place * self.slot) }
     }
 
-    fn status(&self) -> &AtomicU32 {
+    fn status(&self, number: usize) -> &AtomicU32 {
         // SAFETY: the header of a slot begins with its status, a word that both sides reach by atomics alone while
         // the slot may be the other's.
-        unsafe { AtomicU32::from_ptr(self.slot_start().cast().as_ptr()) }
+        unsafe { AtomicU32::from_ptr(self.slot_start(number).cast().as_ptr()) }
     }
 }
 

@@ -72,6 +72,12 @@ impl Receiver for WayReceiver {
         Ok(true)
     }
 
+    fn waiting(&self) -> usize {
+        let way = self.way.lock();
+        let queue = way.queues[self.class.index()].as_ref();
+        queue.map_or(0, |queue| queue.frames.len())
+    }
+
     fn counts(&self) -> Received {
         let way = self.way.lock();
         let queue = way.queues[self.class.index()].as_ref();

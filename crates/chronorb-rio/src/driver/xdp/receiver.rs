@@ -103,6 +103,12 @@ impl Receiver for XdpReceiver {
         }
     }
 
+    fn waiting(&self) -> usize {
+        let ring = &self.socket.incoming;
+        let first = ring.consumer().load(Ordering::Relaxed);
+        ring.producer().load(Ordering::Acquire).wrapping_sub(first) as usize
+    }
+
     fn counts(&self) -> Received {
         let kernel = self.socket.statistics();
         Received {

@@ -68,6 +68,24 @@ fn segments_that_were_lost_and_sent_again_are_shown() {
 }
 
 #[test]
+fn what_a_budget_leaves_is_shown_as_waiting() {
+    let mut world = shown("shown-3");
+    let listener = world.listen(4);
+    let (near, _) = world.pair(listener, 40_000);
+    world.pass(Duration::from_millis(10));
+    let frames = |world: &World| world.protocol(CLIENT).path_counts().1.frames;
+    let before = frames(&world);
+    world.send(near, &[7; 65_536]).expect("there is room");
+    world.wire.advance(world.now);
+    let sent = frames(&world) - before;
+    for taken in [0, 8, 16] {
+        let outcome = world.protocol(SERVER).step(world.now, 8, None);
+        assert_eq!(outcome.expect("a wire does not fail").packets, 8);
+        assert_eq!(seen("shown-3").level(Level::Queue).now, sent - taken);
+    }
+}
+
+#[test]
 fn packets_of_no_connection_are_shown() {
     let mut world = shown("shown-2");
     let _ = world.connect(40_000);
