@@ -510,7 +510,7 @@ pub(crate) struct RioArguments {
     #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
     driver: String,
 
-    /// What the receiver of bulk traffic computes for each block of 8,000 octets in e11, in µs, instead of 10.
+    /// What the receiver of bulk traffic computes for each block of 8,000 octets in e11, in µs, instead of 12.
     #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=100_000))]
     work: Option<u64>,
 

@@ -3,6 +3,7 @@
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use chronorb_rt::{Scheduling, SpawnError, Thread, ThreadBuilder};
 use rustix::process::setpriority_process;
@@ -15,7 +16,8 @@ use rustix::process::setpriority_process;
 #[derive(Debug)]
 pub(crate) struct Awake {
     is_over: Arc<AtomicBool>,
-    threads: Vec<Thread<()>>,
+    /// Each with its processor.
+    threads: Vec<(usize, Thread<()>)>,
 }
 
 impl Awake {
@@ -27,6 +29,16 @@ impl Awake {
     /// With as much as any other ordinary thread has of these processors.
     pub(crate) fn competing_on(cpus: impl Iterator<Item = usize>) -> Result<Self, SpawnError> {
         Self::with_niceness(cpus, 0)
+    }
+
+    /// How long nobody else has wanted this processor by now; nothing where that is not known.
+    pub(crate) fn unwanted(&self, cpu: usize) -> Option<Duration> {
+        let (_, thread) = self.threads.iter().find(|(of, _)| *of == cpu)?;
+        let path = format!("/proc/self/task/{}/schedstat", thread.tid());
+        let text = std::fs::read_to_string(path).ok()?;
+        // The time that it has run, in nanoseconds, comes first (proc_pid_schedstat(5)).
+        let ran = text.split_whitespace().next()?.parse().ok()?;
+        Some(Duration::from_nanos(ran))
     }
 
     fn with_niceness(cpus: impl Iterator<Item = usize>, niceness: i32) -> Result<Self, SpawnError> {
@@ -46,7 +58,7 @@ impl Awake {
                         spin_loop();
                     }
                 });
-            this.threads.push(thread?);
+            this.threads.push((cpu, thread?));
         }
         Ok(this)
     }
@@ -55,7 +67,7 @@ impl Awake {
 impl Drop for Awake {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
+        for (_, thread) in self.threads.drain(..) {
             // It cannot panic.
             let _ = thread.join();
         }

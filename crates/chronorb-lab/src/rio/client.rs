@@ -90,6 +90,8 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     hurry(order.fifo)?;
     // With segments of full size only, as by default: a block in two segments would be two packets of a budget.
     let connection = connect(order.to, false)?;
+    sockopt::set_tcp_congestion(&connection, &order.congestion)
+        .map_err(RioError::work("choosing the congestion control"))?;
     process::tell(&Ready {})?;
     let run: SendRun = parent.hear()?;
     sleep_until(Monotonic::from_nanos(run.at_ns));
@@ -108,11 +110,8 @@ fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, RioErr
         no_delay,
         ..SocketOptions::default()
     });
-    let connection = Tcp.connect(&address, setup, Deadline::after(CONNECTING));
-    let connection = connection.map_err(RioError::work("connecting to the server"))?;
-    sockopt::set_tcp_congestion(&connection, CONGESTION_CONTROL)
-        .map_err(RioError::work("choosing the congestion control"))?;
-    Ok(connection)
+    Tcp.connect(&address, setup, Deadline::after(CONNECTING))
+        .map_err(RioError::work("connecting to the server"))
 }
 
 fn until_the_end(parent: &Parent) -> Result<(), RioError> {
@@ -124,7 +123,4 @@ fn until_the_end(parent: &Parent) -> Result<(), RioError> {
 
 const MESSAGE: [u8; ECHO] = [0x5a; ECHO];
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
-/// That of the paper's day, which every kernel has. What a host prefers may send less than a class lets through: BBR has
-/// no more than four packets under way for a fifth of a second in every ten, to measure the path anew.
-const CONGESTION_CONTROL: &str = "reno";
 const CONNECTING: Duration = Duration::from_secs(10);

@@ -14,6 +14,7 @@ use super::part::Part;
 use super::plan::Plan;
 use super::site::Site;
 use super::way::Way;
+use crate::awake::Awake;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
 
@@ -50,6 +51,8 @@ pub(super) struct Flood {
     pub(super) alone: f64,
     /// And while there were echoes.
     pub(super) beside: f64,
+    /// Which part of the server's CPU it took while it was alone, where that is known.
+    pub(super) busy: Option<f64>,
     /// Seconds since it began, and octets in a second.
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -77,7 +80,7 @@ impl Trial {
     }
 
     /// Does it, with processes of its own.
-    pub(super) fn run(&self, site: &Site) -> Result<Turn, RioError> {
+    pub(super) fn run(&self, site: &Site, awake: &Awake) -> Result<Turn, RioError> {
         let named = |source| RioError::Trial {
             trial: format!("echoes, {}", self.way.title()),
             source,
@@ -104,6 +107,7 @@ impl Trial {
             site.send(SenderOrder {
                 to: *last,
                 fifo: None,
+                congestion: site.machine.unyielding.clone(),
             })
         });
         let mut flood = flood.transpose().map_err(named)?;
@@ -113,9 +117,12 @@ impl Trial {
             .collect();
         site.put_in_places(&server, &everyone)?;
 
+        let [_, server_cpu] = site.machine.ends();
         let begun = Monotonic::now() + LEAD;
         let times = self
-            .course(begun, &mut echo, flood.as_mut())
+            .course(begun, &mut echo, flood.as_mut(), || {
+                awake.unwanted(server_cpu)
+            })
             .map_err(named)?;
         let end = Deadline::after(WIND_DOWN);
         if let Some(flood) = flood {
@@ -137,6 +144,7 @@ impl Trial {
         begun: Monotonic,
         echo: &mut Child,
         flood: Option<&mut Child>,
+        unwanted: impl Fn() -> Option<Duration>,
     ) -> Result<Times, ProcessError> {
         let aside = self.bulk.map_or(Duration::ZERO, |bulk| bulk.aside);
         if let Some(flood) = flood {
@@ -153,12 +161,16 @@ impl Trial {
         let patience = aside + (self.pause * 2 + SLOWEST) * self.echoes + WIND_DOWN;
         let Echoed { record } = echo.hear(Deadline::after(patience))?;
         let to = Monotonic::now();
+        let before = unwanted();
         chronorb_rt::sleep_until(to + aside);
+        let left = unwanted().zip(before).map(|(after, before)| after - before);
+        let all = Monotonic::now().since(to);
         Ok(Times {
             echoes: record,
             from,
             to,
             end: to + aside,
+            busy: left.map(|left| 1.0 - left.as_secs_f64() / all.as_secs_f64()),
         })
     }
 
@@ -219,6 +231,8 @@ struct Times {
     from: Monotonic,
     to: Monotonic,
     end: Monotonic,
+    /// Which part of the server's CPU was in use after them.
+    busy: Option<f64>,
 }
 
 impl Times {
@@ -231,6 +245,7 @@ impl Times {
         Flood {
             alone: alone.iter().sum::<f64>() / alone.len().max(1) as f64,
             beside: mean(self.from, self.to).unwrap_or_default(),
+            busy: self.busy,
             points: course.points(begun, POINT),
         }
     }

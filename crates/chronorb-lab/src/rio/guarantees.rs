@@ -90,6 +90,7 @@ fn together(
             site.send(SenderOrder {
                 to: *door,
                 fifo: flow.fifo.and_then(|fifo| machine.fifo(fifo)),
+                congestion: CONGESTION.to_owned(),
             })
         })
         .collect();
@@ -223,6 +224,9 @@ const CAPPED: Flow = Flow {
     wanted: Some(octets_per_second(CAP)),
     buffer: CAP * BLOCK as u32 * PERIODS_IN_FLIGHT,
 };
+/// That of the paper's day, which every kernel has. What a host prefers may send less than a class lets through: BBR has
+/// no more than four packets under way for a fifth of a second in every ten, to measure the path anew.
+const CONGESTION: &str = "reno";
 const LEAD: Duration = Duration::from_millis(50);
 const AROUND: Duration = Duration::from_secs(1);
 const POINT: Duration = Duration::from_millis(100);

@@ -95,6 +95,7 @@ impl Experiment for RealTimeIo {
             environment,
             real_time: machine.real_time,
             one_cpu: !machine.cpus.are_several(),
+            congestion: machine.unyielding.clone(),
             echoes: Vec::new(),
             flows: Vec::new(),
             calls: Vec::new(),
@@ -105,6 +106,7 @@ impl Experiment for RealTimeIo {
         let mut run = Run {
             watch: Watch::start(Self::TITLE, length(plan)),
             machine,
+            awake,
             outcome,
         };
         for part in Part::ALL.into_iter().filter(|part| plan.has(*part)) {
@@ -115,7 +117,7 @@ impl Experiment for RealTimeIo {
             }
         }
         let mut outcome = run.outcome;
-        drop(awake);
+        drop(run.awake);
         outcome.environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(outcome)
     }
@@ -140,6 +142,7 @@ pub fn part_main(order: &str) -> Result<(), RioError> {
 struct Run {
     watch: Watch,
     machine: Machine,
+    awake: Awake,
     outcome: Outcome,
 }
 
@@ -162,7 +165,7 @@ impl Run {
         for round in 0..plan.rounds {
             for way in plot::ways(part) {
                 self.watch.begin(&format!("{part}, {}", way.title()));
-                let turn = Trial::of(part, *way, &plan, steps).run(&site)?;
+                let turn = Trial::of(part, *way, &plan, steps).run(&site, &self.awake)?;
                 self.add(part, *way, round, &turn);
             }
         }
@@ -181,6 +184,7 @@ impl Run {
             min_us: turn.echoes.min_us(),
             bulk_alone_octets_per_s: bulk.map(|bulk| bulk.alone),
             bulk_beside_octets_per_s: bulk.map(|bulk| bulk.beside),
+            busy_percent: bulk.and_then(|bulk| bulk.busy).map(|busy| busy * 100.0),
         });
         if let (Some(bulk), 0) = (bulk, round) {
             outcome.courses.push(Course {

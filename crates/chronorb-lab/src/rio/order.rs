@@ -86,6 +86,8 @@ pub(super) struct Echoed {
 pub(super) struct SenderOrder {
     pub(super) to: SocketAddr,
     pub(super) fifo: Option<u8>,
+    /// What it does where packets are lost (`TCP_CONGESTION`, tcp(7)).
+    pub(super) congestion: String,
 }
 
 /// To who sends blocks: when to begin. It ends with its input.

@@ -27,6 +27,8 @@ pub struct Outcome {
     pub real_time: bool,
     /// Whether there is but one processor for all.
     pub one_cpu: bool,
+    /// The congestion control of bulk traffic beside echoes (E11).
+    pub congestion: String,
     /// Echoes, turn by turn (E10 and E11).
     pub echoes: Vec<EchoRow>,
     /// Flows (E12).
@@ -59,6 +61,8 @@ pub struct EchoRow {
     pub bulk_alone_octets_per_s: Option<f64>,
     /// And while there were echoes.
     pub bulk_beside_octets_per_s: Option<f64>,
+    /// How many hundredths of the server's CPU were in use while there was bulk traffic alone.
+    pub busy_percent: Option<f64>,
 }
 
 /// What came by a flow in a phase.
@@ -211,6 +215,7 @@ impl Findings for Outcome {
             "courses": self.courses,
             "missing": self.missing,
             "real_time": self.real_time,
+            "congestion": self.congestion,
             "plan": self.plan,
         })
     }

@@ -46,7 +46,7 @@ impl Plan {
             echoes_in_company: 1_000,
             pause: Duration::from_millis(1),
             aside: Duration::from_millis(500),
-            bulk_work: Duration::from_micros(10),
+            bulk_work: Duration::from_micros(12),
             bulk_rate: 10_000_000_000,
             step: Duration::from_secs(5),
             calls: Self::calls_of(&MODES, false),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::{Deadline, MemoryLock, Rights};
+use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use serde::de::DeserializeOwned;
 
 use super::PART_COMMAND;
@@ -29,6 +30,8 @@ pub(super) struct Machine {
     /// Whether threads may have real-time priorities.
     pub(super) real_time: bool,
     pub(super) driver: String,
+    /// The congestion control of bulk traffic that is to keep a receiver busy.
+    pub(super) unyielding: String,
 }
 
 impl Machine {
@@ -39,6 +42,7 @@ impl Machine {
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             driver: driver.to_owned(),
+            unyielding: unyielding()?,
         })
     }
 
@@ -132,5 +136,19 @@ impl Site {
     }
 }
 
+/// A congestion control that does not slow down where packets are lost, as they are where a receiver has more than it can do:
+/// BBR, or else what the kernel has for all.
+fn unyielding() -> Result<String, RioError> {
+    let usual = || {
+        let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        match sockopt::set_tcp_congestion(&socket, BBR) {
+            Ok(()) => Ok(BBR.to_owned()),
+            Err(_) => sockopt::tcp_congestion(&socket),
+        }
+    };
+    usual().map_err(RioError::work("looking for a congestion control"))
+}
+
+const BBR: &str = "bbr";
 /// How long processes may take to start, and clients to connect.
 const START_UP: Duration = Duration::from_secs(20);

@@ -127,14 +127,14 @@ fn of_bulk(outcome: &Outcome) -> Table {
             |figure: fn(&EchoRow) -> Option<f64>| outcome.of_rounds(Part::Company, way, figure);
         let alone = of(|row| row.bulk_alone_octets_per_s)?;
         let beside = of(|row| row.bulk_beside_octets_per_s)?;
-        Some((
-            way.title().to_owned(),
-            [alone, beside].map(megaoctets).to_vec(),
-        ))
+        let [alone, beside] = [alone, beside].map(megaoctets);
+        let busy = of(|row| row.busy_percent);
+        let busy = busy.map_or_else(String::new, |busy| format!("{busy:.0} %"));
+        Some((way.title().to_owned(), vec![alone, beside, busy]))
     });
     Table {
         heading: "E11: bulk traffic".to_owned(),
-        columns: columns(["alone", "beside echoes"]),
+        columns: columns(["alone", "beside echoes", "receiver's CPU, alone"]),
         lines: lines.collect(),
     }
 }
@@ -213,6 +213,13 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         plan.bulk_rate / 1_000_000,
         super::guarantees::RATE / 1_000_000,
     )];
+    if plan.has(Part::Company) {
+        notes.push(format!(
+            "Bulk traffic of E11 is sent with the congestion control {}: one that slows down where packets are lost leaves the \
+             receiver idle. That of E12 is sent with reno.",
+            outcome.congestion
+        ));
+    }
     if plan.has(Part::Processing) || plan.has(Part::Company) {
         let ways = Way::ALONE.into_iter().chain(Way::IN_COMPANY);
         let mut told = Vec::new();
