@@ -161,7 +161,8 @@ fn a_request_whose_time_is_over_in_its_midst_ends_the_connection() {
     let slow = slow();
     let object = object_at(&client(), slow.server.address);
     std::thread::scope(|scope| {
-        let hasty = object.with_timeout(A_MOMENT * 2);
+        // Its first octets are sent by then.
+        let hasty = object.with_timeout(A_MOMENT * 25);
         let great = scope.spawn(move || send_much(&hasty, 0, 1));
         slow.begun.reach(1);
         // It goes by a new connection.

@@ -225,7 +225,7 @@ fn a_leader_that_gives_up_leaves_what_has_come_to_the_next() {
         let object = object_at(&client(strategy), server.address);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let hasty = object.with_timeout(A_MOMENT * 5);
+                let hasty = object.with_timeout(A_MOMENT * 33);
                 assert_eq!(kind_and_completion(add(&hasty, 1, 1)).0, Timeout);
             });
             sent.reach(1);

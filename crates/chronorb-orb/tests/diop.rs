@@ -64,7 +64,7 @@ fn a_reply_that_is_lost_is_a_time_out() {
     // It hears requests, and says nothing.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
     let port = silent.local_addr().expect("it is bound").port();
-    let client = orb_with(|config| config.request_timeout = Duration::from_millis(30));
+    let client = orb_with(|config| config.request_timeout = Duration::from_millis(500));
     let url = format!("corbaloc:diop:1.2@127.0.0.1:{port}/key");
     let object = client.string_to_object(&url).expect("a correct URL");
     for _ in 0..3 {

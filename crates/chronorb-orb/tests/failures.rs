@@ -43,6 +43,9 @@ fn answer_once(mut stream: TcpStream) {
         .expect("the client is there");
 }
 
+/// Long enough for a request to be sent, on a machine with much to do.
+const SHORT: Duration = Duration::from_millis(500);
+
 #[test]
 fn nobody_there_is_transient_and_not_completed() {
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
@@ -88,7 +91,7 @@ fn a_server_that_never_answers_is_timeout() {
         // Until the client gives up.
         let _ = stream.read(&mut [0; 16]);
     }]);
-    let object = object_at(&orb(), address).with_timeout(Duration::from_millis(50));
+    let object = object_at(&orb(), address).with_timeout(SHORT);
     let result = add(&object, 1, 1);
     assert_eq!(
         kind_and_completion(result),
@@ -104,10 +107,10 @@ fn a_server_that_drips_its_reply_is_timeout_all_the_same() {
             if stream.write_all(&[octet]).is_err() {
                 return;
             }
-            std::thread::park_timeout(Duration::from_millis(20));
+            std::thread::park_timeout(SHORT / 10);
         }
     }]);
-    let object = object_at(&orb(), address).with_timeout(Duration::from_millis(60));
+    let object = object_at(&orb(), address).with_timeout(SHORT);
     let result = add(&object, 1, 1);
     assert_eq!(
         kind_and_completion(result),
@@ -126,7 +129,7 @@ fn after_a_timeout_the_next_call_has_a_fresh_connection() {
     ]);
     let orb = orb();
     let object = object_at(&orb, address);
-    let hasty = object.with_timeout(Duration::from_millis(50));
+    let hasty = object.with_timeout(SHORT);
     assert_eq!(kind_and_completion(add(&hasty, 1, 1)).0, Timeout);
     assert_eq!(add(&object, 1, 1), Ok(7));
 }

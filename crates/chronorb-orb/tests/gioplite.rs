@@ -20,6 +20,7 @@ use chronorb_orb::{
     CompletionStatus, ConnectionStrategy, Object, Operation, Orb, Reply, Scope, SystemException,
     SystemExceptionKind,
 };
+use chronorb_rt::Deadline;
 use chronorb_transport::parse_endpoints;
 use support::asynchronous::{STRATEGIES, begin_add, begin_nothing};
 use support::raw_server::{Peer, object_at, raw_server};
@@ -338,7 +339,8 @@ fn a_call_whose_time_is_over_says_so() {
         let text = s.server.object_to_string(&s.object);
         let object = client.string_to_object(&text).expect("it reads");
         assert_eq!(add(&object, 1, 2), Ok(3));
-        let hasty = object.with_timeout(Duration::from_millis(20));
+        // It is sent by then.
+        let hasty = object.with_timeout(Duration::from_millis(500));
         let late = kind_and_completion(nothing(&hasty, "wait"));
         assert_eq!(late, (Timeout, CompletionStatus::Maybe), "{strategy:?}");
         s.probe.gate.set(2);
@@ -434,8 +436,12 @@ fn an_agreement_of_another_kind_is_none() {
         // There is no answer to this one.
         let hasty = object.with_timeout(Duration::from_millis(50));
         kind_and_completion(add(&hasty, 1, 2));
-        let sent = protocols(&relay.records()[0].to_server);
-        assert_eq!(sent, [GIOP, expected], "{data:?}");
+        let sent = || protocols(&relay.records()[0].to_server);
+        let deadline = Deadline::after(PATIENCE);
+        while sent().len() < 2 && !deadline.has_passed() {
+            std::thread::yield_now();
+        }
+        assert_eq!(sent(), [GIOP, expected], "{data:?}");
     }
 }
 

@@ -170,7 +170,7 @@ fn lanes_are_told_with_their_threads_and_what_these_are_doing() {
         let waiting = threads.spawn(|| add(&s.object, 40, 2));
         let told = m.told("a busy lane with a queue", |report| {
             let lane = lane(report, "1:0");
-            doing(lane, Doing::Serving) == 1 && lane.queued == 1
+            doing(lane, Doing::Serving) == 1 && (lane.queued, lane.buffered) == (1, 1)
         });
         let laned = lane(&told, "1:0");
         assert_eq!((laned.served, laned.buffered, laned.refused), (0, 1, 0));

@@ -436,7 +436,8 @@ fn who_connects_and_does_not_speak_is_sent_away() {
     let server = orb_with(|config| {
         config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
         config.ssl = place.server.clone();
-        config.input_timeout = Duration::from_millis(50);
+        // The handshake of who speaks has to be over by then.
+        config.input_timeout = Duration::from_secs(2);
     });
     let s = served(server, client(&place.anonymous()));
     let address = ("127.0.0.1", ssl(&s.object).port);
@@ -455,7 +456,7 @@ fn who_connects_and_does_not_speak_has_no_thread_for_good() {
     let server = orb_with(|config| {
         config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
         config.ssl = place.server.clone();
-        config.input_timeout = Duration::from_millis(200);
+        config.input_timeout = Duration::from_secs(2);
         config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection;
     });
     let s = served(server, client(&place.anonymous()));

@@ -18,7 +18,7 @@ use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::path::{Path, Received, Receiver, TransmitError, Transmitter};
-use chronorb_rt::Offloads;
+use chronorb_rt::{Deadline, Offloads};
 use frames::{Frame, number_of};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -78,7 +78,9 @@ impl Bench {
 
     /// Waits until so many packets have been found to be of a class.
     fn await_matched(&self, number: usize, count: u64) {
+        let deadline = Deadline::after(Duration::from_secs(30));
         while self.driver.matched(class(number)) < count {
+            assert!(!deadline.has_passed(), "they do not come through");
             thread::yield_now();
         }
     }

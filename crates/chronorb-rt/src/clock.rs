@@ -188,8 +188,8 @@ mod tests {
             let before = Monotonic::now();
             let deadline = Deadline::after(wanted);
             assert!(deadline.instant() >= before + wanted);
-            let left = deadline.remaining().expect("it is far");
-            assert!(left >= wanted - (Monotonic::now() - before));
+            let left = deadline.remaining().unwrap_or_default();
+            assert!(left >= wanted.saturating_sub(Monotonic::now() - before));
         }
     }
 

@@ -69,12 +69,13 @@ impl ThreadWatch {
     /// A request was served, since `begun` where times are taken.
     #[inline]
     pub(super) fn has_served(&self, begun: Option<Monotonic>) {
-        // There is one writer.
-        let served = self.served.load(Ordering::Relaxed);
-        self.served.store(served + 1, Ordering::Relaxed);
+        // Who sees that it was served sees its time as well.
         if let Some(begun) = begun {
             self.times.note(Monotonic::now() - begun);
         }
+        // There is one writer.
+        let served = self.served.load(Ordering::Relaxed);
+        self.served.store(served + 1, Ordering::Release);
     }
 }
 

@@ -103,15 +103,18 @@ fn the_queues_of_the_interface_order_frames_by_their_class() {
     let mut netlink = network.host(Host::B).netlink().expect("it is told");
     let index = subject.near.link().index;
     let (tree, slow, fast) = (Handle::new(1, 0), Handle::new(1, 2), Handle::new(1, 3));
+    // What the host's own kernel sends meanwhile, such as wishes to hear of routers.
+    let rest = Handle::new(1, 4);
     netlink
         .set_discipline(
             index,
             Handle::ROOT,
             tree,
-            &Discipline::Classes { default: 3 },
+            &Discipline::Classes { default: 4 },
         )
         .expect("the kernel has it");
-    for (class, rate, priority) in [(slow, 1000, 1), (fast, 100_000_000, 0)] {
+    let plenty = 100_000_000;
+    for (class, rate, priority) in [(slow, 1000, 1), (fast, plenty, 0), (rest, plenty, 2)] {
         let share = Share {
             rate,
             ceiling: rate,

@@ -1,8 +1,9 @@
 //! What transports promise that carry streams.
 
 use std::thread;
+use std::time::Duration;
 
-use chronorb_transport::{ConnectError, Connection, Interest, IoError, Reactor};
+use chronorb_transport::{ConnectError, Connection, Deadline, Interest, IoError, Reactor};
 
 use super::subject::{Subject, message, patience, receive, setup, soon};
 use super::waits::{event, woken_by_shutdown};
@@ -102,7 +103,9 @@ pub(crate) fn fill(connection: &dyn Connection) -> usize {
 pub(crate) fn a_peer_that_takes_nothing_ends_the_wait_at_the_deadline(subject: &Subject) {
     let (near, far) = subject.pair();
     let octets = vec![FILLING; 64 << 20];
-    let error = near.send_both(&[FILLING; 16], &octets, soon());
+    // It has begun by then.
+    let deadline = Deadline::after(Duration::from_millis(500));
+    let error = near.send_both(&[FILLING; 16], &octets, deadline);
     let error = error.expect_err("nobody reads");
     assert_eq!(error.cause, IoError::TimedOut);
     assert!((16..octets.len()).contains(&error.sent));

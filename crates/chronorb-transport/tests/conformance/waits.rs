@@ -30,6 +30,8 @@ pub(crate) fn a_wait_with_a_limit_ends_by_it(subject: &Subject) {
     near.send_all(&message(30, 1), patience())
         .expect("it is taken");
     let mut room = [0; 100];
+    // Who carries the octets may need its time.
+    let limit = Some(Duration::from_secs(30));
     assert_eq!(far.recv_until_interrupted(&mut room, limit), Ok(Some(30)));
 }
 

@@ -133,9 +133,11 @@ fn buffering(strategy: Strategy) -> Seen {
     let served_too = site.floor.has_begun(4);
     site.floor.open();
     let mut answered = true;
-    for asked in [first, second, third, site.hold(5, LOW)] {
+    for asked in [first, second, third] {
         answered &= asked.answer()?.is_ok();
     }
+    // There is room again.
+    answered &= site.hold(5, LOW).answer()?.is_ok();
     let word = |kept, yes, no| if kept { yes } else { no };
     Ok((
         Some(refused && !served_too && answered),
