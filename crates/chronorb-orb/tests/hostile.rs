@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -266,7 +266,7 @@ fn an_unfinished_message_is_given_up_on_a_busy_lane_too() {
     loop {
         assert_eq!(add(&s.object, 1, 1), Ok(2));
         match peer.read(&mut [0]) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             _ => break,
         }
         assert!(!patience.has_passed(), "the lane never looked");
@@ -388,6 +388,16 @@ fn promises_of_gigabytes_hold_no_memory_and_hold_up_nobody() {
     assert!(more < 256 << 20, "{more} octets more than before");
 }
 
+/// Whether the server ends the connection on which this came of sending.
+fn is_cut_off(peer: &mut TcpStream, sent: std::io::Result<()>) -> bool {
+    let mut outcome = sent.map(|()| 1);
+    while matches!(outcome, Ok(1)) {
+        outcome = peer.read(&mut [0]);
+    }
+    // That the time is over is no end.
+    outcome.is_ok() || outcome.is_err_and(|error| error.kind() != ErrorKind::WouldBlock)
+}
+
 #[test]
 fn who_sends_without_end_is_cut_off_at_the_lanes_bound() {
     let s = served_by(orb_with(|config| config.max_buffered_octets = 1 << 20));
@@ -398,7 +408,8 @@ fn who_sends_without_end_is_cut_off_at_the_lanes_bound() {
     for _ in 0..200 {
         result = result.and_then(|()| peer.write_all(&chunk));
     }
-    assert!(result.is_err(), "12 MiB were taken");
+    // The kernel may have taken all of it before the server looked; the message has 4 MiB more.
+    assert!(is_cut_off(&mut peer, result), "the rest is waited for");
     assert_eq!(add(&s.object, 1, 1), Ok(2));
 }
 
@@ -416,7 +427,7 @@ fn fragments_without_end_are_cut_off() {
     for _ in 0..200 {
         result = result.and_then(|()| peer.write_all(&next));
     }
-    assert!(result.is_err(), "12 MiB of fragments were taken");
+    assert!(is_cut_off(&mut peer, result), "more is waited for");
     assert_eq!(add(&s.object, 1, 1), Ok(2));
 }
 
