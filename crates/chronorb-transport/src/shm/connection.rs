@@ -404,17 +404,19 @@ impl Connection for ShmConnection {
 
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let channel = self.channel()?;
-        loop {
-            match self.take_to_the_edge(channel, room)? {
-                0 if !room.is_empty() => {
-                    // The end comes after all that rang, and is told of once.
-                    while self.answer_bell()? {}
-                    if !channel.consumer.has_something(channel.back()) {
-                        return self.unless_ended(channel, room);
-                    }
-                }
-                taken => return Ok(taken),
-            }
+        let taken = self.take_to_the_edge(channel, room)?;
+        if taken > 0 || room.is_empty() {
+            return Ok(taken);
+        }
+        // The end comes after all that rang, and is told of once.
+        while self.answer_bell()? {}
+        if !channel.consumer.has_something(channel.back()) {
+            return self.unless_ended(channel, room);
+        }
+        match self.take_to_the_edge(channel, room)? {
+            // Who has put something in does not take it back.
+            0 => Err(self.violated(Rubbish)),
+            taken => Ok(taken),
         }
     }
 
