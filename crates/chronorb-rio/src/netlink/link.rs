@@ -24,6 +24,8 @@ pub struct LinkInfo {
     pub master: Option<u32>,
     /// Whether it is up by its own setting.
     pub is_up: bool,
+    /// Whether it carries packets: it is up, there is a carrier, and the kernel has noticed, which is a little later.
+    pub is_running: bool,
     /// A text that somebody has given it.
     pub alias: Option<String>,
 }
@@ -263,6 +265,7 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
         kind: None,
         master: None,
         is_up: number(8) & libc::IFF_UP as u32 != 0,
+        is_running: number(8) & libc::IFF_RUNNING as u32 != 0,
         alias: None,
     };
     for attribute in attributes {

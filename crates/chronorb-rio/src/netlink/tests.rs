@@ -43,6 +43,7 @@ fn a_link_is_read() {
         kind: Some("veth".to_owned()),
         master: None,
         is_up: true,
+        is_running: false,
         alias: Some("the first".to_owned()),
     };
     assert_eq!(read, Ok(Some(link)));

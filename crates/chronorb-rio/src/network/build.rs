@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::thread;
 use std::time::Duration;
 
-use chronorb_rt::{NetworkNamespace, Offloads};
+use chronorb_rt::{Deadline, NetworkNamespace, Offloads};
 
 use super::delay::Delaying;
 use super::names::Names;
@@ -41,6 +42,11 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
     match layout.delay.is_zero() {
         true => bridge(&mut ports)?,
         false => network.delaying = Some(delaying(&network, &mut ports, layout.delay)?),
+    }
+    for host in Host::BOTH {
+        await_running(&mut ports, host.port())?;
+        let mut there = within(&network.host(host).namespace, Netlink::open)??;
+        await_running(&mut there, INTERFACE)?;
     }
     Ok(network)
 }
@@ -114,6 +120,18 @@ fn furnish(mut netlink: Netlink, mtu: u32, addresses: Addresses) -> Result<(), N
     netlink.set_up(index, true)
 }
 
+/// Waits until an interface carries packets. What is sent by it before is lost without a word.
+fn await_running(netlink: &mut Netlink, name: &'static str) -> Result<(), NetworkError> {
+    let deadline = Deadline::after(CARRIER);
+    while !netlink.link(name)?.is_running {
+        if deadline.has_passed() {
+            return Err(NetworkError::NoCarrier(name));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
 /// Lets the kernel forward from port to port.
 fn bridge(ports: &mut Netlink) -> Result<(), NetlinkError> {
     ports.create_link(BRIDGE, "bridge")?;
@@ -158,6 +176,8 @@ fn limit(rate: u64, mtu: u32) -> Discipline {
     }
 }
 
+/// The kernel looks after carriers once in a second, at least.
+const CARRIER: Duration = Duration::from_secs(10);
 const BRIDGE: &str = "switch";
 const LIMIT: Handle = Handle::new(1, 0);
 /// Octets of an Ethernet header with a VLAN tag.

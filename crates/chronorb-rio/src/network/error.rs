@@ -45,6 +45,11 @@ pub enum NetworkError {
     /// Frames that are held for a while have to be as on a cable.
     #[error("a network with a delay has no offloads: leave one of them out")]
     DelayWithOffloads,
+    /// An interface does not carry packets.
+    #[error(
+        "the interface {0:?} of the network has no carrier after ten seconds: is another program changing it?"
+    )]
+    NoCarrier(&'static str),
     /// The kernel refused a part of it.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
