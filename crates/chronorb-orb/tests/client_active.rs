@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use chronorb_orb::SystemExceptionKind::Timeout;
@@ -30,11 +30,11 @@ fn send_much(object: &Object, a: i32, b: i32) -> Result<(), SystemException> {
 }
 
 /// A server that says when the first message has begun, reads on when it may, and tells the
-/// arguments of all requests that came.
+/// arguments of all requests that came, each with the number of its connection.
 struct Slow {
     begun: Arc<Latch>,
     reads: Arc<Latch>,
-    seen: std::sync::mpsc::Receiver<(i32, i32)>,
+    seen: std::sync::mpsc::Receiver<(usize, (i32, i32))>,
     server: support::raw_server::RawServer,
 }
 
@@ -48,7 +48,7 @@ fn slow() -> Slow {
         may_read.reach(1);
         while let Some(message) = peer.message() {
             if let Message::Request { id, arguments } = message {
-                let _ = sees.send(arguments);
+                let _ = sees.send((peer.number, arguments));
                 // The great one is no two-way request.
                 if arguments.0 != 0 {
                     peer.answer((id, arguments));
@@ -80,16 +80,24 @@ fn a_request_that_cannot_be_sent_in_time_is_taken_back() {
         assert_eq!(add(&object, 1, 4), Ok(5));
     });
     let seen: Vec<_> = slow.seen.try_iter().collect();
-    assert_eq!(seen, [(0, 1), (1, 4)]);
-    assert_eq!(slow.server.connections(), 1);
+    assert_eq!(seen, [(0, (0, 1)), (0, (1, 4))]);
 }
 
 #[test]
 fn where_the_queue_is_full_callers_wait_in_their_own_time() {
     let slow = slow();
     let object = object_at(&client(), slow.server.address);
+    // The connection is there as long as one of its threads.
+    let all_have_called = Barrier::new(ROOM + 9);
+    let stay = || {
+        all_have_called.wait();
+    };
     std::thread::scope(|scope| {
-        let great = scope.spawn(|| send_much(&object, 0, 1));
+        let great = scope.spawn(|| {
+            let sent = send_much(&object, 0, 1);
+            stay();
+            assert_eq!(sent, Ok(()));
+        });
         slow.begun.reach(1);
         let hasty: Vec<_> = (0..ROOM as i32 + 8)
             .map(|n| {
@@ -103,12 +111,16 @@ fn where_the_queue_is_full_callers_wait_in_their_own_time() {
         }
         let patient: Vec<_> = (0..ROOM as i32 + 8)
             .map(|n| {
-                let object = &object;
-                scope.spawn(move || assert_eq!(add(object, 2, n), Ok(n + 2)))
+                let (object, stay) = (&object, &stay);
+                scope.spawn(move || {
+                    let called = add(object, 2, n);
+                    stay();
+                    assert_eq!(called, Ok(n + 2));
+                })
             })
             .collect();
         slow.reads.set(1);
-        assert_eq!(great.join().expect("no panic"), Ok(()));
+        great.join().expect("it is sent");
         for called in patient {
             called.join().expect("it is answered");
         }
@@ -116,11 +128,8 @@ fn where_the_queue_is_full_callers_wait_in_their_own_time() {
     let mut seen: Vec<_> = slow.seen.try_iter().collect();
     seen.sort_unstable();
     let patient = (0..ROOM as i32 + 8).map(|n| (2, n));
-    assert_eq!(
-        seen,
-        [(0, 1)].into_iter().chain(patient).collect::<Vec<_>>()
-    );
-    assert_eq!(slow.server.connections(), 1);
+    let by_one_connection = [(0, 1)].into_iter().chain(patient).map(|it| (0, it));
+    assert_eq!(seen, by_one_connection.collect::<Vec<_>>());
 }
 
 #[test]
@@ -145,10 +154,20 @@ fn requests_that_wait_when_the_server_says_goodbye_go_by_a_new_connection() {
         }
     });
     let object = object_at(&client(), server.address);
+    // The new one is there as long as one of its threads.
+    let both_have_called = Barrier::new(2);
     std::thread::scope(|scope| {
-        let great = scope.spawn(|| send_much(&object, 0, 1));
+        let great = scope.spawn(|| {
+            let sent = send_much(&object, 0, 1);
+            both_have_called.wait();
+            sent
+        });
         begun.reach(1);
-        let small = scope.spawn(|| add(&object, 1, 2));
+        let small = scope.spawn(|| {
+            let called = add(&object, 1, 2);
+            both_have_called.wait();
+            called
+        });
         leaves.set(1);
         assert_eq!(great.join().expect("no panic"), Ok(()));
         assert_eq!(small.join().expect("no panic"), Ok(3));
@@ -173,5 +192,5 @@ fn a_request_whose_time_is_over_in_its_midst_ends_the_connection() {
         assert_eq!(patient.join().expect("no panic"), Ok(3));
     });
     assert_eq!(slow.server.connections(), 2);
-    assert_eq!(slow.seen.try_iter().collect::<Vec<_>>(), [(1, 2)]);
+    assert_eq!(slow.seen.try_iter().collect::<Vec<_>>(), [(1, (1, 2))]);
 }
