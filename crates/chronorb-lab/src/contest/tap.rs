@@ -1,19 +1,23 @@
 //! How many octets the ORB's messages have, found out by listening to them.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use chronorb::prelude::*;
 use chronorb_rt::PiMutex;
+use chronorb_transport::multicast::Packet;
 
+use super::company::OrbSettings;
 use super::drive::Caller;
 use super::error::ContestError;
 use super::oneway::Recorder;
 use super::orb::{self, Calls};
 use super::order::{Operation, Serving, Sizes, Waits};
+use super::raw;
 
 /// What was heard of one call.
 #[derive(Clone, Debug)]
@@ -77,9 +81,54 @@ pub(crate) fn tap_with(
     heard
 }
 
+/// Sends messages of these operations to the group of the settings, and listens there: how many octets they have with the
+/// headers of their packets, and how many packets those are.
+pub(crate) fn tap_group(
+    operations: &[Operation],
+    settings: &OrbSettings,
+) -> Result<Vec<(Sizes, u32)>, ContestError> {
+    let group = settings.group.as_deref().unwrap_or_default();
+    let (_, address) = group.rsplit_once('/').unwrap_or_default();
+    let address = address
+        .parse()
+        .map_err(ContestError::work("finding the group"))?;
+    let socket = raw::receiver_at(address).map_err(ContestError::work(LISTENING))?;
+    let client = orb::client(Waits::Block, &settings.client)?;
+    let heard = operations.iter().map(|operation| {
+        // Its first message comes with it.
+        let _calls = Calls::of(&client, group, *operation)?;
+        whole_message(&socket).map_err(ContestError::work(LISTENING))
+    });
+    let heard = heard.collect();
+    client
+        .shutdown(false)
+        .map_err(ContestError::work("ending the ORB"))?;
+    heard
+}
+
+/// Listens until a message is whole.
+fn whole_message(socket: &UdpSocket) -> io::Result<(Sizes, u32)> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let mut datagram = vec![0; 1 << 16];
+    let (mut octets, mut packets) = (0, 0);
+    loop {
+        let len = socket.recv(&mut datagram)?;
+        let packet = Packet::parse(&datagram[..len]).map_err(io::Error::other)?;
+        octets += len;
+        packets += 1;
+        if packet.total == Some(packets) {
+            let sizes = Sizes {
+                request: octets,
+                reply: 0,
+            };
+            return Ok((sizes, packets));
+        }
+    }
+}
+
 /// A server that is reached through a tap.
 fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), ContestError> {
-    let tap = Tap::open().map_err(ContestError::work("listening to the ORB's messages"))?;
+    let tap = Tap::open().map_err(ContestError::work(LISTENING))?;
     let endpoint = format!("iiop://{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
     let config = orb::config(&endpoint, options)?;
     let server = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
@@ -172,6 +221,9 @@ const BEFORE: &str = "127.0.0.2";
 /// Where the server is.
 const BEHIND: &str = "127.0.0.1";
 const ATTEMPTS: u32 = 4;
+const LISTENING: &str = "listening to the ORB's messages";
+/// Longer than a message is under way.
+const PATIENCE: Duration = Duration::from_secs(5);
 const KEPT: usize = 4096;
 
 #[cfg(test)]
@@ -185,7 +237,7 @@ mod tests {
             Operation::Octets(1 << 16),
             Operation::Doubles(1 << 16),
             Operation::Structs(1 << 16),
-            Operation::Oneway,
+            Operation::Oneway(0),
         ];
         let heard = tap(&operations).unwrap();
         let [cube, octets, doubles, structs, oneway] = &heard[..] else {

@@ -51,7 +51,7 @@ fn finding(outcome: &Outcome, cell: Cell) -> String {
         })
         .collect();
     let what = match cell.trial {
-        Trial::Oneway => "A message without an answer",
+        Trial::Oneway(_) | Trial::Flood(_) => "A message without an answer",
         Trial::Call(_) | Trial::Clients(_) => "A call",
     };
     match told.is_empty() {

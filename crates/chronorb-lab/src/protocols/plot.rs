@@ -132,7 +132,7 @@ fn colour(system: System) -> RGBAColor {
 pub(super) fn drawn(outcome: &Outcome) -> Vec<Cell> {
     let cells = Cell::all(&outcome.plan).into_iter();
     cells
-        .filter(|cell| matches!(cell.trial, Trial::Call(0) | Trial::Oneway))
+        .filter(|cell| matches!(cell.trial, Trial::Call(0) | Trial::Oneway(0)))
         .filter(|cell| !outcome.keys(*cell).is_empty())
         .collect()
 }

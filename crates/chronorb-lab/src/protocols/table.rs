@@ -1,7 +1,7 @@
 //! The figures as text.
 
 use super::claims::percent;
-use super::outcome::{Key, Outcome};
+use super::outcome::{Flood, Key, Outcome};
 use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
@@ -9,6 +9,7 @@ use crate::contest::Sizes;
 use crate::experiment::Findings;
 use crate::pairs::Paired;
 use crate::report::{Table, Telling};
+use crate::stats::median;
 use crate::units;
 
 /// What is told of the figures.
@@ -30,8 +31,8 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
     let mut tables: Vec<Table> = cells
         .into_iter()
         .map(|cell| match cell.trial {
-            Trial::Clients(_) => of_clients(outcome, cell),
-            Trial::Call(_) | Trial::Oneway => of_latencies(outcome, cell),
+            Trial::Clients(_) | Trial::Flood(_) => of_clients(outcome, cell),
+            Trial::Call(_) | Trial::Oneway(_) => of_latencies(outcome, cell),
         })
         .collect();
     tables.push(of_giop_lite(outcome));
@@ -42,7 +43,7 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
 
 /// What calls, or messages without an answer, took.
 fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
-    let is_oneway = cell.trial == Trial::Oneway;
+    let is_oneway = cell.trial.is_oneway();
     let lines = outcome.keys(cell).into_iter().filter_map(|key| {
         let (protocol, system, _) = key;
         let rounds = outcome.rounds(key)?;
@@ -81,8 +82,9 @@ fn added(by_raw: &Paired) -> [String; 2] {
     [added, format!("{:.2}", by_raw.ratio)]
 }
 
-/// What several clients did in a second.
+/// What several clients did in a second, or what arrived of what they sent.
 fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
+    let is_flood = cell.trial.is_oneway();
     let lines = outcome.keys(cell).into_iter().filter_map(|key| {
         let (protocol, system, _) = key;
         let rates: Vec<f64> = outcome
@@ -90,7 +92,12 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
             .into_iter()
             .map(|rate| rate.1)
             .collect();
-        let mut cells = spread(&rates)?.to_vec();
+        let mut cells = if is_flood {
+            flood(outcome, key)
+        } else {
+            Vec::new()
+        };
+        cells.extend(spread(&rates)?);
         let raw = outcome.rates_of((protocol, System::Raw, cell));
         let pairs: Vec<_> = outcome
             .rates_of(key)
@@ -104,11 +111,33 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
         cells.push(by_raw.map_or_else(String::new, |by_raw| format!("{:.2}", by_raw.ratio)));
         Some((system.name(protocol), cells))
     });
+    let of_flood = ["sent", "arrived", "lost", "sending"];
+    let columns = of_flood.into_iter().filter(|_| is_flood);
+    let columns = columns.chain(["min", "max", "avg", "by raw"]);
     Table {
         heading: heading(outcome, cell),
         lines: lines.collect(),
-        columns: ["min", "max", "avg", "by raw"].map(str::to_owned).to_vec(),
+        columns: columns.map(str::to_owned).collect(),
     }
+}
+
+/// What became of the messages of all rounds, and how fast they were sent.
+fn flood(outcome: &Outcome, key: Key) -> Vec<String> {
+    let sum = |of: fn(&Flood) -> u32| {
+        outcome
+            .floods_of(key)
+            .map(|flood| u64::from(of(flood)))
+            .sum()
+    };
+    let counts: [u64; 3] = [
+        sum(|flood| flood.sent),
+        sum(|flood| flood.arrived),
+        sum(|flood| flood.lost),
+    ];
+    let sending = median(outcome.floods_of(key).map(|flood| flood.sent_per_s));
+    let mut cells = counts.map(units::count).to_vec();
+    cells.push(sending.map_or_else(String::new, per_second));
+    cells
 }
 
 /// GIOPlite beside GIOP, as the tutorial has it: what one client does in a second.
@@ -161,11 +190,17 @@ fn spread(rates: &[f64]) -> Option<[String; 3]> {
     let least = rates.iter().copied().reduce(f64::min)?;
     let most = rates.iter().copied().reduce(f64::max)?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    Some([least, most, mean].map(|rate| format!("{}/s", units::count(rate.round() as u64))))
+    Some([least, most, mean].map(per_second))
+}
+
+fn per_second(rate: f64) -> String {
+    format!("{}/s", units::count(rate.round() as u64))
 }
 
 fn of_octets(outcome: &Outcome) -> Table {
-    let lines = outcome.messages.iter().map(|messages| {
+    // Several clients send what one does.
+    let of_one = outcome.messages.iter().filter(|of| of.trial.clients() == 1);
+    let lines = of_one.map(|messages| {
         let both = |sizes: Sizes| [sizes.request, sizes.reply].map(|n| units::count(n as u64));
         let mut cells = both(messages.giop).to_vec();
         cells.extend(messages.giop_lite.map_or_else(Default::default, both));
@@ -174,14 +209,19 @@ fn of_octets(outcome: &Outcome) -> Table {
                 .spared()
                 .map_or_else(String::new, |spared| spared.to_string()),
         );
-        (messages.trial.name(), cells)
+        let packets = messages.packets.map(|packets| units::count(packets.into()));
+        let to_group = if packets.is_some() {
+            ", to a group"
+        } else {
+            ""
+        };
+        cells.push(packets.unwrap_or_default());
+        (format!("{}{to_group}", messages.trial.name()), cells)
     });
     Table {
         heading: "Octets of a message".to_owned(),
         lines: lines.collect(),
-        columns: ["request", "reply", "lite request", "lite reply", "spared"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: OCTETS.map(str::to_owned).to_vec(),
     }
 }
 
@@ -231,6 +271,14 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
 }
 
 pub(super) const LEAD: &str = "What a call takes by every protocol, beside what each stands on with nothing above it, and what GIOPlite spares.";
+const OCTETS: [&str; 6] = [
+    "request",
+    "reply",
+    "lite request",
+    "lite reply",
+    "spared",
+    "packets",
+];
 const LATENCY: [&str; 9] = [
     "calls", "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
 ];
