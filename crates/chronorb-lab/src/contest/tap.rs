@@ -231,6 +231,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn messages_to_a_group_are_cut_into_packets_which_raw_datagrams_equal() {
+        let group = std::net::Ipv4Addr::new(239, 255, 67, 83);
+        let free = UdpSocket::bind((group, 0)).unwrap().local_addr().unwrap();
+        let mut settings = OrbSettings::of(orb::LOOPBACK.to_owned());
+        settings.client = ["-ORBMulticast", "interface=lo&ttl=0"]
+            .map(str::to_owned)
+            .to_vec();
+        settings.group = Some(format!("corbaloc:miop:1.0@1.0-Tapped-1/{free}"));
+        let operations = [
+            Operation::Oneway(0),
+            Operation::Oneway(1 << 16),
+            Operation::Flood,
+        ];
+        let heard = tap_group(&operations, &settings).unwrap();
+        let [small, large, flood] = &heard[..] else {
+            panic!("one for each: {heard:?}");
+        };
+        assert_eq!((small.1, small.0.request), (1, flood.0.request));
+        let data = large.0.request - small.0.request - (1 << 16);
+        assert!(large.1 > 1 && data < 40 * large.1 as usize, "{heard:?}");
+        for (sizes, packets) in &heard {
+            assert_eq!(sizes.request.div_ceil(raw::DATAGRAM), *packets as usize);
+        }
+    }
+
+    #[test]
     fn messages_are_as_long_as_what_they_carry_and_their_headers() {
         let operations = [
             Operation::Cube,

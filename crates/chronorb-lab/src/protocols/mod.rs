@@ -144,7 +144,7 @@ fn rounds(
         .filter(|cell| several || cell.placement != Placement::AcrossCpus)
         .collect();
     let steps = u64::from(plan.rounds) * cells.len() as u64;
-    let progress = Progress::start(&format!("calls by {}", protocol.scheme()), steps);
+    let progress = Progress::start(&format!("turns by {}", protocol.scheme()), steps);
     for round in 1..=plan.rounds {
         for &cell in &cells {
             for (system, company, client) in site.in_turn(cell, round) {

@@ -9,7 +9,6 @@ use crate::contest::Sizes;
 use crate::experiment::Findings;
 use crate::pairs::Paired;
 use crate::report::{Table, Telling};
-use crate::stats::median;
 use crate::units;
 
 /// What is told of the figures.
@@ -65,7 +64,9 @@ fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
         }
         Some((system.name(protocol), cells))
     });
-    let columns = LATENCY.into_iter().chain(is_oneway.then_some("lost"));
+    let first = if is_oneway { "arrived" } else { "calls" };
+    let columns = [first].into_iter().chain(LATENCY);
+    let columns = columns.chain(is_oneway.then_some("lost"));
     Table {
         heading: heading(outcome, cell),
         lines: lines.collect(),
@@ -111,13 +112,14 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
         cells.push(by_raw.map_or_else(String::new, |by_raw| format!("{:.2}", by_raw.ratio)));
         Some((system.name(protocol), cells))
     });
-    let of_flood = ["sent", "arrived", "lost", "sending"];
-    let columns = of_flood.into_iter().filter(|_| is_flood);
-    let columns = columns.chain(["min", "max", "avg", "by raw"]);
+    let columns = match is_flood {
+        true => &FLOOD[..],
+        false => &CLIENTS,
+    };
     Table {
         heading: heading(outcome, cell),
         lines: lines.collect(),
-        columns: columns.map(str::to_owned).collect(),
+        columns: columns.iter().map(|&name| name.to_owned()).collect(),
     }
 }
 
@@ -134,9 +136,12 @@ fn flood(outcome: &Outcome, key: Key) -> Vec<String> {
         sum(|flood| flood.arrived),
         sum(|flood| flood.lost),
     ];
-    let sending = median(outcome.floods_of(key).map(|flood| flood.sent_per_s));
+    let sent: Vec<f64> = outcome
+        .floods_of(key)
+        .map(|flood| flood.sent_per_s)
+        .collect();
     let mut cells = counts.map(units::count).to_vec();
-    cells.push(sending.map_or_else(String::new, per_second));
+    cells.extend(spread(&sent).map(|[.., mean]| mean));
     cells
 }
 
@@ -190,16 +195,16 @@ fn spread(rates: &[f64]) -> Option<[String; 3]> {
     let least = rates.iter().copied().reduce(f64::min)?;
     let most = rates.iter().copied().reduce(f64::max)?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    Some([least, most, mean].map(per_second))
-}
-
-fn per_second(rate: f64) -> String {
-    format!("{}/s", units::count(rate.round() as u64))
+    Some([least, most, mean].map(|rate| format!("{}/s", units::count(rate.round() as u64))))
 }
 
 fn of_octets(outcome: &Outcome) -> Table {
+    let protocols = &outcome.plan.protocols;
+    let has_streams = protocols.iter().any(|of| *of != Protocol::Miop);
+    let asked = outcome.messages.iter();
+    let asked = asked.filter(|of| has_streams || of.packets.is_some());
     // Several clients send what one does.
-    let of_one = outcome.messages.iter().filter(|of| of.trial.clients() == 1);
+    let of_one = asked.filter(|of| of.trial.clients() == 1);
     let lines = of_one.map(|messages| {
         let both = |sizes: Sizes| [sizes.request, sizes.reply].map(|n| units::count(n as u64));
         let mut cells = both(messages.giop).to_vec();
@@ -255,8 +260,16 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
          and needs a processor for each."
             .to_owned(),
         "A message without an answer tells when it was sent, and the server how long it was under way, by the one \
-         clock of the machine. At least 100 µs are between two. Datagrams that did not arrive are lost; so is a raw \
-         message in shared memory that the next one replaced."
+         clock of the machine. At least 100 µs are between two, and 1 ms with 64 KiB. What did not arrive is lost: \
+         datagrams, messages to a group of which a packet did not arrive, and raw messages in shared memory that the \
+         next one replaced."
+            .to_owned(),
+        "Nobody answers for a group, so that messages alone are sent there, of all sizes. MIOP cuts those that are \
+         longer than a packet of 1500 octets; raw multicast sends as many datagrams that are as long, with the numbers \
+         by which its server finds out whether a message is whole, and has as large a receive buffer. Messages of \
+         several clients follow each other as fast as each can send; those that arrive in a second are counted from \
+         the first that was sent to the last that came. GIOPlite is agreed on by two who answer each other on a \
+         connection, and so never where messages are datagrams."
             .to_owned(),
         "Gain is by how much more calls one client makes with GIOPlite, by p50 in the same round: the median of the \
          rounds. Likely is between what this median is in 95 of a hundred cases, by a bootstrap over the rounds; by \
@@ -270,7 +283,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-pub(super) const LEAD: &str = "What a call takes by every protocol, beside what each stands on with nothing above it, and what GIOPlite spares.";
+pub(super) const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside what each stands on with nothing above it, and what GIOPlite spares.";
 const OCTETS: [&str; 6] = [
     "request",
     "reply",
@@ -279,6 +292,17 @@ const OCTETS: [&str; 6] = [
     "spared",
     "packets",
 ];
-const LATENCY: [&str; 9] = [
-    "calls", "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
+const CLIENTS: [&str; 4] = ["min", "max", "avg", "by raw"];
+const FLOOD: [&str; 8] = [
+    "sent",
+    "arrived",
+    "lost",
+    "sent, avg",
+    "arrived, min",
+    "max",
+    "avg",
+    "by raw",
+];
+const LATENCY: [&str; 8] = [
+    "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
 ];

@@ -40,8 +40,16 @@ impl Trial {
             Self::Call(octets) => format!("a call with {} KiB", octets >> 10),
             Self::Clients(clients) => format!("calls of {clients} clients"),
             Self::Oneway(0) => "a message without an answer".to_owned(),
-            Self::Oneway(octets) => format!("a message with {} KiB", octets >> 10),
-            Self::Flood(clients) => format!("messages of {clients} clients"),
+            Self::Oneway(octets) => format!("a message without an answer, {} KiB", octets >> 10),
+            Self::Flood(clients) => format!("messages without an answer of {clients} clients"),
+        }
+    }
+
+    /// What is counted, in a word.
+    pub(super) const fn noun(self) -> &'static str {
+        match self.is_oneway() {
+            true => "message",
+            false => "call",
         }
     }
 

@@ -16,6 +16,8 @@ use super::order::{Exchange, Medium, Operation, RawCalling, Serving, Waits};
 use crate::process::{self, Parent};
 use channel::{Channel, Listener};
 
+#[cfg(test)]
+pub(super) use multicast::DATAGRAM;
 pub(super) use multicast::receiver_at;
 
 /// Serves every channel with a thread, until the parent closes standard input.
@@ -251,7 +253,12 @@ mod tests {
     fn the_time_of_what_has_no_answer_is_taken_where_it_arrives() {
         for medium in [Medium::Tcp, Medium::Memory, Medium::Multicast] {
             for waits in [Waits::Block, Waits::Spin] {
-                let exchange = exchange(Operation::Oneway(0), 80, 0);
+                let octets = if medium == Medium::Multicast {
+                    5_000
+                } else {
+                    80
+                };
+                let exchange = exchange(Operation::Oneway(0), octets, 0);
                 let (address, recorder) = serve_one(&medium, exchange, waits);
                 let calling = calling(&medium, address, waits, exchange);
                 let mut calls = Calls::connect(&calling).unwrap();

@@ -106,7 +106,7 @@ fn numbers_of(datagram: &[u8]) -> Option<(u32, u32)> {
 /// Of those that are for anybody's use within an organisation (RFC 2365).
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 67, 82);
 /// Octets of the longest datagram: what MIOP's packets have by default, 1500 less the headers of IP and UDP.
-const DATAGRAM: usize = 1500 - 20 - 8;
+pub(in super::super) const DATAGRAM: usize = 1500 - 20 - 8;
 /// As much as the ORB asks for.
 const RECEIVE_BUFFER: usize = 4 << 20;
 const NUMBERS: usize = 8;
