@@ -214,7 +214,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// A message that was sent and came at these times.
-    pub(super) fn add(&mut self, sent_ns: u64, came_ns: u64) {
+    pub(crate) fn add(&mut self, sent_ns: u64, came_ns: u64) {
         self.merge(Self {
             latencies_ns: Vec::new(),
             first_sent_ns: sent_ns,

@@ -5,6 +5,7 @@ use super::*;
 use crate::claim::Claim;
 use crate::contest::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
+use crate::units;
 use crate::verdict::Verdict;
 
 /// One of which everything holds that is claimed.
@@ -307,7 +308,7 @@ fn octets_and_packets_to_a_group_are_told_beside_those_of_streams() {
     let text = outcome.text();
     for part in [
         "a message without an answer, 64 KiB, to a group",
-        "67 148",
+        &units::count(67_148),
         "46",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
