@@ -9,9 +9,8 @@ use super::error::ContestError;
 use super::omniorb::{OmniOrb, Programs};
 use super::orb::LOOPBACK;
 use super::order::{
-    Batch, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling, OrbServing,
-    RawCalling, RawServing, Ready, Report, Reported, ServerKind, ServerOrder, Serving, Sizes, Took,
-    Waits,
+    Arrivals, Batch, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling, OrbServing,
+    RawCalling, RawServing, Ready, Report, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
 };
 use super::place::{Cpus, Placement, Scheduled};
 use super::raw::SPIN;
@@ -48,6 +47,8 @@ pub(crate) struct OrbSettings {
     pub(crate) server: Vec<String>,
     /// Options of the client.
     pub(crate) client: Vec<String>,
+    /// The group by which messages go that have no answer, as a URL; without it they go to the object.
+    pub(crate) group: Option<String>,
 }
 
 impl OrbSettings {
@@ -57,6 +58,7 @@ impl OrbSettings {
             endpoints,
             server: Vec::new(),
             client: Vec::new(),
+            group: None,
         }
     }
 }
@@ -97,6 +99,7 @@ impl Company {
         let kind = ServerKind::Orb(OrbServing {
             endpoints: settings.endpoints.clone(),
             options: settings.server.clone(),
+            group: settings.group.clone(),
             waits,
             max_connections,
         });
@@ -227,17 +230,18 @@ impl Company {
         Ok(took)
     }
 
-    /// Has a client send messages that have no answer, in their place. Returns how long each was under way that
-    /// arrived, without those of the warm-up.
+    /// Has a client with so many threads send messages that have no answer, in their place. Returns what sending took,
+    /// and what has come of those that count.
     pub(crate) fn run_oneway(
         &mut self,
-        client: usize,
+        (client, threads): (usize, u32),
         place: (&Cpus, Placement),
         warm_up: u32,
         messages: u32,
-    ) -> Result<Vec<u64>, ContestError> {
-        self.run(client, place, warm_up, messages)?;
-        self.server.report()
+    ) -> Result<(Took, Arrivals), ContestError> {
+        let took = self.run(client, place, warm_up, messages)?;
+        let arrivals = self.server.arrivals(messages * threads)?;
+        Ok((took, arrivals))
     }
 
     /// Ends all processes.
@@ -252,13 +256,25 @@ impl Company {
 }
 
 impl Server {
-    /// How long messages were under way, since it was asked last.
-    fn report(&mut self) -> Result<Vec<u64>, ContestError> {
-        // What is still under way has a moment to arrive.
-        sleep_until(Monotonic::now() + ARRIVAL);
+    /// What comes of so many messages: until all are there, or no further one comes.
+    fn arrivals(&mut self, sent: u32) -> Result<Arrivals, ContestError> {
+        let mut arrivals = self.report()?;
+        let mut silent = Monotonic::now();
+        while arrivals.count() < sent && Monotonic::now().since(silent) < ARRIVAL {
+            sleep_until(Monotonic::now() + ARRIVAL / 10);
+            let more = self.report()?;
+            if more.count() > 0 {
+                silent = Monotonic::now();
+            }
+            arrivals.merge(more);
+        }
+        Ok(arrivals)
+    }
+
+    /// What has come since it was asked last.
+    fn report(&mut self) -> Result<Arrivals, ContestError> {
         self.child.tell(&Report {})?;
-        let Reported { latencies_ns } = self.child.hear(Deadline::after(BATCH))?;
-        Ok(latencies_ns)
+        Ok(self.child.hear(Deadline::after(BATCH))?)
     }
 
     fn client(&self, operation: Operation, threads: u32) -> Result<Child, ContestError> {
@@ -270,7 +286,7 @@ impl Server {
                     Operation::Octets(octets) => ("octets", octets),
                     Operation::Doubles(octets) => ("doubles", octets),
                     Operation::Structs(octets) => ("structs", octets),
-                    Operation::Oneway => {
+                    Operation::Oneway(_) | Operation::Flood => {
                         return Err(ContestError::work("calling omniORB")(
                             "its programs have nothing without an answer",
                         ));
@@ -332,7 +348,7 @@ const MAX_CONNECTIONS: u32 = 1024;
 const START_UP: Duration = Duration::from_secs(30);
 /// How long a batch may take.
 const BATCH: Duration = Duration::from_secs(300);
-/// Longer than a message is under way.
-const ARRIVAL: Duration = Duration::from_millis(5);
+/// Longer than a message is under way: what has not come after that is lost.
+const ARRIVAL: Duration = Duration::from_millis(20);
 /// How long processes may take to end.
 const WIND_DOWN: Duration = Duration::from_secs(20);

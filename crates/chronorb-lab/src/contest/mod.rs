@@ -7,7 +7,7 @@
 //!
 //! | child | says | hears |
 //! |---|---|---|
-//! | server | where its objects are, and how long messages were under way | to report that (`oneway`); the end of its input: end |
+//! | server | where its objects are, and which messages have come | to report that (`oneway`); the end of its input: end |
 //! | client | that it is connected, then what each batch took | for each batch, how many calls; at last, to end |
 //! | crowd | that all its connections are there | the end of its input: end |
 
@@ -33,11 +33,11 @@ pub(crate) use crowd::Crowd;
 pub use error::ContestError;
 pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
-pub(crate) use order::{Medium, RawServing};
+pub(crate) use order::{Arrivals, Medium, RawServing};
 pub use order::{Operation, Sizes, Waits};
 pub(crate) use place::{Cpus, allow_files, check_permitted};
 pub use place::{Placement, Scheduled};
-pub(crate) use tap::{Tapped, tap, tap_with};
+pub(crate) use tap::{Tapped, tap, tap_group, tap_with};
 
 use order::{ClientKind, ClientOrder, ServerKind, ServerOrder};
 

@@ -7,22 +7,29 @@ use std::time::Duration;
 
 use chronorb_rt::{Monotonic, PiMutex, sleep_until};
 
-use super::order::{Report, Reported, Waits};
+use super::order::{Arrivals, Operation, Report, Waits};
 use crate::process::{self, Parent};
 
-/// When messages may follow each other: each shall find the way free.
+/// When messages may follow each other: each shall find the way free, but those of a flood.
 #[derive(Debug)]
 pub(super) struct Pace {
     waits: Waits,
+    period: Duration,
     due: Monotonic,
     /// Whether the next message counts.
     counts: bool,
 }
 
 impl Pace {
-    pub(super) fn of(waits: Waits) -> Self {
+    pub(super) fn of(operation: Operation, waits: Waits) -> Self {
+        let period = match operation {
+            Operation::Flood => Duration::ZERO,
+            Operation::Oneway(octets) if octets >= MUCH => LONG_PERIOD,
+            _ => PERIOD,
+        };
         Self {
             waits,
+            period,
             due: Monotonic::now(),
             counts: true,
         }
@@ -36,7 +43,7 @@ impl Pace {
     /// The time, as a message tells it: 0 where it does not count.
     pub(super) fn begin(&mut self) -> u64 {
         let now = Monotonic::now();
-        self.due = now + PERIOD;
+        self.due = now + self.period;
         match mem::replace(&mut self.counts, true) {
             true => now.as_nanos(),
             false => 0,
@@ -46,6 +53,7 @@ impl Pace {
     /// Waits until the next message may be sent; who spins does not leave its processor.
     pub(super) fn keep(&self) {
         match self.waits {
+            _ if self.period.is_zero() => {}
             Waits::Block => sleep_until(self.due),
             Waits::Spin => while Monotonic::now() < self.due {},
         }
@@ -54,7 +62,7 @@ impl Pace {
 
 /// Where messages that have no answer arrive.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorder(Arc<PiMutex<Vec<u64>>>);
+pub(super) struct Recorder(Arc<PiMutex<Arrivals>>);
 
 impl Recorder {
     /// Lets the parent ask.
@@ -63,8 +71,7 @@ impl Recorder {
         thread::spawn(move || {
             // The parent is gone when there is nothing more to hear.
             while let Ok(Report {}) = parent.hear() {
-                let latencies_ns = recorder.taken();
-                if process::tell(&Reported { latencies_ns }).is_err() {
+                if process::tell(&recorder.taken()).is_err() {
                     break;
                 }
             }
@@ -76,12 +83,12 @@ impl Recorder {
         if sent_ns == 0 {
             return;
         }
-        let latency = Monotonic::now().as_nanos().saturating_sub(sent_ns);
-        self.0.lock().push(latency);
+        let came_ns = Monotonic::now().as_nanos();
+        self.0.lock().add(sent_ns, came_ns);
     }
 
-    /// How long each was under way, since it was asked last.
-    pub(super) fn taken(&self) -> Vec<u64> {
+    /// What has come since it was asked last.
+    pub(super) fn taken(&self) -> Arrivals {
         mem::take(&mut self.0.lock())
     }
 }
@@ -100,3 +107,6 @@ pub(super) fn put_stamp(message: &mut [u8], sent_ns: u64) {
 
 /// Longer than one is under way where nothing disturbs it.
 const PERIOD: Duration = Duration::from_micros(100);
+/// The same for those that carry much.
+const LONG_PERIOD: Duration = Duration::from_millis(1);
+const MUCH: u32 = 1 << 15;

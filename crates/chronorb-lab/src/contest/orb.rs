@@ -1,7 +1,10 @@
 //! Servers and clients of chronorb.
 
+use std::time::Duration;
+
 use chronorb::prelude::*;
 use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
+use chronorb_rt::Deadline;
 
 use super::company::OrbSettings;
 use super::drive::Caller;
@@ -23,7 +26,11 @@ pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), Co
     config.server_wait = waiting(serving.waits);
     let orb = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
     let recorder = Recorder::default();
-    let objects = offer(&orb, &recorder).map_err(ContestError::work("offering the objects"))?;
+    let mut objects = offer(&orb, &recorder).map_err(ContestError::work("offering the objects"))?;
+    if let Some(group) = &serving.group {
+        join(&orb, &recorder, group).map_err(ContestError::work(JOINING))?;
+        objects.clock.clone_from(group);
+    }
     schedule_orb_threads(scheduled)?;
     let stopped = orb.clone();
     let parent = Parent::listen(move || {
@@ -47,16 +54,36 @@ pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, ContestErr
 pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), ContestError> {
     let server = Orb::with_config(config(&settings.endpoints, &settings.server)?)
         .map_err(ContestError::work("starting the ORB"))?;
-    let called = offer(&server, &Recorder::default())
+    let recorder = Recorder::default();
+    let called = offer(&server, &recorder)
         .map_err(ContestError::work("offering the objects"))
         .and_then(|serving| {
             let client = client(Waits::Block, &settings.client)?;
-            let called = Calls::of(&client, &serving.power, Operation::Cube).map(drop);
+            let called = match &settings.group {
+                None => Calls::of(&client, &serving.power, Operation::Cube).map(drop),
+                Some(group) => join(&server, &recorder, group)
+                    .map_err(ContestError::work(JOINING))
+                    .and_then(|()| send_until_heard(&client, group, &recorder)),
+            };
             let stopped = stop(&client);
             called.and(stopped)
         });
     let stopped = stop(&server);
     called.and(stopped)
+}
+
+/// Sends to a group until a message comes.
+fn send_until_heard(orb: &Orb, group: &str, recorder: &Recorder) -> Result<(), ContestError> {
+    let mut messages = Calls::of(orb, group, Operation::Oneway(0))?;
+    let deadline = Deadline::after(ARRIVAL);
+    while recorder.taken().count() == 0 {
+        if deadline.has_passed() {
+            let why = format!("nothing of what was sent came within {ARRIVAL:?}");
+            return Err(ContestError::work("calling a group")(why));
+        }
+        messages.call(0)?;
+    }
+    Ok(())
 }
 
 fn stop(orb: &Orb) -> Result<(), ContestError> {
@@ -102,6 +129,19 @@ pub(super) fn offer(
         data: orb.object_to_string(&data),
         clock: orb.object_to_string(&clock),
     })
+}
+
+/// Lets a group lead to an object that takes the time of messages.
+fn join(
+    orb: &Orb,
+    recorder: &Recorder,
+    group: &str,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let root = orb.root_poa()?;
+    let id = root.activate_object(ClockSkeleton::new(Watcher(recorder.clone())))?;
+    let group = orb.string_to_object(group)?;
+    root.associate_reference_with_id(&group, &id)?;
+    Ok(())
 }
 
 /// The same for others: the references of those that cube and give back data, a line each.
@@ -154,6 +194,11 @@ impl ClockServant for Watcher {
         Ok(())
     }
 
+    fn carry(&self, _call: &Call<'_>, sent_ns: u64, _load: &[u8]) -> Result<(), SystemException> {
+        self.0.take(sent_ns);
+        Ok(())
+    }
+
     fn settle(&self, _call: &Call<'_>) -> Result<(), SystemException> {
         Ok(())
     }
@@ -171,7 +216,8 @@ enum Callee {
     Octets(Data, Vec<u8>),
     Doubles(Data, Vec<f64>),
     Structs(Data, Vec<Sample>),
-    Clock(Clock, Pace),
+    /// With what is sent beside the time.
+    Clock(Clock, Vec<u8>, Pace),
 }
 
 impl Calls {
@@ -209,7 +255,14 @@ impl Calls {
             Operation::Structs(octets) => {
                 Callee::Structs(data(&object), (0..octets / SAMPLE).map(sample).collect())
             }
-            Operation::Oneway => Callee::Clock(Clock::unchecked_narrow(&object), Pace::of(waits)),
+            Operation::Oneway(_) | Operation::Flood => {
+                let octets = match operation {
+                    Operation::Oneway(octets) => octets as usize,
+                    _ => 0,
+                };
+                let clock = Clock::unchecked_narrow(&object);
+                Callee::Clock(clock, vec![0; octets], Pace::of(operation, waits))
+            }
         };
         let mut calls = Self {
             object,
@@ -222,7 +275,7 @@ impl Calls {
     /// Waits until the server has taken all that was sent; only where nothing has an answer.
     pub(super) fn settle(&self) -> Result<(), ContestError> {
         match &self.object {
-            Callee::Clock(clock, _) => clock.settle().map_err(ContestError::work(CALLING)),
+            Callee::Clock(clock, ..) => clock.settle().map_err(ContestError::work(CALLING)),
             _ => Ok(()),
         }
     }
@@ -236,7 +289,7 @@ impl Calls {
             Callee::Doubles(data, v) => data.echo_doubles_in(scope, v).map(|echo| echo == v),
             Callee::Structs(data, v) => data.echo_samples_in(scope, v).map(|echo| echo == v),
             // It does not count.
-            Callee::Clock(clock, _) => clock.send(0).map(|()| true),
+            Callee::Clock(clock, load, _) => tell(clock, 0, load).map(|()| true),
         };
         match same.map_err(ContestError::work(CALLING))? {
             true => Ok(()),
@@ -249,7 +302,7 @@ impl Calls {
 
 impl Caller for Calls {
     fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
-        if let Callee::Clock(_, pace) = &mut self.object {
+        if let Callee::Clock(.., pace) = &mut self.object {
             pace.leave_out_next();
         }
         self.call(turn)
@@ -269,14 +322,20 @@ impl Caller for Calls {
             Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
             Callee::Doubles(data, v) => same_ends(v, data.echo_doubles_in(scope, v)),
             Callee::Structs(data, v) => same_ends(v, data.echo_samples_in(scope, v)),
-            Callee::Clock(clock, pace) => {
-                clock
-                    .send(pace.begin())
-                    .map_err(ContestError::work(CALLING))?;
+            Callee::Clock(clock, load, pace) => {
+                tell(clock, pace.begin(), load).map_err(ContestError::work(CALLING))?;
                 pace.keep();
                 Ok(())
             }
         }
+    }
+}
+
+/// Tells the time, with a load where there is one.
+fn tell(clock: &Clock, sent_ns: u64, load: &[u8]) -> Result<(), SystemException> {
+    match load.is_empty() {
+        true => clock.send(sent_ns),
+        false => clock.carry(sent_ns, load),
     }
 }
 
@@ -313,6 +372,9 @@ fn sample(n: u32) -> Sample {
 /// A free endpoint that this machine alone can reach.
 pub(super) const LOOPBACK: &str = "iiop://127.0.0.1:0";
 const CALLING: &str = "calling the server";
+const JOINING: &str = "joining the group";
+/// Longer than a message is under way on any machine.
+const ARRIVAL: Duration = Duration::from_secs(5);
 /// Octets of a sample on the wire, with the padding up to the next.
 const SAMPLE: u32 = 24;
 const ARENA: usize = 1 << 20;

@@ -31,6 +31,8 @@ pub(super) struct OrbServing {
     pub(super) endpoints: String,
     /// Other options of the ORB.
     pub(super) options: Vec<String>,
+    /// The group that leads to the object that takes the time of messages, as a URL.
+    pub(super) group: Option<String>,
     pub(super) waits: Waits,
     pub(super) max_connections: u32,
 }
@@ -94,8 +96,10 @@ pub enum Operation {
     Doubles(u32),
     /// The same in small structs with padding.
     Structs(u32),
-    /// The time, one way.
-    Oneway,
+    /// The time, one way, and so many octets with it.
+    Oneway(u32),
+    /// The time, one way, as fast as it can be sent.
+    Flood,
 }
 
 /// How many octets a call has on the wire.
@@ -132,7 +136,7 @@ impl Serving {
         match operation {
             Operation::Cube => &self.power,
             Operation::Octets(_) | Operation::Doubles(_) | Operation::Structs(_) => &self.data,
-            Operation::Oneway => &self.clock,
+            Operation::Oneway(_) | Operation::Flood => &self.clock,
         }
     }
 }
@@ -197,10 +201,48 @@ pub(crate) struct Took {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Report {}
 
-/// From a server, in the order in which they came.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Reported {
-    pub(super) latencies_ns: Vec<u64>,
+/// From a server: the messages that have come.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Arrivals {
+    /// How long each was under way, in the order in which they came.
+    pub(crate) latencies_ns: Vec<u64>,
+    /// When the first was sent; 0 where none came.
+    pub(super) first_sent_ns: u64,
+    /// When the last came; 0 where none did.
+    pub(super) last_came_ns: u64,
+}
+
+impl Arrivals {
+    /// A message that was sent and came at these times.
+    pub(crate) fn add(&mut self, sent_ns: u64, came_ns: u64) {
+        self.merge(Self {
+            latencies_ns: Vec::new(),
+            first_sent_ns: sent_ns,
+            last_came_ns: came_ns,
+        });
+        self.latencies_ns.push(came_ns.saturating_sub(sent_ns));
+    }
+
+    /// Those that came later.
+    pub(super) fn merge(&mut self, later: Self) {
+        self.first_sent_ns = match self.first_sent_ns {
+            0 => later.first_sent_ns,
+            first if later.first_sent_ns == 0 => first,
+            first => first.min(later.first_sent_ns),
+        };
+        self.last_came_ns = self.last_came_ns.max(later.last_came_ns);
+        self.latencies_ns.extend(later.latencies_ns);
+    }
+
+    /// How many came.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.latencies_ns.len()).unwrap_or(u32::MAX)
+    }
+
+    /// From the first that was sent to the last that came.
+    pub(crate) const fn elapsed_ns(&self) -> u64 {
+        self.last_came_ns.saturating_sub(self.first_sent_ns)
+    }
 }
 
 /// To a crowd, as its argument.

@@ -1,19 +1,23 @@
 //! How many octets the ORB's messages have, found out by listening to them.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use chronorb::prelude::*;
 use chronorb_rt::PiMutex;
+use chronorb_transport::multicast::Packet;
 
+use super::company::OrbSettings;
 use super::drive::Caller;
 use super::error::ContestError;
 use super::oneway::Recorder;
 use super::orb::{self, Calls};
 use super::order::{Operation, Serving, Sizes, Waits};
+use super::raw;
 
 /// What was heard of one call.
 #[derive(Clone, Debug)]
@@ -77,9 +81,54 @@ pub(crate) fn tap_with(
     heard
 }
 
+/// Sends messages of these operations to the group of the settings, and listens there: how many octets they have with the
+/// headers of their packets, and how many packets those are.
+pub(crate) fn tap_group(
+    operations: &[Operation],
+    settings: &OrbSettings,
+) -> Result<Vec<(Sizes, u32)>, ContestError> {
+    let group = settings.group.as_deref().unwrap_or_default();
+    let (_, address) = group.rsplit_once('/').unwrap_or_default();
+    let address = address
+        .parse()
+        .map_err(ContestError::work("finding the group"))?;
+    let socket = raw::receiver_at(address).map_err(ContestError::work(LISTENING))?;
+    let client = orb::client(Waits::Block, &settings.client)?;
+    let heard = operations.iter().map(|operation| {
+        // Its first message comes with it.
+        let _calls = Calls::of(&client, group, *operation)?;
+        whole_message(&socket).map_err(ContestError::work(LISTENING))
+    });
+    let heard = heard.collect();
+    client
+        .shutdown(false)
+        .map_err(ContestError::work("ending the ORB"))?;
+    heard
+}
+
+/// Listens until a message is whole.
+fn whole_message(socket: &UdpSocket) -> io::Result<(Sizes, u32)> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let mut datagram = vec![0; 1 << 16];
+    let (mut octets, mut packets) = (0, 0);
+    loop {
+        let len = socket.recv(&mut datagram)?;
+        let packet = Packet::parse(&datagram[..len]).map_err(io::Error::other)?;
+        octets += len;
+        packets += 1;
+        if packet.total == Some(packets) {
+            let sizes = Sizes {
+                request: octets,
+                reply: 0,
+            };
+            return Ok((sizes, packets));
+        }
+    }
+}
+
 /// A server that is reached through a tap.
 fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), ContestError> {
-    let tap = Tap::open().map_err(ContestError::work("listening to the ORB's messages"))?;
+    let tap = Tap::open().map_err(ContestError::work(LISTENING))?;
     let endpoint = format!("iiop://{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
     let config = orb::config(&endpoint, options)?;
     let server = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
@@ -172,11 +221,40 @@ const BEFORE: &str = "127.0.0.2";
 /// Where the server is.
 const BEHIND: &str = "127.0.0.1";
 const ATTEMPTS: u32 = 4;
+const LISTENING: &str = "listening to the ORB's messages";
+/// Longer than a message is under way.
+const PATIENCE: Duration = Duration::from_secs(5);
 const KEPT: usize = 4096;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_to_a_group_are_cut_into_packets_which_raw_datagrams_equal() {
+        let group = std::net::Ipv4Addr::new(239, 255, 67, 83);
+        let free = UdpSocket::bind((group, 0)).unwrap().local_addr().unwrap();
+        let mut settings = OrbSettings::of(orb::LOOPBACK.to_owned());
+        settings.client = ["-ORBMulticast", "interface=lo&ttl=0"]
+            .map(str::to_owned)
+            .to_vec();
+        settings.group = Some(format!("corbaloc:miop:1.0@1.0-Tapped-1/{free}"));
+        let operations = [
+            Operation::Oneway(0),
+            Operation::Oneway(1 << 16),
+            Operation::Flood,
+        ];
+        let heard = tap_group(&operations, &settings).unwrap();
+        let [small, large, flood] = &heard[..] else {
+            panic!("one for each: {heard:?}");
+        };
+        assert_eq!((small.1, small.0.request), (1, flood.0.request));
+        let data = large.0.request - small.0.request - (1 << 16);
+        assert!(large.1 > 1 && data < 40 * large.1 as usize, "{heard:?}");
+        for (sizes, packets) in &heard {
+            assert_eq!(sizes.request.div_ceil(raw::DATAGRAM), *packets as usize);
+        }
+    }
 
     #[test]
     fn messages_are_as_long_as_what_they_carry_and_their_headers() {
@@ -185,7 +263,7 @@ mod tests {
             Operation::Octets(1 << 16),
             Operation::Doubles(1 << 16),
             Operation::Structs(1 << 16),
-            Operation::Oneway,
+            Operation::Oneway(0),
         ];
         let heard = tap(&operations).unwrap();
         let [cube, octets, doubles, structs, oneway] = &heard[..] else {

@@ -23,7 +23,9 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
             claims.extend(places().map(|cell| near_raw(outcome, protocol, cell, limit)));
         }
     }
-    claims.push(octets_spared(outcome));
+    if outcome.plan.protocols.iter().any(|of| of.has_giop_lite()) {
+        claims.push(octets_spared(outcome));
+    }
     if asked(Protocol::Iiop) {
         claims.push(more_calls(outcome));
         claims.push(little_more(outcome));

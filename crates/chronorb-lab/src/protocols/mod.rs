@@ -19,15 +19,18 @@ mod trial;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use crate::contest::{
-    Certificates, Company, ContestError, Cpus, OmniOrb, Placement, check_permitted, tap, tap_with,
+    Certificates, Company, ContestError, Cpus, OmniOrb, Placement, check_permitted, tap, tap_group,
+    tap_with,
 };
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
 
-pub use outcome::{Messages, Outcome, Rate, Row};
+pub use outcome::{Flood, Messages, Outcome, Rate, Row};
 pub use plan::Plan;
 pub use protocol::{Protocol, UnknownProtocol};
 pub use site::Missing;
@@ -65,14 +68,20 @@ impl Experiment for Protocols {
         let cpus = Cpus::of_this_process()?;
         let environment = Environment::probe();
         let before = ProcessorTime::now();
-        let operations = Trial::ALL.map(Trial::operation);
+        let by_stream = Protocol::Iiop.trials();
+        let operations: Vec<_> = by_stream.iter().map(|trial| trial.operation()).collect();
         let giop = tap(&operations)?;
         let lite = tap_with(&operations, &protocol::giop_lite()).map_err(|why| why.to_string());
-        let messages = outcome::messages(&giop, lite.as_deref().unwrap_or_default());
+        let lite_heard = lite.as_deref().unwrap_or_default();
+        let mut messages = outcome::messages(&by_stream, &giop, lite_heard);
         let no_giop_lite = match &lite {
             Err(why) => Some(why.as_str()),
             Ok(_) if messages.iter().any(Messages::is_shorter) => None,
             Ok(_) => Some("it was asked for, and not spoken"),
+        };
+        let no_groups = match plan.protocols.contains(&Protocol::Miop) {
+            true => add_groups(&mut messages).err().map(|why| why.to_string()),
+            false => None,
         };
         let certificates = Certificates::make();
         let mut outcome = Outcome {
@@ -83,14 +92,12 @@ impl Experiment for Protocols {
             messages,
             rows: Vec::new(),
             rates: Vec::new(),
+            floods: Vec::new(),
             pooled: Vec::new(),
         };
-        let sizes: Vec<_> = Trial::ALL
-            .into_iter()
-            .zip(giop.iter().map(|tapped| tapped.sizes))
-            .collect();
         for &protocol in &plan.protocols {
             let omniorb = outcome.omniorb.clone();
+            let sizes = outcome.sizes(protocol);
             let means = Means {
                 plan,
                 omniorb: &omniorb,
@@ -100,6 +107,7 @@ impl Experiment for Protocols {
                     .map_err(String::as_str),
                 sizes: &sizes,
                 no_giop_lite,
+                no_groups: no_groups.as_deref(),
             };
             let (site, missing) = Site::open(protocol, &means)?;
             outcome.missing.extend(missing);
@@ -109,6 +117,16 @@ impl Experiment for Protocols {
         outcome.environment.stolen_percent = vec![stolen];
         Ok(outcome)
     }
+}
+
+/// Finds out how many octets messages to a group have.
+fn add_groups(messages: &mut Vec<Messages>) -> Result<(), ContestError> {
+    let trials = Protocol::Miop.trials();
+    let operations: Vec<_> = trials.iter().map(|trial| trial.operation()).collect();
+    let settings = Protocol::Miop.settings(Path::new(""), false);
+    let heard = tap_group(&operations, &settings)?;
+    messages.extend(outcome::messages_to_group(&trials, &heard));
+    Ok(())
 }
 
 /// Has everyone at a site make their calls, by turns.
@@ -126,7 +144,7 @@ fn rounds(
         .filter(|cell| several || cell.placement != Placement::AcrossCpus)
         .collect();
     let steps = u64::from(plan.rounds) * cells.len() as u64;
-    let progress = Progress::start(&format!("calls by {}", protocol.scheme()), steps);
+    let progress = Progress::start(&format!("turns by {}", protocol.scheme()), steps);
     for round in 1..=plan.rounds {
         for &cell in &cells {
             for (system, company, client) in site.in_turn(cell, round) {
@@ -175,9 +193,13 @@ impl Turn {
                 let took = company.run(client, place, warm_up, calls)?;
                 outcome.add_row(self, calls, &took.latencies_ns);
             }
-            Trial::Oneway => {
-                let latencies = company.run_oneway(client, place, warm_up, calls)?;
-                outcome.add_row(self, calls, &latencies);
+            Trial::Oneway(_) => {
+                let (_, came) = company.run_oneway((client, clients), place, warm_up, calls)?;
+                outcome.add_row(self, calls, &came.latencies_ns);
+            }
+            Trial::Flood(_) => {
+                let (took, came) = company.run_oneway((client, clients), place, warm_up, calls)?;
+                outcome.add_flood(self, calls * clients, took.elapsed_ns, &came);
             }
         }
         Ok(())

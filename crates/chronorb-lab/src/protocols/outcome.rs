@@ -10,7 +10,7 @@ use super::system::System;
 use super::trial::{Cell, Trial};
 use super::{Protocols, Turn, claims, page, table};
 use crate::claim::Claim;
-use crate::contest::{OmniOrb, Sizes, Tapped};
+use crate::contest::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::pairs::Paired;
@@ -56,12 +56,38 @@ pub struct Rate {
     pub calls_per_s: f64,
 }
 
+/// Messages without an answer that several clients sent in one round, as fast as they could.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Flood {
+    /// By which protocol, or beside which.
+    pub protocol: Protocol,
+    /// Whose.
+    pub system: System,
+    /// What and where.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// From 1 on.
+    pub round: u32,
+    /// By all clients together.
+    pub sent: u32,
+    /// Of these.
+    pub arrived: u32,
+    /// The others.
+    pub lost: u32,
+    /// By all clients together.
+    pub sent_per_s: f64,
+    /// From the first that was sent, and arrived, to the last that arrived.
+    pub arrived_per_s: f64,
+}
+
 /// How many octets a call has on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Messages {
     /// Of what.
     pub trial: Trial,
-    /// With GIOP; raw channels move as many.
+    /// How many packets of MIOP it takes to a group; nothing where it goes by a stream.
+    pub packets: Option<u32>,
+    /// With GIOP, and with the headers of packets; raw channels move as many.
     pub giop: Sizes,
     /// With GIOPlite; nothing where there is none.
     pub giop_lite: Option<Sizes>,
@@ -80,18 +106,35 @@ impl Messages {
     }
 }
 
-/// What was listened to, in the order of [`Trial::ALL`]; `lite` is empty where there is no GIOPlite.
-pub(super) fn messages(giop: &[Tapped], lite: &[Tapped]) -> Vec<Messages> {
+/// What was listened to, in the order of the trials; `lite` is empty where there is no GIOPlite.
+pub(super) fn messages(trials: &[Trial], giop: &[Tapped], lite: &[Tapped]) -> Vec<Messages> {
     let mut lite = lite.iter();
-    Trial::ALL
-        .into_iter()
+    trials
+        .iter()
         .zip(giop)
         .map(|(trial, giop)| Messages {
-            trial,
+            trial: *trial,
+            packets: None,
             giop: giop.sizes,
             giop_lite: lite.next().map(|tapped| tapped.sizes),
         })
         .collect()
+}
+
+/// The same of messages to a group, and of how many packets these are.
+pub(super) fn messages_to_group(
+    trials: &[Trial],
+    heard: &[(Sizes, u32)],
+) -> impl Iterator<Item = Messages> {
+    trials
+        .iter()
+        .zip(heard)
+        .map(|(trial, (giop, packets))| Messages {
+            trial: *trial,
+            packets: Some(*packets),
+            giop: *giop,
+            giop_lite: None,
+        })
 }
 
 /// Whose calls, and in which cell.
@@ -114,6 +157,8 @@ pub struct Outcome {
     pub rows: Vec<Row>,
     /// Every round of several clients by itself.
     pub rates: Vec<Rate>,
+    /// Every round of several clients whose messages have no answer.
+    pub floods: Vec<Flood>,
     /// The calls of all rounds together.
     pub pooled: Vec<((Protocol, System, Cell), Record)>,
 }
@@ -130,6 +175,16 @@ pub(super) struct Rounds {
 }
 
 impl Outcome {
+    /// What a protocol carries, and how many octets that has with GIOP.
+    pub(super) fn sizes(&self, protocol: Protocol) -> Vec<(Trial, Sizes)> {
+        let to_group = protocol == Protocol::Miop;
+        self.messages
+            .iter()
+            .filter(|of| of.packets.is_some() == to_group && protocol.carries(of.trial))
+            .map(|of| (of.trial, of.giop))
+            .collect()
+    }
+
     pub(super) fn add_row(&mut self, turn: Turn, sent: u32, latencies_ns: &[u64]) {
         let record = super::record(latencies_ns);
         let Turn {
@@ -164,6 +219,22 @@ impl Outcome {
             round: turn.round,
             calls,
             calls_per_s: f64::from(calls) / seconds,
+        });
+    }
+
+    pub(super) fn add_flood(&mut self, turn: Turn, sent: u32, sending_ns: u64, came: &Arrivals) {
+        let per_s = |count: u32, ns: u64| f64::from(count) * 1e9 / ns.max(1) as f64;
+        let arrived = came.count();
+        self.floods.push(Flood {
+            protocol: turn.protocol,
+            system: turn.system,
+            cell: turn.cell,
+            round: turn.round,
+            sent,
+            arrived,
+            lost: sent.saturating_sub(arrived),
+            sent_per_s: per_s(sent, sending_ns),
+            arrived_per_s: per_s(arrived, came.elapsed_ns()),
         });
     }
 
@@ -222,12 +293,21 @@ impl Outcome {
             .collect()
     }
 
-    /// The calls in a second of several clients in each round.
-    pub(super) fn rates_of(&self, (protocol, system, cell): Key) -> Vec<(u32, f64)> {
+    /// The calls in a second of several clients in each round, or their messages that arrived.
+    pub(super) fn rates_of(&self, key: Key) -> Vec<(u32, f64)> {
         let rates = self.rates.iter();
-        let of = rates
-            .filter(|rate| rate.protocol == protocol && rate.system == system && rate.cell == cell);
-        of.map(|rate| (rate.round, rate.calls_per_s)).collect()
+        let calls = rates.filter(|rate| (rate.protocol, rate.system, rate.cell) == key);
+        let calls = calls.map(|rate| (rate.round, rate.calls_per_s));
+        let messages = self.floods_of(key);
+        calls
+            .chain(messages.map(|flood| (flood.round, flood.arrived_per_s)))
+            .collect()
+    }
+
+    /// The messages of several clients in each round.
+    pub(super) fn floods_of(&self, key: Key) -> impl Iterator<Item = &Flood> {
+        let floods = self.floods.iter();
+        floods.filter(move |flood| (flood.protocol, flood.system, flood.cell) == key)
     }
 
     /// All that have figures in a cell, in order.
@@ -307,6 +387,7 @@ impl Findings for Outcome {
             messages: &self.messages,
             rows: &self.rows,
             rates: &self.rates,
+            floods: &self.floods,
             ratios: self.ratios(),
             claims: self.claims(),
             plan: &self.plan,
@@ -343,6 +424,7 @@ struct Figures<'a> {
     messages: &'a [Messages],
     rows: &'a [Row],
     rates: &'a [Rate],
+    floods: &'a [Flood],
     ratios: Vec<Ratio>,
     claims: Vec<Claim>,
     plan: &'a Plan,

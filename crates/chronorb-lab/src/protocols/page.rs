@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use super::Protocols;
 use super::outcome::Outcome;
 use super::plot;
 use super::protocol::Protocol;
 use super::system::System;
 use super::table::telling;
-use super::trial::{Cell, Trial};
-use crate::contest::{Placement, Waits};
+use super::trial::Cell;
+use crate::experiment::Experiment;
 use crate::report::{PlotError, escape, figure};
 use crate::units;
 
@@ -17,52 +18,62 @@ pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {
     let mut sections = String::new();
     for cell in plot::drawn(outcome) {
         let _ = writeln!(sections, "<h2>{}</h2>", escape(&finding(outcome, cell)));
-        sections.push_str(&figure(&plot::p50(outcome, cell)?, BARS));
-        sections.push_str(&figure(&plot::by_percentile(outcome, cell)?, CURVES));
+        let what = cell.trial.noun();
+        let bars = format!(
+            "The median {what} of each protocol, with what the protocol stands on and with what is beside it."
+        );
+        sections.push_str(&figure(&plot::p50(outcome, cell)?, &bars));
+        let curves = format!("{CURVES} {what}.");
+        sections.push_str(&figure(&plot::by_percentile(outcome, cell)?, &curves));
     }
     Ok(telling(outcome).html(&headline(outcome), &sections))
 }
 
 /// The outcome in one line.
 pub(super) fn headline(outcome: &Outcome) -> String {
-    let one_cpu = Cell::of_calls(Placement::SameCpu, Waits::Block);
-    let spinning = Cell::of_calls(Placement::AcrossCpus, Waits::Spin);
-    let told: Vec<String> = [one_cpu, spinning]
-        .into_iter()
-        .filter(|cell| Cell::all(&outcome.plan).contains(cell))
-        .map(|cell| finding(outcome, cell))
-        .filter(|finding| finding.contains(':'))
-        .collect();
-    match told.is_empty() {
-        true => "What an ORB adds to what a protocol stands on".to_owned(),
-        false => told.join(". "),
-    }
+    let told = plot::drawn(outcome).into_iter().find_map(|cell| {
+        let told: Vec<String> = giop(outcome, cell)
+            .map(|(protocol, _, by_raw)| format!("{} {by_raw:.2}", protocol.scheme()))
+            .collect();
+        let (what, place) = (what(cell), cell.place());
+        (!told.is_empty()).then(|| format!("{what}, {place}, by raw: {}", told.join(", ")))
+    });
+    told.unwrap_or_else(|| Protocols::TITLE.to_owned())
 }
 
 /// What the plots of a cell show.
 fn finding(outcome: &Outcome, cell: Cell) -> String {
-    let told: Vec<String> = Protocol::ALL
-        .into_iter()
-        .filter_map(|protocol| {
-            let key = (protocol, System::Giop, cell);
-            let p50 = units::time(outcome.rounds(key)?.latency.p50_us);
-            let by_raw = outcome.by_raw(key)?.ratio;
-            Some(format!("{} {p50}, {by_raw:.2} of raw", protocol.scheme()))
+    let told: Vec<String> = giop(outcome, cell)
+        .map(|(protocol, p50_us, by_raw)| {
+            let (name, p50) = (protocol.scheme(), units::time(p50_us));
+            format!("{name} {p50}, {by_raw:.2} of raw")
         })
         .collect();
-    let what = match cell.trial {
-        Trial::Oneway => "A message without an answer",
-        Trial::Call(_) | Trial::Clients(_) => "A call",
-    };
+    let what = what(cell);
     match told.is_empty() {
         true => format!("{what}, {}", cell.place()),
         false => format!("{what}, {}: {}", cell.place(), told.join("; ")),
     }
 }
 
-const BARS: &str = "The median call of each protocol, with what the protocol stands on and with what is beside it.";
+/// The p50 of each protocol with GIOP, in µs, and by raw.
+fn giop(outcome: &Outcome, cell: Cell) -> impl Iterator<Item = (Protocol, f64, f64)> {
+    Protocol::ALL.into_iter().filter_map(move |protocol| {
+        let key = (protocol, System::Giop, cell);
+        let p50_us = outcome.rounds(key)?.latency.p50_us;
+        Some((protocol, p50_us, outcome.by_raw(key)?.ratio))
+    })
+}
+
+const fn what(cell: Cell) -> &'static str {
+    match cell.trial.is_oneway() {
+        true => "A message without an answer",
+        false => "A call",
+    }
+}
+
 const CURVES: &str = "Latency by percentile, all rounds together; dashed what a protocol stands on. To the right each \
-     step is ten times rarer; a line ends at the longest call.";
+     step is ten times rarer; a line ends at the longest";
 
 #[cfg(test)]
 mod tests {
@@ -74,7 +85,7 @@ mod tests {
     fn the_page_states_its_finding_and_stands_alone() {
         let page = html(&outcome()).unwrap();
         assert!(
-            page.contains("<title>A call, same CPU, blocking: iiop"),
+            page.contains("<title>A call, same CPU, blocking, by raw: iiop 1.1"),
             "{page}"
         );
         assert!(page.contains("shmiop 0.25 µs, 1.1"), "{page}");

@@ -68,7 +68,10 @@ impl Plan {
             Trial::Call(octets) if octets >= 1 << 15 => self.calls / 5,
             Trial::Call(_) | Trial::Clients(_) => self.calls,
             // They keep a distance from each other.
-            Trial::Oneway => self.calls / 2,
+            Trial::Oneway(octets) if octets >= 1 << 15 => self.calls / 10,
+            Trial::Oneway(_) => self.calls / 2,
+            // Of fewer none would be lost.
+            Trial::Flood(_) => self.calls * 100,
         }
         .max(1)
     }

@@ -24,6 +24,7 @@ pub(super) fn p50(outcome: &Outcome, cell: Cell) -> Result<String, PlotError> {
         .flat_map(|protocol| System::ALL.map(|system| height(*protocol, system)))
         .flatten();
     let (bottom, top) = decades(all);
+    let right = protocols.len() as f64 * BESIDE;
     let systems: Vec<System> = System::ALL
         .into_iter()
         .filter(|system| keys.iter().any(|key| key.1 == *system))
@@ -33,8 +34,8 @@ pub(super) fn p50(outcome: &Outcome, cell: Cell) -> Result<String, PlotError> {
     draw("protocols", |area| {
         let mut chart = chart(
             area,
-            (-1.0, protocols.len() as f64),
-            (bottom, top + 1.0),
+            (-0.6, right),
+            (bottom, top),
             ("", &name),
             ("p50 (logarithmic)", LATENCY.1),
         )?;
@@ -55,7 +56,7 @@ pub(super) fn p50(outcome: &Outcome, cell: Cell) -> Result<String, PlotError> {
                 .label(legend_name(*system))
                 .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 22, y + 5)], style));
         }
-        legend(&mut chart, SeriesLabelPosition::UpperLeft)
+        legend(&mut chart, SeriesLabelPosition::UpperRight)
     })
 }
 
@@ -79,14 +80,19 @@ pub(super) fn by_percentile(outcome: &Outcome, cell: Cell) -> Result<String, Plo
         .collect();
     let points = || curves.iter().flat_map(|line| &line.points);
     let nines = largest(points().map(|point| point.0)).ceil().max(1.0);
-    let (bottom, top) = decades(points().map(|point| point.1));
+    let label = |at: &f64| match *at <= nines {
+        true => percentile_label(*at),
+        false => String::new(),
+    };
     lines_with_legend(
         "latency-by-percentile",
         &curves,
-        SeriesLabelPosition::UpperLeft,
-        // Many names need room.
-        ((0.0, nines), (bottom, top + 2.0)),
-        ("percentile of the calls", &|nines| percentile_label(*nines)),
+        SeriesLabelPosition::UpperRight,
+        (
+            (0.0, nines * BESIDE),
+            decades(points().map(|point| point.1)),
+        ),
+        (&format!("percentile of the {}s", cell.trial.noun()), &label),
         LATENCY,
     )
 }
@@ -128,11 +134,14 @@ fn colour(system: System) -> RGBAColor {
     }
 }
 
+/// By how much the horizontal axis is longer than what is drawn: the legend has a place of its own.
+const BESIDE: f64 = 1.36;
+
 /// The cells that are drawn.
 pub(super) fn drawn(outcome: &Outcome) -> Vec<Cell> {
     let cells = Cell::all(&outcome.plan).into_iter();
     cells
-        .filter(|cell| matches!(cell.trial, Trial::Call(0) | Trial::Oneway))
+        .filter(|cell| matches!(cell.trial, Trial::Call(0) | Trial::Oneway(0)))
         .filter(|cell| !outcome.keys(*cell).is_empty())
         .collect()
 }

@@ -1,6 +1,7 @@
 //! The protocols, and what each stands on.
 
 use std::env;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::process;
 use std::str::FromStr;
@@ -72,11 +73,21 @@ impl Protocol {
     /// Whether it can carry this.
     pub(super) const fn carries(self, trial: Trial) -> bool {
         match self {
-            Self::Iiop | Self::Uiop | Self::Shmiop | Self::Ssliop => true,
+            // Nobody answers for a group, so that its messages are tried in all sizes.
+            Self::Miop => trial.is_oneway(),
+            _ if matches!(trial, Trial::Flood(_)) => false,
             // A message is a datagram.
             Self::Diop => trial.octets() < 1 << 16,
-            Self::Miop => matches!(trial, Trial::Oneway),
+            Self::Iiop | Self::Uiop | Self::Shmiop | Self::Ssliop => {
+                !trial.is_oneway() || trial.octets() == 0
+            }
         }
+    }
+
+    /// All that it can carry.
+    pub(super) fn trials(self) -> Vec<Trial> {
+        let trials = Trial::ALL.into_iter();
+        trials.filter(|trial| self.carries(*trial)).collect()
     }
 
     /// Whether GIOPlite can be agreed on: it is not where messages are datagrams.
@@ -101,9 +112,15 @@ impl Protocol {
         let endpoint = match self {
             Self::Iiop | Self::Diop | Self::Ssliop => format!("{}://127.0.0.1:0", self.scheme()),
             Self::Uiop | Self::Shmiop => format!("{}://{}", self.scheme(), unused_path()),
-            Self::Miop => "miop://239.255.67.82:0".to_owned(),
+            // The server listens at the group from its member on; an ORB has to have an endpoint besides.
+            Self::Miop => Self::Iiop.settings(certificates, false).endpoints,
         };
         let mut settings = OrbSettings::of(endpoint);
+        if self == Self::Miop {
+            settings.server = options(THIS_MACHINE);
+            settings.client = options(THIS_MACHINE);
+            settings.group = Some(format!("corbaloc:miop:1.0@1.0-Lab-1/{}", unused_group()));
+        }
         if self == Self::Ssliop {
             let file = |name: &str| certificates.join(name).display().to_string();
             settings.server = options(&[
@@ -151,12 +168,27 @@ pub(super) fn unused_path() -> String {
     env::temp_dir().join(name).display().to_string()
 }
 
+/// The address of a group that no other process of this machine makes, at a port that this one has not used. All have
+/// equally many letters, so that references have as many octets.
+fn unused_group() -> SocketAddrV4 {
+    let process = process::id();
+    let number = NAMED.fetch_add(1, Ordering::Relaxed) % GROUPS_EACH;
+    // Of those for use within an organisation (RFC 2365), whose last 18 bits are free; process numbers have 22.
+    let group = u32::from(Ipv4Addr::new(239, 192, 0, 0)) | (process & 0x3ffff);
+    let port = LEAST_PORT + ((process >> 18) * GROUPS_EACH + number) as u16;
+    SocketAddrV4::new(group.into(), port)
+}
+
 fn options(pairs: &[(&str, &str)]) -> Vec<String> {
     let words = pairs.iter().flat_map(|(name, value)| [*name, *value]);
     words.map(str::to_owned).collect()
 }
 
 static NAMED: AtomicU32 = AtomicU32::new(0);
+/// Multicast does not leave this machine.
+const THIS_MACHINE: &[(&str, &str)] = &[("-ORBMulticast", "interface=lo&ttl=0")];
+const LEAST_PORT: u16 = 20_000;
+const GROUPS_EACH: u32 = 512;
 const GIOP_LITE: &[(&str, &str)] = &[("-ORBGIOPLite", "1")];
 
 #[cfg(test)]
@@ -168,8 +200,9 @@ mod tests {
         for protocol in Protocol::ALL {
             assert_eq!(protocol.scheme().parse(), Ok(protocol));
             let settings = protocol.settings(Path::new("/certificates"), false);
-            let scheme = format!("{}://", protocol.scheme());
-            assert!(settings.endpoints.starts_with(&scheme), "{settings:?}");
+            let place = settings.group.as_ref().unwrap_or(&settings.endpoints);
+            let scheme = format!("{}:", protocol.scheme());
+            assert!(place.contains(&scheme), "{settings:?}");
         }
         let error = "vme".parse::<Protocol>().unwrap_err().to_string();
         assert!(
@@ -179,15 +212,26 @@ mod tests {
     }
 
     #[test]
-    fn no_two_servers_get_the_same_path() {
+    fn no_two_servers_get_the_same_path_or_group() {
         assert_ne!(unused_path(), unused_path());
+        let (one, other) = (unused_group(), unused_group());
+        assert_ne!(one, other);
+        assert!(one.ip().is_multicast(), "{one}");
     }
 
     #[test]
     fn datagrams_carry_what_fits_into_one() {
         assert!(Protocol::Diop.carries(Trial::Call(1 << 10)));
         assert!(!Protocol::Diop.carries(Trial::Call(1 << 16)));
-        assert!(!Protocol::Miop.carries(Trial::Call(0)));
         assert!(Protocol::Ssliop.carries(Trial::Call(1 << 16)));
+    }
+
+    #[test]
+    fn groups_are_sent_messages_of_all_sizes_and_never_called() {
+        for trial in Trial::ALL {
+            assert_eq!(Protocol::Miop.carries(trial), trial.is_oneway());
+        }
+        assert!(Protocol::Iiop.carries(Trial::Oneway(0)));
+        assert!(!Protocol::Iiop.carries(Trial::Flood(4)));
     }
 }

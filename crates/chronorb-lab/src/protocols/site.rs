@@ -28,10 +28,12 @@ pub(super) struct Means<'a> {
     pub(super) omniorb: &'a OmniOrb,
     /// Where the certificates for TLS are, or why there are none.
     pub(super) certificates: Result<&'a Path, &'a str>,
-    /// How many octets GIOP has in each trial.
+    /// What the protocol carries, and how many octets GIOP has in each.
     pub(super) sizes: &'a [(Trial, Sizes)],
     /// Why there is no GIOPlite, if there is none.
     pub(super) no_giop_lite: Option<&'a str>,
+    /// Why there are no groups, if there are none.
+    pub(super) no_groups: Option<&'a str>,
 }
 
 /// All servers and clients of a protocol.
@@ -75,13 +77,13 @@ impl Site {
             }
             (_, Err(_)) => Path::new(""),
         };
+        if let (Protocol::Miop, Some(why)) = (protocol, means.no_groups) {
+            miss(System::Giop, &why);
+            return Ok((site, missing));
+        }
         if let Err(why) = site.add_raw(certificates, means) {
             site.teams.clear();
             miss(System::Raw, &why);
-            return Ok((site, missing));
-        }
-        if protocol == Protocol::Miop {
-            miss(System::Giop, &NO_GROUPS);
             return Ok((site, missing));
         }
         for system in [System::Giop, System::GiopLite] {
@@ -103,7 +105,9 @@ impl Site {
                 site.add(system, waits, company, means)?;
             }
         }
-        if means.plan.waits.contains(&Waits::Block) {
+        // Its programs make calls.
+        let has_calls = protocol.carries(Trial::Call(0));
+        if has_calls && means.plan.waits.contains(&Waits::Block) {
             site.add_omniorb(means)?;
         }
         Ok((site, missing))
@@ -113,20 +117,19 @@ impl Site {
         let medium = self.protocol.medium(certificates);
         for &waits in &means.plan.waits {
             let how = RawServing::Threads(waits);
+            let (mut served, scheduled) = (Vec::new(), means.plan.scheduled);
             for (trial, sizes) in means.sizes {
-                // Those of several clients go to the server of one.
-                if trial.clients() > 1 || !self.protocol.carries(*trial) {
+                let operation = trial.operation();
+                // Those that send the same go to the same server.
+                if served.contains(&operation) || !trial.waits(waits) {
                     continue;
                 }
-                let scheduled = means.plan.scheduled;
-                let operation = trial.operation();
+                served.push(operation);
                 let company = Company::raw_by(&medium, how, operation, *sizes, scheduled)?;
                 let mut team = Team::of(System::Raw, waits, company);
-                let mut alike = means.sizes.iter().map(|(trial, _)| *trial);
-                alike.try_for_each(|other| match other.operation() == operation {
-                    true => team.add(other),
-                    false => Ok(()),
-                })?;
+                let alike = means.sizes.iter().map(|(trial, _)| *trial);
+                let mut alike = alike.filter(|other| other.operation() == operation);
+                alike.try_for_each(|trial| team.add(trial))?;
                 self.teams.push(team);
             }
         }
@@ -158,8 +161,7 @@ impl Site {
     ) -> Result<(), ContestError> {
         let mut team = Team::of(system, waits, company);
         for (trial, _) in means.sizes {
-            let can = self.protocol.carries(*trial);
-            if can && (system.is_own() || *trial != Trial::Oneway) {
+            if system.is_own() || !trial.is_oneway() {
                 team.add(*trial)?;
             }
         }
@@ -196,10 +198,6 @@ impl Site {
     }
 }
 
-/// Why the ORB is not called by multicast here.
-const NO_GROUPS: &str =
-    "a group is called by a reference of its own kind, which this experiment does not make yet";
-
 impl Team {
     const fn of(system: System, waits: Waits, company: Company) -> Self {
         Self {
@@ -211,8 +209,7 @@ impl Team {
     }
 
     fn add(&mut self, trial: Trial) -> Result<(), ContestError> {
-        // Several clients never spin.
-        if trial.clients() > 1 && self.waits == Waits::Spin {
+        if !trial.waits(self.waits) {
             return Ok(());
         }
         let client = self

@@ -1,7 +1,7 @@
 //! The figures as text.
 
 use super::claims::percent;
-use super::outcome::{Key, Outcome};
+use super::outcome::{Flood, Key, Outcome};
 use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
@@ -30,8 +30,8 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
     let mut tables: Vec<Table> = cells
         .into_iter()
         .map(|cell| match cell.trial {
-            Trial::Clients(_) => of_clients(outcome, cell),
-            Trial::Call(_) | Trial::Oneway => of_latencies(outcome, cell),
+            Trial::Clients(_) | Trial::Flood(_) => of_clients(outcome, cell),
+            Trial::Call(_) | Trial::Oneway(_) => of_latencies(outcome, cell),
         })
         .collect();
     tables.push(of_giop_lite(outcome));
@@ -42,7 +42,7 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
 
 /// What calls, or messages without an answer, took.
 fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
-    let is_oneway = cell.trial == Trial::Oneway;
+    let is_oneway = cell.trial.is_oneway();
     let lines = outcome.keys(cell).into_iter().filter_map(|key| {
         let (protocol, system, _) = key;
         let rounds = outcome.rounds(key)?;
@@ -64,7 +64,9 @@ fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
         }
         Some((system.name(protocol), cells))
     });
-    let columns = LATENCY.into_iter().chain(is_oneway.then_some("lost"));
+    let first = if is_oneway { "arrived" } else { "calls" };
+    let columns = [first].into_iter().chain(LATENCY);
+    let columns = columns.chain(is_oneway.then_some("lost"));
     Table {
         heading: heading(outcome, cell),
         lines: lines.collect(),
@@ -81,8 +83,9 @@ fn added(by_raw: &Paired) -> [String; 2] {
     [added, format!("{:.2}", by_raw.ratio)]
 }
 
-/// What several clients did in a second.
+/// What several clients did in a second, or what arrived of what they sent.
 fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
+    let is_flood = cell.trial.is_oneway();
     let lines = outcome.keys(cell).into_iter().filter_map(|key| {
         let (protocol, system, _) = key;
         let rates: Vec<f64> = outcome
@@ -90,7 +93,12 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
             .into_iter()
             .map(|rate| rate.1)
             .collect();
-        let mut cells = spread(&rates)?.to_vec();
+        let mut cells = if is_flood {
+            flood(outcome, key)
+        } else {
+            Vec::new()
+        };
+        cells.extend(spread(&rates)?);
         let raw = outcome.rates_of((protocol, System::Raw, cell));
         let pairs: Vec<_> = outcome
             .rates_of(key)
@@ -104,11 +112,37 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
         cells.push(by_raw.map_or_else(String::new, |by_raw| format!("{:.2}", by_raw.ratio)));
         Some((system.name(protocol), cells))
     });
+    let columns = match is_flood {
+        true => &FLOOD[..],
+        false => &CLIENTS,
+    };
     Table {
         heading: heading(outcome, cell),
         lines: lines.collect(),
-        columns: ["min", "max", "avg", "by raw"].map(str::to_owned).to_vec(),
+        columns: columns.iter().map(|&name| name.to_owned()).collect(),
     }
+}
+
+/// What became of the messages of all rounds, and how fast they were sent.
+fn flood(outcome: &Outcome, key: Key) -> Vec<String> {
+    let sum = |of: fn(&Flood) -> u32| {
+        outcome
+            .floods_of(key)
+            .map(|flood| u64::from(of(flood)))
+            .sum()
+    };
+    let counts: [u64; 3] = [
+        sum(|flood| flood.sent),
+        sum(|flood| flood.arrived),
+        sum(|flood| flood.lost),
+    ];
+    let sent: Vec<f64> = outcome
+        .floods_of(key)
+        .map(|flood| flood.sent_per_s)
+        .collect();
+    let mut cells = counts.map(units::count).to_vec();
+    cells.extend(spread(&sent).map(|[.., mean]| mean));
+    cells
 }
 
 /// GIOPlite beside GIOP, as the tutorial has it: what one client does in a second.
@@ -165,7 +199,13 @@ fn spread(rates: &[f64]) -> Option<[String; 3]> {
 }
 
 fn of_octets(outcome: &Outcome) -> Table {
-    let lines = outcome.messages.iter().map(|messages| {
+    let protocols = &outcome.plan.protocols;
+    let has_streams = protocols.iter().any(|of| *of != Protocol::Miop);
+    let asked = outcome.messages.iter();
+    let asked = asked.filter(|of| has_streams || of.packets.is_some());
+    // Several clients send what one does.
+    let of_one = asked.filter(|of| of.trial.clients() == 1);
+    let lines = of_one.map(|messages| {
         let both = |sizes: Sizes| [sizes.request, sizes.reply].map(|n| units::count(n as u64));
         let mut cells = both(messages.giop).to_vec();
         cells.extend(messages.giop_lite.map_or_else(Default::default, both));
@@ -174,14 +214,19 @@ fn of_octets(outcome: &Outcome) -> Table {
                 .spared()
                 .map_or_else(String::new, |spared| spared.to_string()),
         );
-        (messages.trial.name(), cells)
+        let packets = messages.packets.map(|packets| units::count(packets.into()));
+        let to_group = if packets.is_some() {
+            ", to a group"
+        } else {
+            ""
+        };
+        cells.push(packets.unwrap_or_default());
+        (format!("{}{to_group}", messages.trial.name()), cells)
     });
     Table {
         heading: "Octets of a message".to_owned(),
         lines: lines.collect(),
-        columns: ["request", "reply", "lite request", "lite reply", "spared"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: OCTETS.map(str::to_owned).to_vec(),
     }
 }
 
@@ -215,8 +260,16 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
          and needs a processor for each."
             .to_owned(),
         "A message without an answer tells when it was sent, and the server how long it was under way, by the one \
-         clock of the machine. At least 100 µs are between two. Datagrams that did not arrive are lost; so is a raw \
-         message in shared memory that the next one replaced."
+         clock of the machine. At least 100 µs are between two, and 1 ms with 64 KiB. What did not arrive is lost: \
+         datagrams, messages to a group of which a packet did not arrive, and raw messages in shared memory that the \
+         next one replaced."
+            .to_owned(),
+        "Nobody answers for a group, so that messages alone are sent there, of all sizes. MIOP cuts those that are \
+         longer than a packet of 1500 octets; raw multicast sends as many datagrams that are as long, with the numbers \
+         by which its server finds out whether a message is whole, and has as large a receive buffer. Messages of \
+         several clients follow each other as fast as each can send; those that arrive in a second are counted from \
+         the first that was sent to the last that came. GIOPlite is agreed on by two who answer each other on a \
+         connection, and so never where messages are datagrams."
             .to_owned(),
         "Gain is by how much more calls one client makes with GIOPlite, by p50 in the same round: the median of the \
          rounds. Likely is between what this median is in 95 of a hundred cases, by a bootstrap over the rounds; by \
@@ -230,7 +283,26 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-pub(super) const LEAD: &str = "What a call takes by every protocol, beside what each stands on with nothing above it, and what GIOPlite spares.";
-const LATENCY: [&str; 9] = [
-    "calls", "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
+pub(super) const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside what each stands on with nothing above it, and what GIOPlite spares.";
+const OCTETS: [&str; 6] = [
+    "request",
+    "reply",
+    "lite request",
+    "lite reply",
+    "spared",
+    "packets",
+];
+const CLIENTS: [&str; 4] = ["min", "max", "avg", "by raw"];
+const FLOOD: [&str; 8] = [
+    "sent",
+    "arrived",
+    "lost",
+    "sent, avg",
+    "arrived, min",
+    "max",
+    "avg",
+    "by raw",
+];
+const LATENCY: [&str; 8] = [
+    "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
 ];

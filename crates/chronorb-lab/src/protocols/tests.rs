@@ -3,8 +3,9 @@
 use super::outcome::Messages;
 use super::*;
 use crate::claim::Claim;
-use crate::contest::{Sizes, Waits};
+use crate::contest::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
+use crate::units;
 use crate::verdict::Verdict;
 
 /// One of which everything holds that is claimed.
@@ -21,6 +22,7 @@ pub(super) fn outcome() -> Outcome {
         messages: Trial::ALL
             .map(|trial| Messages {
                 trial,
+                packets: None,
                 giop: Sizes {
                     request: 73,
                     reply: 28,
@@ -33,6 +35,7 @@ pub(super) fn outcome() -> Outcome {
             .to_vec(),
         rows: Vec::new(),
         rates: Vec::new(),
+        floods: Vec::new(),
         pooled: Vec::new(),
     };
     for cell in Cell::all(&outcome.plan) {
@@ -65,8 +68,7 @@ fn take(outcome: &mut Outcome, turn: Turn) {
     let is_omniorb = matches!(system, System::OmniOrbTcp | System::OmniOrbUnix);
     let is_beside = system == System::OmniOrbUnix && protocol != Protocol::Uiop;
     let has_none = system == System::GiopLite && !protocol.has_giop_lite();
-    let is_missing =
-        is_beside || has_none || (is_omniorb && (spins || cell.trial == Trial::Oneway));
+    let is_missing = is_beside || has_none || (is_omniorb && (spins || cell.trial.is_oneway()));
     if is_missing || !protocol.carries(cell.trial) {
         return;
     }
@@ -86,12 +88,26 @@ fn take(outcome: &mut Outcome, turn: Turn) {
     let calls: Vec<u64> = (0..CALLS).map(|n| ns as u64 + n % 3).collect();
     match cell.trial {
         Trial::Clients(_) => outcome.add_rate(turn, CALLS as u32, calls.iter().sum()),
+        Trial::Flood(_) => outcome.add_flood(turn, SENT, calls.iter().sum(), &arrivals(&calls)),
         _ => outcome.add_row(turn, CALLS as u32, &calls),
     }
 }
 
+/// Messages that came one after the other, for as long as calls take.
+fn arrivals(calls_ns: &[u64]) -> Arrivals {
+    let mut arrivals = Arrivals::default();
+    let mut now = 1;
+    for ns in calls_ns {
+        arrivals.add(now, now + ns);
+        now += ns;
+    }
+    arrivals
+}
+
 /// The calls of a turn.
 const CALLS: u64 = 20;
+/// The messages of a turn, of which as many arrive as there are calls.
+const SENT: u32 = 25;
 
 fn verdict(claims: &[Claim], of: &str) -> Verdict {
     let claim = claims.iter().find(|claim| claim.claim.contains(of));
@@ -184,8 +200,10 @@ fn tables_tell_what_is_added_what_is_gained_and_what_is_spared() {
     for part in [
         "A call, same CPU, blocking, SCHED_OTHER",
         "A call with 64 KiB, across CPUs, spinning, SCHED_OTHER",
-        "A message without an answer",
+        "A message without an answer, same CPU",
+        "A message without an answer, 64 KiB, across CPUs, spinning",
         "Calls of 4 clients",
+        "Messages without an answer of 4 clients, same CPU, blocking",
         "Calls in a second, GIOP and GIOPlite",
         "+1.4 %",
         "1.14",
@@ -218,6 +236,21 @@ fn programs_get_flat_rows_with_units_in_their_names() {
         assert!(row[name].is_number(), "{name}: {row}");
     }
     assert!(figures["rates"][0]["calls_per_s"].is_number());
+    let flood = &figures["floods"][0];
+    assert_eq!(
+        (&flood["protocol"], &flood["trial"]),
+        (&"miop".into(), &"flood-4".into())
+    );
+    for name in [
+        "round",
+        "sent",
+        "arrived",
+        "lost",
+        "sent_per_s",
+        "arrived_per_s",
+    ] {
+        assert!(flood[name].is_number(), "{name}: {flood}");
+    }
     assert!(figures["ratios"][0]["p50"]["ratio_low"].is_number());
     assert_eq!(figures["messages"][0]["giop"]["request"], 73);
 }
@@ -227,7 +260,7 @@ fn what_did_not_arrive_is_counted() {
     let mut outcome = outcome();
     let cell = Cell::all(&outcome.plan)
         .into_iter()
-        .find(|cell| cell.trial == Trial::Oneway)
+        .find(|cell| cell.trial == Trial::Oneway(0))
         .expect("there is one");
     let turn = Turn {
         protocol: Protocol::Miop,
@@ -242,4 +275,42 @@ fn what_did_not_arrive_is_counted() {
         .expect("it was measured");
     assert_eq!(rounds.latency.calls, CALLS + 7);
     assert_eq!(rounds.lost, 13);
+}
+
+#[test]
+fn messages_of_several_clients_are_told_by_those_that_arrive() {
+    let outcome = outcome();
+    let cell = Cell::all(&outcome.plan)
+        .into_iter()
+        .find(|cell| matches!(cell.trial, Trial::Flood(_)))
+        .expect("there is one");
+    let key = (Protocol::Miop, System::Giop, cell);
+    let flood = outcome.floods_of(key).next().expect("it was measured");
+    assert_eq!((flood.sent, flood.arrived, flood.lost), (SENT, 20, 5));
+    let by_sent = f64::from(flood.arrived) / f64::from(flood.sent);
+    let by_rate = flood.arrived_per_s / flood.sent_per_s;
+    assert!((by_rate - by_sent).abs() < 1e-9, "{flood:?}");
+    assert_eq!(outcome.rates_of(key), [(1, flood.arrived_per_s)]);
+}
+
+#[test]
+fn octets_and_packets_to_a_group_are_told_beside_those_of_streams() {
+    let mut outcome = outcome();
+    let trials = [Trial::Oneway(0), Trial::Oneway(1 << 16)];
+    let sizes = [168, 67_148].map(|request| Sizes { request, reply: 0 });
+    let heard = [(sizes[0], 1), (sizes[1], 46)];
+    outcome
+        .messages
+        .extend(outcome::messages_to_group(&trials, &heard));
+    let of = |protocol| outcome.sizes(protocol);
+    assert_eq!(of(Protocol::Miop), [0, 1].map(|n| (trials[n], sizes[n])));
+    assert_eq!(of(Protocol::Iiop).len(), Protocol::Iiop.trials().len());
+    let text = outcome.text();
+    for part in [
+        "a message without an answer, 64 KiB, to a group",
+        &units::count(67_148),
+        "46",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
 }

@@ -13,18 +13,23 @@ pub enum Trial {
     Call(u32),
     /// So many clients at a time make the smallest of calls, each on a connection of its own.
     Clients(u32),
-    /// One client sends messages that have no answer.
-    Oneway,
+    /// One client sends messages that have no answer, with so many octets; with none, the time alone.
+    Oneway(u32),
+    /// So many clients at a time send the smallest of messages without an answer, as fast as they can.
+    Flood(u32),
 }
 
 impl Trial {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::Call(0),
         Self::Call(1 << 10),
         Self::Call(1 << 16),
-        Self::Oneway,
+        Self::Oneway(0),
+        Self::Oneway(1 << 10),
+        Self::Oneway(1 << 16),
         Self::Clients(4),
+        Self::Flood(4),
     ];
 
     /// In words.
@@ -34,7 +39,17 @@ impl Trial {
             Self::Call(0) => "a call".to_owned(),
             Self::Call(octets) => format!("a call with {} KiB", octets >> 10),
             Self::Clients(clients) => format!("calls of {clients} clients"),
-            Self::Oneway => "a message without an answer".to_owned(),
+            Self::Oneway(0) => "a message without an answer".to_owned(),
+            Self::Oneway(octets) => format!("a message without an answer, {} KiB", octets >> 10),
+            Self::Flood(clients) => format!("messages without an answer of {clients} clients"),
+        }
+    }
+
+    /// What is counted, in a word.
+    pub(super) const fn noun(self) -> &'static str {
+        match self.is_oneway() {
+            true => "message",
+            false => "call",
         }
     }
 
@@ -43,24 +58,35 @@ impl Trial {
         match self {
             Self::Call(0) | Self::Clients(_) => Operation::Cube,
             Self::Call(octets) => Operation::Octets(octets),
-            Self::Oneway => Operation::Oneway,
+            Self::Oneway(octets) => Operation::Oneway(octets),
+            Self::Flood(_) => Operation::Flood,
         }
     }
 
     /// How many call at a time.
     pub(super) const fn clients(self) -> u32 {
         match self {
-            Self::Clients(clients) => clients,
-            Self::Call(_) | Self::Oneway => 1,
+            Self::Clients(clients) | Self::Flood(clients) => clients,
+            Self::Call(_) | Self::Oneway(_) => 1,
         }
     }
 
     /// How much data goes each way, beside the least that a message has.
     pub(super) const fn octets(self) -> u32 {
         match self {
-            Self::Call(octets) => octets,
-            Self::Clients(_) | Self::Oneway => 0,
+            Self::Call(octets) | Self::Oneway(octets) => octets,
+            Self::Clients(_) | Self::Flood(_) => 0,
         }
+    }
+
+    /// Whether this is tried by those that wait so: several clients never spin.
+    pub(super) fn waits(self, waits: Waits) -> bool {
+        waits == Waits::Block || self.clients() == 1
+    }
+
+    /// Whether there are no answers.
+    pub(super) const fn is_oneway(self) -> bool {
+        matches!(self, Self::Oneway(_) | Self::Flood(_))
     }
 }
 
@@ -70,7 +96,8 @@ impl From<Trial> for String {
         match trial {
             Trial::Call(octets) => format!("call-{octets}"),
             Trial::Clients(clients) => format!("clients-{clients}"),
-            Trial::Oneway => "oneway".to_owned(),
+            Trial::Oneway(octets) => format!("oneway-{octets}"),
+            Trial::Flood(clients) => format!("flood-{clients}"),
         }
     }
 }
@@ -118,10 +145,11 @@ impl Cell {
 
     /// Who spins needs a processor for each side, and for each client.
     fn makes_sense(self) -> bool {
-        match self.waits {
+        let has_processors = match self.waits {
             Waits::Block => true,
-            Waits::Spin => self.placement == Placement::AcrossCpus && self.trial.clients() == 1,
-        }
+            Waits::Spin => self.placement == Placement::AcrossCpus,
+        };
+        has_processors && self.trial.waits(self.waits)
     }
 
     /// In words: `a call, same CPU, blocking`.
@@ -149,8 +177,8 @@ mod tests {
         let cells = Cell::all(&Plan::full());
         let spinning = || cells.iter().filter(|cell| cell.waits == Waits::Spin);
         assert!(spinning().all(|cell| cell.placement == Placement::AcrossCpus));
-        assert_eq!(spinning().count(), 4);
-        assert_eq!(cells.len(), 4 + 2 * 5);
+        assert_eq!(spinning().count(), 6);
+        assert_eq!(cells.len(), 6 + 2 * 8);
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn group_name(groups: &[(Trial, Placement)], place: f64) -> String {
     let group = groups.get(group as usize).filter(|_| is_whole);
     group.map_or_else(String::new, |(trial, placement)| {
         let what = match trial.operation() {
-            Operation::Cube | Operation::Oneway => trial.name(),
+            Operation::Cube | Operation::Oneway(_) | Operation::Flood => trial.name(),
             Operation::Octets(_) => "octets".to_owned(),
             Operation::Doubles(_) => "doubles".to_owned(),
             Operation::Structs(_) => "structs".to_owned(),

@@ -30,7 +30,8 @@ impl Trial {
     #[must_use]
     pub fn name(self) -> String {
         match self {
-            Self::Clients(1) | Self::Data(Operation::Cube | Operation::Oneway) => {
+            Self::Clients(1)
+            | Self::Data(Operation::Cube | Operation::Oneway(_) | Operation::Flood) => {
                 "1 client".to_owned()
             }
             Self::Clients(clients) => format!("{clients} clients"),
@@ -59,7 +60,7 @@ impl Trial {
     /// How much data goes each way.
     pub(super) const fn octets(self) -> u32 {
         match self.operation() {
-            Operation::Cube | Operation::Oneway => 0,
+            Operation::Cube | Operation::Oneway(_) | Operation::Flood => 0,
             Operation::Octets(octets) | Operation::Doubles(octets) | Operation::Structs(octets) => {
                 octets
             }

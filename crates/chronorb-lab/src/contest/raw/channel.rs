@@ -22,6 +22,7 @@ pub(crate) enum Channel {
     Tcp(Socket<TcpStream>),
     Unix(Socket<UnixStream>),
     Udp(Socket<UdpSocket>),
+    Group(multicast::Group),
     Memory(Memory),
     Tls(Box<tls::Stream>),
 }
@@ -45,7 +46,10 @@ impl Channel {
                 socket.connect(meeting.hear()?)?;
                 Ok(Self::Udp(Socket::new(socket, waits)))
             }
-            Medium::Multicast => Ok(Self::Udp(Socket::new(multicast::sender(address)?, waits))),
+            Medium::Multicast => {
+                let socket = multicast::sender(address)?;
+                Ok(Self::Group(multicast::Group::new(socket, waits)))
+            }
             Medium::Memory => {
                 let memory = Memory::create(waits)?;
                 let mut meeting = Meeting::of(stream(address)?);
@@ -68,6 +72,7 @@ impl Channel {
             Self::Tcp(socket) => socket.stream.write_all(frame),
             Self::Unix(socket) => socket.stream.write_all(frame),
             Self::Udp(socket) => socket.stream.send(frame).map(drop),
+            Self::Group(group) => group.send(frame),
             Self::Memory(memory) => memory.send(frame),
             Self::Tls(stream) => stream.write_all(frame),
         }
@@ -86,6 +91,7 @@ impl Channel {
             Self::Tcp(socket) => socket.read_exact(frame),
             Self::Unix(socket) => socket.read_exact(frame),
             Self::Udp(socket) => socket.receive(frame),
+            Self::Group(group) => group.receive(frame),
             Self::Memory(memory) => {
                 memory.receive(frame);
                 Ok(())
@@ -135,7 +141,7 @@ impl Listener {
         match self {
             Self::Unix(listener) => Ok(Channel::Unix(Socket::new(listener.accept()?.0, waits))),
             Self::Multicast(socket) => match socket.take() {
-                Some(socket) => Ok(Channel::Udp(Socket::new(socket, waits))),
+                Some(socket) => Ok(Channel::Group(multicast::Group::new(socket, waits))),
                 // There will be no other one.
                 None => loop {
                     std::thread::park();
@@ -177,6 +183,10 @@ pub(crate) struct Socket<S> {
 impl<S: AsFd> Socket<S> {
     pub(super) const fn new(stream: S, waits: Waits) -> Self {
         Self { stream, waits }
+    }
+
+    pub(super) const fn inner(&self) -> &S {
+        &self.stream
     }
 
     /// Looks again and again, for so long as who spins does; nothing if that is over, or if it does not spin.

@@ -16,6 +16,10 @@ use super::order::{Exchange, Medium, Operation, RawCalling, Serving, Waits};
 use crate::process::{self, Parent};
 use channel::{Channel, Listener};
 
+#[cfg(test)]
+pub(super) use multicast::DATAGRAM;
+pub(super) use multicast::receiver_at;
+
 /// Serves every channel with a thread, until the parent closes standard input.
 pub(super) fn serve(medium: &Medium, exchange: Exchange, waits: Waits) -> Result<(), ContestError> {
     let opened = Listener::open(medium);
@@ -67,7 +71,8 @@ pub(super) fn answer(
         Operation::Octets(_)
         | Operation::Doubles(_)
         | Operation::Structs(_)
-        | Operation::Oneway => {
+        | Operation::Oneway(_)
+        | Operation::Flood => {
             let end = sizes.request.max(sizes.reply);
             frame[end - 1] = frame[sizes.request - 1];
             end - sizes.reply..end
@@ -85,7 +90,7 @@ fn answer_all(mut channel: Channel, exchange: Exchange, recorder: &Recorder) -> 
     let request = exchange.sizes.request;
     loop {
         channel.receive(&mut frame[..request])?;
-        if exchange.operation == Operation::Oneway {
+        if is_oneway(exchange.operation) {
             recorder.take(oneway::stamp_of(&frame[..request]));
         } else {
             let reply = answer(&mut frame, exchange);
@@ -109,7 +114,7 @@ impl Calls {
             channel: channel.map_err(ContestError::work("connecting"))?,
             exchange: calling.exchange,
             frame: frame(calling.exchange),
-            pace: Pace::of(calling.waits),
+            pace: Pace::of(calling.exchange.operation, calling.waits),
         };
         calls.warm_up(1)?;
         Ok(calls)
@@ -144,7 +149,7 @@ impl Caller for Calls {
 
     fn call(&mut self, turn: u32) -> Result<(), ContestError> {
         let Exchange { operation, sizes } = self.exchange;
-        if operation == Operation::Oneway {
+        if is_oneway(operation) {
             let told = self.tell_the_time(turn);
             return told.map_err(ContestError::work(CALLING));
         }
@@ -166,6 +171,10 @@ impl Caller for Calls {
             ))),
         }
     }
+}
+
+const fn is_oneway(operation: Operation) -> bool {
+    matches!(operation, Operation::Oneway(_) | Operation::Flood)
 }
 
 /// How long who spins looks again before it sleeps: longer than anything takes in a ping-pong.
@@ -244,7 +253,12 @@ mod tests {
     fn the_time_of_what_has_no_answer_is_taken_where_it_arrives() {
         for medium in [Medium::Tcp, Medium::Memory, Medium::Multicast] {
             for waits in [Waits::Block, Waits::Spin] {
-                let exchange = exchange(Operation::Oneway, 80, 0);
+                let octets = if medium == Medium::Multicast {
+                    5_000
+                } else {
+                    80
+                };
+                let exchange = exchange(Operation::Oneway(0), octets, 0);
                 let (address, recorder) = serve_one(&medium, exchange, waits);
                 let calling = calling(&medium, address, waits, exchange);
                 let mut calls = Calls::connect(&calling).unwrap();
@@ -259,7 +273,7 @@ mod tests {
     /// How long the next message was under way.
     fn arrival(recorder: &Recorder) -> u64 {
         loop {
-            if let Some(latency) = recorder.taken().pop() {
+            if let Some(latency) = recorder.taken().latencies_ns.pop() {
                 return latency;
             }
             thread::yield_now();

@@ -1,17 +1,86 @@
-//! UDP to a group on this machine alone.
+//! UDP to a group on this machine alone: messages in as many datagrams as MIOP cuts them into.
 
-use std::io;
+use std::io::{self, IoSlice, Read};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
-use rustix::net::sockopt::set_ip_multicast_if;
+use rustix::net::sockopt::{set_ip_multicast_if, set_socket_recv_buffer_size};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+use super::super::order::Waits;
+use super::channel::Socket;
+
+/// Messages to a group, each in one datagram or more. Nobody answers.
+pub(crate) struct Group {
+    socket: Socket<UdpSocket>,
+    /// Of the message that is sent, or received, at the moment.
+    message: u32,
+}
+
+impl Group {
+    pub(super) const fn new(socket: UdpSocket, waits: Waits) -> Self {
+        Self {
+            socket: Socket::new(socket, waits),
+            message: 0,
+        }
+    }
+
+    /// Sends a message. In each datagram the first octets give way to the numbers of the message and of the datagram:
+    /// without them nobody could tell whether one was lost.
+    pub(super) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.message = self.message.wrapping_add(1);
+        for (number, piece) in frame.chunks(DATAGRAM).enumerate() {
+            let numbers = numbers(self.message, number as u32);
+            let rest = piece.get(NUMBERS..).unwrap_or_default();
+            let pieces = [&numbers[..], rest].map(IoSlice::new);
+            let mut nothing = SendAncillaryBuffer::default();
+            sendmsg(
+                self.socket.inner(),
+                &pieces,
+                &mut nothing,
+                SendFlags::empty(),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next message that comes whole.
+    pub(super) fn receive(&mut self, frame: &mut [u8]) -> io::Result<()> {
+        let (mut at, mut number) = (0, 0);
+        while at < frame.len() {
+            let len = DATAGRAM.min(frame.len() - at);
+            let octets = self.socket.read(&mut frame[at..at + len])?;
+            let Some((message, found)) = numbers_of(&frame[at..at + octets]) else {
+                return Err(io::Error::other(format!("a datagram of {octets} octets")));
+            };
+            if found == 0 {
+                // What was begun before stays without its end.
+                frame.copy_within(at..at + octets, 0);
+                self.message = message;
+                (at, number) = (octets, 1);
+            } else if (message, found) == (self.message, number) {
+                (at, number) = (at + octets, number + 1);
+            } else {
+                (at, number) = (0, 0);
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A socket that has joined a group, and where to send to.
 pub(super) fn receiver() -> io::Result<(UdpSocket, String)> {
-    // Bound to the group, it gets what is sent there and nothing else.
-    let socket = UdpSocket::bind(SocketAddrV4::new(GROUP, 0))?;
-    socket.join_multicast_v4(&GROUP, &Ipv4Addr::LOCALHOST)?;
+    let socket = receiver_at(SocketAddrV4::new(GROUP, 0))?;
     let address = socket.local_addr()?.to_string();
     Ok((socket, address))
+}
+
+/// A socket that has joined this group.
+pub(in super::super) fn receiver_at(group: SocketAddrV4) -> io::Result<UdpSocket> {
+    // Bound to the group, it gets what is sent there and nothing else.
+    let socket = UdpSocket::bind(group)?;
+    set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
+    socket.join_multicast_v4(group.ip(), &Ipv4Addr::LOCALHOST)?;
+    Ok(socket)
 }
 
 /// A socket that sends to the group at this address.
@@ -24,5 +93,63 @@ pub(super) fn sender(address: &str) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
+fn numbers(message: u32, number: u32) -> [u8; NUMBERS] {
+    ((u64::from(message) << 32) | u64::from(number)).to_ne_bytes()
+}
+
+/// The numbers of the message and of the datagram.
+fn numbers_of(datagram: &[u8]) -> Option<(u32, u32)> {
+    let numbers = u64::from_ne_bytes(*datagram.first_chunk()?);
+    Some(((numbers >> 32) as u32, numbers as u32))
+}
+
 /// Of those that are for anybody's use within an organisation (RFC 2365).
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 67, 82);
+/// Octets of the longest datagram: what MIOP's packets have by default, 1500 less the headers of IP and UDP.
+pub(in super::super) const DATAGRAM: usize = 1500 - 20 - 8;
+/// As much as the ORB asks for.
+const RECEIVE_BUFFER: usize = 4 << 20;
+const NUMBERS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Group, Group) {
+        let (receiver, address) = receiver().unwrap();
+        let sender = sender(&address).unwrap();
+        (
+            Group::new(sender, Waits::Block),
+            Group::new(receiver, Waits::Block),
+        )
+    }
+
+    #[test]
+    fn a_long_message_is_put_together_again() {
+        let (mut sender, mut receiver) = pair();
+        let sent: Vec<u8> = (0..10 * DATAGRAM + 100).map(|n| (n % 251) as u8).collect();
+        let mut received = vec![0; sent.len()];
+        for _ in 0..3 {
+            sender.send(&sent).unwrap();
+            receiver.receive(&mut received).unwrap();
+            for (one, other) in sent.chunks(DATAGRAM).zip(received.chunks(DATAGRAM)) {
+                assert_eq!(one[NUMBERS..], other[NUMBERS..]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_that_lacks_a_datagram_is_passed_over() {
+        let (mut sender, mut receiver) = pair();
+        let with = |value: u8| vec![value; 2 * DATAGRAM + 100];
+        // The beginning of a message, its end, and one that is whole.
+        sender.send(&with(1)[..DATAGRAM]).unwrap();
+        let end = [&numbers(1, 2)[..], &[1; 92]].concat();
+        sender.socket.inner().send(&end).unwrap();
+        sender.send(&with(2)).unwrap();
+        let mut received = with(0);
+        receiver.receive(&mut received).unwrap();
+        assert_eq!(received.last(), Some(&2));
+        assert_eq!(receiver.message, sender.message);
+    }
+}
