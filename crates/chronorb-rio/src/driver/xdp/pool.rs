@@ -1,10 +1,12 @@
 //! The frames of an interface, and whose they are.
 
+use std::sync::Arc;
+
 use chronorb_rt::PiMutex;
 
 use super::memory::{Frames, Ring};
 use super::queue::{Queue, Queues};
-use super::shared::{Completion, Fill, Free};
+use super::shared::{Completion, Free};
 use super::sync::AtomicU64;
 use crate::driver::DriverError;
 
@@ -62,7 +64,7 @@ impl Layout {
 pub(super) struct Pool {
     pub(super) layout: Layout,
     pub(super) frames: Frames,
-    queues: Box<[Queue]>,
+    queues: Box<[Arc<Queue>]>,
     completion: Ring<AtomicU64>,
     /// Which outgoing frames are free.
     pub(super) free: Free,
@@ -120,16 +122,16 @@ impl Pool {
             }),
             is_zero_copy,
         };
-        for queue in 0..pool.queues.len() {
-            for frame in queue * layout.incoming..(queue + 1) * layout.incoming {
-                pool.refill(queue, (frame * layout.frame) as u64);
+        for (number, queue) in pool.queues.iter().enumerate() {
+            for frame in number * layout.incoming..(number + 1) * layout.incoming {
+                queue.refill((frame * layout.frame) as u64);
             }
         }
         Ok(pool)
     }
 
     /// The interface's receive queues, by their numbers.
-    pub(super) fn queues(&self) -> &[Queue] {
+    pub(super) fn queues(&self) -> &[Arc<Queue>] {
         &self.queues
     }
 
@@ -161,24 +163,6 @@ impl Pool {
         let mut shares = self.shares.lock();
         shares.incoming += share.incoming;
         shares.words.extend(&share.words);
-    }
-
-    /// Gives the kernel an empty frame for a queue, from which it came.
-    #[inline]
-    pub(super) fn refill(&self, queue: usize, address: u64) {
-        let ring = &self.queues[queue].fill;
-        let fill = Fill {
-            producer: ring.producer(),
-            slots: ring.entries(),
-            frame: self.layout.frame as u64,
-        };
-        fill.put(address);
-    }
-
-    /// Whether the kernel wants to be told of empty frames for a queue.
-    #[inline]
-    pub(super) fn wants_a_call(&self, queue: usize) -> bool {
-        self.is_zero_copy && self.queues[queue].fill.wants_a_call()
     }
 
     /// Finds out which frames have been sent, of any class; at most so many.

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use rustix::net::xdp::{
 
 use super::memory::{Frames, Ring};
 use super::pool::Layout;
+use super::shared::Fill;
 use super::socket::socket;
 use super::sync::AtomicU64;
 use crate::driver::DriverError;
@@ -27,16 +29,18 @@ use crate::driver::DriverError;
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The ring by which the kernel is given empty frames.
-    pub(super) fill: Ring<AtomicU64>,
+    fill: Ring<AtomicU64>,
+    /// Octets of a frame.
+    frame: u64,
     /// The socket that is bound to it, and is no class's.
-    pub(super) anchor: OwnedFd,
+    anchor: OwnedFd,
 }
 
 /// All receive queues of an interface, with the frames bound to them.
 #[derive(Debug)]
 pub(super) struct Queues {
     /// By their numbers; one at least.
-    pub(super) all: Box<[Queue]>,
+    pub(super) all: Box<[Arc<Queue>]>,
     /// The ring by which frames come back that were sent. All are sent by the first queue.
     pub(super) completion: Ring<AtomicU64>,
     /// Whether the interface itself reads and writes the frames.
@@ -68,10 +72,15 @@ impl Queues {
         if !is_zero_copy {
             bind_first(Flags::XDP_COPY).map_err(refused)?;
         }
-        let mut all = vec![Queue { fill, anchor }];
+        let first = Queue {
+            fill,
+            frame: layout.frame as u64,
+            anchor,
+        };
+        let mut all = vec![Arc::new(first)];
         for number in 1..layout.queues {
             match Queue::beside(&all[0], layout, interface, number) {
-                Ok(queue) => all.push(queue),
+                Ok(queue) => all.push(Arc::new(queue)),
                 // An interface may read and write frames itself by some of its queues only.
                 Err(_) if is_zero_copy => {
                     drop(all);
@@ -100,7 +109,11 @@ impl Queue {
         // Nothing is sent by it, but the kernel wants both rings.
         let (fill, _) = rings(&anchor, layout, 2).map_err(failed(RINGS))?;
         bind(&anchor, &first.shared(interface, number)).map_err(refused)?;
-        Ok(Self { fill, anchor })
+        Ok(Self {
+            fill,
+            frame: layout.frame as u64,
+            anchor,
+        })
     }
 
     /// The address by which a socket is bound to a queue with the frames of this one.
@@ -109,6 +122,23 @@ impl Queue {
             addr: SocketAddrXdp::new(Flags::XDP_SHARED_UMEM, interface, number),
             shared_umem_fd: self.anchor.as_fd(),
         }
+    }
+
+    /// Gives the kernel an empty frame, which has to be one of this queue's.
+    #[inline]
+    pub(super) fn refill(&self, address: u64) {
+        let fill = Fill {
+            producer: self.fill.producer(),
+            slots: self.fill.entries(),
+            frame: self.frame,
+        };
+        fill.put(address);
+    }
+
+    /// Whether the kernel waits to be told of empty frames; only one that reads and writes them itself does.
+    #[inline]
+    pub(super) fn wants_a_call(&self) -> bool {
+        self.fill.wants_a_call()
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::State;
-use super::memory::{Descriptor, Piece, Ring};
-use super::socket::ClassSockets;
+use super::memory::{Frames, Piece};
+use super::socket::{ClassSockets, Incoming};
 use super::sync::Ordering;
 use crate::class::ClassId;
 use crate::driver::socket::take_error;
@@ -17,6 +17,8 @@ use crate::path::{Frame, PathError, Received, Receiver};
 #[derive(Debug)]
 pub(super) struct XdpReceiver {
     class: ClassId,
+    /// By the numbers of the queues.
+    incoming: Arc<[Incoming]>,
     sockets: Arc<ClassSockets>,
     state: Arc<State>,
     /// Room for a frame that comes in pieces.
@@ -47,6 +49,7 @@ impl XdpReceiver {
             counts: Received::default(),
             strayed: state.strayed(class),
             state,
+            incoming: sockets.incoming.clone(),
             sockets,
         }
     }
@@ -64,22 +67,18 @@ impl XdpReceiver {
         }
     }
 
-    /// The pieces of the next frame, of the first queue from that on whose turn it is.
+    /// The queue whose turn it is among those with frames, and how many pieces the next one has there.
     #[inline]
-    fn next(&mut self) -> Option<Place> {
-        for _ in 0..self.sockets.incoming.len() {
+    fn next(&mut self) -> Option<(usize, u32)> {
+        for _ in 0..self.incoming.len() {
             let queue = self.turn;
             self.turn = match queue + 1 {
-                next if next < self.sockets.incoming.len() => next,
+                next if next < self.incoming.len() => next,
                 _ => 0,
             };
-            let (first, count) = next_frame(&self.sockets.incoming[queue]);
+            let count = self.incoming[queue].count();
             if count > 0 {
-                return Some(Place {
-                    queue,
-                    first,
-                    count,
-                });
+                return Some((queue, count));
             }
             self.sockets.tell_of_empty_frames(queue);
         }
@@ -87,37 +86,17 @@ impl XdpReceiver {
     }
 }
 
-/// The pieces of the next frame of a ring are so many from this position on; none if it is not there.
-#[inline]
-fn next_frame(ring: &Ring<Descriptor>) -> (u32, u32) {
-    let first = ring.consumer().load(Ordering::Relaxed);
-    let there = ring.producer().load(Ordering::Acquire).wrapping_sub(first);
-    for at in 0..there {
-        if !ring.entry(first.wrapping_add(at)).load().goes_on {
-            return (first, at + 1);
-        }
-    }
-    (first, 0)
-}
-
-/// The pieces of a frame: the receive queue by which they came, and their places in its ring.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    queue: usize,
-    first: u32,
-    count: u32,
-}
-
 impl Receiver for XdpReceiver {
     fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError> {
         loop {
-            let Some(place) = self.next() else {
+            let Some((queue, count)) = self.next() else {
                 return self.check().map(|()| false);
             };
             self.was_empty = false;
             let pieces = Pieces {
-                sockets: &self.sockets,
-                place,
+                frames: &self.sockets.pool.frames,
+                from: &self.incoming[queue],
+                count,
             };
             let Some(octets) = pieces.octets(&mut self.whole) else {
                 self.counts.failed += 1;
@@ -134,11 +113,8 @@ impl Receiver for XdpReceiver {
     }
 
     fn waiting(&self) -> usize {
-        let waiting = |ring: &Ring<Descriptor>| {
-            let first = ring.consumer().load(Ordering::Relaxed);
-            ring.producer().load(Ordering::Acquire).wrapping_sub(first) as usize
-        };
-        self.sockets.incoming.iter().map(waiting).sum()
+        let waiting = |from: &Incoming| from.waiting() as usize;
+        self.incoming.iter().map(waiting).sum()
     }
 
     fn counts(&self) -> Received {
@@ -155,20 +131,40 @@ impl Receiver for XdpReceiver {
     }
 }
 
-/// The pieces of a frame, which go back when they are dropped.
+impl Incoming {
+    /// Pieces that are there.
+    #[inline]
+    fn waiting(&self) -> u32 {
+        let first = self.ring.consumer().load(Ordering::Relaxed);
+        let end = self.ring.producer().load(Ordering::Acquire);
+        end.wrapping_sub(first)
+    }
+
+    /// How many pieces the next frame has; 0 if it is not there.
+    #[inline]
+    fn count(&self) -> u32 {
+        let is_last = |at: &u32| !self.piece(*at).goes_on;
+        (0..self.waiting()).find(is_last).map_or(0, |at| at + 1)
+    }
+
+    /// The piece that is so many behind the next one.
+    #[inline]
+    fn piece(&self, at: u32) -> Piece {
+        let first = self.ring.consumer().load(Ordering::Relaxed);
+        self.ring.entry(first.wrapping_add(at)).load()
+    }
+}
+
+/// The pieces of the next frame of a queue, which go back when they are dropped.
 struct Pieces<'s> {
-    sockets: &'s ClassSockets,
-    place: Place,
+    frames: &'s Frames,
+    from: &'s Incoming,
+    count: u32,
 }
 
 impl Pieces<'_> {
-    fn ring(&self) -> &Ring<Descriptor> {
-        &self.sockets.incoming[self.place.queue]
-    }
-
     fn iter(&self) -> impl Iterator<Item = Piece> {
-        let ring = self.ring();
-        (0..self.place.count).map(|at| ring.entry(self.place.first.wrapping_add(at)).load())
+        (0..self.count).map(|at| self.from.piece(at))
     }
 
     /// The frame in one piece; `None` if `whole` has no room for it.
@@ -176,13 +172,8 @@ impl Pieces<'_> {
     fn octets<'o>(&'o self, whole: &'o mut [u8]) -> Option<&'o [u8]> {
         // SAFETY: the kernel has put it into the ring, and it goes back only when `self` is dropped, which is borrowed as long as
         // the octets are.
-        let octets = |piece: Piece| unsafe {
-            self.sockets
-                .pool
-                .frames
-                .read(piece.address, piece.len as usize)
-        };
-        if self.place.count == 1 {
+        let octets = |piece: Piece| unsafe { self.frames.read(piece.address, piece.len as usize) };
+        if self.count == 1 {
             return self.iter().next().map(octets);
         }
         let mut len = 0;
@@ -198,10 +189,11 @@ impl Pieces<'_> {
 impl Drop for Pieces<'_> {
     fn drop(&mut self) {
         for piece in self.iter() {
-            self.sockets.pool.refill(self.place.queue, piece.address);
+            self.from.queue.refill(piece.address);
         }
-        let next = self.place.first.wrapping_add(self.place.count);
-        self.ring().consumer().store(next, Ordering::Release);
+        let consumer = self.from.ring.consumer();
+        let first = consumer.load(Ordering::Relaxed);
+        consumer.store(first.wrapping_add(self.count), Ordering::Release);
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::memory::{Descriptor, Ring};
 use super::pool::{Pool, Share};
+use super::queue::Queue;
 use super::sync::Ordering;
 use crate::driver::DriverError;
 use crate::driver::socket::failed;
@@ -29,11 +30,19 @@ pub(super) struct ClassSockets {
     sockets: Vec<OwnedFd>,
     /// Readable where one of several is.
     any: Option<OwnedFd>,
-    /// By the numbers of the queues.
-    pub(super) incoming: Box<[Ring<Descriptor>]>,
+    /// What comes in, by the numbers of the queues.
+    pub(super) incoming: Arc<[Incoming]>,
     pub(super) outgoing: Ring<Descriptor>,
     pub(super) share: Share,
     pub(super) pool: Arc<Pool>,
+}
+
+/// What comes in for a class by one receive queue.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) ring: Ring<Descriptor>,
+    /// Where its frames go back to.
+    pub(super) queue: Arc<Queue>,
 }
 
 impl ClassSockets {
@@ -50,7 +59,10 @@ impl ClassSockets {
             let outgoing = outgoing(&sockets[0], &share)?;
             let mut incoming = Vec::with_capacity(queues.len());
             for ((number, queue), socket) in (0..).zip(queues).zip(&sockets) {
-                incoming.push(self::incoming(socket, &share)?);
+                incoming.push(Incoming {
+                    ring: self::incoming(socket, &share)?,
+                    queue: queue.clone(),
+                });
                 rustix::net::bind(socket, &queue.shared(interface, number))?;
             }
             let any = match &sockets[..] {
@@ -85,9 +97,8 @@ impl ClassSockets {
     }
 
     /// Tells the kernel, if it wants that, of empty frames for a queue. Never waits.
-    #[inline]
     pub(super) fn tell_of_empty_frames(&self, queue: usize) {
-        if self.pool.wants_a_call(queue) {
+        if self.pool.is_zero_copy && self.incoming[queue].queue.wants_a_call() {
             let socket = &self.sockets[queue];
             let _told = rustix::net::recv(socket, &mut [0_u8; 0][..], RecvFlags::DONTWAIT);
         }
@@ -117,9 +128,9 @@ impl Drop for ClassSockets {
     fn drop(&mut self) {
         // From now on the kernel neither puts anything into their rings nor takes anything out.
         self.sockets.clear();
-        for (queue, ring) in self.incoming.iter().enumerate() {
+        for Incoming { ring, queue } in self.incoming.iter() {
             for position in left(ring) {
-                self.pool.refill(queue, ring.entry(position).load().address);
+                queue.refill(ring.entry(position).load().address);
             }
         }
         for position in left(&self.outgoing) {
