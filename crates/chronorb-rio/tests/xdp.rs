@@ -140,9 +140,9 @@ impl Bench {
             Attachment::Generic => QUEUES - 1,
         };
         let mut flows = vec![None; reached as usize];
-        for from_port in 5000..5200 {
+        for source_port in 5000..5200 {
             let before: Vec<_> = self.matched_by_queues(class);
-            let frame = self.frame(port, false).from_port(from_port);
+            let frame = self.frame(port, false).source_port(source_port);
             self.send(&frame, 0..1);
             self.await_matched(number, before.iter().sum::<u64>() + 1);
             let after = self.matched_by_queues(class);
@@ -932,9 +932,12 @@ fn what_comes_by_queues_that_are_new_is_counted_and_goes_to_the_kernel() {
         let listen = || TcpListener::bind(address).expect("it is free");
         let _listener = bench.network.host(Host::B).enter(listen);
         let (mut known, mut strayed) = (0, 0);
-        for from_port in 5000..5200 {
-            let mut at_a = bench.open_at_a_with(1, from_port);
-            let syn = bench.frame(PORT, false).flags(0x02).from_port(from_port);
+        for source_port in 5000..5200 {
+            let mut at_a = bench.open_at_a_with(1, source_port);
+            let syn = bench
+                .frame(PORT, false)
+                .flags(0x02)
+                .source_port(source_port);
             bench.send(&syn, known..known + 1);
             bench.await_matched(1, u64::from(known + 2 * strayed) + 1);
             if bench.driver.strayed(class(1)) > u64::from(2 * strayed) {

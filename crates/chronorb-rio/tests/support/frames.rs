@@ -10,7 +10,7 @@ pub(crate) struct Frame {
     pub(crate) from: IpAddr,
     pub(crate) to: IpAddr,
     /// The port that it is from.
-    pub(crate) from_port: u16,
+    pub(crate) source_port: u16,
     /// The port that it is to.
     pub(crate) port: u16,
     pub(crate) dscp: u8,
@@ -32,7 +32,7 @@ impl Frame {
             hardware: [to.0, from.0],
             from: from.1,
             to: to.1,
-            from_port: 4321,
+            source_port: 4321,
             port,
             dscp: 0,
             vlan: None,
@@ -47,8 +47,11 @@ impl Frame {
         Self { len, ..self }
     }
 
-    pub(crate) fn from_port(self, from_port: u16) -> Self {
-        Self { from_port, ..self }
+    pub(crate) fn source_port(self, source_port: u16) -> Self {
+        Self {
+            source_port,
+            ..self
+        }
     }
 
     pub(crate) fn dscp(self, dscp: u8) -> Self {
@@ -110,7 +113,7 @@ impl Frame {
             _ => panic!("both of a packet's addresses are of one family"),
         };
         let transport = packet.len();
-        packet.extend(self.from_port.to_be_bytes());
+        packet.extend(self.source_port.to_be_bytes());
         packet.extend(self.port.to_be_bytes());
         packet.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, self.flags, 32, 0, 0, 0, 0, 0]);
         let room = (self.len - frame.len() - packet.len()) as u32;

@@ -172,6 +172,7 @@ struct Shown<'a> {
     rate_bit_per_s: Option<u64>,
     delay_us: u64,
     mtu: u32,
+    receive_queues: u32,
     directory: &'a str,
 }
 
@@ -206,6 +207,7 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
         rate_bit_per_s: layout.rate,
         delay_us: layout.delay.as_micros() as u64,
         mtu: layout.mtu,
+        receive_queues: layout.queues,
         directory: NAMES,
     };
     match json {
@@ -228,8 +230,12 @@ impl Shown<'_> {
         }
         let rate = self.rate_bit_per_s;
         let rate = rate.map_or_else(|| "no limit".to_owned(), |rate| format!("{rate} bit/s"));
+        let queues = match self.receive_queues {
+            1 => String::new(),
+            several => format!(", {several} receive queues"),
+        };
         text += &format!(
-            "{}: {rate}, delay {} µs, MTU {}\n\n",
+            "{}: {rate}, delay {} µs, MTU {}{queues}\n\n",
             self.switch, self.delay_us, self.mtu
         );
         let [a, b] = &self.hosts[..] else { return text };
