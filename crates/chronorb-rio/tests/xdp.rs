@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
-use bench::{Bench, MODES, OTHER, PORT, class, is_empty, numbers, open, receive, send, to};
+use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
 use chronorb_rio::class::{MAX_RULES, Rule, Unknown};
 use chronorb_rio::driver::bpf::Attachment;
 use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
@@ -231,9 +231,14 @@ fn a_full_queue_is_told_and_empties_when_it_is_flushed() {
 #[test]
 fn long_frames_come_and_go_in_pieces() {
     for mode in MODES {
-        for mtu in [3000, 9000, 16_000] {
+        for (mtu, queues) in [(3000, 1), (9000, 1), (16_000, 1), (9000, QUEUES)] {
+            let layout = Layout {
+                mtu,
+                queues,
+                ..Layout::default()
+            };
             let options = Options { mode, packets: 128 };
-            let Some(mut bench) = Bench::new(mtu, options) else {
+            let Some(mut bench) = Bench::of(&layout, options) else {
                 return;
             };
             let mut path = bench.open(1, PORT, 64);
@@ -241,7 +246,9 @@ fn long_frames_come_and_go_in_pieces() {
             let frame = bench.frame(PORT, false);
             let lens = [60, 1514, 2000, longest - 1, longest];
             for (number, len) in (0..).zip(lens.into_iter().cycle().take(200)) {
-                let octets = frame.clone().len(len).octets(number);
+                // Flows by all of the queues.
+                let flow = frame.clone().source_port(5000 + number as u16);
+                let octets = flow.len(len).octets(number);
                 send(&mut *bench.sender.transmitter, &octets);
                 let came = receive(&mut *path.receiver, 1);
                 assert!(
