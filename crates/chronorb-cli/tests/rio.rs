@@ -7,7 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use chronorb_rio::network::{Host, Layout, Network};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rt::{NetworkNamespace, receive_queues};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::{chronorb, stderr, stdout};
@@ -107,6 +108,25 @@ fn a_network_is_there_until_the_command_is_asked_to_end() {
             !names.iter().any(|name| Path::new(name).exists()),
             "{names:?}"
         );
+    }
+}
+
+#[test]
+fn hosts_receive_by_as_many_queues_as_they_shall() {
+    for (arguments, queues) in [(&["--netns"][..], 1), (&["--netns", "--queues", "3"], 3)] {
+        let Some(setup) = Setup::up(arguments) else {
+            return;
+        };
+        assert_eq!(setup.shown["receive_queues"], queues);
+        for name in &setup.names()[..2] {
+            let host = NetworkNamespace::open(Path::new(name)).expect("it is there");
+            let asked = host
+                .enter(|| receive_queues(INTERFACE))
+                .expect("who may make it may");
+            assert_eq!(asked.expect("it tells"), queues);
+        }
+        let (status, said) = setup.signal(Signal::TERM);
+        assert_eq!((status.code(), &*said), (Some(0), ""));
     }
 }
 

@@ -92,7 +92,8 @@ pub struct Received {
     pub octets: u64,
     /// Lost because the queue of the class was full.
     pub dropped: u64,
-    /// Lost for another reason: too long for the interface's room, no room at all.
+    /// Lost for another reason: too long for the interface's room, no room at all, a receive queue that the interface has got since
+    /// it was opened.
     pub failed: u64,
 }
 

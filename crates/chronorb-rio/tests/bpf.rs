@@ -8,7 +8,7 @@ mod extended;
 mod packets;
 
 use chronorb_rio::bpf::classic::{Code, Op, Size, Source, Test};
-use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, TooManyAddresses};
+use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps, TooManyAddresses};
 use chronorb_rio::bpf::{AssembleError, extended as wide};
 use chronorb_rio::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown, Verdict};
 use chronorb_rio::frame::Headers;
@@ -28,10 +28,18 @@ fn classify(rules: &Rules, frame: &[u8]) -> Verdict {
 fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
     let classifier = Classifier::new(rules, &own()).expect("there are few addresses");
     let xdp = classifier.xdp(MAPS).expect("it can be assembled");
-    let verdict = match run(&xdp, frame) {
+    let verdict = match run(&xdp, frame, 0) {
         Done::Passed => Verdict::Kernel,
         Done::Given(class) => Verdict::Class(class_of(class as usize)),
     };
+    for queue in [1, MAPS.queues - 1, MAPS.queues, MAPS.queues + 1, u32::MAX] {
+        let place = |class| Maps::place(class, queue.min(MAPS.queues)).into();
+        let expected = match verdict {
+            Verdict::Kernel => Done::Passed,
+            Verdict::Class(class) => Done::Given(place(class)),
+        };
+        assert_eq!(run(&xdp, frame, queue), expected, "by queue {queue}");
+    }
     for class in (0..MAX_CLASSES).map(class_of) {
         let filter = classifier.filter(class).expect("it can be assembled");
         let takes = match verdict == Verdict::Class(class) {
@@ -91,6 +99,15 @@ fn as_many_rules_as_there_can_be_fit() {
         let xdp = classifier.xdp(MAPS).expect("it fits");
         assert!(filter.len() < xdp.len());
     }
+}
+
+#[test]
+fn the_maps_have_a_place_for_each_class_and_queue_and_for_all_later_queues() {
+    let mut places = Vec::new();
+    for queue in 0..=MAPS.queues {
+        places.extend((0..MAX_CLASSES).map(|class| Maps::place(class_of(class), queue)));
+    }
+    assert_eq!(places, (0..Maps::places(MAPS.queues)).collect::<Vec<_>>());
 }
 
 #[test]

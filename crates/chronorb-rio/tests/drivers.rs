@@ -133,6 +133,14 @@ fn of_9000_octets() -> Layout {
     }
 }
 
+/// Flows that are spread over receive queues.
+fn of_4_queues() -> Layout {
+    Layout {
+        queues: 4,
+        ..Layout::default()
+    }
+}
+
 #[test]
 fn a_killed_process_leaves_no_tap_interface_and_no_guard() {
     if let Some(network) = support::network(&Layout::default()) {
@@ -167,6 +175,18 @@ driver!(
 driver!(
     af_xdp_generic_of_9000_octets,
     Subject::of_network(xdp_generic, &of_9000_octets())
+);
+driver!(
+    packet_sockets_of_4_queues,
+    Subject::of_network(packet, &of_4_queues())
+);
+driver!(
+    af_xdp_native_of_4_queues,
+    Subject::of_network(xdp_native, &of_4_queues())
+);
+driver!(
+    af_xdp_generic_of_4_queues,
+    Subject::of_network(xdp_generic, &of_4_queues())
 );
 
 /// Those that share their interface with the kernel.

@@ -8,7 +8,7 @@ use std::io;
 
 use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps};
 use chronorb_rio::bpf::extended::{Alu, Code, Op, Register, Width};
-use chronorb_rio::class::{MAX_CLASSES, Rules, Verdict};
+use chronorb_rio::class::{ClassId, Rules, Verdict};
 use chronorb_rio::driver::bpf::{Map, Program};
 use chronorb_rio::frame::Headers;
 use packets::{frames, own, rules, worst_rules};
@@ -22,8 +22,8 @@ struct Kernel {
 impl Kernel {
     /// `None`, with a word about it, where this process may not load programs.
     fn new() -> Option<Self> {
-        let maps = Map::of_sockets(MAX_CLASSES as u32).and_then(|sockets| {
-            let counters = Map::of_counters(MAX_CLASSES as u32)?;
+        let maps = Map::of_sockets(Maps::places(QUEUES)).and_then(|sockets| {
+            let counters = Map::of_counters(Maps::places(QUEUES))?;
             Ok(Self { sockets, counters })
         });
         match maps {
@@ -42,14 +42,15 @@ impl Kernel {
         let maps = Maps {
             sockets: self.sockets.descriptor(),
             counters: self.counters.descriptor(),
+            queues: QUEUES,
         };
         let program = classifier.xdp(maps).expect("it can be assembled");
         Program::xdp(&program).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn counts(&self) -> Vec<u64> {
-        let count = |class| self.counters.count(class).expect("it has one");
-        (0..MAX_CLASSES as u32).map(count).collect()
+        let count = |place| self.counters.count(place).expect("it has one");
+        (0..Maps::places(QUEUES)).map(count).collect()
     }
 }
 
@@ -105,17 +106,21 @@ proptest! {
             // No class has a socket.
             prop_assert_eq!(program.run(&frame).expect("it is long enough"), 2);
             let after = kernel.counts();
-            let grown = (0..MAX_CLASSES).find(|class| after[*class] != before[*class]);
-            let said = classify(&rules, &frame);
-            prop_assert_eq!(grown, said);
+            let grown: Vec<_> = (0..after.len()).filter(|at| after[*at] != before[*at]).collect();
+            // It comes by the first queue.
+            let said = classify(&rules, &frame).map(|class| Maps::place(class, 0) as usize);
+            prop_assert_eq!(grown, Vec::from_iter(said));
         }
     }
 }
 
-fn classify(rules: &Rules, frame: &[u8]) -> Option<usize> {
+fn classify(rules: &Rules, frame: &[u8]) -> Option<ClassId> {
     let headers = Headers::read(frame).ok()?;
     match rules.classify(&headers, &own()) {
-        Verdict::Class(class) => Some(class.index()),
+        Verdict::Class(class) => Some(class),
         Verdict::Kernel => None,
     }
 }
+
+/// Receive queues of the interface that the programs are for.
+const QUEUES: u32 = 4;

@@ -14,7 +14,7 @@ use chronorb_rio::netlink::{
     Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
 };
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network, remove_abandoned};
-use chronorb_rt::{Deadline, LinkSocket, Monotonic};
+use chronorb_rt::{Deadline, LinkSocket, Monotonic, receive_queues};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use support::network;
@@ -72,6 +72,24 @@ fn a_host_tells_its_interface() {
     }
     let other = network.host(Host::B).link().expect("it has one");
     assert_ne!(link.hardware, other.hardware);
+}
+
+#[test]
+fn interfaces_receive_by_as_many_queues_as_they_shall() {
+    for queues in [1, 4] {
+        let layout = Layout {
+            queues,
+            ..Layout::default()
+        };
+        let Some(network) = network(&layout) else {
+            return;
+        };
+        for host in Host::BOTH {
+            let asked = network.host(host).enter(|| receive_queues(INTERFACE));
+            assert_eq!(asked.expect("it tells"), queues);
+        }
+        assert_eq!(send(&network, layout.b.v4.into(), 100_000), 100_000);
+    }
 }
 
 #[test]
@@ -340,7 +358,11 @@ fn a_part() {
     }
     // A cable leads out of the network, so that it can be seen when it is gone.
     let network = Network::build(&Layout::default()).expect("who starts this has the rights");
-    let end = |name, namespace| VethEnd { name, namespace };
+    let end = |name, namespace| VethEnd {
+        name,
+        namespace,
+        queues: 1,
+    };
     let a = network.host(Host::A).namespace().as_fd();
     let mut netlink = Netlink::open().expect("it opens");
     netlink

@@ -5,9 +5,11 @@ mod support;
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use chronorb_rio::driver::xdp::{self, Mode, Xdp};
 use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
@@ -195,22 +197,80 @@ fn one_thread_serves_many_connections() {
         let [address, _] = addresses(&network, Host::B);
         let listener = class.listen(SocketAddr::new(address, 0));
         let listener = listener.expect("any port will do");
-        thread::scope(|scope| {
-            scope.spawn(|| serve_as_a_lane_does(&listener, CLIENTS));
-            for _ in 0..CLIENTS {
-                let connect = || TcpStream::connect(listener.address());
-                let mut client = network.host(Host::A).enter(connect).expect("it listens");
-                scope.spawn(move || {
-                    for number in 0..200_u8 {
-                        client.write_all(&[number; 100]).expect("the peer reads");
-                        let mut room = [0; 100];
-                        client.read_exact(&mut room).expect("it comes back");
-                        assert_eq!(room, [number; 100]);
-                    }
-                });
-            }
-        });
+        call(&network, &listener);
     }
+}
+
+#[test]
+fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
+    let layout = Layout {
+        queues: 4,
+        ..Layout::default()
+    };
+    let Some(network) = support::network(&layout) else {
+        return;
+    };
+    let ways = [
+        Processing::OnArrival,
+        Processing::OnDemand { cap: None },
+        Processing::Periodic {
+            period: Duration::from_millis(1),
+            budget: 64,
+        },
+    ];
+    let host = network.host(Host::B);
+    let options = xdp::Options {
+        mode: Mode::Native,
+        ..xdp::Options::default()
+    };
+    let driver = host.enter(|| Xdp::open(INTERFACE, options));
+    let driver = Arc::new(driver.expect("who builds a network may"));
+    let server = host.enter(|| Subsystem::of_host(driver.clone()));
+    let server = server.expect("the namespace is there");
+    for processing in ways {
+        let config = ClassConfig {
+            processing,
+            queue: 1024,
+            connections: 2 * CLIENTS,
+            ..ClassConfig::default()
+        };
+        let class = server.open(config).expect("it can be had");
+        let [address, _] = addresses(&network, Host::B);
+        let listener = class.listen(SocketAddr::new(address, 0));
+        let listener = listener.expect("any port will do");
+        let by_queues = || [0, 1, 2, 3].map(|queue| driver.matched_by(class.id(), queue));
+        let before = by_queues();
+        let are_all_used = || by_queues().iter().zip(before).all(|(now, it)| *now > it);
+        // As long as chance leaves a queue out.
+        for _ in 0..20 {
+            call(&network, &listener);
+            if are_all_used() {
+                break;
+            }
+        }
+        assert!(are_all_used(), "{:?}", by_queues());
+        let counts = class.counts();
+        assert_eq!((counts.malformed, counts.wrong_checksums), (0, 0));
+    }
+}
+
+/// Clients of the kernel's TCP call a server, each of them many times, and one at a time.
+fn call(network: &Network, listener: &Listener) {
+    thread::scope(|scope| {
+        scope.spawn(|| serve_as_a_lane_does(listener, CLIENTS));
+        for _ in 0..CLIENTS {
+            let connect = || TcpStream::connect(listener.address());
+            let mut client = network.host(Host::A).enter(connect).expect("it listens");
+            scope.spawn(move || {
+                for number in 0..200_u8 {
+                    client.write_all(&[number; 100]).expect("the peer reads");
+                    let mut room = [0; 100];
+                    client.read_exact(&mut room).expect("it comes back");
+                    assert_eq!(room, [number; 100]);
+                }
+            });
+        }
+    });
 }
 
 const CLIENTS: usize = 10;

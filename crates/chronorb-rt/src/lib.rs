@@ -35,7 +35,7 @@
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | whether packets can be taken from interfaces | [`PacketRights`] |
 //! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
-//! | by how many queues they come | [`receive_queues`] |
+//! | by how many queues they come | [`receive_queues`], [`set_queues`] |
 //! | whole frames of an interface | [`LinkSocket`] |
 //! | a network of its own on this machine | [`NetworkNamespace`] |
 //! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
@@ -101,7 +101,7 @@ pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
-pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues};
+pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues, set_queues};
 pub use link_socket::LinkSocket;
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults};

@@ -124,6 +124,20 @@ pub fn receive_queues(interface: &str) -> io::Result<u32> {
     Ok(value[5] + value[8])
 }
 
+/// Sets by how many queues an interface of the calling thread's network namespace receives packets, and by how many it sends them,
+/// if these are not the same ones. Needs `CAP_NET_ADMIN`.
+///
+/// # Errors
+/// As [`Coalescing::of`]; `InvalidInput` for more than it can have, and where somebody takes packets from a queue that would be gone.
+pub fn set_queues(interface: &str, receiving: u32, sending: u32) -> io::Result<()> {
+    let mut value = [0; 9];
+    value[0] = ETHTOOL_GCHANNELS;
+    ethtool(interface, &mut value)?;
+    value[0] = ETHTOOL_SCHANNELS;
+    (value[5], value[6]) = (receiving, sending);
+    ethtool(interface, &mut value)
+}
+
 /// A queueing discipline: how packets wait for an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueingDiscipline {
@@ -267,6 +281,7 @@ const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETHTOOL_GTSO: u32 = 0x1e;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_SCHANNELS: u32 = 0x3d;
 const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_GGSO: u32 = 0x23;
 const ETHTOOL_SGSO: u32 = 0x24;

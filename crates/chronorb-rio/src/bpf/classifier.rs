@@ -57,8 +57,8 @@ impl Classifier {
         self.code.map_returns(whole_or_nothing).assemble()
     }
 
-    /// The program of an interface that sends the packets of each class to its socket, where it has one, and leaves all
-    /// others to the kernel.
+    /// The program of an interface that sends the packets of each class to its socket of the queue that they came by, where it has
+    /// one, and leaves all others to the kernel.
     ///
     /// # Errors
     /// [`AssembleError`]; not for as many rules as an interface can have.

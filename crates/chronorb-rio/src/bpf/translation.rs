@@ -6,17 +6,33 @@
 use std::os::fd::RawFd;
 
 use super::classic::{self, Source};
-use super::extended::Register::{R0, R1, R2, R3, R4, R5, R6, R10};
+use super::extended::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R10};
 use super::extended::{Alu, Code, Helper, Op, Operand, Register, Size, Test, Width};
 use super::labels::Label;
+use crate::class::{ClassId, MAX_CLASSES};
 
-/// The maps of a program, by their descriptors.
+/// The maps of a program, by their descriptors. Both have a place for each class and receive queue: see [`Maps::place`].
 #[derive(Clone, Copy, Debug)]
 pub struct Maps {
-    /// From the class to its socket (`BPF_MAP_TYPE_XSKMAP`).
+    /// The sockets (`BPF_MAP_TYPE_XSKMAP`), each of which takes the packets of one receive queue.
     pub sockets: RawFd,
-    /// From the class to how many packets were of it (`BPF_MAP_TYPE_ARRAY` of `u64`).
+    /// How many packets there were (`BPF_MAP_TYPE_ARRAY` of `u64`).
     pub counters: RawFd,
+    /// Receive queues that have sockets. Those that the interface gets later are the queue of this number together, which
+    /// has none: their packets are counted, and left to the kernel.
+    pub queues: u32,
+}
+
+impl Maps {
+    /// Where both maps have what is for a class and a receive queue, up to [`queues`](Self::queues).
+    pub const fn place(class: ClassId, queue: u32) -> u32 {
+        (queue << CLASS_BITS) + class.index() as u32
+    }
+
+    /// How many places they have.
+    pub const fn places(queues: u32) -> u32 {
+        (queues + 1) << CLASS_BITS
+    }
 }
 
 /// What an XDP program ends with to leave a packet to the kernel.
@@ -156,11 +172,17 @@ impl Translator {
     }
 
     fn end(&mut self, maps: Maps) {
-        let uncounted = self.code.label();
+        let (known, uncounted) = (self.code.label(), self.code.label());
         self.code.extend([
             Op::Bind(self.give),
-            Op::Alu(Alu::Move, Width::Full, R6, R0.into()),
-            Op::Store(Size::Word, R10, KEY, R0),
+            Op::Load(Size::Word, R7, R6, RECEIVE_QUEUE),
+            Op::Alu(Alu::Move, Width::Half, R1, number(maps.queues)),
+            Op::If(Test::Above, Width::Half, R1, R7.into(), known),
+            Op::Alu(Alu::Move, Width::Half, R7, R1.into()),
+            Op::Bind(known),
+            Op::Alu(Alu::Left, Width::Half, R7, number(CLASS_BITS)),
+            Op::Alu(Alu::Add, Width::Half, R7, R0.into()),
+            Op::Store(Size::Word, R10, KEY, R7),
             Op::Map(R1, maps.counters),
             Op::Alu(Alu::Move, Width::Full, R2, R10.into()),
             Op::Alu(Alu::Add, Width::Full, R2, i32::from(KEY).into()),
@@ -170,8 +192,8 @@ impl Translator {
             Op::AddTo(R0, 0, R1),
             Op::Bind(uncounted),
             Op::Map(R1, maps.sockets),
-            Op::Alu(Alu::Move, Width::Full, R2, R6.into()),
-            // Where the class has no socket.
+            Op::Alu(Alu::Move, Width::Full, R2, R7.into()),
+            // Where the class has no socket, at this queue.
             Op::Alu(Alu::Move, Width::Half, R3, XDP_PASS.into()),
             Op::Call(Helper::Redirect),
             Op::Exit,
@@ -197,3 +219,8 @@ const KEY: i16 = -8 * 18;
 // `struct xdp_md`, <linux/bpf.h>
 const DATA: i16 = 0;
 const DATA_END: i16 = 4;
+const RECEIVE_QUEUE: i16 = 16;
+
+/// A place in a map is the number of a queue, and behind it so many bits of the number of a class.
+const CLASS_BITS: u32 = MAX_CLASSES.trailing_zeros();
+const _: () = assert!(MAX_CLASSES.is_power_of_two());

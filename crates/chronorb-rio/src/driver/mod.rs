@@ -35,7 +35,9 @@ pub trait Driver: fmt::Debug + Send + Sync {
     /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if
     /// they match too, win where they were there first.
     ///
-    /// `queue` is how many frames wait at most, each way, up to [`MAX_QUEUE`], rounded up to a power of two.
+    /// `queue` is how many frames wait at most, each way, up to [`MAX_QUEUE`], rounded up to a power of two. Where frames come in by
+    /// several receive queues of the interface and are not put together by the kernel ([`xdp`]), so many wait at each of them.
+    /// Frames of one flow keep their order in any case, those of several may overtake each other on the way.
     ///
     /// # Errors
     /// [`DriverError`]; all is as before then.

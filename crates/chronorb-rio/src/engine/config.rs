@@ -15,7 +15,7 @@ pub struct ClassConfig {
     pub urgency: Urgency,
     /// The CPU of that thread; any where it is `None`.
     pub cpu: Option<usize>,
-    /// Frames that wait at most, each way.
+    /// Frames that wait at most, each way; of those that come in, for each queue by which they come ([`Driver::open`](crate::driver::Driver::open)).
     pub queue: usize,
     /// Connections at most, half-open ones and those that end included.
     pub connections: usize,

@@ -37,6 +37,8 @@ pub struct VethEnd<'a> {
     pub name: &'a str,
     /// The network namespace that it shall be in; `None` for that of the socket.
     pub namespace: Option<BorrowedFd<'a>>,
+    /// By how many queues it receives, and by how many it sends.
+    pub queues: u32,
 }
 
 impl Netlink {
@@ -225,6 +227,8 @@ impl Netlink {
 impl VethEnd<'_> {
     fn tell(self, request: &mut Request) {
         request.text(libc::IFLA_IFNAME, self.name);
+        request.number(libc::IFLA_NUM_RX_QUEUES, self.queues);
+        request.number(libc::IFLA_NUM_TX_QUEUES, self.queues);
         if let Some(namespace) = self.namespace {
             let descriptor = namespace.as_fd().as_raw_fd().cast_unsigned();
             request.number(libc::IFLA_NET_NS_FD, descriptor);

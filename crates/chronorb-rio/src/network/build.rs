@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, NetworkNamespace, Offloads};
+use chronorb_rt::{Deadline, NetworkNamespace, Offloads, set_queues};
 
 use super::delay::Delaying;
 use super::names::Names;
@@ -87,12 +87,23 @@ fn cable(
     let near = VethEnd {
         name: host.port(),
         namespace: None,
+        queues: layout.queues,
     };
     let far = VethEnd {
         name: INTERFACE,
         namespace: Some(namespace.as_fd()),
+        queues: layout.queues,
     };
     ports.create_veth(near, far)?;
+    if layout.queues > 1 {
+        // What has come to the switch by several queues would go out by them again, whatever its hash.
+        let at_port = within(&network.switch, || {
+            set_queues(host.port(), 1, layout.queues)
+        })?;
+        let at_host = within(namespace, || set_queues(INTERFACE, layout.queues, 1))?;
+        (at_port.and(at_host))
+            .map_err(|error| NetworkError::io("set the queues of a veth", error))?;
+    }
     let port = ports.link(host.port())?.index;
     ports.set_mtu(port, layout.mtu)?;
     ports.set_no_own_address(port)?;

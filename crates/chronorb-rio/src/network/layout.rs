@@ -55,6 +55,9 @@ pub struct Layout {
     pub delay: Duration,
     /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
     pub offloads: bool,
+    /// By how many queues each host's interface receives, 1 to 4,096. The packets of a flow come by one of them, as the switch's
+    /// hash of addresses and ports says, and a card's would.
+    pub queues: u32,
     /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
     /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would.
     pub cpus: Option<[usize; 2]>,
@@ -65,7 +68,7 @@ pub struct Layout {
 }
 
 impl Default for Layout {
-    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads, `10.79.0.1` and `fd79::1` on one
+    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads, one queue, `10.79.0.1` and `fd79::1` on one
     /// host, `10.79.0.2` and `fd79::2` on the other.
     fn default() -> Self {
         let addresses = |last| Addresses {
@@ -77,6 +80,7 @@ impl Default for Layout {
             rate: None,
             delay: Duration::ZERO,
             offloads: false,
+            queues: 1,
             cpus: None,
             a: addresses(1),
             b: addresses(2),

@@ -35,7 +35,7 @@ pub enum Count {
     Malformed,
     /// Packets dropped since they were of no connection.
     NoConnection,
-    /// Packets lost since there was no room for them.
+    /// Packets lost since there was no room for them, or no socket where they came in.
     NoBuffers,
     /// Packets dropped that asked for a connection when there were as many as there may be.
     SynOverLimit,

@@ -7,6 +7,7 @@ use chronorb_rio::bpf::extended::Instruction;
 pub(crate) const MAPS: Maps = Maps {
     sockets: 100,
     counters: 101,
+    queues: 3,
 };
 
 /// What an XDP program did with a packet.
@@ -14,7 +15,7 @@ pub(crate) const MAPS: Maps = Maps {
 pub(crate) enum Done {
     /// It was left to the kernel.
     Passed,
-    /// It was counted for a class, and sent to its socket.
+    /// It was counted, and sent to the socket, at this place of the maps.
     Given(u64),
 }
 
@@ -24,21 +25,22 @@ const PACKET: u64 = 0x2000_0000;
 const STACK_END: u64 = 0x3000_0000;
 const COUNTERS: u64 = 0x4000_0000;
 const STACK: usize = 512;
-const CLASSES: u64 = 32;
 
 struct Machine<'p> {
     registers: [u64; 11],
     packet: &'p [u8],
+    queue: u32,
     stack: [u8; STACK],
     counted: Option<u64>,
     given: Option<u64>,
 }
 
-/// Runs a program for a packet that is in one piece.
-pub(crate) fn run(program: &[Instruction], packet: &[u8]) -> Done {
+/// Runs a program for a packet that is in one piece and has come by this receive queue.
+pub(crate) fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Done {
     let mut machine = Machine {
         registers: [0; 11],
         packet,
+        queue,
         stack: [0xa5; STACK],
         counted: None,
         given: None,
@@ -63,7 +65,7 @@ pub(crate) fn run(program: &[Instruction], packet: &[u8]) -> Done {
     }
     assert_eq!(machine.counted, machine.given);
     match machine.given {
-        Some(class) => Done::Given(class),
+        Some(place) => Done::Given(place),
         None => {
             assert_eq!(machine.registers[0], XDP_PASS as u64);
             Done::Passed
@@ -145,6 +147,9 @@ impl Machine<'_> {
         if at == CONTEXT + 4 {
             return PACKET + self.packet.len() as u64;
         }
+        if at == CONTEXT + 16 {
+            return self.queue.into();
+        }
         let octets = if at >= STACK_END - STACK as u64 && at < STACK_END {
             &self.stack[(at + STACK as u64 - STACK_END) as usize..][..len]
         } else {
@@ -168,7 +173,7 @@ impl Machine<'_> {
             }
             51 => {
                 assert_eq!((first, third), (MAPS.sockets as u64, XDP_PASS as u64));
-                assert!(second < CLASSES);
+                assert!(second < Maps::places(MAPS.queues).into());
                 self.given = Some(second);
                 4
             }

@@ -7,7 +7,7 @@ use chronorb_rio::driver::{DriverError, MAX_QUEUE};
 use chronorb_rio::path::TransmitError;
 use chronorb_rt::forbid;
 
-use super::subject::{Subject, class, is_readable, next, numbers, ports, send};
+use super::subject::{Subject, class, is_readable, next, numbers, numbers_of_flows, ports, send};
 use crate::frames::{Frame, checksum, number_of};
 
 const ETHERNET: usize = 14;
@@ -276,8 +276,8 @@ pub(crate) fn the_oldest_rule_that_matches_wins(subject: &Subject) {
     let mut old = subject.open_with(5, &[ports(5, 2000..=2005)], 16);
     let mut young = subject.open_with(1, &[ports(1, 2005..=2010)], 16);
     let sent = [2000, 2005, 2006, 2010, 2011].map(|port| subject.send(&subject.frame(port)));
-    assert_eq!(numbers(&mut *old.receiver, 2), sent[..2]);
-    assert_eq!(numbers(&mut *young.receiver, 2), sent[2..4]);
+    assert_eq!(numbers_of_flows(&mut *old.receiver, 2), sent[..2]);
+    assert_eq!(numbers_of_flows(&mut *young.receiver, 2), sent[2..4]);
     subject.near.remove(&ports(5, 2000..=2005));
     let sent = subject.send(&subject.frame(2005));
     assert_eq!(numbers(&mut *young.receiver, 1), [sent]);
@@ -328,7 +328,7 @@ pub(crate) fn rules_may_name_addresses_code_points_and_priorities(subject: &Subj
             true => &mut by_4.receiver,
             false => &mut by_6.receiver,
         };
-        assert_eq!(numbers(&mut **receiver, 3), sent);
+        assert_eq!(numbers_of_flows(&mut **receiver, 3), sent);
     }
 }
 

@@ -242,6 +242,13 @@ pub(crate) fn numbers(receiver: &mut dyn Receiver, count: usize) -> Vec<u32> {
     (0..count).map(number).collect()
 }
 
+/// The same of frames of several flows, in the order in which they were sent, since one flow may overtake another.
+pub(crate) fn numbers_of_flows(receiver: &mut dyn Receiver, count: usize) -> Vec<u32> {
+    let mut numbers = numbers(receiver, count);
+    numbers.sort_unstable();
+    numbers
+}
+
 pub(crate) fn is_readable(receiver: &dyn Receiver) -> bool {
     is_readable_within(receiver, Duration::ZERO)
 }

@@ -9,6 +9,9 @@ pub(crate) struct Frame {
     pub(crate) hardware: [[u8; 6]; 2],
     pub(crate) from: IpAddr,
     pub(crate) to: IpAddr,
+    /// The port that it is from.
+    pub(crate) source_port: u16,
+    /// The port that it is to.
     pub(crate) port: u16,
     pub(crate) dscp: u8,
     /// The tag's control information.
@@ -29,6 +32,7 @@ impl Frame {
             hardware: [to.0, from.0],
             from: from.1,
             to: to.1,
+            source_port: 4321,
             port,
             dscp: 0,
             vlan: None,
@@ -41,6 +45,13 @@ impl Frame {
 
     pub(crate) fn len(self, len: usize) -> Self {
         Self { len, ..self }
+    }
+
+    pub(crate) fn source_port(self, source_port: u16) -> Self {
+        Self {
+            source_port,
+            ..self
+        }
     }
 
     pub(crate) fn dscp(self, dscp: u8) -> Self {
@@ -102,7 +113,7 @@ impl Frame {
             _ => panic!("both of a packet's addresses are of one family"),
         };
         let transport = packet.len();
-        packet.extend(4321_u16.to_be_bytes());
+        packet.extend(self.source_port.to_be_bytes());
         packet.extend(self.port.to_be_bytes());
         packet.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, self.flags, 32, 0, 0, 0, 0, 0]);
         let room = (self.len - frame.len() - packet.len()) as u32;

@@ -62,6 +62,11 @@ pub(crate) struct SetupArguments {
     #[arg(long, requires = "netns")]
     offloads: bool,
 
+    /// By how many queues the interface of each host receives: a flow comes by one of them.
+    #[arg(long, value_name = "NUMBER", default_value_t = Layout::default().queues, requires = "netns",
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    queues: u32,
+
     /// The address of the first host, of IPv4 (in a network of 24 bits) or IPv6 (64 bits), or one
     /// of each; the second host gets the next.
     #[arg(long, value_name = "ADDRESS", requires = "netns")]
@@ -140,6 +145,7 @@ fn layout(arguments: &SetupArguments) -> Result<Layout, SetupError> {
         rate: arguments.rate,
         delay: arguments.delay.unwrap_or_default(),
         offloads: arguments.offloads,
+        queues: arguments.queues,
         ..Layout::default()
     };
     for address in &arguments.address {
@@ -166,6 +172,7 @@ struct Shown<'a> {
     rate_bit_per_s: Option<u64>,
     delay_us: u64,
     mtu: u32,
+    receive_queues: u32,
     directory: &'a str,
 }
 
@@ -200,6 +207,7 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
         rate_bit_per_s: layout.rate,
         delay_us: layout.delay.as_micros() as u64,
         mtu: layout.mtu,
+        receive_queues: layout.queues,
         directory: NAMES,
     };
     match json {
@@ -222,8 +230,12 @@ impl Shown<'_> {
         }
         let rate = self.rate_bit_per_s;
         let rate = rate.map_or_else(|| "no limit".to_owned(), |rate| format!("{rate} bit/s"));
+        let queues = match self.receive_queues {
+            1 => String::new(),
+            several => format!(", {several} receive queues"),
+        };
         text += &format!(
-            "{}: {rate}, delay {} µs, MTU {}\n\n",
+            "{}: {rate}, delay {} µs, MTU {}{queues}\n\n",
             self.switch, self.delay_us, self.mtu
         );
         let [a, b] = &self.hosts[..] else { return text };
@@ -270,10 +282,12 @@ fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 }
 
 /// What a network can have that is built.
-const OF_BUILDING: [&str; 6] = ["netns", "rate", "delay", "mtu", "offloads", "address"];
+const OF_BUILDING: [&str; 7] = [
+    "netns", "rate", "delay", "mtu", "offloads", "queues", "address",
+];
 /// What has to do with a network.
-const OF_NETWORK: [&str; 8] = [
-    "netns", "rate", "delay", "mtu", "offloads", "address", "name", "down",
+const OF_NETWORK: [&str; 9] = [
+    "netns", "rate", "delay", "mtu", "offloads", "queues", "address", "name", "down",
 ];
 
 pub(super) const EXAMPLES: &str = "\

@@ -7,8 +7,16 @@
 //!
 //! * The frames of all classes are one piece of memory, made when the driver is opened, of which each class has its
 //!   share. Nothing is allocated after that but rings, when a class opens.
+//! * Where the interface has several receive queues, a class has a socket and a ring for each, and takes from them in turn, a frame at
+//!   a time: a flood by one of them holds up no other. The interface keeps the packets of a flow in one queue, by its hash of addresses
+//!   and ports, and so in order; those of several flows may overtake each other. Each ring has room for all packets of the
+//!   class, since its flows may all come by one. So the memory for what comes in is there once for each queue: fewer of them
+//!   (`ethtool -L INTERFACE combined 2`) take less.
+//! * All goes out by the first queue: nothing waits there, so that a second one would make nothing faster, and it keeps the order.
+//! * Queues that the interface gets while it is open have no sockets. The kernel has what comes by them, and the packets of classes
+//!   among it are [counted](Xdp::strayed): who changes the queues opens the interface again. The kernel refuses to take queues
+//!   away meanwhile.
 //! * Frames of more than 3,822 octets come and go in pieces (Linux 6.6); else 5.18 will do.
-//! * The interface must have one receive queue.
 //! * What goes out passes none of the interface's queues.
 //! * Rules change with a new program, between one packet and the next. The kernel takes its time for that, some milliseconds,
 //!   in which packets go on.
@@ -21,6 +29,7 @@
 
 mod memory;
 mod pool;
+mod queue;
 mod receiver;
 mod shared;
 mod socket;
@@ -28,7 +37,6 @@ mod sync;
 mod transmitter;
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use chronorb_rt::{Offloads, PiMutex, receive_queues};
@@ -36,7 +44,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use self::pool::{Layout, Pool};
 use self::receiver::XdpReceiver;
-use self::socket::ClassSocket;
+use self::socket::ClassSockets;
 use self::transmitter::XdpTransmitter;
 use super::bpf::{Attached, Attachment, Map, Program};
 use super::home::Home;
@@ -59,7 +67,8 @@ pub struct Xdp {
 pub struct Options {
     /// Where the program runs.
     pub mode: Mode,
-    /// So many packets have room each way, over all classes: the sum of their queues, of which each counts as 64 at least.
+    /// So many packets have room each way, over all classes: the sum of their queues, of which each counts as 64 at least. What
+    /// comes in has as much room for each receive queue of the interface.
     pub packets: usize,
 }
 
@@ -76,7 +85,8 @@ pub enum Mode {
 }
 
 impl Default for Options {
-    /// Room for eight classes with queues of 512 packets, which takes 16 MiB of memory where these have 1,500 octets.
+    /// Room for eight classes with queues of 512 packets. Where these have 1,500 octets it takes 8 MiB of memory for what goes out,
+    /// and 8 MiB for each receive queue.
     fn default() -> Self {
         Self {
             mode: Mode::Auto,
@@ -105,28 +115,33 @@ struct Classes {
 }
 
 impl Xdp {
-    /// Opens an interface of this network namespace. Where somebody has closed it just now, this may wait for the
+    /// Opens an interface of this network namespace, by all receive queues that it has now. Where somebody has closed it just now, this may wait for the
     /// kernel to be done with it.
     ///
     /// # Errors
     /// [`DriverError`]: there is no such interface, it cannot do this, another program is on it, or a right is missing.
     pub fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
         let link = Netlink::open()?.driver_link(interface)?;
-        check_queues(interface)?;
+        // Who does not tell has one.
+        let queues = receive_queues(interface).unwrap_or_default().max(1);
         if options.packets > MAX_CLASSES * MAX_QUEUE {
             return Err(DriverError::LongQueue(options.packets));
         }
-        let layout = Layout::new(longest_frame(&link), options.packets).ok_or_else(|| {
-            DriverError::Unsupported {
-                what: "AF_XDP with packets of this length",
-                source: io::Error::other(format!("an MTU of {} is too large", link.mtu)),
-            }
+        let layout = Layout::new(longest_frame(&link), options.packets, queues);
+        let layout = layout.ok_or_else(|| DriverError::Unsupported {
+            what: "AF_XDP with packets of this length",
+            source: io::Error::other(format!("an MTU of {} is too large", link.mtu)),
         })?;
         let map = |map: io::Result<Map>| map.map_err(failed("a BPF map", CAPABILITIES));
-        let sockets = map(Map::of_sockets(MAX_CLASSES as u32))?;
-        let counters = map(Map::of_counters(MAX_CLASSES as u32))?;
+        let sockets = map(Map::of_sockets(Maps::places(queues)))?;
+        let counters = map(Map::of_counters(Maps::places(queues)))?;
         let table = Table::new();
-        let program = program(&table, &link, &sockets, &counters)?;
+        let maps = Maps {
+            sockets: sockets.descriptor(),
+            counters: counters.descriptor(),
+            queues,
+        };
+        let program = program(&table, &link, maps)?;
         let (attached, attachment) = attach(&program, link.index, options.mode)?;
         if attachment == Attachment::Generic {
             check_merging(interface)?;
@@ -160,10 +175,29 @@ impl Xdp {
         self.state.pool.is_zero_copy
     }
 
+    /// How many receive queues the interface had when it was opened.
+    pub fn receive_queues(&self) -> u32 {
+        self.state.queues()
+    }
+
     /// How many packets were found to be of a class, whatever became of them then, since the interface was opened.
     pub fn matched(&self, class: ClassId) -> u64 {
-        let count = self.state.counters.count(class.index() as u32);
-        count.unwrap_or_default()
+        let queues = 0..self.receive_queues();
+        let by_queues: u64 = queues.map(|queue| self.matched_by(class, queue)).sum();
+        by_queues + self.strayed(class)
+    }
+
+    /// How many of these came by a receive queue; 0 for one that there was not when the interface was opened.
+    pub fn matched_by(&self, class: ClassId, queue: u32) -> u64 {
+        match queue < self.receive_queues() {
+            true => self.state.count(class, queue),
+            false => 0,
+        }
+    }
+
+    /// How many of these came by receive queues that there were not when the interface was opened: the kernel has them.
+    pub fn strayed(&self, class: ClassId) -> u64 {
+        self.state.strayed(class)
     }
 }
 
@@ -179,20 +213,18 @@ impl Driver for Xdp {
         // What is open is told before there might be no room for it again.
         classes.table.clone().open(class, rules)?;
         let queue = queue_of(queue)?;
-        let socket = || ClassSocket::open(state.pool.clone(), interface, queue);
-        let socket = state.home.enter(socket)??;
-        let number = class.index() as u32;
-        (classes.sockets.set_socket(number, socket.as_fd()))
-            .map_err(failed("the socket of a class in its map", CAPABILITIES))?;
-        let changed = classes.change(state, |table| table.open(class, rules));
-        if let Err(error) = changed {
-            let _was_put_in_above = classes.sockets.remove_socket(number);
+        let sockets = || ClassSockets::open(state.pool.clone(), interface, queue);
+        let sockets = state.home.enter(sockets)??;
+        let opened = (classes.give(class, &sockets))
+            .and_then(|()| classes.change(state, |table| table.open(class, rules)));
+        if let Err(error) = opened {
+            classes.take_back(class, state);
             return Err(error);
         }
         drop(classes);
-        let socket = Arc::new(socket);
-        let receiver = XdpReceiver::new(class, socket.clone(), state.clone());
-        let transmitter = XdpTransmitter::new(socket, longest_frame(&state.link));
+        let sockets = Arc::new(sockets);
+        let receiver = XdpReceiver::new(class, sockets.clone(), state.clone());
+        let transmitter = XdpTransmitter::new(sockets, longest_frame(&state.link));
         Ok(Path {
             receiver: Box::new(receiver),
             transmitter: Box::new(transmitter),
@@ -219,12 +251,44 @@ impl State {
     fn close(&self, class: ClassId) {
         let mut classes = self.classes.lock();
         // From here on its packets go to the kernel, whatever the program says.
-        let _was_there = classes.sockets.remove_socket(class.index() as u32);
+        classes.take_back(class, self);
         classes.change_surely(self, |table| table.close(class));
+    }
+
+    /// The interface's receive queues, as there were when it was opened.
+    fn queues(&self) -> u32 {
+        self.pool.layout.queues
+    }
+
+    /// How many packets of a class there were where the maps have this queue.
+    fn count(&self, class: ClassId, queue: u32) -> u64 {
+        let count = self.counters.count(Maps::place(class, queue));
+        count.unwrap_or_default()
+    }
+
+    /// How many of them came by queues that have no sockets.
+    fn strayed(&self, class: ClassId) -> u64 {
+        self.count(class, self.queues())
     }
 }
 
 impl Classes {
+    /// Has the packets of a class sent to its sockets.
+    fn give(&self, class: ClassId, sockets: &ClassSockets) -> Result<(), DriverError> {
+        for (queue, socket) in (0..).zip(sockets.all()) {
+            (self.sockets.set_socket(Maps::place(class, queue), socket))
+                .map_err(failed("the socket of a class in its map", CAPABILITIES))?;
+        }
+        Ok(())
+    }
+
+    /// Has them sent to no socket any more.
+    fn take_back(&self, class: ClassId, state: &State) {
+        for queue in 0..state.queues() {
+            let _was_there = self.sockets.remove_socket(Maps::place(class, queue));
+        }
+    }
+
     /// Changes the rules, and with them the program; where that fails, all is as before.
     fn change(
         &mut self,
@@ -245,24 +309,20 @@ impl Classes {
     }
 
     fn install(&self, state: &State, table: &Table) -> Result<(), DriverError> {
-        let program = program(table, &state.link, &self.sockets, &state.counters)?;
+        let maps = Maps {
+            sockets: self.sockets.descriptor(),
+            counters: state.counters.descriptor(),
+            queues: state.queues(),
+        };
+        let program = program(table, &state.link, maps)?;
         (self.attached.replace(&program)).map_err(failed("another XDP program", CAPABILITIES))
     }
 }
 
 /// The program of these rules, in the kernel.
-fn program(
-    table: &Table,
-    link: &Link,
-    sockets: &Map,
-    counters: &Map,
-) -> Result<Program, DriverError> {
+fn program(table: &Table, link: &Link, maps: Maps) -> Result<Program, DriverError> {
     let what = "an XDP program";
     let unsupported = |source| DriverError::Unsupported { what, source };
-    let maps = Maps {
-        sockets: sockets.descriptor(),
-        counters: counters.descriptor(),
-    };
     let classifier = Classifier::new(table.rules(), &link.addresses)
         .map_err(|error| unsupported(io::Error::other(error)))?;
     let instructions =
@@ -312,20 +372,6 @@ fn attach(
         _ => Err(DriverError::Unsupported {
             what: "an XDP program on this interface",
             source: refused,
-        }),
-    }
-}
-
-/// A class has one ring, and the kernel wants one for each queue.
-fn check_queues(interface: &str) -> Result<(), DriverError> {
-    match receive_queues(interface) {
-        // Who does not tell has one.
-        Ok(0 | 1) | Err(_) => Ok(()),
-        Ok(queues) => Err(DriverError::Unsupported {
-            what: "AF_XDP on an interface with several receive queues",
-            source: io::Error::other(format!(
-                "it has {queues}, set it to one: `ethtool -L {interface} combined 1`, or `rx 1`"
-            )),
         }),
     }
 }

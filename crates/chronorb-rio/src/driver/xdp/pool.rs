@@ -1,21 +1,12 @@
 //! The frames of an interface, and whose they are.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use chronorb_rt::PiMutex;
-use rustix::net::sockopt::{
-    set_xdp_rx_ring_size, set_xdp_umem_completion_ring_size, set_xdp_umem_fill_ring_size,
-    set_xdp_umem_reg, xdp_mmap_offsets,
-};
-use rustix::net::xdp::{
-    SocketAddrXdpFlags as Flags, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING,
-    XdpUmemReg, XdpUmemRegFlags,
-};
 
 use super::memory::{Frames, Ring};
-use super::shared::{Completion, Fill, Free};
-use super::socket::{bind, socket};
+use super::queue::{Queue, Queues};
+use super::shared::{Completion, Free};
 use super::sync::AtomicU64;
 use crate::driver::DriverError;
 
@@ -26,16 +17,18 @@ pub(super) struct Layout {
     pub(super) frame: usize,
     /// How many side by side have room for the longest packet, a power of two.
     pub(super) run: usize,
-    /// Frames for what comes in.
+    /// The interface's receive queues.
+    pub(super) queues: u32,
+    /// Frames for what comes in by each of them.
     pub(super) incoming: usize,
     /// Words of 64 frames for what goes out, which lie behind.
     pub(super) words: usize,
 }
 
 impl Layout {
-    /// For packets of at most `longest` octets, and so many of them each way. `None` if they are longer than
-    /// the kernel can take in pieces.
-    pub(super) fn new(longest: usize, packets: usize) -> Option<Self> {
+    /// For packets of at most `longest` octets, and so many of them that come in by each of the queues, and that go out.
+    /// `None` if they are longer than the kernel can take in pieces.
+    pub(super) fn new(longest: usize, packets: usize, queues: u32) -> Option<Self> {
         let (frame, run) = match longest {
             0..=SMALL => (SMALL + HEADROOM, 1),
             _ => (PAGE, longest.div_ceil(PAGE - HEADROOM).next_power_of_two()),
@@ -44,6 +37,7 @@ impl Layout {
         (run <= MAX_RUN).then_some(Self {
             frame,
             run,
+            queues,
             incoming: 64 * words,
             words,
         })
@@ -51,26 +45,30 @@ impl Layout {
 
     /// Octets of all frames.
     pub(super) const fn octets(&self) -> usize {
-        (self.incoming + 64 * self.words) * self.frame
+        (self.first_outgoing() + 64 * self.words) * self.frame
     }
 
     /// Where an outgoing frame begins.
     pub(super) const fn outgoing(&self, word: usize, place: u32) -> u64 {
-        ((self.incoming + 64 * word + place as usize) * self.frame) as u64
+        ((self.first_outgoing() + 64 * word + place as usize) * self.frame) as u64
+    }
+
+    /// The number of the first frame for what goes out.
+    const fn first_outgoing(&self) -> usize {
+        self.queues as usize * self.incoming
     }
 }
 
-/// The frames, and the socket that they were registered with, which is no class's.
+/// The frames, and the queues that they are bound to.
 #[derive(Debug)]
 pub(super) struct Pool {
     pub(super) layout: Layout,
     pub(super) frames: Frames,
-    fill: Ring<AtomicU64>,
+    queues: Box<[Arc<Queue>]>,
     completion: Ring<AtomicU64>,
     /// Which outgoing frames are free.
     pub(super) free: Free,
     shares: PiMutex<Shares>,
-    anchor: OwnedFd,
     /// Whether the interface itself reads and writes the frames.
     pub(super) is_zero_copy: bool,
 }
@@ -78,7 +76,7 @@ pub(super) struct Pool {
 /// What no class has.
 #[derive(Debug)]
 struct Shares {
-    /// Incoming frames that no class's ring can hold.
+    /// Incoming frames, of each queue, that no class's ring can hold.
     incoming: usize,
     /// Words of outgoing frames.
     words: Vec<u32>,
@@ -87,7 +85,7 @@ struct Shares {
 /// What a class has.
 #[derive(Debug)]
 pub(super) struct Share {
-    /// So many incoming frames its ring can hold.
+    /// So many incoming frames each of its rings can hold.
     pub(super) incoming: usize,
     /// Words of outgoing frames.
     pub(super) words: Box<[u32]>,
@@ -96,88 +94,45 @@ pub(super) struct Share {
 }
 
 impl Pool {
-    /// Makes the frames, and binds them to the first queue of an interface. Packets may be in the driver's own
+    /// Makes the frames, and binds them to the queues of an interface. Packets may be in the driver's own
     /// hands only where `may_be_native`.
     pub(super) fn new(
         layout: Layout,
         interface: u32,
         may_be_native: bool,
     ) -> Result<Self, DriverError> {
-        let failed = |what| move |source: io::Error| DriverError::Failed { what, source };
-        let frames = Frames::new(layout.octets()).map_err(failed("memory for frames"))?;
-        let anchor = socket()?;
-        let registration = XdpUmemReg {
-            addr: frames.address(),
-            len: frames.len() as u64,
-            chunk_size: layout.frame as u32,
-            headroom: 0,
-            flags: XdpUmemRegFlags::empty(),
-            tx_metadata_len: 0,
-        };
-        set_xdp_umem_reg(&anchor, registration).map_err(|errno| match errno {
-            rustix::io::Errno::NOBUFS => DriverError::Failed {
-                what: "frames for AF_XDP",
-                source: io::Error::other(
-                    "they take more memory than the process may lock: raise LimitMEMLOCK, or grant cap_ipc_lock",
-                ),
-            },
-            errno => failed("frames for AF_XDP")(errno.into()),
+        let frames = Frames::new(layout.octets()).map_err(|source| DriverError::Failed {
+            what: "memory for frames",
+            source,
         })?;
-        // The fill ring must never be full, and the completion ring never either.
-        let fill = layout.incoming.next_power_of_two() as u32;
-        let completion = (64 * layout.words).next_power_of_two() as u32;
-        let rings = || {
-            set_xdp_umem_fill_ring_size(&anchor, fill)?;
-            set_xdp_umem_completion_ring_size(&anchor, completion)?;
-            // A socket without any ring of its own cannot be bound. Nothing is sent to this one.
-            set_xdp_rx_ring_size(&anchor, 2)?;
-            let places = xdp_mmap_offsets(&anchor)?;
-            let fill = Ring::map(&anchor, XDP_UMEM_PGOFF_FILL_RING, places.fr, fill)?;
-            let page = XDP_UMEM_PGOFF_COMPLETION_RING;
-            let completion = Ring::map(&anchor, page, places.cr, completion)?;
-            Ok((fill, completion))
-        };
-        let (fill, completion) = rings().map_err(failed("rings of AF_XDP"))?;
-        let pieces = match layout.run {
-            1 => Flags::empty(),
-            _ => Flags::XDP_USE_SG,
-        };
-        let flags = Flags::XDP_USE_NEED_WAKEUP | pieces;
-        let zero_copy = flags | Flags::XDP_ZEROCOPY;
-        let is_zero_copy = may_be_native && bind(&anchor, interface, zero_copy).is_ok();
-        if !is_zero_copy {
-            bind(&anchor, interface, flags | Flags::XDP_COPY).map_err(|source| {
-                match source.raw_os_error() {
-                    Some(libc::EOPNOTSUPP | libc::EINVAL) => DriverError::Unsupported {
-                        what: "AF_XDP on this interface, for packets of this length",
-                        source,
-                    },
-                    _ => failed("AF_XDP on the first queue of the interface")(source),
-                }
-            })?;
-        }
+        let Queues {
+            all: queues,
+            completion,
+            is_zero_copy,
+        } = Queues::bind(&frames, &layout, interface, may_be_native)?;
         let pool = Self {
             layout,
             frames,
-            fill,
+            queues,
             completion,
             free: Free::new(layout.words),
             shares: PiMutex::new(Shares {
                 incoming: layout.incoming,
                 words: (0..layout.words as u32).rev().collect(),
             }),
-            anchor,
             is_zero_copy,
         };
-        for frame in 0..layout.incoming {
-            pool.fill().put((frame * layout.frame) as u64);
+        for (number, queue) in pool.queues.iter().enumerate() {
+            for frame in number * layout.incoming..(number + 1) * layout.incoming {
+                queue.refill((frame * layout.frame) as u64);
+            }
         }
         Ok(pool)
     }
 
-    /// The socket that others share the frames with.
-    pub(super) fn anchor(&self) -> &OwnedFd {
-        &self.anchor
+    /// The interface's receive queues, by their numbers.
+    pub(super) fn queues(&self) -> &[Arc<Queue>] {
+        &self.queues
     }
 
     /// Takes a share for so many packets each way.
@@ -210,18 +165,6 @@ impl Pool {
         shares.words.extend(&share.words);
     }
 
-    /// Gives the kernel an empty frame.
-    #[inline]
-    pub(super) fn refill(&self, address: u64) {
-        self.fill().put(address);
-    }
-
-    /// Whether the kernel wants to be told of empty frames.
-    #[inline]
-    pub(super) fn wants_a_call(&self) -> bool {
-        self.is_zero_copy && self.fill.wants_a_call()
-    }
-
     /// Finds out which frames have been sent, of any class; at most so many.
     #[inline]
     pub(super) fn reap(&self, most: usize) {
@@ -236,7 +179,7 @@ impl Pool {
     /// The frame of this address has been sent, or will not be.
     pub(super) fn sent(&self, address: u64) {
         let frame = address as usize / self.layout.frame;
-        if let Some(frame) = frame.checked_sub(self.layout.incoming) {
+        if let Some(frame) = frame.checked_sub(self.layout.first_outgoing()) {
             self.free.give(frame);
         }
     }
@@ -244,14 +187,6 @@ impl Pool {
     /// As many as [`reap`](Self::reap) can find.
     pub(super) fn outgoing(&self) -> usize {
         64 * self.free.len()
-    }
-
-    fn fill(&self) -> Fill<'_> {
-        Fill {
-            producer: self.fill.producer(),
-            slots: self.fill.entries(),
-            frame: self.layout.frame as u64,
-        }
     }
 
     fn completion(&self) -> Completion<'_> {
@@ -278,12 +213,23 @@ mod tests {
     #[test]
     fn packets_have_room_in_their_frames() {
         for longest in [64, 1518, SMALL, SMALL + 1, 3822, 4096, 9018, 32_000] {
-            let layout = Layout::new(longest, 1000).expect("it is not too long");
+            let layout = Layout::new(longest, 1000, 1).expect("it is not too long");
             assert!(layout.run * (layout.frame - HEADROOM) >= longest);
             assert!(layout.frame.is_power_of_two() && layout.run.is_power_of_two());
             assert!(layout.incoming >= 1000 * layout.run);
             assert_eq!(layout.incoming, 64 * layout.words);
         }
-        assert_eq!(Layout::new(70_000, 1000), None);
+        assert_eq!(Layout::new(70_000, 1000, 1), None);
+    }
+
+    #[test]
+    fn each_queue_has_frames_for_all_and_the_way_out_has_them_once() {
+        let layout = |queues| Layout::new(1518, 4096, queues).expect("it is not too long");
+        let mib = |queues| layout(queues).octets() >> 20;
+        assert_eq!([1, 2, 8].map(mib), [16, 24, 72]);
+        let several = layout(8);
+        assert_eq!(several.outgoing(0, 0), 64 << 20);
+        let last = several.outgoing(several.words - 1, 63) as usize;
+        assert_eq!(last + several.frame, several.octets());
     }
 }

@@ -6,54 +6,59 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::State;
-use super::memory::Piece;
-use super::socket::ClassSocket;
+use super::memory::{Frames, Piece};
+use super::socket::{ClassSockets, Incoming};
 use super::sync::Ordering;
 use crate::class::ClassId;
 use crate::driver::socket::take_error;
 use crate::path::{Frame, PathError, Received, Receiver};
 
-/// What comes in for a class.
+/// What comes in for a class, by all receive queues: of those with frames each has its turn, a frame at a time.
 #[derive(Debug)]
 pub(super) struct XdpReceiver {
     class: ClassId,
-    socket: Arc<ClassSocket>,
+    /// By the numbers of the queues.
+    incoming: Arc<[Incoming]>,
+    sockets: Arc<ClassSockets>,
     state: Arc<State>,
     /// Room for a frame that comes in pieces.
     whole: Box<[u8]>,
+    /// The queue whose turn it is.
+    turn: usize,
     /// Whether there was no frame the last time.
     was_empty: bool,
     is_gone: bool,
     counts: Received,
+    /// How many packets had gone astray before.
+    strayed: u64,
 }
 
 impl XdpReceiver {
-    pub(super) fn new(class: ClassId, socket: Arc<ClassSocket>, state: Arc<State>) -> Self {
-        let layout = &socket.pool.layout;
+    pub(super) fn new(class: ClassId, sockets: Arc<ClassSockets>, state: Arc<State>) -> Self {
+        let layout = &sockets.pool.layout;
         let room = match layout.run {
             1 => 0,
             run => run * layout.frame,
         };
         Self {
             class,
-            state,
             whole: std::iter::repeat_n(0, room).collect(),
+            turn: 0,
             was_empty: false,
             is_gone: false,
             counts: Received::default(),
-            socket,
+            strayed: state.strayed(class),
+            state,
+            incoming: sockets.incoming.clone(),
+            sockets,
         }
     }
 
-    /// Tells the kernel of empty frames, if it wants that; and where there was nothing twice, asks whether anything can come
-    /// at all.
+    /// Where there was nothing twice, asks whether anything can come at all.
     fn check(&mut self) -> Result<(), PathError> {
-        if self.socket.pool.wants_a_call() {
-            let _told = self.socket.tell_of_empty_frames();
-        }
         if self.was_empty && !self.is_gone {
             // The only error that comes up is that of an interface that is no more, and it comes up once.
-            self.is_gone = take_error(&*self.socket).is_err();
+            self.is_gone = take_error(self.sockets.first()).is_err();
         }
         self.was_empty = true;
         match self.is_gone {
@@ -62,31 +67,35 @@ impl XdpReceiver {
         }
     }
 
-    /// The pieces of the next frame are so many from this position on; none if it is not there.
-    fn next(&self) -> (u32, u32) {
-        let ring = &self.socket.incoming;
-        let first = ring.consumer().load(Ordering::Relaxed);
-        let there = ring.producer().load(Ordering::Acquire).wrapping_sub(first);
-        for at in 0..there {
-            if !ring.entry(first.wrapping_add(at)).load().goes_on {
-                return (first, at + 1);
+    /// The queue whose turn it is among those with frames, and how many pieces the next one has there.
+    #[inline]
+    fn next(&mut self) -> Option<(usize, u32)> {
+        for _ in 0..self.incoming.len() {
+            let queue = self.turn;
+            self.turn = match queue + 1 {
+                next if next < self.incoming.len() => next,
+                _ => 0,
+            };
+            let count = self.incoming[queue].count();
+            if count > 0 {
+                return Some((queue, count));
             }
+            self.sockets.tell_of_empty_frames(queue);
         }
-        (first, 0)
+        None
     }
 }
 
 impl Receiver for XdpReceiver {
     fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError> {
         loop {
-            let (first, count) = self.next();
-            if count == 0 {
+            let Some((queue, count)) = self.next() else {
                 return self.check().map(|()| false);
-            }
+            };
             self.was_empty = false;
             let pieces = Pieces {
-                socket: &self.socket,
-                first,
+                frames: &self.sockets.pool.frames,
+                from: &self.incoming[queue],
                 count,
             };
             let Some(octets) = pieces.octets(&mut self.whole) else {
@@ -104,34 +113,58 @@ impl Receiver for XdpReceiver {
     }
 
     fn waiting(&self) -> usize {
-        let ring = &self.socket.incoming;
-        let first = ring.consumer().load(Ordering::Relaxed);
-        ring.producer().load(Ordering::Acquire).wrapping_sub(first) as usize
+        let waiting = |from: &Incoming| from.waiting() as usize;
+        self.incoming.iter().map(waiting).sum()
     }
 
     fn counts(&self) -> Received {
-        let kernel = self.socket.statistics();
-        Received {
-            dropped: kernel.and_then(|it| it.rx_ring_full).unwrap_or_default(),
-            failed: self.counts.failed + kernel.map_or(0, |it| it.rx_dropped),
+        let strayed = self.state.strayed(self.class).saturating_sub(self.strayed);
+        let mut counts = Received {
+            failed: self.counts.failed + strayed,
             ..self.counts
+        };
+        for kernel in self.sockets.statistics() {
+            counts.dropped += kernel.rx_ring_full.unwrap_or_default();
+            counts.failed += kernel.rx_dropped;
         }
+        counts
     }
 }
 
-/// The pieces of a frame, which go back when they are dropped.
+impl Incoming {
+    /// Pieces that are there.
+    #[inline]
+    fn waiting(&self) -> u32 {
+        let first = self.ring.consumer().load(Ordering::Relaxed);
+        let end = self.ring.producer().load(Ordering::Acquire);
+        end.wrapping_sub(first)
+    }
+
+    /// How many pieces the next frame has; 0 if it is not there.
+    #[inline]
+    fn count(&self) -> u32 {
+        let is_last = |at: &u32| !self.piece(*at).goes_on;
+        (0..self.waiting()).find(is_last).map_or(0, |at| at + 1)
+    }
+
+    /// The piece that is so many behind the next one.
+    #[inline]
+    fn piece(&self, at: u32) -> Piece {
+        let first = self.ring.consumer().load(Ordering::Relaxed);
+        self.ring.entry(first.wrapping_add(at)).load()
+    }
+}
+
+/// The pieces of the next frame of a queue, which go back when they are dropped.
 struct Pieces<'s> {
-    socket: &'s ClassSocket,
-    first: u32,
+    frames: &'s Frames,
+    from: &'s Incoming,
     count: u32,
 }
 
 impl Pieces<'_> {
     fn iter(&self) -> impl Iterator<Item = Piece> {
-        (0..self.count).map(|at| {
-            let position = self.first.wrapping_add(at);
-            self.socket.incoming.entry(position).load()
-        })
+        (0..self.count).map(|at| self.from.piece(at))
     }
 
     /// The frame in one piece; `None` if `whole` has no room for it.
@@ -139,12 +172,7 @@ impl Pieces<'_> {
     fn octets<'o>(&'o self, whole: &'o mut [u8]) -> Option<&'o [u8]> {
         // SAFETY: the kernel has put it into the ring, and it goes back only when `self` is dropped, which is borrowed as long as
         // the octets are.
-        let octets = |piece: Piece| unsafe {
-            self.socket
-                .pool
-                .frames
-                .read(piece.address, piece.len as usize)
-        };
+        let octets = |piece: Piece| unsafe { self.frames.read(piece.address, piece.len as usize) };
         if self.count == 1 {
             return self.iter().next().map(octets);
         }
@@ -161,19 +189,17 @@ impl Pieces<'_> {
 impl Drop for Pieces<'_> {
     fn drop(&mut self) {
         for piece in self.iter() {
-            self.socket.pool.refill(piece.address);
+            self.from.queue.refill(piece.address);
         }
-        let next = self.first.wrapping_add(self.count);
-        self.socket
-            .incoming
-            .consumer()
-            .store(next, Ordering::Release);
+        let consumer = self.from.ring.consumer();
+        let first = consumer.load(Ordering::Relaxed);
+        consumer.store(first.wrapping_add(self.count), Ordering::Release);
     }
 }
 
 impl AsFd for XdpReceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.sockets.as_fd()
     }
 }
 

@@ -6,14 +6,14 @@ use rustix::io::Errno;
 
 use super::memory::Piece;
 use super::pool::Share;
-use super::socket::ClassSocket;
+use super::socket::ClassSockets;
 use super::sync::Ordering;
 use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
 
 /// What goes out of a class.
 #[derive(Debug)]
 pub(super) struct XdpTransmitter {
-    socket: Arc<ClassSocket>,
+    sockets: Arc<ClassSockets>,
     /// Octets of the longest frame.
     longest: usize,
     /// Which of the own words had a free frame the last time.
@@ -22,9 +22,9 @@ pub(super) struct XdpTransmitter {
 }
 
 impl XdpTransmitter {
-    pub(super) fn new(socket: Arc<ClassSocket>, longest: usize) -> Self {
+    pub(super) fn new(sockets: Arc<ClassSockets>, longest: usize) -> Self {
         Self {
-            socket,
+            sockets,
             longest,
             word: 0,
             counts: Transmitted::default(),
@@ -34,18 +34,18 @@ impl XdpTransmitter {
     /// A place with room for the longest frame: a word, and a frame in it.
     fn find(&mut self) -> Option<(usize, u32)> {
         // More than one, so that what waits becomes fewer.
-        let few = 2 * self.socket.pool.layout.run;
-        self.socket.pool.reap(few);
+        let few = 2 * self.sockets.pool.layout.run;
+        self.sockets.pool.reap(few);
         let found = self.find_free();
         if found.is_some() {
             return found;
         }
-        self.socket.pool.reap(self.socket.pool.outgoing());
+        self.sockets.pool.reap(self.sockets.pool.outgoing());
         self.find_free()
     }
 
     fn find_free(&mut self) -> Option<(usize, u32)> {
-        let (pool, Share { words, among, .. }) = (&self.socket.pool, &self.socket.share);
+        let (pool, Share { words, among, .. }) = (&self.sockets.pool, &self.sockets.share);
         for _ in 0..words.len() {
             let word = words[self.word] as usize;
             if let Some(place) = pool.free.find(word, pool.layout.run as u32, *among) {
@@ -72,12 +72,12 @@ impl Transmitter for XdpTransmitter {
             self.counts.full += 1;
             return Err(TransmitError::Full);
         };
-        let pool = &*self.socket.pool;
+        let pool = &*self.sockets.pool;
         let address = pool.layout.outgoing(word, place);
         // SAFETY: the frames from there on are free and of this class, and the kernel gets them below.
         write(unsafe { pool.frames.write(address, len) });
 
-        let ring = &self.socket.outgoing;
+        let ring = &self.sockets.outgoing;
         let first = ring.producer().load(Ordering::Relaxed);
         // A frame without octets is one too, though no interface takes it.
         let count = len.div_ceil(pool.layout.frame).max(1);
@@ -103,11 +103,11 @@ impl Transmitter for XdpTransmitter {
     }
 
     fn flush(&mut self) -> Result<(), PathError> {
-        let ring = &self.socket.outgoing;
+        let ring = &self.sockets.outgoing;
         while self.is_pending() && ring.wants_a_call() {
             let before = ring.consumer().load(Ordering::Acquire);
             // The kernel takes some at a time; and none where the interface has no room for now, or is down.
-            let kicked = self.socket.kick();
+            let kicked = self.sockets.kick();
             if let Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) = kicked {
                 return Err(PathError(errno.into()));
             }
@@ -119,7 +119,7 @@ impl Transmitter for XdpTransmitter {
     }
 
     fn is_pending(&self) -> bool {
-        let ring = &self.socket.outgoing;
+        let ring = &self.sockets.outgoing;
         ring.consumer().load(Ordering::Acquire) != ring.producer().load(Ordering::Relaxed)
     }
 
