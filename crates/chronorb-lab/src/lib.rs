@@ -42,6 +42,7 @@ mod idl;
 mod pairs;
 mod process;
 mod progress;
+mod reception;
 mod report;
 mod schedule;
 mod series;

@@ -239,6 +239,7 @@ impl<'a> Run<'a> {
             steps,
             threads: self.plan.threads,
             options: Vec::new(),
+            takes_in: false,
         }
     }
 

@@ -9,7 +9,7 @@
 
 mod filter;
 mod found;
-mod napi;
+pub(crate) mod napi;
 mod tree;
 
 use std::io;

@@ -115,8 +115,8 @@ struct Classes {
 }
 
 impl Xdp {
-    /// Opens an interface of this network namespace, by all receive queues that it has now. Where somebody has closed it just now, this may wait for the
-    /// kernel to be done with it.
+    /// Opens an interface of this network namespace, by all receive queues that it has now. Where somebody has closed it just
+    /// now, this may wait for the kernel to be done with it.
     ///
     /// # Errors
     /// [`DriverError`]: there is no such interface, it cannot do this, another program is on it, or a right is missing.
