@@ -234,6 +234,8 @@ riop!(
         .refuses("riop://10.0.0.2:0/processing=periodic", "budget")
         .refuses("riop://10.0.0.2:0/processing=arrival&budget=8", "budget")
         .refuses("riop://10.0.0.2:0/period=10ms", "period")
+        .refuses("riop://10.0.0.2:0/cost=20", "cost")
+        .refuses("riop://10.0.0.2:0/policy=fifo&priority=99", "98")
         .refuses("riop://10.0.0.2:0/budget=8&period=10", "period")
         .refuses("riop://10.0.0.2:0/policy=fifo", "priority")
         .refuses("riop://10.0.0.2:0/policy=other&priority=5", "priority")

@@ -13,6 +13,7 @@ use super::counts::ClassCounts;
 use super::error::{ConnectFault, OpenError};
 use super::listener::Listener;
 use super::ports::{Ports, ReservedPort};
+use super::promises::Promise;
 use super::stream::Stream;
 use super::table::Flow;
 use crate::class::{ClassId, Rule};
@@ -38,6 +39,7 @@ pub struct Class {
     /// Those that connections go out by, with their address.
     pub(super) outgoing: PiMutex<Vec<SocketAddr>>,
     pub(super) next_outgoing: AtomicUsize,
+    pub(super) _promise: Promise,
 }
 
 impl Class {

@@ -155,7 +155,11 @@ impl Riop {
     fn class(&self, subsystem: &Subsystem, wanted: &Wanted) -> Result<Arc<Class>, OpenError> {
         let open = || {
             let (config, planned) = (wanted.config.clone(), wanted.planned.as_ref());
-            subsystem.open(self.in_queues(subsystem, config, planned))
+            let config = self.in_queues(subsystem, config, planned);
+            match planned.filter(|_| wanted.is_as_planned) {
+                Some(reservation) => subsystem.open_planned(config, reservation),
+                None => subsystem.open(config),
+            }
         };
         let Some(name) = &wanted.class else {
             return open();
@@ -195,9 +199,14 @@ impl Riop {
         if config.processing == Processing::OnArrival {
             // Nobody waits for an acceptor of it.
             config.processing = Processing::OnDemand { cap: None };
+            config.expected = None;
         }
         config.dscp = setup.options.dscp.or(config.dscp);
-        let class = subsystem.open(self.in_queues(subsystem, config, planned))?;
+        let config = self.in_queues(subsystem, config, planned);
+        let class = match planned {
+            Some(reservation) => subsystem.open_planned(config, reservation),
+            None => subsystem.open(config),
+        }?;
         outgoing.insert(key, class.clone());
         Ok(class)
     }
