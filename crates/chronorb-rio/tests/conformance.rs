@@ -348,6 +348,7 @@ riop!(
         .refuses("riop://10.0.0.2:0/processing=arrival&budget=8", "budget")
         .refuses("riop://10.0.0.2:0/period=10ms", "period")
         .refuses("riop://10.0.0.2:0/cost=20", "cost")
+        .refuses("riop://[fd00::1%wire2]:0/cost=20us", "zone")
         .refuses("riop://10.0.0.2:0/policy=fifo&priority=99", "98")
         .refuses("riop://10.0.0.2:0/budget=8&period=10", "period")
         .refuses("riop://10.0.0.2:0/policy=fifo", "priority")

@@ -9,7 +9,7 @@ use chronorb_rt::Scheduling;
 use chronorb_transport::{Endpoint, EndpointError, Setup};
 
 use super::riop::RiopSettings;
-use super::{kernel, planned};
+use super::{kernel, planned, zone};
 use crate::driver::{self, xdp};
 use crate::engine::{ClassConfig, Output, Processing, Urgency};
 use crate::plan::{MAX_NATIVE, Reservation};
@@ -17,8 +17,11 @@ use crate::plan::{MAX_NATIVE, Reservation};
 /// An endpoint, as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
+    /// Without a zone.
     pub(super) host: String,
     pub(super) port: u16,
+    /// By which interface the host is meant, if it says so.
+    pub(super) zone: Option<String>,
     pub(super) interface: Option<String>,
     pub(super) driver: driver::Options,
     /// The class that it shares, if it names one.
@@ -43,6 +46,7 @@ impl Wanted {
         let Some((host, port)) = endpoint.address.as_host() else {
             return Err(endpoint.error("it needs a host and a port, and no path"));
         };
+        let (host, zone) = zone::split(host).map_err(|error| endpoint.error(error.to_string()))?;
         let text = |name| endpoint.option(name).map(str::to_owned);
         let interface = text("interface").or_else(|| settings.interface.clone());
         if host.is_empty() && interface.is_none() {
@@ -61,6 +65,7 @@ impl Wanted {
                 "" => interface,
                 _ => text("interface"),
             },
+            zone: zone.map(str::to_owned),
             driver,
             class: text("class").or_else(|| planned.map(|class| class.name.clone())),
             config: config(endpoint, setup, port, base)?,
