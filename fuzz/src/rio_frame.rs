@@ -19,7 +19,11 @@ pub fn rio_frame(data: &[u8]) {
     );
     assert_eq!(data[..headers.network], header);
 
-    let verdict = rules().classify(&headers, &OWN);
+    let to = headers.ethernet.to;
+    let verdict = rules().classify(&headers, to, &OWN);
+    let others = to.map(|octet| !octet);
+    let at_others = rules().classify(&headers, others, &OWN);
+    assert_eq!(at_others, Verdict::Kernel);
     let is_own = OWN.iter().any(|(address, _)| *address == headers.to);
     assert!(verdict == Verdict::Kernel || (headers.tcp.is_some() && is_own));
     assert!(headers.tcp.is_none() || !headers.is_fragment);

@@ -3,7 +3,8 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -304,6 +305,100 @@ fn the_kernel_keeps_a_plan_until_the_command_ends() {
 }
 
 #[test]
+fn what_the_kernel_keeps_is_shown_with_the_names_of_the_plan() {
+    let layout = Layout::default();
+    let network = match Network::build(&layout) {
+        Ok(network) => network,
+        Err(error) => return not_run(&error.to_string()),
+    };
+    let [a, b] = [Host::A, Host::B].map(|host| network.host(host));
+    let directory = tempfile::tempdir().expect("a directory");
+    let [plan, other] = [
+        ("plan", PLAN.to_owned()),
+        ("other", PLAN.replace("8\n", "9\n")),
+    ];
+    let [plan, other] = [plan, other].map(|(name, text)| {
+        let file = directory.path().join(name);
+        fs::write(&file, text).expect("it can be written");
+        file.to_str().expect("a text").to_owned()
+    });
+    let status = |arguments: &[&str]| {
+        let once = ["rio", "status", "--once", "--interval", "100"];
+        a.enter(|| chronorb(Path::new("."), &[&once[..], arguments].concat()))
+    };
+    let json = |arguments: &[&str]| {
+        let output = status(&[&["--json"], arguments].concat());
+        let object: Value = serde_json::from_slice(&output.stdout).expect("an object");
+        object["kernel"].as_array().expect("a list").clone()
+    };
+    let up = || Setup::up(&["--kernel", &plan, "--ingress"]);
+    let Some(setup) = a.enter(up) else { return };
+
+    let address = SocketAddr::from((layout.b.v4, 4711));
+    let listener = b.enter(|| TcpListener::bind(address)).expect("it is free");
+    let mut stream = (a.enter(|| TcpStream::connect(address))).expect("B listens");
+    stream.write_all(&[7; 10_000]).expect("B receives");
+    let (mut there, _) = listener.accept().expect("A has connected");
+    there.read_exact(&mut [0; 10_000]).expect("A has sent");
+    let [out, inward] = &json(&["--plan", &plan])[..] else {
+        panic!("both ways are shown");
+    };
+    assert_eq!(
+        (&out["interface"], &out["direction"]),
+        (&"rio0".into(), &"out".into())
+    );
+    assert_eq!(
+        (&inward["interface"], &inward["direction"]),
+        (&"rio0".into(), &"in".into())
+    );
+    let [control, others] = &out["classes"].as_array().expect("a list")[..] else {
+        panic!("{out}");
+    };
+    assert_eq!(
+        (&control["name"], &others["name"]),
+        (&"control".into(), &"others".into())
+    );
+    assert_eq!(control["rate_bit_per_s"], 9_868_800);
+    assert!(control["octets"].as_u64() > Some(10_000), "{control}");
+    // All has gone out by then.
+    assert_eq!(
+        (&control["used"], &control["queue"]["packets"]),
+        (&0.0.into(), &0.into())
+    );
+
+    // The kernel alone does not know the name; another plan does not give it one.
+    let handle = control["handle"].as_str().expect("a text");
+    assert_eq!(json(&[])[0]["classes"][0]["name"], Value::Null);
+    assert_eq!(
+        json(&["--plan", &other])[0]["classes"][0]["name"],
+        Value::Null
+    );
+    let shown = status(&["--plan", &plan]);
+    let text = stdout(&shown);
+    assert!(text.contains("rio0  the kernel, what comes in"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("control "));
+    let begin =
+        "control         0 9.9M   9.9M        -     -     0     0     0     -    0%     -     0";
+    assert!(line.is_some_and(|line| line.starts_with(begin)), "{text}");
+    let shown = status(&["--plan", &other]);
+    let text = stdout(&shown);
+    assert!(
+        text.contains(&format!("by another plan than {other}")),
+        "{text}"
+    );
+    assert!(text.contains(&format!("\n{handle} ")), "{text}");
+
+    let (_, said) = setup.signal(Signal::TERM);
+    assert_eq!(said, "");
+    let object = status(&["--json"]);
+    // Other processes of the machine may run RIO.
+    if object.status.success() {
+        let object: Value = serde_json::from_slice(&object.stdout).expect("an object");
+        assert_eq!(object["kernel"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn wrong_arguments_are_told() {
     for arguments in [
         &["rio"][..],
@@ -318,6 +413,7 @@ fn wrong_arguments_are_told() {
         &["rio", "setup", "--netns", "--mapping", "direct"],
         &["rio", "setup", "--netns", "--ingress"],
         &["rio", "setup", "--netns", "--address", "here"],
+        &["rio", "status", "--pid", "1", "--plan", "plan.toml"],
     ] {
         let output = chronorb(Path::new("."), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use chronorb_giop::{Component, IiopProfile, TAG_INTERNET_IOP};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{MappingKind, NativePriority};
-use chronorb_orb::{Object, Orb, OrbConfig, RioDriver, parse_endpoints};
+use chronorb_orb::{Object, Orb, OrbConfig, RioDriver, SystemExceptionKind, parse_endpoints};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::Scheduling;
 use support::laned::{LANES, PROPAGATED, Pool, corba, laned_by};
@@ -113,6 +113,42 @@ fn each_lane_and_each_priority_of_callers_has_a_class_as_urgent_as_itself() {
                 let classes = scheduled("rio-to");
                 assert!(classes.contains(&expected(value)), "{value}: {classes:?}");
             }
+            client.shutdown(true).expect("it ends");
+        });
+    }
+}
+
+#[test]
+fn an_address_of_one_link_is_called_by_who_knows_the_interface() {
+    for driver in DRIVERS {
+        let Some(network) = network() else { return };
+        let address: std::net::Ipv6Addr = "fe80::79:2".parse().expect("an address");
+        let own = ["fe80::79:1".parse().expect("an address"), address];
+        for (host, address) in Host::BOTH.into_iter().zip(own) {
+            let host = network.host(host);
+            let index = host.link().expect("it is there").index;
+            let mut netlink = host.netlink().expect("it opens");
+            let added = netlink.add_address(index, address.into(), 64);
+            added.expect("it has no such address");
+        }
+        let endpoint = format!("riop://[{address}%{INTERFACE}]:0/driver={driver}");
+        let serve = || {
+            served_by(server(&network, driver, |config| {
+                config.listen_endpoints = parse_endpoints(&endpoint).expect("an endpoint");
+            }))
+        };
+        let served = network.host(Host::B).enter(serve);
+        let IiopProfile { host, port, .. } = profile(&served.object);
+        assert_eq!(host, address.to_string(), "no zone of the server's");
+        let text = served.server.object_to_string(&served.object);
+        network.host(Host::A).enter(|| {
+            let client = client(driver);
+            let object = client.string_to_object(&text).expect("it reads");
+            assert_eq!(add(&object, 1, 2), Ok(3));
+            let url = format!("corbaloc::[{address}%{INTERFACE}]:{port}/nobody");
+            let nobody = client.string_to_object(&url).expect("it reads");
+            let error = add(&nobody, 1, 2).expect_err("it serves no such object");
+            assert_eq!(error.kind, SystemExceptionKind::ObjectNotExist);
             client.shutdown(true).expect("it ends");
         });
     }

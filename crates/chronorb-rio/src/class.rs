@@ -57,8 +57,8 @@ impl fmt::Display for ClassId {
 
 /// TCP packets of one class. What is `None` may be anything.
 ///
-/// Only packets to an address of the interface that are whole are matched: fragments, and packets of other protocols, go
-/// to the kernel whatever the rules say.
+/// Only packets to an address of the interface that are whole are matched: fragments, packets of other protocols, and frames to
+/// another hardware address than the interface's go to the kernel whatever the rules say.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
     /// The class.
@@ -151,12 +151,15 @@ impl Rules {
         }
     }
 
-    /// Where a packet with these headers goes, if the interface has these addresses.
+    /// Where a packet with these headers goes, if the interface has this hardware address and these addresses.
     #[inline]
-    pub fn classify(&self, headers: &Headers, own: &[(IpAddr, u8)]) -> Verdict {
+    pub fn classify(&self, headers: &Headers, hardware: [u8; 6], own: &[(IpAddr, u8)]) -> Verdict {
         let Some(tcp) = headers.tcp else {
             return Verdict::Kernel;
         };
+        if headers.ethernet.to != hardware {
+            return Verdict::Kernel;
+        }
         if !own.iter().any(|(address, _)| *address == headers.to) {
             return Verdict::Kernel;
         }

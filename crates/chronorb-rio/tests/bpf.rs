@@ -13,20 +13,20 @@ use chronorb_rio::bpf::{AssembleError, extended as wide};
 use chronorb_rio::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown, Verdict};
 use chronorb_rio::frame::Headers;
 use extended::{Done, MAPS, run};
-use packets::{OWN, frames, own, rules, worst_rules};
+use packets::{HARDWARE, OWN, frames, own, rules, worst_rules};
 use proptest::prelude::*;
 
 /// What the rules say, read from the packet in plain Rust.
 fn classify(rules: &Rules, frame: &[u8]) -> Verdict {
     match Headers::read(frame) {
-        Ok(headers) => rules.classify(&headers, &own()),
+        Ok(headers) => rules.classify(&headers, HARDWARE, &own()),
         Err(_) => Verdict::Kernel,
     }
 }
 
 /// What the programs of both dialects say, who must be of one mind.
 fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
-    let classifier = Classifier::new(rules, &own()).expect("there are few addresses");
+    let classifier = Classifier::new(rules, HARDWARE, &own()).expect("there are few addresses");
     let xdp = classifier.xdp(MAPS).expect("it can be assembled");
     let verdict = match run(&xdp, frame, 0) {
         Done::Passed => Verdict::Kernel,
@@ -94,7 +94,7 @@ fn as_many_rules_as_there_can_be_fit() {
         let own: Vec<_> = (0..MAX_ADDRESSES as u128)
             .map(|number| (std::net::Ipv6Addr::from_bits(number << 64).into(), 64))
             .collect();
-        let classifier = Classifier::new(&rules, &own).expect("there are not too many");
+        let classifier = Classifier::new(&rules, HARDWARE, &own).expect("there are not too many");
         let filter = classifier.filter(class_of(0)).expect("it fits");
         let xdp = classifier.xdp(MAPS).expect("it fits");
         assert!(filter.len() < xdp.len());
@@ -113,7 +113,7 @@ fn the_maps_have_a_place_for_each_class_and_queue_and_for_all_later_queues() {
 #[test]
 fn too_many_addresses_are_refused() {
     let own = vec![(OWN[0], 24); MAX_ADDRESSES + 1];
-    let refused = Classifier::new(&Rules::new(), &own).unwrap_err();
+    let refused = Classifier::new(&Rules::new(), HARDWARE, &own).unwrap_err();
     assert_eq!(refused, TooManyAddresses(MAX_ADDRESSES + 1));
 }
 
@@ -121,7 +121,7 @@ fn too_many_addresses_are_refused() {
 fn without_rules_and_with_one_for_all_little_is_asked() {
     let mut rules = Rules::new();
     let len = |rules: &Rules| {
-        let classifier = Classifier::new(rules, &own()).expect("there are few");
+        let classifier = Classifier::new(rules, HARDWARE, &own()).expect("there are few");
         classifier.filter(class_of(1)).expect("it fits").len()
     };
     let none = len(&rules);
@@ -215,7 +215,7 @@ fn instructions_can_be_read() {
     assert_eq!(listing, "[ldh [x + 2], jge #0x50, +1, +0, ret #0, ret #7]");
 
     let [rules, ..] = worst_rules();
-    let classifier = Classifier::new(&rules, &own()).expect("there are few");
+    let classifier = Classifier::new(&rules, HARDWARE, &own()).expect("there are few");
     let xdp = classifier.xdp(MAPS).expect("it can be assembled");
     let listing = format!("{xdp:?}");
     assert!(

@@ -17,7 +17,10 @@ mod conformance {
 }
 
 use std::any::Any;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
 
 use chronorb_rio::class::Unknown;
 use chronorb_rio::driver::wire;
@@ -26,12 +29,13 @@ use chronorb_rio::engine::{ClassConfig, FreePorts, Subsystem};
 use chronorb_rio::neighbours::KnownNeighbours;
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::transport::{Riop, RiopSettings};
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, PiMutex, Wake};
 use chronorb_transport::{
-    Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
-    Transport,
+    AcceptError, Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError,
+    Setup, Transport,
 };
 use conformance::subject::Subject;
+use rustix::event::{PollFd, PollFlags, poll};
 
 /// A transport that listens on one host and connects from the other.
 #[derive(Debug)]
@@ -209,6 +213,115 @@ impl Transport for TwoKernels {
     }
 }
 
+/// A transport by which somebody waits for what it accepts all the time, as a lane does: classes on arrival have nobody else to do
+/// their protocol work.
+#[derive(Debug)]
+struct Attended<T>(T);
+
+impl<T: Transport> Transport for Attended<T> {
+    fn scheme(&self) -> &str {
+        self.0.scheme()
+    }
+
+    fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
+        self.0.check(endpoint)
+    }
+
+    fn listen(
+        &self,
+        endpoint: &Endpoint,
+        setup: Setup,
+    ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
+        let acceptors = self.0.listen(endpoint, setup)?.into_iter();
+        let attended = acceptors.map(|acceptor| -> Box<dyn Acceptor> {
+            Box::new(AttendedAcceptor::new(acceptor.into()))
+        });
+        Ok(attended.collect())
+    }
+
+    fn connect(
+        &self,
+        address: &Address,
+        setup: Setup,
+        deadline: Deadline,
+    ) -> Result<Box<dyn Connection>, ConnectError> {
+        self.0.connect(address, setup, deadline)
+    }
+}
+
+/// What a thread has accepted that waits for no more than that.
+#[derive(Debug)]
+struct AttendedAcceptor {
+    inner: Arc<dyn Acceptor>,
+    accepted: PiMutex<Receiver<Accepted>>,
+    arrivals: Arc<Wake>,
+    end: Arc<Wake>,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Accepted = Result<Box<dyn Connection>, AcceptError>;
+
+impl AttendedAcceptor {
+    fn new(inner: Arc<dyn Acceptor>) -> Self {
+        let [arrivals, end] = [(); 2].map(|()| Arc::new(Wake::new().expect("a descriptor")));
+        let (sender, accepted) = channel();
+        let (its, told, is_over) = (inner.clone(), arrivals.clone(), end.clone());
+        let attend = move || {
+            loop {
+                let mut both = [
+                    PollFd::new(&its, PollFlags::IN),
+                    PollFd::new(&is_over, PollFlags::IN),
+                ];
+                // A signal may end it early.
+                let _ = poll(&mut both, None);
+                if !both[1].revents().is_empty() {
+                    return;
+                }
+                while let Some(accepted) = its.accept().transpose() {
+                    let has_failed = matches!(accepted, Err(AcceptError::Failed(_)));
+                    let is_over = sender.send(accepted).is_err() || has_failed;
+                    told.notify();
+                    if is_over {
+                        return;
+                    }
+                }
+            }
+        };
+        Self {
+            inner,
+            accepted: PiMutex::new(accepted),
+            arrivals,
+            end,
+            thread: Some(thread::spawn(attend)),
+        }
+    }
+}
+
+impl Acceptor for AttendedAcceptor {
+    fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
+        self.arrivals.drain();
+        self.accepted.lock().try_recv().ok().transpose()
+    }
+
+    fn published(&self) -> &[Address] {
+        self.inner.published()
+    }
+}
+
+impl AsFd for AttendedAcceptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.arrivals.as_fd()
+    }
+}
+
+impl Drop for AttendedAcceptor {
+    fn drop(&mut self) {
+        self.end.notify();
+        let thread = self.thread.take().expect("it is dropped once");
+        assert!(thread.join().is_ok() || thread::panicking());
+    }
+}
+
 fn subject(transport: impl Transport + 'static, endpoint: &str) -> Subject {
     Subject::new(Box::new(transport), endpoint)
 }
@@ -234,6 +347,9 @@ riop!(
         .refuses("riop://10.0.0.2:0/processing=periodic", "budget")
         .refuses("riop://10.0.0.2:0/processing=arrival&budget=8", "budget")
         .refuses("riop://10.0.0.2:0/period=10ms", "period")
+        .refuses("riop://10.0.0.2:0/cost=20", "cost")
+        .refuses("riop://[fd00::1%wire2]:0/cost=20us", "zone")
+        .refuses("riop://10.0.0.2:0/policy=fifo&priority=99", "98")
         .refuses("riop://10.0.0.2:0/budget=8&period=10", "period")
         .refuses("riop://10.0.0.2:0/policy=fifo", "priority")
         .refuses("riop://10.0.0.2:0/policy=other&priority=5", "priority")
@@ -253,6 +369,33 @@ riop!(
     subject(
         on_a_wire(),
         "riop://10.0.0.2:0/interface=wire2&cap=100&period=1ms&output=scheduled&buffer=16384"
+    )
+);
+riop!(
+    on_arrival,
+    subject(
+        Attended(on_a_wire()),
+        "riop://10.0.0.2:0/interface=wire2&processing=arrival"
+    )
+);
+riop!(
+    on_arrival_by_packet_sockets,
+    subject(
+        match between_hosts(Choice::Packet) {
+            Some(hosts) => Attended(hosts),
+            None => return,
+        },
+        "riop://10.79.0.2:0/interface=rio0&processing=arrival"
+    )
+);
+riop!(
+    on_arrival_by_xdp,
+    subject(
+        match between_hosts(Choice::Xdp) {
+            Some(hosts) => Attended(hosts),
+            None => return,
+        },
+        "riop://[fd79::2]:0/interface=rio0&processing=arrival"
     )
 );
 riop!(

@@ -66,6 +66,7 @@ macro_rules! driver {
                 a_vlan_tag_stays_in_its_frame_both_ways
                 fragments_and_other_protocols_are_the_kernels
                 packets_to_other_hosts_are_no_class_s
+                frames_to_other_interfaces_and_to_many_are_no_class_s
                 what_is_refused_changes_nothing
                 all_classes_can_be_open_at_once
                 no_frame_allocates

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::kernel::{Kept, KernelError, Ways};
+use chronorb_rio::kernel::{Kept, KernelError, Ways, counted};
 use chronorb_rio::netlink::{Discipline, Handle, QueueInfo};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
@@ -253,6 +253,60 @@ fn queues_that_somebody_else_has_set_are_left_alone() {
     let refused = keep(&network, Ways::Out).unwrap_err();
     assert!(matches!(refused, KernelError::Taken { .. }), "{refused}");
     assert_eq!(state(&network), before);
+}
+
+#[test]
+fn what_is_kept_is_found_with_its_figures_and_nothing_else_is() {
+    let layout = Layout::default();
+    let Some(network) = network(&layout) else {
+        return;
+    };
+    let mut netlink = network.host(Host::A).netlink().expect("it opens");
+    assert_eq!(counted(&mut netlink).expect("it is told"), []);
+    let foreign = Discipline::Classes { default: 0 };
+    let (root, mine) = (Handle::ROOT, Handle::new(7, 0));
+    netlink
+        .set_discipline(index(&network), root, mine, &foreign)
+        .expect("it is allowed");
+    assert_eq!(counted(&mut netlink).expect("it is told"), []);
+    netlink
+        .remove_discipline(index(&network), root)
+        .expect("it is there");
+
+    let kept = keep(&network, Ways::Both).expect("the plan can be kept");
+    send(
+        &network,
+        layout.b.v4.into(),
+        FAST,
+        10_000,
+        &AtomicBool::new(false),
+    );
+    let [out, inward] = &counted(&mut netlink).expect("it is told")[..] else {
+        panic!("it is kept both ways");
+    };
+    assert_eq!(
+        (&*out.interface, &*inward.interface),
+        (INTERFACE, INTERFACE)
+    );
+    assert_eq!((out.is_inward, inward.is_inward), (false, true));
+    assert_eq!(Some(&*inward.queues), kept.inward());
+    let names = out.names(&interface(), &classes());
+    assert_eq!(names.expect("it is this plan"), ["fast", "slow", "others"]);
+    let another = [class("fast", 20, FAST, 9), class("slow", 10, SLOW, 2)];
+    assert_eq!(out.names(&interface(), &another), None);
+    let [fast, slow, others] = out.shares[..] else {
+        panic!("{out:?}");
+    };
+    let of_plan = kept.tree().branches[0].share;
+    assert_eq!(
+        (fast.rates.rate, fast.rates.ceiling, fast.rates.priority),
+        (of_plan.rate, of_plan.ceiling, of_plan.priority)
+    );
+    assert!(fast.sent.octets > 10_000 && fast.wire_octets() > fast.sent.octets);
+    assert_eq!((slow.sent.octets, slow.sent.dropped), (0, 0));
+    assert!(others.is_of_others() && !slow.is_of_others());
+    give_back(&network, kept);
+    assert_eq!(counted(&mut netlink).expect("it is told"), []);
 }
 
 /// The part of a process that is killed; on its own it does nothing.

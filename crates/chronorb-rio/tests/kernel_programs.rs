@@ -11,7 +11,7 @@ use chronorb_rio::bpf::extended::{Alu, Code, Op, Register, Width};
 use chronorb_rio::class::{ClassId, Rules, Verdict};
 use chronorb_rio::driver::bpf::{Map, Program};
 use chronorb_rio::frame::Headers;
-use packets::{frames, own, rules, worst_rules};
+use packets::{HARDWARE, frames, own, rules, worst_rules};
 use proptest::prelude::*;
 
 struct Kernel {
@@ -61,7 +61,8 @@ fn the_verifier_takes_as_many_rules_as_there_can_be() {
     let mut addresses = own();
     addresses.extend((0..(MAX_ADDRESSES - addresses.len()) as u128).map(v6));
     for rules in worst_rules() {
-        let classifier = Classifier::new(&rules, &addresses).expect("there are not too many");
+        let classifier =
+            Classifier::new(&rules, HARDWARE, &addresses).expect("there are not too many");
         kernel.load(&classifier);
     }
 }
@@ -72,7 +73,7 @@ fn the_verifier_takes_rules_for_hosts_that_have_few_addresses_or_none() {
     let [rules, ..] = worst_rules();
     for rules in [Rules::new(), rules] {
         for addresses in [&own()[..0], &own()[..1], &own()[1..2]] {
-            kernel.load(&Classifier::new(&rules, addresses).expect("there are few"));
+            kernel.load(&Classifier::new(&rules, HARDWARE, addresses).expect("there are few"));
         }
     }
 }
@@ -99,7 +100,7 @@ proptest! {
         frames in prop::collection::vec(frames(), 1..16),
     ) {
         let Some(kernel) = Kernel::new() else { return Ok(()) };
-        let classifier = Classifier::new(&rules, &own()).expect("there are few addresses");
+        let classifier = Classifier::new(&rules, HARDWARE, &own()).expect("there are few addresses");
         let program = kernel.load(&classifier);
         for frame in frames {
             let before = kernel.counts();
@@ -116,7 +117,7 @@ proptest! {
 
 fn classify(rules: &Rules, frame: &[u8]) -> Option<ClassId> {
     let headers = Headers::read(frame).ok()?;
-    match rules.classify(&headers, &own()) {
+    match rules.classify(&headers, HARDWARE, &own()) {
         Verdict::Class(class) => Some(class),
         Verdict::Kernel => None,
     }

@@ -1,20 +1,28 @@
-//! `chronorb rio status`: what the classes of running processes are doing, read from their memory.
+//! `chronorb rio status`: what the classes of running processes are doing, read from their memory, and those that the
+//! kernel keeps.
 
+mod shares;
 mod table;
 mod view;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use chronorb_rio::status::{Looked, Unseen, find};
+use chronorb_rio::kernel::counted;
+use chronorb_rio::netlink::Netlink;
+use chronorb_rio::plan::{Plan, PlanError};
+use chronorb_rio::status::{Unseen, find};
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use clap::{Args, value_parser};
 use thiserror::Error;
 
+use super::plan::Mapping;
 use crate::top::screen::{self, Event, Screen};
 use crate::top::table::{Line, Look};
 use crate::top::{is_screen, wants_color};
-use view::{View, Watch};
+use shares::SharesWatch;
+use view::{Seen, View, Watch};
 
 #[derive(Args, Debug)]
 pub(crate) struct StatusArguments {
@@ -35,6 +43,10 @@ pub(crate) struct StatusArguments {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     count: Option<u64>,
 
+    /// The plan that the kernel keeps, a file of TOML: its classes are shown with their names then.
+    #[arg(long, value_name = "PLAN", conflicts_with = "pid")]
+    plan: Option<PathBuf>,
+
     /// Print JSON objects, one in a line, instead of tables.
     #[arg(long)]
     json: bool,
@@ -44,8 +56,11 @@ pub(crate) struct StatusArguments {
 #[derive(Debug, Error)]
 pub(crate) enum StatusError {
     /// There is none, or it cannot be seen.
-    #[error("no process runs RIO here{}", unseen(.0))]
+    #[error("no process runs RIO here, and the kernel keeps no plan{}", unseen(.0))]
     Nobody(Vec<Unseen>),
+    /// The file of `--plan`.
+    #[error("{}: {error}", file.display())]
+    Plan { file: PathBuf, error: PlanError },
     /// The one that was asked for does not.
     #[error("process {0} does not run RIO")]
     NotThis(u32),
@@ -71,7 +86,7 @@ pub(crate) enum StatusError {
 
 /// Shows what classes are doing until that is enough.
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(), StatusError> {
-    let mut watch = Watch::default();
+    let mut watch = Watch::new(SharesWatch::new(plan(arguments)?));
     watch.look(look(arguments.pid)?);
     let count = if arguments.once {
         Some(1)
@@ -90,13 +105,31 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), StatusError> {
     }
 }
 
+/// The plan whose names the kernel's classes have.
+fn plan(arguments: &StatusArguments) -> Result<Option<(PathBuf, Plan)>, StatusError> {
+    let Some(file) = &arguments.plan else {
+        return Ok(None);
+    };
+    // Shares do not go by priorities, so that any mapping does.
+    let plan = Plan::read(file, &|corba| Mapping::Linear.to_native(corba));
+    match plan {
+        Ok(plan) => Ok(Some((file.clone(), plan))),
+        Err(error) => Err(StatusError::Plan {
+            file: file.clone(),
+            error,
+        }),
+    }
+}
+
 /// Looks for whom to show.
-fn look(pid: Option<u32>) -> Result<Looked, StatusError> {
+fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
     let Some(pid) = pid else {
         let looked = find(None).map_err(StatusError::Proc)?;
-        return match looked.found.is_empty() {
+        let kernel = Netlink::open().and_then(|mut netlink| counted(&mut netlink));
+        let is_kept = kernel.as_ref().is_ok_and(|kept| !kept.is_empty());
+        return match looked.found.is_empty() && !is_kept {
             true => Err(StatusError::Nobody(looked.unseen)),
-            false => Ok(looked),
+            false => Ok(Seen { looked, kernel }),
         };
     };
     let mut looked = find(Some(pid)).map_err(|error| match error.kind() {
@@ -104,7 +137,10 @@ fn look(pid: Option<u32>) -> Result<Looked, StatusError> {
         _ => StatusError::Process(pid, error),
     })?;
     match (looked.found.is_empty(), looked.unseen.pop()) {
-        (false, _) => Ok(looked),
+        (false, _) => Ok(Seen {
+            looked,
+            kernel: Ok(Vec::new()),
+        }),
         (true, Some(unseen)) => Err(StatusError::Unseen(unseen)),
         (true, None) => Err(StatusError::NotThis(pid)),
     }
@@ -210,6 +246,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   chronorb rio status
   chronorb rio status --pid 4711 --interval 250
+  chronorb rio status --plan plan.toml
   chronorb rio status --json --count 60 | jq -c '.processes[].interfaces[].classes[] | [.name, .drops]'
 
 Processes of other users, and programs with rights of their own, are seen by root or with

@@ -67,6 +67,9 @@ pub enum Source {
     Length,
     /// Something of the VLAN tag that the kernel has taken off the packet.
     Stripped(Tag),
+    /// 0 for a frame to the hardware address of the interface (`PACKET_HOST`), something else for those to other ones and to
+    /// many.
+    Addressee,
 }
 
 /// How much of a packet is read.
@@ -272,6 +275,7 @@ const fn load(source: Source) -> Instruction {
         Source::Number(k) => plain(LD | IMMEDIATE, k),
         Source::Slot(slot) => plain(LD | MEMORY, slot.0 as u32),
         Source::Length => plain(LD | LENGTH, 0),
+        Source::Addressee => plain(LD | ABSOLUTE, ADDRESSEE),
         Source::Stripped(tag) => plain(
             LD | ABSOLUTE,
             match tag {
@@ -304,6 +308,7 @@ impl fmt::Debug for Instruction {
         };
         match (code & CLASSES, code & !(CLASSES | SIZES)) {
             (LD, ABSOLUTE) if k >= ANCILLARY => match k {
+                ADDRESSEE => write!(f, "ld type"),
                 TAG_IS_THERE => write!(f, "ld vlan_avail"),
                 TAG_CONTROL => write!(f, "ld vlan_tci"),
                 TAG_KIND => write!(f, "ld vlan_tpid"),
@@ -370,6 +375,7 @@ const A_TO_X: u16 = 0x00;
 const X_TO_A: u16 = 0x80;
 /// `SKF_AD_OFF`: places from here on are not of the packet, but of what the kernel knows about it.
 const ANCILLARY: u32 = (-0x1000_i32).cast_unsigned();
+const ADDRESSEE: u32 = ANCILLARY + 4;
 const TAG_CONTROL: u32 = ANCILLARY + 44;
 const TAG_IS_THERE: u32 = ANCILLARY + 48;
 const TAG_KIND: u32 = ANCILLARY + 60;

@@ -14,6 +14,7 @@ use crate::frame::MAX_EXTENSIONS;
 /// A program that finds the class of a packet, for either dialect.
 #[derive(Clone, Debug)]
 pub struct Classifier {
+    hardware: [u8; 6],
     /// Returns the number of the class and one, or 0 for the kernel.
     code: Code,
 }
@@ -29,11 +30,15 @@ pub const MAX_ADDRESSES: usize = 32;
 pub struct TooManyAddresses(pub usize);
 
 impl Classifier {
-    /// The program for these rules and an interface with these addresses.
+    /// The program for these rules and an interface with this hardware address and these addresses.
     ///
     /// # Errors
     /// [`TooManyAddresses`]
-    pub fn new(rules: &Rules, own: &[(IpAddr, u8)]) -> Result<Self, TooManyAddresses> {
+    pub fn new(
+        rules: &Rules,
+        hardware: [u8; 6],
+        own: &[(IpAddr, u8)],
+    ) -> Result<Self, TooManyAddresses> {
         if own.len() > MAX_ADDRESSES {
             return Err(TooManyAddresses(own.len()));
         }
@@ -41,8 +46,10 @@ impl Classifier {
         let mut writer = Writer::default();
         writer.ethernet();
         writer.network(&addresses);
+        writer.addressee();
         writer.decide(&sections(rules, &addresses));
-        Ok(Self { code: writer.code })
+        let code = writer.code;
+        Ok(Self { hardware, code })
     }
 
     /// The filter of a socket that takes the packets of one class whole, and no others.
@@ -63,7 +70,7 @@ impl Classifier {
     /// # Errors
     /// [`AssembleError`]; not for as many rules as an interface can have.
     pub fn xdp(&self, maps: Maps) -> Result<Vec<extended::Instruction>, AssembleError> {
-        translation::translate(&self.code, maps).assemble()
+        translation::translate(&self.code, self.hardware, maps).assemble()
     }
 
     /// What the program returns for a class.
@@ -352,6 +359,13 @@ impl Writer {
         self.require(Test::AtLeast(20));
         self.code.extend([Op::AddX, Op::LoadX(END)]);
         self.refuse(Test::AboveX);
+    }
+
+    /// Leaves frames to the kernel that are to another interface, which those that listen to all see, or to many. Few come as far as
+    /// here, with an address of this host, so that only packets of TCP to it are asked.
+    fn addressee(&mut self) {
+        self.code.push(Op::Load(Source::Addressee));
+        self.require(Test::Is(0));
     }
 
     /// Finds the section of the port, by halves, and asks what there is to ask.

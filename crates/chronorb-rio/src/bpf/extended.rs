@@ -52,6 +52,10 @@ pub enum Alu {
     Add = 0x00,
     /// Bitwise conjunction.
     And = 0x50,
+    /// Bitwise disjunction.
+    Or = 0x40,
+    /// Bits that are different.
+    Xor = 0xa0,
     /// Shift to the left.
     Left = 0x60,
     /// Shift to the right, without a sign.
@@ -355,7 +359,9 @@ impl fmt::Debug for Instruction {
             (STX, _) => write!(f, "*({bits} *)(r{to} {offset:+}) = r{from}"),
             (ALU | ALU64, 0xb0) => write!(f, "{name}{to} = {by}"),
             (ALU | ALU64, 0x00) => write!(f, "{name}{to} += {by}"),
+            (ALU | ALU64, 0x40) => write!(f, "{name}{to} |= {by}"),
             (ALU | ALU64, 0x50) => write!(f, "{name}{to} &= {by}"),
+            (ALU | ALU64, 0xa0) => write!(f, "{name}{to} ^= {by}"),
             (ALU | ALU64, 0x60) => write!(f, "{name}{to} <<= {by}"),
             (ALU | ALU64, 0x70) => write!(f, "{name}{to} >>= {by}"),
             (JMP, _) if code == CALL => write!(f, "call {number}"),

@@ -39,12 +39,17 @@ impl Maps {
 pub const XDP_PASS: i32 = 2;
 
 /// Translates a program whose result is the number of a class and one, or 0 for the kernel.
-pub(super) fn translate(classic: &classic::Code, maps: Maps) -> Code {
+pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) -> Code {
     // The labels of the classic program are the first ones of this one.
     let mut code = Code::with_labels(classic.labels());
     let pass = code.label();
     let give = code.label();
-    let mut translator = Translator { code, pass, give };
+    let mut translator = Translator {
+        code,
+        hardware,
+        pass,
+        give,
+    };
     translator.begin();
     for op in classic.ops() {
         translator.op(*op);
@@ -57,6 +62,8 @@ pub(super) fn translate(classic: &classic::Code, maps: Maps) -> Code {
 
 struct Translator {
     code: Code,
+    /// The hardware address of the interface.
+    hardware: [u8; 6],
     /// Where the packet is left to the kernel.
     pass: Label,
     /// Where it is sent to the class whose number is in `R0`.
@@ -130,7 +137,25 @@ impl Translator {
             Source::Length => self.load_stack(R0, LENGTH),
             // Before XDP nothing has been taken off.
             Source::Stripped(_) => self.alu(Alu::Move, R0, Operand::Number(0)),
+            Source::Addressee => self.addressee(),
         }
+    }
+
+    /// Loads `R0` with what is different between the address that the frame goes to and the own one.
+    fn addressee(&mut self) {
+        let [a, b, c, d, e, f] = self.hardware;
+        let first = number(u32::from_ne_bytes([a, b, c, d]));
+        let last = number(u16::from_ne_bytes([e, f]).into());
+        self.code.extend([
+            Op::Alu(Alu::Move, Width::Full, R5, R2.into()),
+            Op::Alu(Alu::Add, Width::Full, R5, 6.into()),
+            Op::If(Test::Above, Width::Full, R5, R3.into(), self.pass),
+            Op::Load(Size::Word, R0, R2, 0),
+            Op::Load(Size::Half, R5, R2, 4),
+        ]);
+        self.alu(Alu::Xor, R0, first);
+        self.alu(Alu::Xor, R5, last);
+        self.alu(Alu::Or, R0, R5.into());
     }
 
     /// Loads `R0` from so many octets behind `R4`, unless the packet ends before.

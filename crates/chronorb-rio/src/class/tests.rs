@@ -176,12 +176,12 @@ fn rules(list: impl IntoIterator<Item = Rule>) -> Rules {
 }
 
 fn classify(rules: &Rules, headers: Headers) -> Verdict {
-    rules.classify(&headers, &[(HOST, 24)])
+    rules.classify(&headers, HARDWARE, &[(HOST, 24)])
 }
 
 fn packet(port: u16, dscp: u8, vlan: Option<u8>) -> Headers {
     let ethernet = Ethernet {
-        to: [0; 6],
+        to: HARDWARE,
         from: [0; 6],
         vlan: vlan.map(|priority| Vlan {
             priority,
@@ -211,5 +211,6 @@ fn packet(port: u16, dscp: u8, vlan: Option<u8>) -> Headers {
     }
 }
 
+const HARDWARE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const CLASS: [ClassId; 3] = [ClassId(0), ClassId(1), ClassId(2)];

@@ -66,10 +66,15 @@ impl Table {
         Ok(())
     }
 
-    /// The class of a frame to a host that has these addresses; `None` if it is for the kernel.
-    pub(super) fn classify(&self, frame: &[u8], addresses: &[(IpAddr, u8)]) -> Option<ClassId> {
+    /// The class of a frame to a host that has this hardware address and these addresses; `None` if it is for the kernel.
+    pub(super) fn classify(
+        &self,
+        frame: &[u8],
+        hardware: [u8; 6],
+        addresses: &[(IpAddr, u8)],
+    ) -> Option<ClassId> {
         let headers = Headers::read(frame).ok()?;
-        match self.rules.classify(&headers, addresses) {
+        match self.rules.classify(&headers, hardware, addresses) {
             Verdict::Class(class) => Some(class),
             Verdict::Kernel => None,
         }

@@ -62,7 +62,7 @@ impl Tap {
             addresses,
             ..Netlink::open()?.driver_link(name)?
         };
-        let way = Way::new(longest_frame(&link), 0, link.addresses.clone());
+        let way = Way::new(longest_frame(&link), 0, &link);
         let way = Arc::new(PiMutex::new(way));
         let shared = Shared::start(tap, way).map_err(failed(WHAT, CAPABILITY))?;
         Ok(Self { link, shared })

@@ -13,6 +13,11 @@ pub struct ClassConfig {
     pub processing: Processing,
     /// How the thread of the class is scheduled.
     pub urgency: Urgency,
+    /// Processor time that a packet takes at most, if it was measured. Admission counts with it, nothing enforces it.
+    pub cost: Option<Duration>,
+    /// How many packets its peers promise to send at most in which time, where [`Processing::OnArrival`] bounds nothing. As `cost`,
+    /// it is for admission alone.
+    pub expected: Option<(usize, Duration)>,
     /// The CPU of that thread; any where it is `None`.
     pub cpu: Option<usize>,
     /// Frames that wait at most, each way; of those that come in, for each queue by which they come ([`Driver::open`](crate::driver::Driver::open)).
@@ -87,6 +92,8 @@ impl Default for ClassConfig {
             name: "default".to_owned(),
             processing: Processing::OnDemand { cap: None },
             urgency: Urgency::Native(Scheduling::OTHER),
+            cost: None,
+            expected: None,
             cpu: None,
             queue: 512,
             connections: 64,

@@ -7,6 +7,7 @@ use chronorb_rt::{ReservationError, SpawnError};
 use thiserror::Error;
 
 use crate::driver::DriverError;
+use crate::plan::Refusal;
 
 /// Why a class, or an endpoint of one, was not opened.
 #[derive(Debug, Error)]
@@ -27,6 +28,14 @@ pub enum OpenError {
         connections: usize,
         /// Frames that a window has at most.
         frames: usize,
+    },
+    /// It, or a class that is open, would not have what it is promised.
+    #[error("class {class:?} is not admitted: {refusal}")]
+    Refused {
+        /// The class that was to be opened.
+        class: String,
+        /// Whose promise could not be kept, and why.
+        refusal: Box<Refusal>,
     },
     /// A number of the class cannot be.
     #[error("the {what} of class {class:?} is {value}; it can be {possible}")]

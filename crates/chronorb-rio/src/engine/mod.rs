@@ -27,6 +27,7 @@ mod error;
 mod listener;
 mod open;
 mod ports;
+mod promises;
 mod reset;
 mod sent;
 mod shown;

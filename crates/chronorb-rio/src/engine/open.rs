@@ -1,6 +1,6 @@
 //! A class that is open.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,6 +13,7 @@ use super::counts::ClassCounts;
 use super::error::{ConnectFault, OpenError};
 use super::listener::Listener;
 use super::ports::{Ports, ReservedPort};
+use super::promises::Promise;
 use super::stream::Stream;
 use super::table::Flow;
 use crate::class::{ClassId, Rule};
@@ -38,6 +39,7 @@ pub struct Class {
     /// Those that connections go out by, with their address.
     pub(super) outgoing: PiMutex<Vec<SocketAddr>>,
     pub(super) next_outgoing: AtomicUsize,
+    pub(super) _promise: Promise,
 }
 
 impl Class {
@@ -64,7 +66,8 @@ impl Class {
             .counts(protocol.path_counts(), protocol.used())
     }
 
-    /// Listens at an address of the interface, at any free port where that is 0.
+    /// Listens at an address of the interface, at any free port where that is 0. A scope in it says nothing: it is that of the
+    /// interface.
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
@@ -72,7 +75,7 @@ impl Class {
         self.is_own(address.ip())?;
         let port = self
             .ports
-            .reserve(address)
+            .reserve(self.on_link(address))
             .map_err(|source| match source.kind() {
                 std::io::ErrorKind::AddrInUse => OpenError::InUse(address),
                 _ => OpenError::Failed {
@@ -97,7 +100,7 @@ impl Class {
         Ok(Listener::new(self.clone(), index, address, arrivals, set))
     }
 
-    /// Connects to a peer, and waits for it.
+    /// Connects to a peer, and waits for it. A scope in its address says nothing: it is reached by the interface.
     ///
     /// # Errors
     /// [`ConnectFault`]; at the latest when the deadline has passed.
@@ -106,6 +109,7 @@ impl Class {
         remote: SocketAddr,
         deadline: Deadline,
     ) -> Result<Stream, ConnectFault> {
+        let remote = SocketAddr::new(remote.ip(), remote.port());
         let local = self.address_towards(remote.ip())?;
         let way = self.neighbours.next_hop(remote.ip(), deadline);
         let hardware = way.map_err(|source| match source.kind() {
@@ -182,13 +186,13 @@ impl Class {
         };
         let first = self
             .ports
-            .reserve(SocketAddr::new(local, 0))
+            .reserve(self.on_link(SocketAddr::new(local, 0)))
             .map_err(failed)?;
         let mut last = first.number;
         let mut reserved = Vec::from([first]);
         while reserved.len() < OUTGOING
             && let Some(next) = last.checked_add(1)
-            && let Ok(port) = self.ports.reserve(SocketAddr::new(local, next))
+            && let Ok(port) = (self.ports).reserve(self.on_link(SocketAddr::new(local, next)))
         {
             last = next;
             reserved.push(port);
@@ -211,6 +215,16 @@ impl Class {
             to: Some(address.ip()),
             ports: Some(port..=port),
             ..Rule::all(self.id)
+        }
+    }
+
+    /// The address as the kernel has to be told it: one of a link alone, with the link.
+    fn on_link(&self, address: SocketAddr) -> SocketAddr {
+        match address {
+            SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
+                SocketAddrV6::new(*v6.ip(), v6.port(), 0, self.driver.link().index).into()
+            }
+            other => other,
         }
     }
 

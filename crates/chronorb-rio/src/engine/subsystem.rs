@@ -12,10 +12,12 @@ use super::control::{Control, Order};
 use super::error::OpenError;
 use super::open::{Class, no_descriptor};
 use super::ports::{GuardedPorts, Ports, ReservedPort};
+use super::promises::{Promise, Promises};
 use super::thread;
 use crate::class::{ClassId, MAX_CLASSES};
 use crate::driver::{Driver, DriverError, Link};
 use crate::neighbours::{KernelNeighbours, Neighbours};
+use crate::plan::Reservation;
 use crate::status::{ClassCounters, Page};
 
 /// The subsystem of one network interface.
@@ -27,6 +29,7 @@ pub struct Subsystem {
     ports: Arc<dyn Ports>,
     neighbours: Arc<dyn Neighbours>,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
+    promises: Arc<Promises>,
     threads: PiMutex<Vec<(Thread<()>, Arc<Control>)>>,
     /// What other processes see of its classes, from the first on.
     page: PiMutex<Option<Page>>,
@@ -44,6 +47,7 @@ impl Subsystem {
             ports,
             neighbours,
             taken: Arc::default(),
+            promises: Arc::default(),
             threads: PiMutex::new(Vec::new()),
             page: PiMutex::new(None),
         }
@@ -65,13 +69,49 @@ impl Subsystem {
         self.driver.link()
     }
 
-    /// Opens a class, with its thread.
+    /// Opens a class, with its thread, if it and all that are open on this interface can have what they are promised then.
+    ///
+    /// That is found out as for a [plan](crate::plan::admit), as far as classes say it: queues by their connections and buffers;
+    /// processors by budgets, caps and [expected](ClassConfig::expected) packets, priorities and CPUs, where the
+    /// [cost](ClassConfig::cost) of packets is known; and in any case that nothing without a bound comes before a promise. What no
+    /// class says is not looked at: the rate of the interface, threads of others, and classes of other processes.
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
     pub fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
         let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let (link, promised) = (self.driver.link(), Reservation::from(&config));
+        let promise = self.promises.admit(link, ticket.id, promised)?;
+        self.open_promised(config, ticket, promise)
+    }
+
+    /// Opens a class of a plan that was [admitted](crate::plan::admit) with all of its classes, which need not be found out
+    /// again. Classes without a plan have to fit beside it.
+    ///
+    /// # Errors
+    /// [`OpenError`]; all is as before then.
+    pub fn open_planned(
+        &self,
+        config: ClassConfig,
+        reservation: &Reservation,
+    ) -> Result<Arc<Class>, OpenError> {
+        check(&config, self.driver.link())?;
+        let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let promised = Reservation {
+            name: config.name.clone(),
+            ..reservation.clone()
+        };
+        let promise = self.promises.give(ticket.id, promised);
+        self.open_promised(config, ticket, promise)
+    }
+
+    fn open_promised(
+        &self,
+        config: ClassConfig,
+        ticket: Ticket,
+        promise: Promise,
+    ) -> Result<Arc<Class>, OpenError> {
         let mut path = self.driver.open(ticket.id, &[], config.queue)?;
         let ordered = path.transmitter.set_priority(config.packet_priority);
         ordered.map_err(|error| OpenError::Failed {
@@ -95,6 +135,7 @@ impl Subsystem {
             outgoing: PiMutex::default(),
             next_outgoing: AtomicUsize::new(0),
             config,
+            _promise: promise,
         };
         let tenancy = Tenancy {
             protocol,

@@ -6,8 +6,8 @@ use std::net::UdpSocket;
 use chronorb_rt::{Policy as NativePolicy, Scheduling, set_packet_priority};
 use thiserror::Error;
 
-use super::KernelError;
 use super::tree::{self, Tree};
+use super::{KernelError, counted};
 use crate::netlink::{Handle, Netlink, QueueInfo};
 use crate::plan::{Interface, Output, Policy, Reservation};
 
@@ -19,27 +19,20 @@ use crate::plan::{Interface, Output, Policy, Reservation};
 pub fn find(interface: &Interface, classes: &[Reservation]) -> Result<Option<Tree>, KernelError> {
     let mut netlink = Netlink::open()?;
     let index = netlink.link(&interface.name)?.index;
-    let is_ours = |queue: &QueueInfo| {
-        queue.parent == Handle::ROOT && queue.handle == tree::DISCIPLINE && queue.kind == "htb"
-    };
     if !netlink.disciplines(index)?.iter().any(is_ours) {
         return Ok(None);
     }
     let tree = Tree::new(interface, classes)?;
-    let there = netlink.classes(index)?;
-    // That of all others is in its place whatever the plan.
-    let branches = there.iter().filter(|class| class.handle != tree::ALL);
-    let is_same = branches.count() == tree.branches.len()
-        && tree.branches.iter().all(|branch| {
-            let its = there.iter().find(|class| class.handle == branch.handle);
-            its.and_then(|class| class.rates).is_some_and(|rates| {
-                (rates.rate, rates.ceiling) == (branch.share.rate, branch.share.ceiling)
-            })
-        });
-    match is_same {
+    let shares = counted::shares(&mut netlink, index)?;
+    match tree.is_same(&shares) {
         true => Ok(Some(tree)),
         false => Err(KernelError::Another(interface.name.clone())),
     }
+}
+
+/// Whether a queueing discipline is what a plan is kept by.
+pub(super) fn is_ours(queue: &QueueInfo) -> bool {
+    queue.parent == Handle::ROOT && queue.handle == tree::DISCIPLINE && queue.kind == "htb"
 }
 
 /// Whether the kernel keeps all that a class is promised.

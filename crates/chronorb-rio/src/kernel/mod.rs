@@ -7,6 +7,7 @@
 //!
 //! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone, and for no application.
 
+mod counted;
 mod filter;
 mod found;
 pub(crate) mod napi;
@@ -23,6 +24,7 @@ use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, QueueInfo};
 use crate::plan::{Interface, Reservation};
 use crate::undo::{Undo, UndoError, undo_all};
 
+pub use counted::{Counted, CountedShare, counted};
 pub use found::{Unkept, check, find, may_have, priority_of};
 pub use napi::NapiThread;
 pub(crate) use napi::{restore_scheduling, restore_threaded};
@@ -100,7 +102,7 @@ impl Kept {
         plant(&mut netlink, link.index, &kept.tree, &program)?;
         if ways == Ways::Both {
             // What comes in goes out by this one, and is taken in then.
-            let name = format!("rio-in-{}", link.index);
+            let name = format!("{INWARD}{}", link.index);
             if netlink.link(&name).is_ok() {
                 return Err(KernelError::LinkTaken(name));
             }
@@ -142,6 +144,9 @@ impl Kept {
         undo_all(&std::mem::take(&mut self.changes))
     }
 }
+
+/// What the name of the interface by which packets come in begins with; the number of the one that they come from follows.
+const INWARD: &str = "rio-in-";
 
 /// Gives an interface the shares.
 fn plant(

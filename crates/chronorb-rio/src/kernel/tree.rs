@@ -1,6 +1,6 @@
 //! The shares of the classes of a plan.
 
-use super::KernelError;
+use super::{CountedShare, KernelError};
 use crate::netlink::{Handle, Share};
 use crate::plan::{Cap, Interface, Policy, Processing, Reservation};
 
@@ -95,6 +95,17 @@ impl Tree {
             default,
         })
     }
+
+    /// Whether these are its shares.
+    pub(super) fn is_same(&self, there: &[CountedShare]) -> bool {
+        there.len() == self.branches.len()
+            && self.branches.iter().all(|branch| {
+                let its = there.iter().find(|share| share.handle == branch.handle);
+                its.is_some_and(|its| {
+                    (its.rates.rate, its.rates.ceiling) == (branch.share.rate, branch.share.ceiling)
+                })
+            })
+    }
 }
 
 /// Of what is not reserved, classes with a rank have theirs before those of the next: real-time classes by priority, all
@@ -137,7 +148,7 @@ pub(super) const DISCIPLINE: Handle = Handle::new(0x10b0, 0);
 pub(super) const ALL: Handle = Handle::new(0x10b0, 1);
 /// The minor number of the first class of the plan.
 const FIRST: u16 = 0x10;
-const OTHERS: u16 = 0xff;
+pub(super) const OTHERS: u16 = 0xff;
 /// The last of the kernel's priorities among classes.
 const LAST_RANK: u32 = 7;
 /// What passes at once is what passes in a thousandth of a second.

@@ -95,6 +95,8 @@ pub struct Rates {
     pub rate: u64,
     /// The most that it may have.
     pub ceiling: u64,
+    /// [`Share::priority`].
+    pub priority: u32,
 }
 
 /// What a queueing discipline, or a class, has sent since it is there.
@@ -108,6 +110,8 @@ pub struct Sent {
     pub dropped: u32,
     /// Packets that wait now.
     pub waiting: u32,
+    /// Octets that wait now.
+    pub waiting_octets: u32,
     /// Times that sending had to wait for its rate.
     pub over_rate: u32,
 }
@@ -177,7 +181,18 @@ impl Netlink {
     /// [`NetlinkError`].
     pub fn disciplines(&mut self, index: u32) -> Result<Vec<QueueInfo>, NetlinkError> {
         let what = format_args!("list the queueing disciplines of the interface {index}");
-        self.queues(&what, index, libc::RTM_GETQDISC, libc::RTM_NEWQDISC)
+        // They are told of all interfaces, whatever is asked.
+        let all = self.queues(&what, 0, libc::RTM_GETQDISC, libc::RTM_NEWQDISC)?;
+        Ok(all.into_iter().filter(|it| it.index == index).collect())
+    }
+
+    /// The queueing disciplines of all interfaces.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn all_disciplines(&mut self) -> Result<Vec<QueueInfo>, NetlinkError> {
+        let what = "list the queueing disciplines of all interfaces";
+        self.queues(&what, 0, libc::RTM_GETQDISC, libc::RTM_NEWQDISC)
     }
 
     /// The classes of the queueing disciplines of an interface.
@@ -198,11 +213,7 @@ impl Netlink {
     ) -> Result<Vec<QueueInfo>, NetlinkError> {
         let fixed = fixed(index, Handle(0), Handle(0), 0);
         let request = Request::new(ask, libc::NLM_F_DUMP, &fixed);
-        // Disciplines are told of all interfaces.
-        self.list(what, &request, |answer| {
-            let queue = read(answer, told)?;
-            Ok(queue.filter(|queue| queue.index == index))
-        })
+        self.list(what, &request, |answer| read(answer, told))
     }
 }
 
@@ -320,14 +331,16 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
     let mut rates = Rates {
         rate: 0,
         ceiling: 0,
+        priority: 0,
     };
     let mut long = (None, None);
     for attribute in options {
         let Attribute { kind, value } = attribute?;
         let number = |at: usize| {
             let octets = value.get(at..).and_then(|rest| rest.first_chunk::<4>());
-            let number = octets.map(|octets| u32::from_ne_bytes(*octets));
-            number.map(u64::from).ok_or(Malformed)
+            octets
+                .map(|octets| u32::from_ne_bytes(*octets))
+                .ok_or(Malformed)
         };
         let of_64_bits = || {
             let octets = value.first_chunk::<8>().ok_or(Malformed)?;
@@ -335,8 +348,9 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
         };
         match kind {
             TCA_HTB_PARMS => {
-                rates.rate = number(8)?;
-                rates.ceiling = number(20)?;
+                rates.rate = number(8)?.into();
+                rates.ceiling = number(20)?.into();
+                rates.priority = number(40)?;
             }
             TCA_HTB_RATE64 => long.0 = of_64_bits()?,
             TCA_HTB_CEIL64 => long.1 = of_64_bits()?,
@@ -346,6 +360,7 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
     Ok(Rates {
         rate: long.0.unwrap_or(rates.rate),
         ceiling: long.1.unwrap_or(rates.ceiling),
+        ..rates
     })
 }
 
@@ -373,6 +388,7 @@ fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
             TCA_STATS_PKT64 => packets = Some(long()?),
             TCA_STATS_QUEUE => {
                 sent.waiting = number(0)?;
+                sent.waiting_octets = number(4)?;
                 sent.dropped = number(8)?;
                 sent.over_rate = number(16)?;
             }

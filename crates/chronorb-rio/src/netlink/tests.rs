@@ -122,11 +122,13 @@ fn what_a_queue_has_sent_is_read() {
         (&*class.kind, class.index, class.handle),
         ("htb", 3, Handle::new(1, 0x10))
     );
-    let rates = class.rates.map(|rates| (rates.rate, rates.ceiling));
-    assert_eq!(rates, Some((1_000_000, 5_000_000_000)));
+    let rates = class.rates.expect("it is a class of htb");
+    assert_eq!((rates.rate, rates.ceiling), (1_000_000, 5_000_000_000));
+    assert_eq!(rates.priority, 3);
     let sent = class.sent;
     assert_eq!((sent.octets, sent.packets), (5_000_000_000, 6_000_000_000));
-    assert_eq!((sent.waiting, sent.dropped, sent.over_rate), (4, 2, 9));
+    assert_eq!((sent.waiting, sent.waiting_octets), (4, 600));
+    assert_eq!((sent.dropped, sent.over_rate), (2, 9));
 }
 
 #[cfg(target_endian = "little")]

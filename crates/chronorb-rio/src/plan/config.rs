@@ -24,6 +24,8 @@ impl From<&Reservation> for ClassConfig {
                 },
             },
             urgency: urgency(reservation),
+            cost: reservation.cost,
+            expected: (reservation.expected).map(|cap| (cap.packets as usize, cap.period)),
             cpu: reservation.cpu,
             queue: reservation.queue,
             connections: reservation.connections,
@@ -44,6 +46,10 @@ impl From<&Reservation> for ClassConfig {
 impl From<&ClassConfig> for Reservation {
     fn from(config: &ClassConfig) -> Self {
         let packets = |packets: usize| u32::try_from(packets).unwrap_or(u32::MAX);
+        let cap = |(most, period)| Cap {
+            packets: packets(most),
+            period,
+        };
         let (policy, priority) = match config.urgency {
             Urgency::Native(Scheduling { policy, priority }) => match policy {
                 chronorb_rt::Policy::Fifo => (Policy::Fifo, priority),
@@ -58,17 +64,16 @@ impl From<&ClassConfig> for Reservation {
             priority,
             processing: match config.processing {
                 engine::Processing::OnArrival => Processing::OnArrival,
-                engine::Processing::OnDemand { cap } => Processing::OnDemand {
-                    cap: cap.map(|(most, period)| Cap {
-                        packets: packets(most),
-                        period,
-                    }),
+                engine::Processing::OnDemand { cap: bound } => Processing::OnDemand {
+                    cap: bound.map(cap),
                 },
                 engine::Processing::Periodic { period, budget } => Processing::Periodic {
                     period,
                     budget: packets(budget),
                 },
             },
+            expected: config.expected.map(cap),
+            cost: config.cost,
             dscp: config.dscp,
             vlan_priority: config.vlan_priority,
             queue: config.queue,
@@ -84,17 +89,24 @@ impl From<&ClassConfig> for Reservation {
     }
 }
 
+impl Urgency {
+    /// That of a thread that is done with a budget of packets by the end of each period, if a packet costs so much.
+    pub(crate) fn deadline(period: Duration, budget: u32, cost: Option<Duration>) -> Self {
+        // A thread whose time is used up rests, so that an unknown cost gets a good part.
+        let work = cost.and_then(|cost| cost.checked_mul(budget));
+        let runtime = work.unwrap_or(period / 4).max(LEAST_RUNTIME).min(period);
+        Self::Deadline(chronorb_rt::Reservation {
+            runtime,
+            deadline: period,
+            period,
+        })
+    }
+}
+
 fn urgency(reservation: &Reservation) -> Urgency {
     let native = match (reservation.policy, reservation.processing) {
         (Policy::Deadline, Processing::Periodic { period, budget }) => {
-            // A thread whose time is used up rests, so that an unknown cost gets a good part.
-            let work = reservation.cost.and_then(|cost| cost.checked_mul(budget));
-            let runtime = work.unwrap_or(period / 4).max(LEAST_RUNTIME).min(period);
-            return Urgency::Deadline(chronorb_rt::Reservation {
-                runtime,
-                deadline: period,
-                period,
-            });
+            return Urgency::deadline(period, budget, reservation.cost);
         }
         (Policy::Fifo, _) => Scheduling::fifo(reservation.priority),
         (Policy::RoundRobin, _) => Scheduling::rr(reservation.priority),
@@ -136,6 +148,8 @@ mod tests {
                 policy,
                 priority,
                 processing,
+                expected: (processing == Processing::OnArrival).then_some(cap),
+                cost: Some(Duration::from_micros(20)),
                 dscp: Some(46),
                 vlan_priority: Some(5),
                 queue: 256,

@@ -365,6 +365,7 @@ const OF_THREADS: &[&str] = &[
     "period",
     "budget",
     "cap",
+    "cost",
     "policy",
     "priority",
     "cpu",

@@ -10,14 +10,19 @@
 //! | `driver`, `mode` | `auto`, `xdp`, `packet` or `kernel`; how XDP is attached: `auto`, `native` or `generic` |
 //! | `class` | its name; endpoints with the same name share a class, which is as the first of them says |
 //! | `processing` | `arrival`, `demand` or `periodic`, which is what it is with a `budget`, and `demand` otherwise |
-//! | `period`, `budget` | of periodic processing: for example `10ms`, and packets in each period |
+//! | `period`, `budget` | of periodic processing: for example `10ms`, and packets in each period; of processing on arrival: what peers keep to |
 //! | `cap` | of processing on demand: packets in each period, which is 10 ms then if it is not given |
+//! | `cost` | processor time that a packet takes at most, for admission |
 //! | `policy`, `priority` | `fifo`, `rr`, `deadline` or `other`, and the native priority; otherwise those of who serves |
 //! | `cpu` | the CPU of the class's thread |
 //! | `queue`, `connections`, `buffer`, `backlog` | frames that wait, connections, octets for each, half-open ones |
 //! | `output` | `direct` or `scheduled`: who sends |
 //! | `vlan_priority` | of packets that have a VLAN tag |
 //! | `hostname_in_ior` | what references name instead of the address |
+//!
+//! An address of one link (`fe80::…`) is told with its interface, `riop://[fe80::1%eth0]:2809`, or has the option `interface`.
+//! References tell it without, since each host names its interfaces itself: who connects has an
+//! [interface](RiopSettings::interface), or an address with a zone of its own.
 //!
 //! Where there is a [plan](RiopSettings::plan), an endpoint is of the class of it that it names, or else of the one that
 //! has its port: what its options do not say is as the plan says. Who connects is of the class of the plan that is scheduled as it is.
@@ -40,5 +45,6 @@ mod kernel;
 mod options;
 mod planned;
 mod riop;
+mod zone;
 
 pub use riop::{Riop, RiopError, RiopSettings};

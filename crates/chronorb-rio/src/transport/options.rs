@@ -5,21 +5,23 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chronorb_rt as rt;
 use chronorb_rt::Scheduling;
 use chronorb_transport::{Endpoint, EndpointError, Setup};
 
 use super::riop::RiopSettings;
-use super::{kernel, planned};
+use super::{kernel, planned, zone};
 use crate::driver::{self, xdp};
 use crate::engine::{ClassConfig, Output, Processing, Urgency};
-use crate::plan::Reservation;
+use crate::plan::{MAX_NATIVE, Reservation};
 
 /// An endpoint, as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
+    /// Without a zone.
     pub(super) host: String,
     pub(super) port: u16,
+    /// By which interface the host is meant, if it says so.
+    pub(super) zone: Option<String>,
     pub(super) interface: Option<String>,
     pub(super) driver: driver::Options,
     /// The class that it shares, if it names one.
@@ -27,6 +29,8 @@ pub(super) struct Wanted {
     pub(super) config: ClassConfig,
     /// What it is promised, if it is of the plan.
     pub(super) planned: Option<Reservation>,
+    /// Whether nothing that it is promised is other than in the plan.
+    pub(super) is_as_planned: bool,
     pub(super) hostname: Option<String>,
 }
 
@@ -42,6 +46,7 @@ impl Wanted {
         let Some((host, port)) = endpoint.address.as_host() else {
             return Err(endpoint.error("it needs a host and a port, and no path"));
         };
+        let (host, zone) = zone::split(host).map_err(|error| endpoint.error(error.to_string()))?;
         let text = |name| endpoint.option(name).map(str::to_owned);
         let interface = text("interface").or_else(|| settings.interface.clone());
         if host.is_empty() && interface.is_none() {
@@ -60,9 +65,14 @@ impl Wanted {
                 "" => interface,
                 _ => text("interface"),
             },
+            zone: zone.map(str::to_owned),
             driver,
             class: text("class").or_else(|| planned.map(|class| class.name.clone())),
             config: config(endpoint, setup, port, base)?,
+            is_as_planned: planned.is_some()
+                && !OF_PROMISES
+                    .iter()
+                    .any(|name| endpoint.option(name).is_some()),
             planned: planned.cloned(),
             hostname: text("hostname_in_ior"),
         })
@@ -104,10 +114,12 @@ fn config(
         name: format!("port-{port}"),
         ..ClassConfig::default()
     });
-    let processing = match is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
-        true => default.processing,
-        false => processing(endpoint)?,
-    };
+    let (processing, expected) =
+        match is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
+            true => (default.processing, default.expected),
+            false => processing(endpoint)?,
+        };
+    let cost = time(endpoint, "cost", LEAST_COST..=LONGEST)?.or(default.cost);
     let backlog = number(endpoint, "backlog", 1..=1 << 16)?;
     Ok(ClassConfig {
         name: match endpoint.option("class") {
@@ -117,8 +129,10 @@ fn config(
         processing,
         urgency: match is_planned && !is_said(&["policy", "priority"]) {
             true => default.urgency,
-            false => urgency(endpoint, setup, processing)?,
+            false => urgency(endpoint, setup, processing, cost)?,
         },
+        cost,
+        expected,
         cpu: number(endpoint, "cpu", 0..=1023)?.or(default.cpu),
         queue: number(endpoint, "queue", 1..=1 << 16)?.unwrap_or(default.queue),
         connections: number(endpoint, "connections", 1..=1 << 16)?.unwrap_or(default.connections),
@@ -137,10 +151,13 @@ fn config(
     })
 }
 
-fn processing(endpoint: &Endpoint) -> Result<Processing, EndpointError> {
+/// When packets are processed, and how many are expected where nothing bounds them.
+fn processing(
+    endpoint: &Endpoint,
+) -> Result<(Processing, Option<(usize, Duration)>), EndpointError> {
     let budget = number(endpoint, "budget", 1..=1 << 16)?;
     let cap = number(endpoint, "cap", 1..=1 << 16)?;
-    let period = period(endpoint)?;
+    let period = time(endpoint, "period", SHORTEST..=LONGEST)?;
     let kind = match (endpoint.option("processing"), budget) {
         (Some(kind), _) => kind,
         (None, Some(_)) => "periodic",
@@ -157,8 +174,13 @@ fn processing(endpoint: &Endpoint) -> Result<Processing, EndpointError> {
     };
     match kind {
         "arrival" => {
-            superfluous(&["period", "budget", "cap"])?;
-            Ok(Processing::OnArrival)
+            superfluous(&["cap"])?;
+            let missing = "packets that are expected have a budget and a period, for example 10ms";
+            match (period, budget) {
+                (Some(period), Some(budget)) => Ok((Processing::OnArrival, Some((budget, period)))),
+                (None, None) => Ok((Processing::OnArrival, None)),
+                _ => Err(endpoint.error(missing)),
+            }
         }
         "demand" => {
             superfluous(&["budget"])?;
@@ -166,14 +188,14 @@ fn processing(endpoint: &Endpoint) -> Result<Processing, EndpointError> {
                 superfluous(&["period"])?;
             }
             let cap = cap.map(|cap| (cap, period.unwrap_or(PERIOD)));
-            Ok(Processing::OnDemand { cap })
+            Ok((Processing::OnDemand { cap }, None))
         }
         "periodic" => {
             superfluous(&["cap"])?;
             let missing =
                 "processing=periodic needs a budget, in packets, and a period, for example 10ms";
             match (period, budget) {
-                (Some(period), Some(budget)) => Ok(Processing::Periodic { period, budget }),
+                (Some(period), Some(budget)) => Ok((Processing::Periodic { period, budget }, None)),
                 _ => Err(endpoint.error(missing)),
             }
         }
@@ -187,11 +209,12 @@ fn urgency(
     endpoint: &Endpoint,
     setup: &Setup,
     processing: Processing,
+    cost: Option<Duration>,
 ) -> Result<Urgency, EndpointError> {
-    let priority: Option<u8> = number(endpoint, "priority", 1..=99)?;
+    let priority: Option<u8> = number(endpoint, "priority", 1..=MAX_NATIVE)?;
     let fixed = |make: fn(u8) -> Scheduling| match priority {
         Some(priority) => Ok(Urgency::Native(make(priority))),
-        None => Err(endpoint.error("policy=fifo and policy=rr need a priority, 1 to 99")),
+        None => Err(endpoint.error("policy=fifo and policy=rr need a priority, 1 to 98")),
     };
     match endpoint.option("policy") {
         Some("fifo") => fixed(Scheduling::fifo),
@@ -202,11 +225,10 @@ fn urgency(
         }
         Some("other") => Ok(Urgency::Native(Scheduling::OTHER)),
         Some("deadline") => match processing {
-            Processing::Periodic { period, .. } => Ok(Urgency::Deadline(rt::Reservation {
-                runtime: period / 4,
-                deadline: period,
-                period,
-            })),
+            Processing::Periodic { period, budget } => {
+                let budget = u32::try_from(budget).unwrap_or(u32::MAX);
+                Ok(Urgency::deadline(period, budget, cost))
+            }
             _ => Err(endpoint.error("policy=deadline needs processing=periodic")),
         },
         Some(other) => Err(endpoint.error(format!(
@@ -216,8 +238,12 @@ fn urgency(
     }
 }
 
-fn period(endpoint: &Endpoint) -> Result<Option<Duration>, EndpointError> {
-    let Some(text) = endpoint.option("period") else {
+fn time(
+    endpoint: &Endpoint,
+    name: &str,
+    possible: RangeInclusive<Duration>,
+) -> Result<Option<Duration>, EndpointError> {
+    let Some(text) = endpoint.option(name) else {
         return Ok(None);
     };
     let parsed = [("us", 1), ("ms", 1000), ("s", 1_000_000)]
@@ -226,11 +252,11 @@ fn period(endpoint: &Endpoint) -> Result<Option<Duration>, EndpointError> {
             let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
             number.checked_mul(micros).map(Duration::from_micros)
         });
-    let possible = SHORTEST..=LONGEST;
-    match parsed.filter(|period| possible.contains(period)) {
-        Some(period) => Ok(Some(period)),
+    match parsed.filter(|time| possible.contains(time)) {
+        Some(time) => Ok(Some(time)),
         None => Err(endpoint.error(format!(
-            "the period is {text:?}; it can be 100us to 10s, in us, ms or s"
+            "the {name} is {text:?}; it can be {}us to 10s, in us, ms or s",
+            possible.start().as_micros()
         ))),
     }
 }
@@ -287,6 +313,7 @@ const KNOWN: &[&str] = &[
     "period",
     "budget",
     "cap",
+    "cost",
     "policy",
     "priority",
     "cpu",
@@ -298,8 +325,24 @@ const KNOWN: &[&str] = &[
     "vlan_priority",
     "hostname_in_ior",
 ];
+/// Options that say something else than a plan would, of which admission finds out whether it can be kept.
+const OF_PROMISES: &[&str] = &[
+    "processing",
+    "period",
+    "budget",
+    "cap",
+    "cost",
+    "policy",
+    "priority",
+    "cpu",
+    "queue",
+    "connections",
+    "buffer",
+    "output",
+];
 /// That of a cap without one.
 const PERIOD: Duration = Duration::from_millis(10);
+const LEAST_COST: Duration = Duration::from_micros(1);
 const SHORTEST: Duration = Duration::from_micros(100);
 const LONGEST: Duration = Duration::from_secs(10);
 /// After which a connection is broken whose peer does not answer, where that is asked for.

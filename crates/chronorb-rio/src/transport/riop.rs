@@ -17,6 +17,7 @@ use super::connection::RioConnection;
 use super::kernel::{self, KernelTcp};
 use super::options::Wanted;
 use super::planned;
+use super::zone::{self, ZoneError};
 use crate::driver::{self, Choice, DriverError, Link};
 use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
 use crate::netlink::Netlink;
@@ -89,7 +90,7 @@ impl Riop {
     }
 
     /// Whether the kernel would reach a host by the interface by which connections go out. Where none is set, any interface
-    /// is right.
+    /// is right; a host of one link alone is looked for on that of the interface.
     ///
     /// # Errors
     /// Where the kernel does not tell.
@@ -97,6 +98,9 @@ impl Riop {
         let Some(interface) = &self.settings.interface else {
             return Ok(true);
         };
+        if zone::needs_zone(host) {
+            return Ok(true);
+        }
         let mut netlink = Netlink::open().map_err(io::Error::other)?;
         let link = match netlink.link(interface) {
             // It is of another network namespace, or of none: the routes of this one say nothing of it.
@@ -125,6 +129,15 @@ impl Riop {
 
     /// The interface that has an address.
     fn interface_of(&self, address: IpAddr) -> io::Result<String> {
+        if zone::needs_zone(address) {
+            let interfaces = zone::interfaces_with(address)?;
+            if interfaces.len() > 1 {
+                return Err(io::Error::other(ZoneError::Several {
+                    address,
+                    interfaces,
+                }));
+            }
+        }
         let open = self.subsystems.lock();
         let has = |subsystem: &Subsystem| {
             let mut addresses = subsystem.link().addresses.iter();
@@ -138,10 +151,20 @@ impl Riop {
         link.map(|link| link.name).map_err(io::Error::other)
     }
 
-    /// The interface by which a peer is reached.
-    fn interface_to(&self, peer: IpAddr) -> io::Result<String> {
+    /// The interface by which a peer is reached. One of a link alone is of that of its zone, and without a zone of the one
+    /// by which connections go out.
+    fn interface_to(&self, peer: IpAddr, zone: Option<&str>) -> io::Result<String> {
+        if let Some(zone) = zone {
+            return zone::interface_beside(zone, self.settings.interface.as_deref());
+        }
         if let Some(interface) = &self.settings.interface {
-            return Ok(interface.clone());
+            return match self.reaches(peer)? {
+                true => Ok(interface.clone()),
+                false => Err(io::ErrorKind::NetworkUnreachable.into()),
+            };
+        }
+        if zone::needs_zone(peer) {
+            return Err(io::Error::other(ZoneError::Missing(peer)));
         }
         let mut netlink = Netlink::open().map_err(io::Error::other)?;
         let route = netlink.route_to(peer, None).map_err(io::Error::other)?;
@@ -155,7 +178,11 @@ impl Riop {
     fn class(&self, subsystem: &Subsystem, wanted: &Wanted) -> Result<Arc<Class>, OpenError> {
         let open = || {
             let (config, planned) = (wanted.config.clone(), wanted.planned.as_ref());
-            subsystem.open(self.in_queues(subsystem, config, planned))
+            let config = self.in_queues(subsystem, config, planned);
+            match planned.filter(|_| wanted.is_as_planned) {
+                Some(reservation) => subsystem.open_planned(config, reservation),
+                None => subsystem.open(config),
+            }
         };
         let Some(name) = &wanted.class else {
             return open();
@@ -195,9 +222,14 @@ impl Riop {
         if config.processing == Processing::OnArrival {
             // Nobody waits for an acceptor of it.
             config.processing = Processing::OnDemand { cap: None };
+            config.expected = None;
         }
         config.dscp = setup.options.dscp.or(config.dscp);
-        let class = subsystem.open(self.in_queues(subsystem, config, planned))?;
+        let config = self.in_queues(subsystem, config, planned);
+        let class = match planned {
+            Some(reservation) => subsystem.open_planned(config, reservation),
+            None => subsystem.open(config),
+        }?;
         outgoing.insert(key, class.clone());
         Ok(class)
     }
@@ -223,14 +255,11 @@ impl Riop {
 
     fn connect_to(
         &self,
-        peer: SocketAddr,
+        (peer, zone): (SocketAddr, Option<&str>),
         setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
-        if !self.reaches(peer.ip()).map_err(refused(peer))? {
-            return Err(refused(peer)(io::ErrorKind::NetworkUnreachable.into()));
-        }
-        let interface = self.interface_to(peer.ip()).map_err(refused(peer))?;
+        let interface = self.interface_to(peer.ip(), zone).map_err(refused(peer))?;
         if self.settings.driver.driver == Choice::Kernel {
             let kernel = &self.kernel;
             return kernel.connect(peer, &interface, setup, deadline, &self.settings);
@@ -278,10 +307,13 @@ impl Transport for Riop {
             })?;
             hosts.extend(resolved.map(|address| address.ip()));
         }
-        let interface = match (&wanted.interface, hosts.first()) {
-            (Some(interface), _) => interface.clone(),
-            (None, Some(host)) => self.interface_of(*host).map_err(refused)?,
-            (None, None) => {
+        let interface = match (&wanted.interface, &wanted.zone, hosts.first()) {
+            (given, Some(zone), _) => {
+                zone::interface_beside(zone, given.as_deref()).map_err(refused)?
+            }
+            (Some(interface), None, _) => interface.clone(),
+            (None, None, Some(host)) => self.interface_of(*host).map_err(refused)?,
+            (None, None, None) => {
                 return Err(endpoint
                     .error("it needs an address, or an interface")
                     .into());
@@ -338,14 +370,14 @@ impl Transport for Riop {
         let Some((host, port)) = address.as_host() else {
             return Err(refused(address)(io::ErrorKind::AddrNotAvailable.into()));
         };
-        let peers = (host, port).to_socket_addrs();
-        let peers = peers.map_err(|source| ConnectError::Unresolved {
+        let resolved = zone::resolve(host, port);
+        let (peers, zone) = resolved.map_err(|source| ConnectError::Unresolved {
             host: host.to_owned(),
             source,
         })?;
         let mut last = refused(address)(io::ErrorKind::AddrNotAvailable.into());
         for peer in peers {
-            match self.connect_to(peer, setup, deadline) {
+            match self.connect_to((peer, zone), setup, deadline) {
                 Ok(connection) => return Ok(connection),
                 Err(error) => last = error,
             }

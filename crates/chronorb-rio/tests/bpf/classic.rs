@@ -2,6 +2,8 @@
 
 use chronorb_rio::bpf::classic::Instruction;
 
+use crate::packets::HARDWARE;
+
 /// The tag that the kernel took off the packet: its kind and its control information.
 pub(crate) type Stripped = Option<(u16, u16)>;
 
@@ -69,6 +71,7 @@ fn load(
                 44 => Some(control.into()),
                 48 => Some(tag.is_some().into()),
                 60 => Some(kind.into()),
+                4 => Some((!packet.starts_with(&HARDWARE)).into()),
                 _ => panic!("ancillary {k:#x}"),
             };
         }

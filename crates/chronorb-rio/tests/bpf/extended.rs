@@ -108,7 +108,9 @@ impl Machine<'_> {
                 let value = match operation {
                     0xb0 => right,
                     0x00 => left.wrapping_add(right),
+                    0x40 => left | right,
                     0x50 => left & right,
+                    0xa0 => left ^ right,
                     0x60 => left << right,
                     0x70 => left >> right,
                     _ => panic!("{instruction:?}"),

@@ -6,6 +6,9 @@ use chronorb_rio::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown}
 use proptest::prelude::*;
 use proptest::sample::select;
 
+/// The hardware address of the interface.
+pub(crate) const HARDWARE: [u8; 6] = [2, 7, 1, 0, 0x80, 3];
+
 /// The addresses of the interface.
 pub(crate) const OWN: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3)),
@@ -102,8 +105,9 @@ fn narrow(number: u16) -> Rule {
 /// Frames that are right, and such that are a little wrong.
 pub(crate) fn frames() -> impl Strategy<Value = Vec<u8>> {
     let damage = prop::option::weighted(0.3, (0..80_usize, any::<u8>()));
-    (packet(), tags(), damage, 0..32_usize).prop_map(|((kind, packet), tags, damage, padding)| {
-        let mut frame = vec![2; 12];
+    let frame = (hardware(), packet(), tags(), damage, 0..32_usize);
+    frame.prop_map(|(hardware, (kind, packet), tags, damage, padding)| {
+        let mut frame = [hardware, [2; 6]].concat();
         for (kind, priority) in tags {
             frame.extend(kind.to_be_bytes());
             frame.extend((u16::from(priority) << 13 | 5).to_be_bytes());
@@ -117,6 +121,17 @@ pub(crate) fn frames() -> impl Strategy<Value = Vec<u8>> {
         }
         frame
     })
+}
+
+/// Mostly that of the interface; else almost the same, or one of many.
+fn hardware() -> impl Strategy<Value = [u8; 6]> {
+    let other = (0..6_usize, 0..8_u8).prop_map(|(place, bit)| {
+        let mut other = HARDWARE;
+        other[place] ^= 1 << bit;
+        other
+    });
+    let many = select(vec![[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]]);
+    prop_oneof![8 => Just(HARDWARE), 2 => other, 1 => many]
 }
 
 fn tags() -> impl Strategy<Value = Vec<(u16, u8)>> {

@@ -370,6 +370,28 @@ pub(crate) fn packets_to_other_hosts_are_no_class_s(subject: &Subject) {
     subject.expect_nothing_more(&mut [(&mut *path.receiver, 2001)]);
 }
 
+/// An interface that listens to all of them sees them, as the end of a wire does: their packets are those of a class.
+pub(crate) fn frames_to_other_interfaces_and_to_many_are_no_class_s(subject: &Subject) {
+    let mut path = subject.open_with(1, &[Rule::all(class(1))], 16);
+    let unknown = Unknown::Class(class(1));
+    subject.near.set_unknown(unknown).expect("it is open");
+    let own = subject.near.link().hardware;
+    let mut others = own.map(|_| own);
+    for (place, other) in others.iter_mut().enumerate() {
+        other[place] ^= 4;
+    }
+    let many = [[0xff; 6], [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]];
+    for to in others.into_iter().chain(many) {
+        for family in [IpAddr::is_ipv4, IpAddr::is_ipv6] {
+            let mut frame = subject.frame_of(2001, family);
+            frame.hardware[0] = to;
+            subject.send(&frame);
+        }
+    }
+    subject.expect_nothing_more(&mut [(&mut *path.receiver, 2001)]);
+    assert_eq!(path.receiver.counts().frames, 1);
+}
+
 pub(crate) fn what_is_refused_changes_nothing(subject: &Subject) {
     let mut path = subject.open(1, 2001);
     let again = subject.near.open(class(1), &[ports(1, 2002..=2002)], 16);

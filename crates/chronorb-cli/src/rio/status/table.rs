@@ -5,6 +5,7 @@ use std::time::Duration;
 use chronorb_rio::plan::Policy;
 use chronorb_rio::status::{ClassSnapshot, Count, Level};
 
+use super::shares::{ShareView, SharesView};
 use super::view::{ClassView, View, mode};
 use crate::top::table::{Line, Look};
 use crate::top::text::{count, cut, number, plain, time};
@@ -38,6 +39,15 @@ pub(super) fn lines(view: &View) -> Vec<Line> {
             }
         }
     }
+    match &view.kernel {
+        Ok(kept) => kept
+            .iter()
+            .for_each(|shares| kept_lines(shares, &mut lines)),
+        Err(error) => {
+            let error = format!("what the kernel keeps is not seen: {error}");
+            lines.extend([Line::default(), Line::of(Look::Wrong, error)]);
+        }
+    }
     if view.unseen > 0 {
         let unseen = format!(
             "what {} other processes have open cannot be seen",
@@ -47,6 +57,74 @@ pub(super) fn lines(view: &View) -> Vec<Line> {
         lines.push(Line::of(Look::Faint, unseen));
     }
     lines
+}
+
+/// The shares of an interface that the kernel keeps.
+fn kept_lines(shares: &SharesView, lines: &mut Vec<Line>) {
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    let whose = match shares.is_inward {
+        true => "  the kernel, what comes in",
+        false => "  the kernel, what goes out",
+    };
+    let title = Line::of(Look::Title, &shares.interface).and(Look::Plain, whose);
+    lines.push(match &shares.other_than {
+        Some(plan) => title.and(
+            Look::Waits,
+            format!(", by another plan than {}", plan.display()),
+        ),
+        None => title,
+    });
+    lines.push(Line::of(Look::Title, KEPT_TITLES));
+    for share in &shares.shares {
+        lines.push(share_line(share, shares.is_inward));
+        lines.extend(share_trouble(share));
+    }
+}
+
+/// Those of the shares of the kernel, in the columns of [`TITLES`] that have a meaning for them.
+const KEPT_TITLES: &str = "CLASS        RANK RATE   CEILING  IN/S BIT/S OUT/S BIT/S QUEUE  MOST  USED  CONN \
+     DROPS   P50   P99   MAX";
+
+fn share_line(share: &ShareView, is_inward: bool) -> Line {
+    let now = &share.now;
+    let bits = |octets: u64| number(8.0 * octets as f64);
+    let rates = [share.packets_per_s(), 8.0 * share.octets_per_s()].map(number);
+    let rates = match is_inward {
+        true => format!(" {:>5} {:>5} {:>5} {:>5}", rates[0], rates[1], "-", "-"),
+        false => format!(" {:>5} {:>5} {:>5} {:>5}", "-", "-", rates[0], rates[1]),
+    };
+    let used = share.used();
+    let used = used.map_or_else(|| "-".to_owned(), |used| format!("{:.0}%", 100.0 * used));
+    let when = |is: bool, look: Look| if is { look } else { Look::Plain };
+    let drops = share.drops_per_s();
+    let name = cut(&share.title(), 12);
+    let rank = format!(" {:>4} ", now.rates.priority);
+    let own = format!("{:<6} {:<7}", bits(now.rates.rate), bits(now.rates.ceiling));
+    Line::of(Look::Title, format!("{name:<12}"))
+        .and(Look::Plain, format!("{rank}{own}{rates}"))
+        .and(
+            when(now.sent.waiting > 0, Look::Waits),
+            format!(" {:>5}", count(now.sent.waiting.into())),
+        )
+        .and(Look::Plain, format!(" {:>5} {used:>5} {:>5}", "-", "-"))
+        .and(
+            when(drops > 0.0, Look::Wrong),
+            format!(" {:>5}", number(drops)),
+        )
+        .and(Look::Plain, format!(" {:>5} {:>5} {:>5}", "-", "-", "-"))
+}
+
+/// What the share has kept back since it was set up, if anything.
+fn share_trouble(share: &ShareView) -> Option<Line> {
+    let sent = share.now.sent;
+    let counted = [(sent.dropped, "queue full"), (sent.over_rate, "waited")];
+    let parts: Vec<_> = (counted.into_iter())
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{word} {}", count(n.into())))
+        .collect();
+    (!parts.is_empty()).then(|| Line::of(Look::Waits, format!("  in all: {}", parts.join(", "))))
 }
 
 const TITLES: &str = "CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST BUDGT  CONN \
@@ -170,10 +248,18 @@ mod tests {
 
     use chronorb_rio::class::ClassId;
     use chronorb_rio::plan::{Processing, Reservation};
-    use chronorb_rio::status::{Page, find};
+    use chronorb_rio::status::{Looked, Page, find};
 
-    use super::super::view::Watch;
+    use super::super::view::{Seen, Watch};
     use super::*;
+
+    /// Where the kernel keeps nothing.
+    fn alone(looked: Looked) -> Seen {
+        Seen {
+            looked,
+            kernel: Ok(Vec::new()),
+        }
+    }
 
     #[test]
     fn a_class_is_a_line_and_another_one_where_something_went_wrong() {
@@ -201,7 +287,7 @@ mod tests {
         video.add(Count::QueueFull, 12);
         video.delivered_after(Duration::from_micros(30), 1);
         let looked = find(Some(process::id())).expect("this process is there");
-        let view = Watch::default().look(looked);
+        let view = Watch::default().look(alone(looked));
         let text: Vec<_> = (lines(&view).iter())
             .map(|line| line.paint(120, false))
             .collect();
@@ -227,7 +313,8 @@ mod tests {
             ..Reservation::default()
         };
         let _open = page.open(ClassId::new(0).expect("there is one"), &reservation);
-        let view = Watch::default().look(find(Some(process::id())).expect("it is there"));
+        let looked = find(Some(process::id())).expect("it is there");
+        let view = Watch::default().look(alone(looked));
         let painted = lines(&view)
             .iter()
             .map(|line| line.paint(120, false))

@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chronorb_rio::class::ClassId;
+use chronorb_rio::kernel::Counted;
+use chronorb_rio::netlink::NetlinkError;
 use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Looked, Mode, Snapshot};
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};
 
+use super::shares::{SharesView, SharesWatch};
 use crate::top::text::plain;
 
 /// What was seen at the last look.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
+    shares: SharesWatch,
     before: HashMap<Place, (Monotonic, ClassSnapshot)>,
 }
 
@@ -29,6 +33,8 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) processes: Vec<ProcessView>,
+    /// What the kernel keeps, or why that cannot be seen.
+    pub(super) kernel: Result<Vec<SharesView>, String>,
     /// How many processes could not be looked at.
     pub(super) unseen: usize,
 }
@@ -54,9 +60,26 @@ pub(super) struct ClassView {
     before: Option<(Duration, ClassSnapshot)>,
 }
 
+/// What a look has found.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// The processes.
+    pub(super) looked: Looked,
+    /// What the kernel keeps.
+    pub(super) kernel: Result<Vec<Counted>, NetlinkError>,
+}
+
 impl Watch {
-    /// Reads the pages that were found.
-    pub(super) fn look(&mut self, looked: Looked) -> View {
+    /// One that knows the names of the kernel's classes by `shares`.
+    pub(super) fn new(shares: SharesWatch) -> Self {
+        Self {
+            shares,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in what was found: of processes, what is in their pages.
+    pub(super) fn look(&mut self, Seen { looked, kernel }: Seen) -> View {
         let mut seen = HashMap::new();
         let mut processes = Vec::new();
         for found in looked.found {
@@ -94,8 +117,10 @@ impl Watch {
             });
         }
         self.before = seen;
+        let kernel = kernel.map(|counted| self.shares.look(counted));
         View {
             processes,
+            kernel: kernel.map_err(|error| plain(&error.to_string())),
             unseen: looked.unseen.len(),
         }
     }
@@ -150,6 +175,9 @@ impl View {
         json!({
             "version": 1,
             "processes": processes.collect::<Vec<_>>(),
+            "kernel": self.kernel.as_ref().ok().map(|kernel| {
+                kernel.iter().map(SharesView::to_json).collect::<Vec<_>>()
+            }),
             "unseen": self.unseen,
         })
     }

@@ -209,7 +209,7 @@ impl Classes {
 }
 
 fn classifier(table: &Table, link: &Link) -> Result<Classifier, DriverError> {
-    let classifier = Classifier::new(table.rules(), &link.addresses);
+    let classifier = Classifier::new(table.rules(), link.hardware, &link.addresses);
     classifier.map_err(|error| failed(FILTER, CAPABILITY)(io::Error::other(error)))
 }
 

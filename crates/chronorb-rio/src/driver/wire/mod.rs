@@ -55,7 +55,7 @@ use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 pub fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     let longest = longest_frame(&left).max(longest_frame(&right));
     let ways = [&right, &left].map(|to| {
-        let way = Way::new(longest, flight, to.addresses.clone());
+        let way = Way::new(longest, flight, to);
         Arc::new(PiMutex::new(way))
     });
     let wire = Wire(Arc::new(Shared {

@@ -11,6 +11,7 @@ use chronorb_rt::{Monotonic, Wake};
 use super::faults::{Buffer, Disturbance};
 use super::{Faults, WireCounts};
 use crate::class::{ClassId, MAX_CLASSES};
+use crate::driver::Link;
 use crate::driver::table::Table;
 
 /// One direction of a wire, and what waits at its end.
@@ -23,7 +24,8 @@ pub(in crate::driver) struct Way {
     /// The rules of the end that it leads to.
     pub(in crate::driver) table: Table,
     pub(in crate::driver) queues: [Option<Queue>; MAX_CLASSES],
-    /// The addresses of that end.
+    /// The hardware address of that end, and its addresses.
+    hardware: [u8; 6],
     addresses: Vec<(IpAddr, u8)>,
     longest: usize,
     disturbance: Disturbance,
@@ -46,12 +48,8 @@ pub(in crate::driver) struct Queue {
 }
 
 impl Way {
-    /// The way to a host of these addresses.
-    pub(in crate::driver) fn new(
-        longest: usize,
-        flight: usize,
-        addresses: Vec<(IpAddr, u8)>,
-    ) -> Self {
+    /// The way to a host that has this interface.
+    pub(in crate::driver) fn new(longest: usize, flight: usize, to: &Link) -> Self {
         let room = flight.max(Disturbance::BURST);
         let mut frames = VecDeque::new();
         frames.reserve_exact(room);
@@ -59,7 +57,8 @@ impl Way {
             free: Vec::new(),
             table: Table::new(),
             queues: [const { None }; MAX_CLASSES],
-            addresses,
+            hardware: to.hardware,
+            addresses: to.addresses.clone(),
             longest,
             disturbance: Disturbance::new(Faults::default(), 0),
             flight: frames,
@@ -136,7 +135,7 @@ impl Way {
             && *due <= self.now
             && let Some((_, frame)) = self.flight.pop_front()
         {
-            let class = self.table.classify(frame.octets(), &self.addresses);
+            let class = (self.table).classify(frame.octets(), self.hardware, &self.addresses);
             let Some(queue) = class.and_then(|class| self.queues[class.index()].as_mut()) else {
                 self.to_kernel += 1;
                 self.free.push(frame);

@@ -323,7 +323,7 @@ impl Classes {
 fn program(table: &Table, link: &Link, maps: Maps) -> Result<Program, DriverError> {
     let what = "an XDP program";
     let unsupported = |source| DriverError::Unsupported { what, source };
-    let classifier = Classifier::new(table.rules(), &link.addresses)
+    let classifier = Classifier::new(table.rules(), link.hardware, &link.addresses)
         .map_err(|error| unsupported(io::Error::other(error)))?;
     let instructions =
         (classifier.xdp(maps)).map_err(|error| unsupported(io::Error::other(error)))?;

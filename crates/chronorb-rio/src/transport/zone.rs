@@ -1,0 +1,136 @@
+//! Addresses of one link alone (`fe80::…`), and by which interface they are meant (RFC 4007).
+//!
+//! `fe80::1%eth0` is `fe80::1` on the link of `eth0`. The zone, behind the `%`, says something on this host only, so that
+//! references tell the address without it, and who calls has to know the interface.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+use thiserror::Error;
+
+use crate::netlink::Netlink;
+
+/// A host, and the zone that is written behind it.
+pub(super) fn split(host: &str) -> Result<(&str, Option<&str>), ZoneError> {
+    let Some((host, zone)) = host.split_once('%') else {
+        return Ok((host, None));
+    };
+    match host.parse::<Ipv6Addr>() {
+        Ok(address) if address.is_unicast_link_local() && !zone.is_empty() => {
+            Ok((host, Some(zone)))
+        }
+        _ => Err(ZoneError::Elsewhere(format!("{host}%{zone}"))),
+    }
+}
+
+/// The addresses of a host, which may have a zone.
+pub(super) fn resolve(host: &str, port: u16) -> io::Result<(Vec<SocketAddr>, Option<&str>)> {
+    let (host, zone) = split(host).map_err(io::Error::other)?;
+    let addresses = (host, port).to_socket_addrs()?;
+    // The zone, where there is one, is told beside them.
+    let plain = addresses.map(|address| SocketAddr::new(address.ip(), address.port()));
+    Ok((plain.collect(), zone))
+}
+
+/// The interface of a zone, beside which another way to say it may have been used.
+pub(super) fn interface_beside(zone: &str, given: Option<&str>) -> io::Result<String> {
+    let interface = interface_of(zone)?;
+    match given {
+        Some(given) if given != interface => Err(io::Error::other(ZoneError::Other {
+            zone: zone.to_owned(),
+            interface: given.to_owned(),
+        })),
+        _ => Ok(interface),
+    }
+}
+
+/// The interface of a zone: that of its name, or of its number in this network namespace.
+fn interface_of(zone: &str) -> io::Result<String> {
+    let Ok(index) = zone.parse::<u32>() else {
+        return Ok(zone.to_owned());
+    };
+    let links = Netlink::open().and_then(|mut netlink| netlink.links());
+    let mut links = links.map_err(io::Error::other)?.into_iter();
+    let found = links.find(|link| link.index == index);
+    match found {
+        Some(link) => Ok(link.name),
+        None => Err(io::Error::other(ZoneError::NoInterface(index))),
+    }
+}
+
+/// The interfaces of this network namespace that have an address.
+pub(super) fn interfaces_with(address: IpAddr) -> io::Result<Vec<String>> {
+    let mut netlink = Netlink::open().map_err(io::Error::other)?;
+    let mut names = Vec::new();
+    for link in netlink.links().map_err(io::Error::other)? {
+        let addresses = netlink.addresses(link.index).map_err(io::Error::other)?;
+        if addresses.iter().any(|(its, _)| *its == address) {
+            names.push(link.name);
+        }
+    }
+    Ok(names)
+}
+
+/// Whether it is of one link alone, so that it says nothing without an interface.
+pub(super) const fn needs_zone(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+/// What is wrong with an address of one link, or with its zone.
+#[derive(Debug, Error)]
+pub(super) enum ZoneError {
+    /// Only addresses of one link have zones.
+    #[error("{0:?} has a zone (%), which only addresses of one link have: fe80::1%eth0")]
+    Elsewhere(String),
+    /// Nobody says which link is meant.
+    #[error(
+        "{0} is an address of one link, and nothing says of which: name its interface, as in {0}%eth0 or by -ORBRioInterface"
+    )]
+    Missing(IpAddr),
+    /// It is an address of several interfaces.
+    #[error("{address} is an address of {}: say which, as in {address}%{}", interfaces.join(" and of "), interfaces[0])]
+    Several {
+        address: IpAddr,
+        interfaces: Vec<String>,
+    },
+    /// The zone is another interface than what was given beside it.
+    #[error("{zone} is another interface than {interface}, by which this goes")]
+    Other { zone: String, interface: String },
+    /// There is no interface of this number.
+    #[error(
+        "there is no network interface with the number {0}; `ip link` lists those that there are"
+    )]
+    NoInterface(u32),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_one_link_have_a_zone() {
+        let zone = |host| split(host).ok().map(|(_, zone)| zone);
+        assert_eq!(zone("fe80::1%eth0"), Some(Some("eth0")));
+        assert_eq!(zone("fe80::1"), Some(None));
+        assert_eq!(zone("radar.example"), Some(None));
+        for wrong in [
+            "fd00::1%eth0",
+            "10.0.0.1%eth0",
+            "radar%eth0",
+            "fe80::1%",
+            "%eth0",
+        ] {
+            assert_eq!(zone(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_zone_may_be_a_number() {
+        assert_eq!(interface_of("eth0").expect("a name"), "eth0");
+        assert_eq!(interface_of("1").expect("the first is always there"), "lo");
+        assert!(interface_of("4000000000").is_err());
+    }
+}
