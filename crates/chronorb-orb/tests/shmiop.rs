@@ -9,14 +9,17 @@ mod support;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use chronorb_cdr::Encoder;
 use chronorb_giop::{PathProfile, TAG_PLACE, TAG_SHMIOP, TAG_TAO_ENDPOINTS, TaoPathEndpoint};
+use chronorb_orb::codegen::v1::{reply_error, unknown_user_exception};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::{
-    CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig, SystemExceptionKind,
-    ThreadpoolStrategy, Waiting,
+    CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig, Pending, Reply, Stage,
+    StageProbe, SystemExceptionKind, ThreadpoolStrategy, Waiting,
 };
 use chronorb_rt::{Deadline, Mark, TraceError, Tracer, thread_id, trace_mark};
 use chronorb_transport::parse_endpoints;
@@ -104,6 +107,39 @@ fn large_messages_flow_through_rings_of_any_size_whole_and_in_fragments() {
             client.shutdown(false).expect("it runs");
         }
     }
+}
+
+#[test]
+fn a_server_sleeps_while_a_client_does_not_take_its_reply() {
+    let looks = Arc::new(AtomicU32::new(0));
+    let counted = looks.clone();
+    let s = served_by(by_shared_memory("shmiop://|ring=4096", |config| {
+        config.stage_probe = Some(StageProbe::new(move |stage| {
+            if stage == Stage::Read {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    }));
+    let octets = vec![7_u8; 100_000];
+    let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
+    let read = |reply: Reply<'_>| match reply {
+        Reply::Normal(mut d) => d.read_octet_seq().map(<[u8]>::to_vec).map_err(reply_error),
+        Reply::UserException(..) => Err(unknown_user_exception()),
+    };
+    let pending = Pending::begin(&s.object, &Operation::twoway("octets"), &write, read);
+    let pending = pending.expect("it begins");
+    // The ring has no room for the reply, and nobody makes any.
+    let deadline = Deadline::after(PATIENCE);
+    let mut before = 0;
+    loop {
+        std::thread::sleep(Duration::from_millis(20));
+        match looks.load(Ordering::Relaxed) {
+            now if now > 0 && now == before => break,
+            now => before = now,
+        }
+        assert!(!deadline.has_passed(), "it looks again and again: {before}");
+    }
+    assert_eq!(pending.wait(), Ok(octets));
 }
 
 #[test]

@@ -394,7 +394,8 @@ impl Lane {
         match connection.flush() {
             // That something comes, or ends, is for its own thread; to arm it again, or not to, would tell of it again.
             Ok(_) if !event.writable && !connection.is_over() => {}
-            Ok(true) => self.rearm(connection, key),
+            // It is told of room the next time.
+            Ok(true) => {}
             Ok(false) if !connection.is_over() && self.disarm(connection, key) => {
                 // Its own thread may have kept something between the two, for which it was armed in vain.
                 match connection.flush() {

@@ -51,11 +51,7 @@ impl Output {
         head: &[u8],
         body: &[u8],
     ) -> Result<(), Gone> {
-        let mut moved = 0;
-        if self.waits() {
-            moved = or_nothing(transport.try_send(self.waiting()))?;
-            self.forget(moved);
-        }
+        let moved = self.push(transport)?;
         let mut sent = 0;
         if !self.waits() {
             sent = or_nothing(match (head, body) {
@@ -71,8 +67,26 @@ impl Output {
         if sent_of_body < body.len() {
             self.keep(&body[sent_of_body..])?;
         }
+        if sent > 0 {
+            self.push(transport)?;
+        }
         self.settle(moved + sent > 0);
         Ok(())
+    }
+
+    /// Sends of what waits as much as the transport takes, until it takes no more: only then does it tell of room. Returns how
+    /// much that was.
+    fn push(&mut self, transport: &dyn Connection) -> Result<usize, Gone> {
+        let mut moved = 0;
+        while self.waits() {
+            let sent = or_nothing(transport.try_send(self.waiting()))?;
+            if sent == 0 {
+                break;
+            }
+            self.forget(sent);
+            moved += sent;
+        }
+        Ok(moved)
     }
 
     /// Sends what waits, and waits for it until the deadline.

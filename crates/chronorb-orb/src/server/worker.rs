@@ -503,10 +503,9 @@ impl Worker {
             return self.take_from_group(lane, connection, key);
         }
         self.core.at(Stage::Read);
-        // Some transports tell of room to send as of input.
-        if connection.flush()? && event.writable {
-            lane.rearm(connection, key);
-        }
+        // Some transports tell of room to send as of input. What does not go yet goes when that is told the next time: the
+        // sockets of others always have room, and would tell of it at once.
+        connection.flush()?;
         if event.hang_up {
             connection.set_hung_up();
         }
