@@ -42,7 +42,6 @@ mod idl;
 mod pairs;
 mod process;
 mod progress;
-mod reception;
 mod report;
 mod schedule;
 mod series;

@@ -21,7 +21,7 @@ use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::{Host, INTERFACE, Layout};
 use chronorb_rio::path::{Path, Received, TransmitError};
-use chronorb_rt::{Offloads, Scheduling};
+use chronorb_rt::Offloads;
 use frames::{Frame, number_of};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use support::network;
@@ -54,33 +54,6 @@ fn frames_arrive_at_their_class_in_each_mode() {
             assert_eq!(counts.octets, 40 * 100);
         }
         assert_eq!(bench.driver.matched(class(1)), 40);
-    }
-}
-
-#[test]
-fn what_a_program_of_the_interface_gets_first_is_taken_in_by_a_thread_where_that_is_wanted() {
-    for mut bench in Bench::all() {
-        let mut path = bench.open(1, PORT, 64);
-        let frame = bench.frame(PORT, false);
-        let Bench {
-            network,
-            driver,
-            sender,
-            ..
-        } = &mut bench;
-        for round in 0..2 {
-            let reception = network.host(Host::B).take_in(0, Scheduling::OTHER);
-            let reception = reception.expect("who builds networks may schedule threads");
-            // Before a program that is generic the kernel has chosen the CPU.
-            let threads = match driver.attachment() {
-                Attachment::Native => driver.receive_queues() as usize,
-                Attachment::Generic => 0,
-            };
-            assert_eq!(reception.threads(), threads, "{round}");
-            send(&mut *sender.transmitter, &frame.octets(round));
-            let frames = receive(&mut *path.receiver, 1);
-            assert_eq!(numbers(&frames), [round]);
-        }
     }
 }
 

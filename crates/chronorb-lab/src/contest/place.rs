@@ -135,11 +135,6 @@ impl Cpus {
         self.0.iter().copied()
     }
 
-    /// That of servers, where clients have another one.
-    pub(crate) fn of_server(&self) -> Option<usize> {
-        self.0.last().copied()
-    }
-
     /// Whether there are several.
     pub(crate) fn are_several(&self) -> bool {
         self.0.len() > 1

@@ -239,7 +239,6 @@ impl<'a> Run<'a> {
             steps,
             threads: self.plan.threads,
             options: Vec::new(),
-            takes_in: false,
         }
     }
 

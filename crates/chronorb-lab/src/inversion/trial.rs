@@ -16,7 +16,6 @@ use super::{CLIENT_COMMAND, SERVER_COMMAND, usage};
 use crate::contest::{Cpus, Programs};
 use crate::environment::ProcessorTime;
 use crate::process::{Child, ProcessError};
-use crate::reception::take_in;
 use crate::stats::Record;
 
 /// What is tried.
@@ -37,8 +36,6 @@ pub(crate) struct Trial {
     pub(crate) threads: u32,
     /// More options of the server's ORB.
     pub(crate) options: Vec<String>,
-    /// Whether the server's driver may get packets before the kernel's network does.
-    pub(crate) takes_in: bool,
 }
 
 /// Where trials are made, all alike.
@@ -89,11 +86,6 @@ impl Site {
         };
         let mut server = self.start_server(trial).map_err(named)?;
         let serving: Serving = server.hear(up).map_err(named)?;
-        let network = self.network.as_ref().filter(|_| trial.takes_in);
-        let _reception = network
-            .map(|network| take_in(network, &self.cpus, self.real_time))
-            .transpose()
-            .map_err(InversionError::work("choosing the CPU that receives"))?;
         let mut client = self.start_client(trial, serving).map_err(named)?;
         let Ready {} = client.hear(up).map_err(named)?;
         let placement = trial.place.placement();

@@ -98,7 +98,6 @@ pub(super) fn measure(
                     length,
                     calls: series.calls,
                     options: server.options(io, machine, prepared.as_ref()),
-                    takes_in: io == Io::Rio,
                     ..run.trial(Architecture::RealTime, mode, low_clients, periods, &name)
                 };
                 let measured = run.try_one(&trial);

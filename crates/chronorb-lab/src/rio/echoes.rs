@@ -91,7 +91,6 @@ impl Trial {
                 doors: self.doors(site),
             })
             .map_err(named)?;
-        let _reception = self.way.takes_in().then(|| site.take_in()).transpose()?;
         let (Some(first), Some(last)) = (serving.doors.first(), serving.doors.last()) else {
             return Err(RioError::work("listening")("the server has no door"));
         };

@@ -83,7 +83,6 @@ fn together(
             doors: doors.collect(),
         })
         .map_err(named)?;
-    let _reception = site.take_in()?;
     let senders: Result<Vec<Child>, _> = flows
         .iter()
         .zip(&serving.doors)

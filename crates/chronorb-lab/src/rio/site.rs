@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network, Reception};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::{Deadline, MemoryLock, Rights};
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use serde::de::DeserializeOwned;
@@ -14,7 +14,6 @@ use super::error::RioError;
 use super::order::{EchoOrder, Order, Ready, SenderOrder, ServerOrder, Serving};
 use crate::contest::{Cpus, Placement, Scheduled, check_permitted};
 use crate::process::{Child, ProcessError};
-use crate::reception::take_in;
 
 /// Two hosts with a switch between them: the server on the last CPU, all others on the first.
 #[derive(Debug)]
@@ -101,12 +100,6 @@ impl Site {
     /// Starts a server; when this returns it listens.
     pub(super) fn serve(&self, order: ServerOrder) -> Result<(Child, Serving), ProcessError> {
         self.start(Host::B, "server", &Order::Serve(order))
-    }
-
-    /// Has what comes to the server taken in on the server's CPU, also where its driver gets packets before the kernel's network does.
-    pub(super) fn take_in(&self) -> Result<Option<Reception<'_>>, RioError> {
-        let taken = take_in(&self.network, &self.machine.cpus, self.machine.real_time);
-        taken.map_err(RioError::work("choosing the CPU that receives"))
     }
 
     /// Starts who sends small messages; when this returns it is connected, and has sent some.

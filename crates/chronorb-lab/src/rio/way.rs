@@ -32,11 +32,6 @@ impl Way {
     /// Those that are compared beside bulk traffic.
     pub(super) const IN_COMPANY: [Self; 3] = [Self::Kernel, Self::OneClass, Self::Classes];
 
-    /// Whether its driver may get packets before the kernel's network does.
-    pub(super) fn takes_in(self) -> bool {
-        self != Self::Kernel
-    }
-
     /// In words.
     #[must_use]
     pub const fn title(self) -> &'static str {

@@ -10,7 +10,7 @@
 mod counted;
 mod filter;
 mod found;
-pub(crate) mod napi;
+mod napi;
 mod tree;
 
 use std::io;

@@ -79,19 +79,6 @@ pub(super) fn prioritize(
     Ok(threads)
 }
 
-/// Has threads take in what comes by an interface that has had none, and returns those that are there then: none where its
-/// driver has no such threads, or nothing to do for them now.
-pub(crate) fn start(link: &Link) -> io::Result<Vec<u32>> {
-    let before = threads_of(&link.name)?;
-    match write_threaded(&link.name, link.index, 1) {
-        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
-        written => written?,
-    }
-    let now = threads_of(&link.name)?.into_iter();
-    let is_new = |thread: &(u32, String)| !before.contains(thread);
-    Ok(now.filter(is_new).map(|(process, _)| process).collect())
-}
-
 /// Gives an interface back what it had, if it is still there.
 pub(crate) fn restore_threaded(interface: &str, index: u32, was: u8) -> io::Result<()> {
     match read_threaded(interface, index) {

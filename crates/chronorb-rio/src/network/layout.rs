@@ -59,8 +59,8 @@ pub struct Layout {
     /// hash of addresses and ports says, and a card's would.
     pub queues: u32,
     /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
-    /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would. What a program of
-    /// AF_XDP gets first is [taken in](super::TestHost::take_in) apart from that.
+    /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would. So does, in any
+    /// case, a program of AF_XDP in the interface's driver (`mode=native`).
     pub cpus: Option<[usize; 2]>,
     /// The addresses of [`Host::A`].
     pub a: Addresses,

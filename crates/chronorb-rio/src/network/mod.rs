@@ -16,12 +16,11 @@ mod delay;
 mod error;
 mod layout;
 mod names;
-mod reception;
 
 use std::io;
 use std::process::{Child, Command};
 
-use chronorb_rt::{NetworkNamespace, Scheduling};
+use chronorb_rt::NetworkNamespace;
 
 use crate::driver::{DriverError, Link};
 use crate::netlink::{Netlink, NetlinkError};
@@ -32,7 +31,6 @@ use names::Names;
 pub use error::NetworkError;
 pub use layout::{Addresses, Host, Layout};
 pub use names::remove_abandoned;
-pub use reception::Reception;
 
 /// Two hosts and a switch between them. Dropping it removes all.
 #[derive(Debug)]
@@ -142,19 +140,6 @@ impl TestHost {
     /// [`DriverError`].
     pub fn link(&self) -> Result<Link, DriverError> {
         self.netlink()?.driver_link(INTERFACE)
-    }
-
-    /// Has a thread of the kernel, on one CPU, take in what comes by the interface, as the interrupt of a network card would do on
-    /// the host's own CPU.
-    ///
-    /// It is for AF_XDP, and once its driver is open: what an attached program sees is taken in on the CPU of whoever sends,
-    /// before [`Layout::cpus`] counts, and the sender would do the work of the receiver's driver.
-    ///
-    /// # Errors
-    /// The system's error, for example without `CAP_SYS_NICE`.
-    pub fn take_in(&self, cpu: usize, scheduling: Scheduling) -> io::Result<Reception<'_>> {
-        let link = self.link().map_err(io::Error::other)?;
-        Reception::begin(self, link, cpu, scheduling)
     }
 
     /// Its addresses.
