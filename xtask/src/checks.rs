@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::run::{self, Failure, ask, root};
-use crate::size;
+use crate::{instructions, size};
 
-/// Formatting, clippy, documentation, tidiness, each feature alone, and the size of the minimal
-/// server.
+/// Formatting, clippy, documentation, tidiness, each feature alone, the size of the minimal server,
+/// and the instructions of a call.
 pub(crate) fn all() -> Result<(), Failure> {
     run::cargo(&["fmt", "--all", "--check"], &[])?;
     let clippy = [
@@ -23,7 +23,8 @@ pub(crate) fn all() -> Result<(), Failure> {
     run::cargo(&["doc", "--workspace", "--no-deps"], &rustdocflags)?;
     tidy()?;
     features()?;
-    size::size(&[])
+    size::size(&[])?;
+    instructions::check()
 }
 
 /// `chronorb` with no feature, and with each alone.

@@ -1,7 +1,10 @@
 //! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
 
+mod calls;
 mod checks;
 mod idl_speed;
+mod instructions;
+mod pairs;
 mod peers;
 mod run;
 mod size;
@@ -24,6 +27,13 @@ Commands:
           minimal server, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file
+  instructions
+          count the user-space instructions of a call on client and server, beside omniORB's; fails
+          where a count is above xtask/instructions.toml. Options: --json; --track records the
+          counts; --functions shows the functions; names of cases
+  pairs COMMIT
+          compare the times of calls with those of a commit, in interleaved rounds on one CPU: the
+          median ratio and its interval of 95 %. Options: --rounds N; names of cases
   rio-streams
           a GiB each way through each kind of class of the real-time I/O subsystem, with frames lost,
           overtaken, doubled and changed: over a wire in memory, and as root over each driver.
@@ -47,6 +57,8 @@ fn main() -> ExitCode {
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
         ["size", ref options @ ..] => size::size(options),
+        ["pairs", ref options @ ..] => pairs::pairs(options),
+        ["instructions", ref options @ ..] => instructions::instructions(options),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {
             print!("{USAGE}");

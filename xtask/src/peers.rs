@@ -33,6 +33,10 @@ const PEERS: &[Peer] = &[
         packages: &["openjdk-17-jdk-headless", "maven", "iproute2"],
     },
     Peer {
+        purpose: "counting the instructions of a call",
+        packages: &["valgrind"],
+    },
+    Peer {
         purpose: "checking captured traffic with tshark's GIOP dissector",
         packages: &["tshark"],
     },
