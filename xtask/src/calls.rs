@@ -274,7 +274,7 @@ pub(crate) struct RunFolder {
 
 impl RunFolder {
     pub(crate) fn new() -> Result<Self, Failure> {
-        let name = format!("chronorb-instructions-{}", std::process::id());
+        let name = format!("chronorb-calls-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir(&path).map_err(|e| Failure(format!("{}: {e}", path.display())))?;
         let folder = Self {

@@ -101,15 +101,20 @@ const LEAST_ROUNDS: usize = 6;
 /// The calls of a client in a round.
 const CALLS: u32 = 10_000;
 
-/// Builds the programs of another commit, in a work tree below the target folder.
+/// Builds the programs of another commit, whose files are put below the target folder.
 fn base_programs(commit: &str) -> Result<Programs, Failure> {
     let folder = run::target_dir().join("pairs");
     let tree = folder.join(commit);
     if !tree.is_dir() {
+        let made = std::fs::create_dir_all(&tree);
+        made.map_err(|error| Failure(format!("{}: {error}", tree.display())))?;
+        let archive = folder.join("archive.tar");
         let mut git = Command::new("git");
-        git.current_dir(run::root());
-        git.args(["worktree", "add", "--detach"]);
-        run::run(git.arg(&tree).arg(commit))?;
+        git.current_dir(run::root()).args(["archive", "--output"]);
+        run::run(git.arg(&archive).arg(commit))?;
+        let mut tar = Command::new("tar");
+        tar.arg("-C").arg(&tree).arg("-xf");
+        run::run(tar.arg(&archive))?;
     }
     if !tree.join("benches/calls").is_dir() {
         return Err(Failure(format!(
