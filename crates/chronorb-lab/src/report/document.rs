@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+// For text in elements and in quoted attributes.
+pub(crate) use html_escape::encode_quoted_attribute as escape;
 use thiserror::Error;
 
 use super::canvas::PlotError;
@@ -98,22 +100,6 @@ pub(crate) fn environment_table(environment: &Environment) -> String {
     }
     text.push_str("</table>");
     text
-}
-
-/// Text as HTML, in elements and in quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 const STYLE: &str = "
