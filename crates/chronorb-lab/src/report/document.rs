@@ -18,6 +18,23 @@ pub enum ReportError {
     /// A plot could not be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),
+    /// Nobody has named a place for the report, and the user has no folder for it.
+    #[error(
+        "there is no folder for reports: neither XDG_STATE_HOME nor HOME is an absolute path; \
+         name a place by --report FILE, or --out DIR for all experiments"
+    )]
+    NoFolder,
+    /// The folder for reports could not be made.
+    #[error(
+        "the folder {path} cannot be made: {source}; name another place by --report FILE, or \
+         --out DIR for all experiments"
+    )]
+    Folder {
+        /// The folder.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The file could not be written: the folder is missing, or not writable, or the disk is full.
     #[error("the report cannot be written to {path}: {source}")]
     Write {
