@@ -19,7 +19,8 @@ pub(super) fn unknown(
 }
 
 /// Returns up to three of `names` that may have been meant, the closest first: those with few
-/// mistakes, and those that begin with `name`. Case does not count.
+/// mistakes, and those that begin with `name`, but none that is more than twice as far as the closest.
+/// Case does not count.
 fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'static str> {
     if name.len() > LONGEST {
         return Vec::new();
@@ -35,6 +36,8 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
         })
         .collect();
     closest.sort_by_key(|(distance, _)| *distance);
+    let least = closest.first().map_or(0, |(distance, _)| *distance);
+    closest.retain(|(distance, _)| *distance <= 2 * least);
     closest.truncate(MOST);
     closest.into_iter().map(|(_, name)| name).collect()
 }
@@ -86,9 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_three_are_told_and_the_closest_first() {
-        let names = &["abcdx", "abcdy", "abcde", "abcdz", "abxxe"];
-        assert_eq!(similar("abcde", names), ["abcde", "abcdx", "abcdy"]);
+    fn no_more_than_three_are_told_and_none_that_is_far_beside_a_close_one() {
+        let names = &["abcdefxy", "abcdefx", "abcdefy", "abcdefz"];
+        assert_eq!(similar("abcdefw", names), ["abcdefx", "abcdefy", "abcdefz"]);
+        assert_eq!(similar("abcdefx", names), ["abcdefx"]);
+        let names = &["threadpool_strategy", "threads"];
+        assert_eq!(similar("thread", names), ["threads"]);
     }
 
     #[test]
