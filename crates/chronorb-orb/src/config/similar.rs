@@ -27,7 +27,7 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
     }
     let meant = name.to_ascii_lowercase();
     let mistakes = (meant.len() / 3).max(1);
-    let mut closest: Vec<_> = names
+    let near: Vec<_> = names
         .filter_map(|candidate| {
             let lower = candidate.to_ascii_lowercase();
             let distance = strsim::osa_distance(&meant, &lower);
@@ -35,11 +35,15 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
             (distance <= mistakes || is_part).then_some((distance, candidate))
         })
         .collect();
-    closest.sort_by_key(|(distance, _)| *distance);
-    let least = closest.first().map_or(0, |(distance, _)| *distance);
-    closest.retain(|(distance, _)| *distance <= 2 * least);
-    closest.truncate(MOST);
-    closest.into_iter().map(|(_, name)| name).collect()
+    let Some(least) = near.iter().map(|(distance, _)| *distance).min() else {
+        return Vec::new();
+    };
+    // Sorting so few would take several KiB of code.
+    (least..=2 * least)
+        .flat_map(|wanted| near.iter().filter(move |(distance, _)| *distance == wanted))
+        .map(|(_, name)| *name)
+        .take(MOST)
+        .collect()
 }
 
 /// What is said of a name that does not exist: `did you mean -ORBThreads?`, and where all are listed.
