@@ -124,9 +124,10 @@ pub(crate) struct DemoArguments {
     #[arg(long)]
     json: bool,
 
-    /// Where to write the report, an HTML page that needs no other file.
-    #[arg(long, value_name = "FILE", default_value_os_t = Options::default().report)]
-    report: PathBuf,
+    /// Where to write the report, an HTML page that needs no other file [default: demo.html in
+    /// $XDG_STATE_HOME/chronorb/reports (~/.local/state/chronorb/reports), which replaces the last].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 
     /// How long each of the two phases lasts, 1 to 3600 seconds.
     #[arg(long, value_name = "N", default_value_t = Setup::default().phase.as_secs(),

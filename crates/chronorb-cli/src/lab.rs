@@ -18,7 +18,7 @@ use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
 use chronorb_lab::waits::Waits;
 use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{Experiment, Options, contest, default_report, peer};
+use chronorb_lab::{Experiment, Options, contest, peer};
 use chronorb_orb::OrbConfig;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
@@ -204,7 +204,8 @@ pub(crate) struct ExperimentArguments {
     json: bool,
 
     /// Where to write the report, an HTML page that needs no other file; its figures go beside it, to the
-    /// same name with .json [default: chronorb-EXPERIMENT.html].
+    /// same name with .json [default: EXPERIMENT.html in $XDG_STATE_HOME/chronorb/reports
+    /// (~/.local/state/chronorb/reports), which replaces the last].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -232,7 +233,7 @@ impl ExperimentArguments {
     fn options<E: Experiment>(self, plan: E::Plan) -> Options<E::Plan> {
         Options {
             json: self.json,
-            report: self.report.unwrap_or_else(default_report::<E>),
+            report: self.report,
             plan,
         }
     }
@@ -244,9 +245,10 @@ pub(crate) struct AllArguments {
     #[arg(long)]
     json: bool,
 
-    /// Where reports, figures and the index go; the directory is made if it is missing.
-    #[arg(long, value_name = "DIR", default_value = "chronorb-lab")]
-    out: PathBuf,
+    /// Where reports, figures and the index go; the directory is made if it is missing [default: all in
+    /// $XDG_STATE_HOME/chronorb/reports (~/.local/state/chronorb/reports), which replaces the last].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 
     /// Run the short plan of each experiment; --quick is another name for it.
     #[arg(long, alias = "quick")]

@@ -70,7 +70,7 @@ fn people_get_a_table_its_meaning_and_the_path_of_the_report() {
         "without priorities",
         "high, 20 Hz",
         "99 of 100",
-        "chronorb-demo.html",
+        "chronorb/reports/demo.html",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }

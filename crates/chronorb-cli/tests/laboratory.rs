@@ -65,7 +65,8 @@ fn experiments_leave_their_reports_with_an_index_and_can_be_compared() {
 fn an_experiment_that_fails_is_told_and_stops_nobody() {
     let folder = tempfile::tempdir().expect("a directory");
     // Where its report should go is something else.
-    fs::create_dir_all(folder.path().join("chronorb-lab/latency.html")).expect("a directory");
+    fs::create_dir_all(folder.path().join("chronorb/reports/all/latency.html"))
+        .expect("a directory");
     let command = ["lab", "all", "--quick", "--only", "latency,whitebox"];
     let output = chronorb(folder.path(), &command);
     assert_eq!(output.status.code(), Some(1));
@@ -75,7 +76,7 @@ fn an_experiment_that_fails_is_told_and_stops_nobody() {
             .ends_with("chronorb: not all experiments could be measured: latency failed\n")
     );
     assert!(stdout(&output).contains("FAILED: the report cannot be written"));
-    let page = fs::read_to_string(folder.path().join("chronorb-lab/index.html"));
+    let page = fs::read_to_string(folder.path().join("chronorb/reports/all/index.html"));
     let page = page.expect("it was written");
     assert!(page.contains("failed: latency") && page.contains("whitebox.html"));
 }

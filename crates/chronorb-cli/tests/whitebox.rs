@@ -82,7 +82,7 @@ fn calls_do_nothing_gratuitous() {
         );
     }
 
-    let report = folder.path().join("chronorb-whitebox.html");
+    let report = folder.path().join("chronorb/reports/whitebox.html");
     let report = fs::read_to_string(report).expect("it was written");
     assert!(report.contains("<svg") && report.ends_with("</html>\n"));
 }

@@ -232,6 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn nothing_in_a_table_becomes_markup() {
+        let hostile = "<b title='1' id=\"2\">&";
+        let claim = Claim::of_paper(hostile, hostile)
+            .published(hostile)
+            .holds(Some((false, hostile.to_owned())))
+            .because(hostile);
+        let table = table(&[claim]);
+        assert!(!table.contains("<b "), "{table}");
+        let escaped = "&lt;b title=&#x27;1&#x27; id=&quot;2&quot;&gt;&amp;";
+        assert_eq!(table.matches(escaped).count(), 5, "{table}");
+    }
+
+    #[test]
     fn a_table_tells_of_papers_where_there_is_one() {
         let paper = Claim::of_paper("RTAS 1998", "quick").published("7 times");
         assert!(!table(&[quick(1.0)]).contains("<th>Paper</th>"));

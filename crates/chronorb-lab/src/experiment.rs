@@ -9,7 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::claim::Claim;
-use crate::report::{PlotError, ReportError, check_writable, write_page};
+use crate::report::{PlotError, ReportError, check_writable, folder, write_page};
 
 /// An experiment of the laboratory.
 pub trait Experiment {
@@ -71,8 +71,10 @@ pub trait Findings {
 pub struct Options<P> {
     /// Print one JSON object instead of the tables.
     pub json: bool,
-    /// Where the report goes; its figures go beside it, to the same name with `.json`.
-    pub report: PathBuf,
+    /// Where the report goes; its figures go beside it, to the same name with `.json`. Without it,
+    /// to `chronorb/reports/NAME.html` in the user's folder for state (`XDG_STATE_HOME`, or
+    /// `.local/state` in `HOME`), where it replaces that of the run before.
+    pub report: Option<PathBuf>,
     /// What is run.
     pub plan: P,
 }
@@ -106,8 +108,9 @@ impl<E> From<PlotError> for RunError<E> {
 /// # Errors
 /// [`RunError`]. Whether the report can be written is found out before anything is measured.
 pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, RunError<E::Error>> {
-    let (findings, figures) = measure_and_write::<E>(&options.plan, &options.report)?;
-    print(options, &findings, &figures).map_err(RunError::Output)?;
+    let report = folder::file(options.report.as_deref(), E::NAME)?;
+    let (findings, figures) = measure_and_write::<E>(&options.plan, &report)?;
+    print(options.json, &report, &findings, &figures).map_err(RunError::Output)?;
     Ok(findings)
 }
 
@@ -126,12 +129,6 @@ pub(crate) fn measure_and_write<E: Experiment>(
     Ok((findings, figures))
 }
 
-/// The report of an experiment where the command line names no other.
-#[must_use]
-pub fn default_report<E: Experiment>() -> PathBuf {
-    PathBuf::from(format!("chronorb-{}.html", E::NAME))
-}
-
 /// Where the figures of a report are.
 fn beside(report: &Path) -> PathBuf {
     report.with_extension("json")
@@ -142,11 +139,11 @@ pub(crate) fn plain_data(figures: &impl Serialize) -> Value {
     serde_json::to_value(figures).expect("figures are numbers, words, and names for them")
 }
 
-fn print<P>(options: &Options<P>, findings: &impl Findings, figures: &Value) -> io::Result<()> {
+fn print(json: bool, report: &Path, findings: &impl Findings, figures: &Value) -> io::Result<()> {
     let shown = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (report, data) = (shown(&options.report), shown(&beside(&options.report)));
+    let (report, data) = (shown(report), shown(&beside(report)));
     let mut out = io::stdout().lock();
-    if options.json {
+    if json {
         for caveat in findings.caveats() {
             eprintln!("{caveat}");
         }

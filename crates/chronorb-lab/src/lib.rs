@@ -50,11 +50,12 @@ mod units;
 mod verdict;
 mod watch;
 mod work;
+mod xdg;
 
 pub use claim::Claim;
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
-pub use experiment::{Experiment, Findings, Options, RunError, default_report, run};
+pub use experiment::{Experiment, Findings, Options, RunError, run};
 pub use pairs::Paired;
 pub use process::ProcessError;
 pub use report::{PlotError, ReportError, html, text_table, write_html};

@@ -261,7 +261,7 @@ fn an_order_that_makes_no_sense_is_refused() {
     let folder = tempfile::tempdir().expect("a directory");
     let error = run::<Latency>(&Options {
         json: false,
-        report: folder.path().join("missing/report.html"),
+        report: Some(folder.path().join("missing/report.html")),
         plan: latency::Plan::tiny(),
     })
     .expect_err("there is no such directory")

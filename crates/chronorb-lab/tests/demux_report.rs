@@ -8,19 +8,20 @@ use chronorb_lab::{Options, run};
 #[test]
 fn a_report_is_written_where_it_was_asked_for() {
     let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("demux.html");
     let mut options = Options {
         json: true,
-        report: folder.path().join("demux.html"),
+        report: Some(path.clone()),
         plan: Plan::tiny(),
     };
     run::<Demux>(&options).expect("it runs");
-    let report = fs::read_to_string(&options.report).expect("it was written");
+    let report = fs::read_to_string(path).expect("it was written");
     assert!(report.ends_with("</html>\n"));
     let figures = fs::read(folder.path().join("demux.json")).expect("they stand beside it");
     let figures: serde_json::Value = serde_json::from_slice(&figures).expect("they are JSON");
     assert_eq!(figures["experiment"], "demux");
 
-    options.report = folder.path().join("missing/demux.html");
+    options.report = Some(folder.path().join("missing/demux.html"));
     let error = run::<Demux>(&options).expect_err("there is no such directory");
     assert!(error.to_string().contains("missing/demux.html"), "{error}");
 }

@@ -13,6 +13,8 @@ mod file;
 #[cfg(feature = "riop")]
 mod rio;
 mod settings;
+#[cfg_attr(not(feature = "config-file"), path = "config/not_similar.rs")]
+mod similar;
 mod wrapping;
 
 use std::path::{Path, PathBuf};
@@ -340,14 +342,15 @@ pub enum RealTimeMode {
 #[non_exhaustive]
 pub enum ConfigError {
     /// There is no such setting.
-    #[error("{origin}: there is no setting {name}; known are {known}")]
+    #[error("{origin}: there is no setting {name}; {}", similar::question(.similar))]
     Unknown {
         /// Where it was found.
         origin: String,
         /// Its name as found.
         name: String,
-        /// The names in this spelling.
-        known: String,
+        /// Up to three names of settings that may have been meant, the closest first; none without
+        /// the feature `config-file`.
+        similar: Vec<String>,
     },
     /// A command line ends after an option that needs a value.
     #[error("the option {name} needs a value")]
@@ -473,6 +476,10 @@ struct Given {
     value: String,
 }
 
+/// Where all settings are described.
+const LIST: &str = "the documentation of chronorb::OrbConfig and the chapter Configuration of the \
+                    book list all settings";
+const OPTION_PREFIX: &str = "-ORB";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
 /// Parts the values of a list in one environment variable.
 const ENVIRONMENT_SEPARATOR: char = '|';
@@ -483,17 +490,20 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
     let mut rest = Vec::new();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        if !arg.starts_with("-ORB") {
+        if !arg.starts_with(OPTION_PREFIX) {
             rest.push(arg.clone());
             continue;
         }
         let setting = SETTINGS
             .iter()
             .find(|s| s.options.iter().any(|o| o.eq_ignore_ascii_case(arg)))
-            .ok_or_else(|| ConfigError::Unknown {
-                origin: "command line".to_owned(),
-                name: arg.clone(),
-                known: known(|s| s.options.join(", ")),
+            .ok_or_else(|| {
+                let (prefix, name) = arg.split_at(OPTION_PREFIX.len());
+                let options = SETTINGS.iter().flat_map(|s| s.options);
+                let mut names = options.map(|option| &option[OPTION_PREFIX.len()..]);
+                similar::unknown("command line", prefix, name, &mut names, |name| {
+                    format!("{OPTION_PREFIX}{name}")
+                })
             })?;
         let missing = || ConfigError::MissingValue { name: arg.clone() };
         let mut value = args.next().ok_or_else(missing)?.clone();
@@ -519,10 +529,11 @@ fn environment() -> Result<Vec<Given>, ConfigError> {
             continue;
         };
         let setting = SETTINGS.iter().find(|s| s.key.eq_ignore_ascii_case(key));
-        let setting = setting.ok_or_else(|| ConfigError::Unknown {
-            origin: "environment".to_owned(),
-            name: name.to_owned(),
-            known: known(|s| format!("{ENVIRONMENT_PREFIX}{}", s.key.to_ascii_uppercase())),
+        let setting = setting.ok_or_else(|| {
+            let mut keys = SETTINGS.iter().map(|s| s.key);
+            similar::unknown("environment", ENVIRONMENT_PREFIX, key, &mut keys, |key| {
+                format!("{ENVIRONMENT_PREFIX}{}", key.to_ascii_uppercase())
+            })
         })?;
         let value = value.to_string_lossy();
         for value in elements(setting, &value) {
@@ -552,11 +563,6 @@ fn elements<'v>(setting: &Setting, value: &'v str) -> Vec<&'v str> {
     }
     elements.push(&value[start..]);
     elements
-}
-
-fn known(name: impl Fn(&Setting) -> String) -> String {
-    let names: Vec<String> = SETTINGS.iter().map(name).collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

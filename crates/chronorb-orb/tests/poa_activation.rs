@@ -426,24 +426,18 @@ fn a_million_random_keys_lead_nowhere() {
     let objects = population(&s);
     let mut locator = Locator::of(&objects[0].2);
     let live: Vec<Vec<u8>> = objects.iter().map(|(_, _, live)| key_of(live)).collect();
-    // Numbers that look random and are the same in each run (xorshift).
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    // The same in each run.
+    let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..1000 {
         let keys: Vec<Vec<u8>> = (0..1000)
             .map(|n: usize| {
                 // Random ones, and true ones with a random end: those get further.
                 let mut key = live[n % live.len()].clone();
                 let length = key.len();
-                let from = random() as usize % length;
+                let from = random.usize(..length);
                 key.truncate(from);
                 while key.len() < length {
-                    key.extend_from_slice(&random().to_le_bytes());
+                    key.extend_from_slice(&random.u64(..).to_le_bytes());
                 }
                 key.truncate(length);
                 key

@@ -16,22 +16,16 @@ use support::pools::{
     BALLAST, Bench, Buffering, Case, LANED, Raw, STRATEGIES, Threads, cases, corba, note,
 };
 
-/// Numbers that look random and come again with their seed (xorshift).
-#[derive(Clone)]
-struct Dice(u64);
+/// Random numbers that repeat with their seed.
+struct Dice(fastrand::Rng);
 
 impl Dice {
     fn new(seed: u64) -> Self {
-        let mut dice = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        dice.throw(2);
-        dice
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     fn throw(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
+        self.0.usize(..sides)
     }
 
     fn one_of<T: Copy>(&mut self, things: &[T]) -> T {

@@ -23,6 +23,7 @@ use chronorb_rio::engine::{
 };
 use chronorb_rio::path::{Path, TransmitError};
 use chronorb_rt::{CountingAllocator, Deadline, PiMutex, PiMutexGuard, Wake, live_octets};
+use fastrand::Rng;
 use rig::{RigHost, networked, wired};
 use rustix::event::{PollFd, PollFlags, poll};
 use segments::{ACK, Answer, FIN, PSH, RST, SYN, Segment, read};
@@ -319,22 +320,6 @@ impl Attacker {
     }
 }
 
-/// Numbers that look random, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
-
 /// The kinds of classes that a flood may meet.
 const KINDS: [Processing; 3] = [
     Processing::OnArrival,
@@ -418,29 +403,29 @@ fn connections_beyond_the_limit_are_dropped_and_counted() {
 #[test]
 fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
     against_each(|scene, wire| {
-        let mut dice = Dice(1);
+        let mut random = Rng::with_seed(1);
         let before = scene.target.counts();
         let to_kernel = wire.counts(Side::Left).to_kernel;
         let mut sent = 0;
         for number in 0..5000 {
             let whole = scene.attacker.syn(7000 + number % 1000).payload(b"GIOP");
-            let whole = whole.flags(dice.next() as u8).frame();
+            let whole = whole.flags(random.u8(..)).frame();
             let mut frame = whole.clone();
             match number % 3 {
                 // What a peer has written wrongly: the segment's head is all that is left to tell by.
                 0 => {
                     for octet in &mut frame[14 + 20 + 4..] {
-                        *octet = dice.next() as u8;
+                        *octet = random.u8(..);
                     }
                 }
                 // A bit that has fallen on the way.
                 1 => {
-                    let at = 14 + 20 + 4 + dice.below(frame.len() - 14 - 20 - 4);
-                    frame[at] ^= 1 << dice.below(8);
+                    let at = 14 + 20 + 4 + random.usize(..frame.len() - 14 - 20 - 4);
+                    frame[at] ^= 1 << random.usize(..8);
                 }
                 // Cut within the head.
                 _ => {
-                    let len = 20 + 4 + dice.below(16);
+                    let len = 20 + 4 + random.usize(..16);
                     frame[16..18].copy_from_slice(&(len as u16).to_be_bytes());
                     let sum = ipv4_checksum(&frame[14..34]);
                     frame[24..26].copy_from_slice(&sum);
@@ -501,7 +486,7 @@ fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
         let stream = scene.connect(TARGET, PATIENCE).expect("there is room");
         assert_echoes(&stream);
         let before = scene.target.counts();
-        let mut dice = Dice(2);
+        let mut random = Rng::with_seed(2);
         let ports: Vec<u16> = (49_152..49_152 + 32).collect();
         let mut sent = 0;
         for _ in 0..50 {
@@ -509,8 +494,8 @@ fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
                 for flags in [RST, FIN | ACK, RST | ACK, SYN, SYN | ACK] {
                     let guess = Segment {
                         // Far from any window.
-                        sequence: dice.next() as u32 | 1 << 31,
-                        acknowledgement: dice.next() as u32,
+                        sequence: random.u32(..) | 1 << 31,
+                        acknowledgement: random.u32(..),
                         ..scene.attacker.syn(*port)
                     };
                     // A guess that hits the window by chance is one in 2^18.
@@ -534,16 +519,16 @@ fn send_anything_anywhere(scene: &mut Scene) {
     let mut next = scene.attacker.connect(7000, 60_000);
     let before = scene.target.counts();
     let first = next.sequence;
-    let mut dice = Dice(3);
+    let mut random = Rng::with_seed(3);
     let mut sent = 0;
     for _ in 0..3000 {
-        let octets: Vec<u8> = (0..dice.below(1400)).map(|_| dice.next() as u8).collect();
+        let octets: Vec<u8> = (0..random.usize(..1400)).map(|_| random.u8(..)).collect();
         let places = [
-            first.wrapping_add(dice.below(20_000) as u32),
+            first.wrapping_add(random.u32(..20_000)),
             first.wrapping_sub(1000),
-            dice.next() as u32,
+            random.u32(..),
         ];
-        next.sequence = places[dice.below(3)];
+        next.sequence = places[random.usize(..3)];
         let segment = next.clone().flags(ACK | PSH).payload(&octets);
         scene.attacker.send(&segment.frame());
         sent += 1;

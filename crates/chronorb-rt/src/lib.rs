@@ -27,7 +27,7 @@
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | the least that a message between processes costs, to measure by | [`Mailboxes`] |
-//! | operations that the kernel gets together with the wait for them | [`Ring`] |
+//! | operations that the kernel gets together with the wait for them | `Ring`, with the feature `uring` |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
@@ -88,6 +88,7 @@ mod system_call;
 mod tally;
 mod thread;
 mod trace;
+#[cfg(feature = "uring")]
 mod uring;
 mod wake;
 
@@ -131,5 +132,6 @@ pub use thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
 };
 pub use trace::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
+#[cfg(feature = "uring")]
 pub use uring::{Completion, CompletionWork, PrepareError, Ring};
 pub use wake::Wake;

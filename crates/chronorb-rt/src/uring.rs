@@ -1,24 +1,17 @@
 //! Operations that are handed to the kernel together with the wait for them: io_uring(7).
 #![allow(unsafe_code)]
 
+use core::fmt;
 use core::marker::PhantomData;
-use core::mem::offset_of;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
 use libc::c_void;
-use rustix::io::Errno;
-use rustix::io_uring::{
-    IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringAsyncCancelFlags, IoringEnterFlags,
-    IoringFeatureFlags, IoringOp, IoringRecvFlags, IoringSetupFlags, io_uring_cqe, io_uring_enter,
-    io_uring_enter_arg, io_uring_getevents_arg, io_uring_params, io_uring_ptr, io_uring_setup,
-    io_uring_sqe, io_uring_user_data,
-};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
-use rustix::time::Timespec;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use thiserror::Error;
 
 use crate::Deadline;
@@ -31,11 +24,13 @@ use crate::Deadline;
 /// waits for that. What is received from and sent to outlives the ring (`'fd`).
 ///
 /// The thread that makes a ring is the only one that uses it, which spares the kernel locks.
-#[derive(Debug)]
 pub struct Ring<'fd> {
-    descriptor: OwnedFd,
+    /// Dropped, and so closed, before the buffers.
+    ring: IoUring,
     completion_work: CompletionWork,
-    queues: Queues,
+    /// Operations that the next system call submits, at most as many as the ring has entries. They
+    /// are not put into the ring before, because what is there cannot be withdrawn.
+    prepared: Vec<squeue::Entry>,
     buffers: Mapping,
     buffer_size: usize,
     /// Of each buffer, whether an operation that has not completed uses it.
@@ -89,9 +84,8 @@ impl<'fd> Ring<'fd> {
     /// seccomp); `InvalidInput` for numbers out of range; and where memory, the right to lock it, or
     /// descriptors are short.
     pub fn new(entries: u32, buffers: usize, buffer_size: usize) -> io::Result<Self> {
-        let (descriptor, params, completion_work) = set_up(entries)?;
-        let needed = IoringFeatureFlags::SINGLE_MMAP | IoringFeatureFlags::EXT_ARG;
-        if !params.features.contains(needed) {
+        let (ring, completion_work) = set_up(entries)?;
+        if !ring.params().is_feature_ext_arg() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let octets = buffers.checked_mul(buffer_size).filter(|octets| {
@@ -100,9 +94,9 @@ impl<'fd> Ring<'fd> {
         });
         let octets = octets.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self {
-            queues: Queues::map(&descriptor, &params)?,
-            buffers: Mapping::anonymous(octets.max(1))?,
-            descriptor,
+            prepared: Vec::with_capacity(ring.params().sq_entries() as usize),
+            buffers: Mapping::new(octets.max(1))?,
+            ring,
             completion_work,
             buffer_size,
             in_use: vec![false; buffers],
@@ -148,12 +142,7 @@ impl<'fd> Ring<'fd> {
         buffer: usize,
         token: u32,
     ) -> Result<(), PrepareError> {
-        self.prepare_with(
-            entry(IoringOp::Recv, socket),
-            buffer,
-            self.buffer_size,
-            token,
-        )
+        self.receive_with(socket, buffer, token, 0)
     }
 
     /// The same where nothing is expected to be there yet: the kernel waits for it without a look
@@ -167,9 +156,7 @@ impl<'fd> Ring<'fd> {
         buffer: usize,
         token: u32,
     ) -> Result<(), PrepareError> {
-        let mut entry = entry(IoringOp::Recv, socket);
-        entry.ioprio.recv_flags = IoringRecvFlags::POLL_FIRST;
-        self.prepare_with(entry, buffer, self.buffer_size, token)
+        self.receive_with(socket, buffer, token, POLL_FIRST)
     }
 
     /// Prepares to send the first `length` octets of a buffer.
@@ -186,7 +173,9 @@ impl<'fd> Ring<'fd> {
         if length > self.buffer_size {
             return Err(PrepareError::NoBuffer);
         }
-        self.prepare_with(entry(IoringOp::Send, socket), buffer, length, token)
+        let (start, length) = (self.free(buffer)?, octets(length)?);
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), start, length);
+        self.prepare_with(entry.build(), buffer, token)
     }
 
     /// Prepares to be told, once, that a descriptor is readable.
@@ -198,10 +187,9 @@ impl<'fd> Ring<'fd> {
         descriptor: BorrowedFd<'fd>,
         token: u32,
     ) -> Result<(), PrepareError> {
-        let mut entry = entry(IoringOp::PollAdd, descriptor);
-        entry.op_flags.poll_events = libc::POLLIN.cast_unsigned();
-        entry.user_data = io_uring_user_data::from_u64(token.into());
-        self.prepare(entry)
+        let events = libc::POLLIN.cast_unsigned().into();
+        let entry = opcode::PollAdd::new(Fd(descriptor.as_raw_fd()), events).build();
+        self.prepare(entry.user_data(token.into()))
     }
 
     /// Submits what is prepared, and waits until so many operations have completed and not been
@@ -215,49 +203,37 @@ impl<'fd> Ring<'fd> {
         completions: u32,
         time_out: Option<Duration>,
     ) -> io::Result<()> {
-        let submitted = self.queues.prepared();
-        let result = match time_out {
-            // SAFETY: every entry of the queue names buffers that live until it completes, and
-            // descriptors that outlive the ring.
-            None => unsafe {
-                io_uring_enter(
-                    &self.descriptor,
-                    submitted,
-                    completions,
-                    IoringEnterFlags::GETEVENTS,
-                )
-            },
+        let (submitter, mut submissions, _) = self.ring.split();
+        // SAFETY: every operation names a buffer of the ring, which lives until it completes, and a
+        // descriptor that outlives the ring.
+        let result = unsafe { submissions.push_multiple(&self.prepared) };
+        // Otherwise the kernel has yet to take what was submitted before, which has room to wait.
+        if result.is_ok() {
+            self.prepared.clear();
+        }
+        submissions.sync();
+        drop(submissions);
+        let completions = completions as usize;
+        let result = match time_out.map(Timespec::from) {
+            None => submitter.submit_and_wait(completions),
             Some(time_out) => {
-                let time_out = Timespec {
-                    tv_sec: i64::try_from(time_out.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: time_out.subsec_nanos().into(),
-                };
-                let argument = io_uring_getevents_arg {
-                    ts: io_uring_ptr::new((&raw const time_out).cast_mut().cast()),
-                    ..Default::default()
-                };
-                let flags = IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
-                // SAFETY: as above; `time_out` is alive, and only read.
-                unsafe {
-                    io_uring_enter_arg(
-                        &self.descriptor,
-                        submitted,
-                        completions,
-                        flags,
-                        Some(&argument),
-                    )
-                }
+                let arguments = SubmitArgs::new().timespec(&time_out);
+                submitter.submit_with_args(completions, &arguments)
             }
         };
         match result {
-            Ok(_) | Err(Errno::INTR | Errno::TIME) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR | libc::ETIME) => Ok(()),
+                _ => Err(error),
+            },
         }
     }
 
     /// The next operation that is done; its buffer is free again.
     pub fn take(&mut self) -> Option<Completion> {
-        let (data, result) = self.queues.take()?;
+        let completion = self.ring.completion().next()?;
+        let (data, result) = (completion.user_data(), completion.result());
         self.under_way -= 1;
         let token = data as u32;
         // The number of the buffer, counted from 1.
@@ -279,27 +255,34 @@ impl<'fd> Ring<'fd> {
         }
     }
 
+    fn receive_with(
+        &mut self,
+        socket: BorrowedFd<'fd>,
+        buffer: usize,
+        token: u32,
+        flags: u16,
+    ) -> Result<(), PrepareError> {
+        let (start, length) = (self.free(buffer)?, octets(self.buffer_size)?);
+        let entry = opcode::Recv::new(Fd(socket.as_raw_fd()), start, length);
+        self.prepare_with(entry.ioprio(flags).build(), buffer, token)
+    }
+
     fn prepare_with(
         &mut self,
-        mut entry: io_uring_sqe,
+        entry: squeue::Entry,
         buffer: usize,
-        length: usize,
         token: u32,
     ) -> Result<(), PrepareError> {
-        let start = self.free(buffer)?;
-        entry.addr_or_splice_off_in.addr = io_uring_ptr::new(start.cast());
-        entry.len.len = u32::try_from(length).map_err(|_| PrepareError::NoBuffer)?;
-        let data = (buffer as u64 + 1) << 32 | u64::from(token);
-        entry.user_data = io_uring_user_data::from_u64(data);
-        self.prepare(entry)?;
+        self.prepare(entry.user_data((buffer as u64 + 1) << 32 | u64::from(token)))?;
         self.in_use[buffer] = true;
         Ok(())
     }
 
-    fn prepare(&mut self, entry: io_uring_sqe) -> Result<(), PrepareError> {
-        if !self.queues.put(entry) {
+    fn prepare(&mut self, entry: squeue::Entry) -> Result<(), PrepareError> {
+        if self.prepared.len() == self.ring.params().sq_entries() as usize {
             return Err(PrepareError::Full);
         }
+        self.prepared.push(entry);
         self.under_way += 1;
         Ok(())
     }
@@ -308,14 +291,10 @@ impl<'fd> Ring<'fd> {
     /// that is so. What was only prepared is forgotten.
     fn cancel(&mut self) -> bool {
         let deadline = Deadline::after(CANCEL);
-        let mut entry = io_uring_sqe {
-            opcode: IoringOp::AsyncCancel,
-            fd: -1,
-            ..Default::default()
-        };
-        entry.op_flags.cancel_flags = IoringAsyncCancelFlags::ANY | IoringAsyncCancelFlags::ALL;
-        self.under_way -= self.queues.withdraw() as usize;
-        let mut asked = self.prepare(entry).is_ok();
+        let everything = opcode::AsyncCancel2::new(CancelBuilder::any().all());
+        self.under_way -= self.prepared.len();
+        self.prepared.clear();
+        let mut asked = self.prepare(everything.build()).is_ok();
         while asked && self.under_way > 0 {
             let Some(left) = deadline.remaining().filter(|left| !left.is_zero()) else {
                 break;
@@ -336,162 +315,46 @@ impl Drop for Ring<'_> {
     }
 }
 
-/// An operation on a descriptor, with nothing else said of it.
-fn entry(opcode: IoringOp, descriptor: BorrowedFd<'_>) -> io_uring_sqe {
-    io_uring_sqe {
-        opcode,
-        fd: descriptor.as_raw_fd(),
-        ..Default::default()
+impl fmt::Debug for Ring<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring")
+            .field("descriptor", &self.ring.as_raw_fd())
+            .field("completion_work", &self.completion_work)
+            .field("under_way", &self.under_way)
+            .finish_non_exhaustive()
     }
+}
+
+/// The length of a buffer, as operations have it.
+fn octets(length: usize) -> Result<u32, PrepareError> {
+    u32::try_from(length).map_err(|_| PrepareError::NoBuffer)
 }
 
 /// Makes the ring with the best that the kernel has.
-fn set_up(entries: u32) -> io::Result<(OwnedFd, io_uring_params, CompletionWork)> {
-    let cooperative = IoringSetupFlags::COOP_TASKRUN;
-    let single = IoringSetupFlags::SINGLE_ISSUER;
+fn set_up(entries: u32) -> io::Result<(IoUring, CompletionWork)> {
+    let mut deferred = IoUring::builder();
+    deferred.setup_single_issuer().setup_defer_taskrun();
+    let mut cooperative = IoUring::builder();
+    cooperative.setup_coop_taskrun();
     let ways = [
-        (
-            single | IoringSetupFlags::DEFER_TASKRUN,
-            CompletionWork::Deferred,
-        ),
+        (deferred, CompletionWork::Deferred),
         (cooperative, CompletionWork::Cooperative),
-        (IoringSetupFlags::empty(), CompletionWork::Interrupting),
+        (IoUring::builder(), CompletionWork::Interrupting),
     ];
-    let mut refusal = Errno::INVAL;
-    for (flags, work) in ways {
-        let mut params = io_uring_params::default();
-        params.flags = flags;
-        // SAFETY: no descriptor is given.
-        match unsafe { io_uring_setup(entries, &mut params) } {
-            Ok(descriptor) => return Ok((descriptor, params, work)),
+    let mut refusal = io::ErrorKind::InvalidInput.into();
+    for (builder, work) in ways {
+        match builder.build(entries) {
+            Ok(ring) => return Ok((ring, work)),
             Err(error) => refusal = error,
         }
-        if refusal != Errno::INVAL {
+        if refusal.raw_os_error() != Some(libc::EINVAL) {
             break;
         }
     }
-    Err(refusal.into())
+    Err(refusal)
 }
 
-/// The memory that is shared with the kernel: entries that are submitted, and completions.
-///
-/// Each of both queues is a ring with a head, from which one side takes, and a tail, where the
-/// other side puts. Whoever moves one of them releases what it has done to the entries; whoever
-/// reads the other's acquires that.
-#[derive(Debug)]
-struct Queues {
-    rings: Mapping,
-    entries: Mapping,
-    /// Places in `rings`, in octets.
-    submitted: Places,
-    completed: Places,
-    completions: usize,
-    size: u32,
-}
-
-/// Where head, tail and mask of a queue are, in octets.
-#[derive(Clone, Copy, Debug)]
-struct Places {
-    head: usize,
-    tail: usize,
-    mask: usize,
-}
-
-impl Queues {
-    fn map(ring: &OwnedFd, params: &io_uring_params) -> io::Result<Self> {
-        let (sq, cq) = (&params.sq_off, &params.cq_off);
-        let size = params.sq_entries as usize;
-        let order_end = sq.array as usize + size * size_of::<u32>();
-        let completions_end = cq.cqes as usize + params.cq_entries as usize * COMPLETION;
-        let queues = Self {
-            rings: Mapping::shared(ring, order_end.max(completions_end), IORING_OFF_SQ_RING)?,
-            entries: Mapping::shared(ring, size * size_of::<io_uring_sqe>(), IORING_OFF_SQES)?,
-            submitted: Places {
-                head: sq.head as usize,
-                tail: sq.tail as usize,
-                mask: sq.ring_mask as usize,
-            },
-            completed: Places {
-                head: cq.head as usize,
-                tail: cq.tail as usize,
-                mask: cq.ring_mask as usize,
-            },
-            completions: cq.cqes as usize,
-            size: params.sq_entries,
-        };
-        // Entries are used in their order, so that the list of which comes when never changes.
-        for index in 0..params.sq_entries {
-            let place = sq.array as usize + index as usize * size_of::<u32>();
-            queues.word(place).store(index, Ordering::Relaxed);
-        }
-        Ok(queues)
-    }
-
-    /// How many entries the kernel has not taken.
-    fn prepared(&self) -> u32 {
-        let head = self.word(self.submitted.head).load(Ordering::Acquire);
-        let tail = self.word(self.submitted.tail).load(Ordering::Relaxed);
-        tail.wrapping_sub(head)
-    }
-
-    /// Puts an entry, if there is room.
-    fn put(&mut self, entry: io_uring_sqe) -> bool {
-        if self.prepared() == self.size {
-            return false;
-        }
-        let tail = self.word(self.submitted.tail).load(Ordering::Relaxed);
-        let mask = self.word(self.submitted.mask).load(Ordering::Relaxed);
-        let place = (tail & mask) as usize * size_of::<io_uring_sqe>();
-        // SAFETY: the masked tail is within the entries that are mapped, and the kernel does not
-        // look at this one, since it is not between head and tail.
-        unsafe { ptr::write(self.entries.at(place).cast(), entry) };
-        self.word(self.submitted.tail)
-            .store(tail.wrapping_add(1), Ordering::Release);
-        true
-    }
-
-    /// Withdraws the entries that the kernel has not taken; returns how many.
-    fn withdraw(&self) -> u32 {
-        let prepared = self.prepared();
-        let head = self.word(self.submitted.head).load(Ordering::Acquire);
-        self.word(self.submitted.tail)
-            .store(head, Ordering::Release);
-        prepared
-    }
-
-    /// Takes a completion: its data and its result.
-    fn take(&self) -> Option<(u64, i32)> {
-        let head = self.word(self.completed.head).load(Ordering::Relaxed);
-        if head == self.word(self.completed.tail).load(Ordering::Acquire) {
-            return None;
-        }
-        let mask = self.word(self.completed.mask).load(Ordering::Relaxed);
-        let completion = self
-            .rings
-            .at(self.completions + (head & mask) as usize * COMPLETION);
-        // SAFETY: the masked head is within the completions that are mapped; the kernel has
-        // written this one, and leaves it alone until the head has moved on.
-        let (data, result) = unsafe {
-            let data = completion.add(offset_of!(io_uring_cqe, user_data));
-            let result = completion.add(offset_of!(io_uring_cqe, res));
-            (
-                ptr::read(data.cast::<u64>()),
-                ptr::read(result.cast::<i32>()),
-            )
-        };
-        self.word(self.completed.head)
-            .store(head.wrapping_add(1), Ordering::Release);
-        Some((data, result))
-    }
-
-    fn word(&self, place: usize) -> &AtomicU32 {
-        // SAFETY: the kernel has said that an aligned number of 32 bits is there, within the
-        // mapping, which both sides use atomically.
-        unsafe { AtomicU32::from_ptr(self.rings.at(place).cast()) }
-    }
-}
-
-/// Mapped memory.
+/// Mapped memory of the process's own.
 #[derive(Debug)]
 struct Mapping {
     start: *mut c_void,
@@ -500,27 +363,9 @@ struct Mapping {
 }
 
 impl Mapping {
-    fn shared(ring: &OwnedFd, size: usize, offset: u64) -> io::Result<Self> {
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing else.
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                size,
-                READ_WRITE,
-                flags,
-                ring.as_fd(),
-                offset,
-            )
-        };
-        start
-            .map(|start| Self { start, size })
-            .map_err(io::Error::from)
-    }
-
-    fn anonymous(size: usize) -> io::Result<Self> {
+    fn new(size: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: as above.
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing else.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), size, READ_WRITE, flags) };
         start
             .map(|start| Self { start, size })
@@ -549,14 +394,15 @@ impl Drop for Mapping {
 }
 
 const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
-/// The octets of a completion.
-const COMPLETION: usize = size_of::<io_uring_cqe>();
+/// `IORING_RECVSEND_POLL_FIRST`: wait without a look first.
+const POLL_FIRST: u16 = 1;
 /// How long a ring that is dropped waits for what it cancels, at most.
 const CANCEL: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     use super::*;

@@ -83,7 +83,8 @@
 //! # Features
 //! Without one, its settings are refused. On unless `default-features = false`:
 //!
-//! * `config-file`: configuration files, by `-ORBConfigFile`;
+//! * `config-file`: configuration files, by `-ORBConfigFile`, and suggestions for names of settings that
+//!   do not exist;
 //! * `monitor`: the `monitor`, by `-ORBMonitor`, which the command `chronorb top` asks;
 //! * `uiop`, `shmiop`, `diop`, `miop`: protocols beside IIOP, over Unix-domain sockets, shared memory, UDP and
 //!   multicast;

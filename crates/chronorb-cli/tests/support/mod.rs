@@ -11,6 +11,8 @@ pub(crate) fn chronorb(dir: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_chronorb"))
         .args(arguments)
         .current_dir(dir)
+        // Reports without a place of their own go below.
+        .env("XDG_STATE_HOME", dir)
         .output()
         .expect("the command starts")
 }

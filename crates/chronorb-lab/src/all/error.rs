@@ -21,15 +21,7 @@ pub enum AllError {
     /// What was asked for was left out again.
     #[error("there is no experiment to run: all that were asked for are to be skipped")]
     Nothing,
-    /// The directory for the reports cannot be made.
-    #[error("the directory {path} cannot be made: {source}")]
-    Directory {
-        /// Which.
-        path: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The index could not be written.
+    /// The folder for the reports cannot be made, or the index cannot be written.
     #[error(transparent)]
     Report(#[from] ReportError),
     /// Standard output cannot be written to.

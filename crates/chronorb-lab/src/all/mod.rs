@@ -10,7 +10,6 @@ mod page;
 mod registry;
 mod text;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use chronorb_rt::Monotonic;
 
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Findings;
-use crate::report::{check_writable, write_page};
+use crate::report::{check_writable, folder, write_page};
 use crate::units;
 
 pub use error::AllError;
@@ -31,8 +30,9 @@ use registry::{EXPERIMENTS, Entry};
 pub struct Options {
     /// Print the index as one JSON object instead of tables.
     pub json: bool,
-    /// Where reports, figures and the index go.
-    pub out: PathBuf,
+    /// Where reports, figures and the index go. Without it, to `chronorb/reports/all` in the user's
+    /// folder for state (`XDG_STATE_HOME`, or `.local/state` in `HOME`).
+    pub out: Option<PathBuf>,
     /// Run the short plan of each experiment.
     pub short: bool,
     /// Which experiments, by their names; all where it is empty.
@@ -59,11 +59,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// could be measured was, and otherwise why nothing can be written.
 pub fn run(options: &Options) -> Result<(), AllError> {
     let chosen = choose(&options.only, &options.skip)?;
-    let page = options.out.join("index.html");
-    fs::create_dir_all(&options.out).map_err(|source| AllError::Directory {
-        path: options.out.display().to_string(),
-        source,
-    })?;
+    let out = folder::folder(options.out.as_deref(), "all")?;
+    let page = out.join("index.html");
     check_writable(&page)?;
     let before = ProcessorTime::now();
     let mut index = Index {
@@ -74,7 +71,7 @@ pub fn run(options: &Options) -> Result<(), AllError> {
     for (at, entry) in chosen.iter().enumerate() {
         announce(&chosen, at, options.short);
         let begun = Monotonic::now();
-        let report = options.out.join(format!("{}.html", entry.name));
+        let report = out.join(format!("{}.html", entry.name));
         let outcome = entry.run(options.short, &report);
         if let Err(failure) = &outcome {
             eprintln!("{} failed: {failure}", entry.name);

@@ -36,8 +36,9 @@ pub(super) fn html(index: &Index) -> String {
     }
     let _ = write!(
         body,
-        "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>{commands}</pre>\n",
-        environment_table(&index.environment)
+        "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>{}</pre>\n",
+        environment_table(&index.environment),
+        escape(&commands)
     );
     document(&index.headline(), &body)
 }
@@ -47,7 +48,7 @@ fn experiments(index: &Index) -> String {
     for visit in &index.visits {
         let score = Score::of(visit.claims());
         let (class, finding) = match &visit.outcome {
-            Ok(told) => ("", escape(&told.headline)),
+            Ok(told) => ("", escape(&told.headline).into_owned()),
             Err(failure) => (" class=\"missed\"", format!("failed: {}", escape(failure))),
         };
         // What failed has left no report.

@@ -1,7 +1,6 @@
 //! omniORB, where it is installed: its programs are compiled once and kept.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
@@ -15,6 +14,7 @@ use serde::Serialize;
 use super::order::Serving;
 use crate::process::Child;
 use crate::progress::Progress;
+use crate::xdg;
 
 /// What there is of omniORB on this machine.
 #[derive(Clone, Debug, Serialize)]
@@ -126,7 +126,8 @@ fn version() -> Result<String, String> {
 
 /// Where the compiled programs are.
 fn programs(version: &str) -> Result<PathBuf, String> {
-    let folder = cache().join(format!("omniorb-lab-{:016x}", fingerprint(version)));
+    let folder = xdg::cache().unwrap_or_else(|| env::temp_dir().join("chronorb"));
+    let folder = folder.join(format!("omniorb-lab-{:016x}", fingerprint(version)));
     if all_programs().all(|program| folder.join(program).is_file()) {
         return Ok(folder);
     }
@@ -205,16 +206,6 @@ fn fingerprint(version: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (version, SOURCES).hash(&mut hasher);
     hasher.finish()
-}
-
-/// As the XDG Base Directory Specification has it.
-fn cache() -> PathBuf {
-    let folder = |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty());
-    folder("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| folder("HOME").map(|home| PathBuf::from(home).join(".cache")))
-        .unwrap_or_else(env::temp_dir)
-        .join("chronorb")
 }
 
 fn is_installed(program: &str) -> bool {

@@ -18,13 +18,13 @@ mod work;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chronorb_rt::Rights;
 
 use crate::comparison::{Comparison, Setup};
 use crate::environment::{Environment, ProcessorTime};
-use crate::report::{check_writable, text_table, write_html};
+use crate::report::{check_writable, folder, text_table, write_html};
 
 pub use client::client_main;
 pub use error::DemoError;
@@ -36,24 +36,15 @@ pub const SERVER_COMMAND: &str = "demo-server";
 pub const CLIENT_COMMAND: &str = "demo-client";
 
 /// What `chronorb demo` was asked to do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Print one JSON object instead of the table.
     pub json: bool,
-    /// Where the HTML report goes.
-    pub report: PathBuf,
+    /// Where the HTML report goes. Without it, to `chronorb/reports/demo.html` in the user's folder
+    /// for state (`XDG_STATE_HOME`, or `.local/state` in `HOME`).
+    pub report: Option<PathBuf>,
     /// The load.
     pub setup: Setup,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            json: false,
-            report: PathBuf::from("chronorb-demo.html"),
-            setup: Setup::default(),
-        }
-    }
 }
 
 /// Runs the demonstration, prints its outcome on standard output and writes the report.
@@ -65,10 +56,11 @@ impl Default for Options {
 ///
 /// See [`DemoError`]. All processes that were started have ended when this returns.
 pub fn run(options: &Options) -> Result<(), DemoError> {
-    check_writable(&options.report)?;
+    let report = folder::file(options.report.as_deref(), "demo")?;
+    check_writable(&report)?;
     let comparison = compare(&options.setup)?;
-    write_html(&comparison, &options.report)?;
-    print(options, &comparison).map_err(DemoError::Output)
+    write_html(&comparison, &report)?;
+    print(options.json, &report, &comparison).map_err(DemoError::Output)
 }
 
 fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
@@ -89,12 +81,12 @@ fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
     })
 }
 
-fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
-    let path = options.report.canonicalize();
-    let path = path.as_ref().unwrap_or(&options.report).display();
+fn print(json: bool, report: &Path, comparison: &Comparison) -> io::Result<()> {
+    let path = report.canonicalize();
+    let path = path.as_deref().unwrap_or(report).display();
     let caveats = caveats(comparison);
     let mut out = io::stdout().lock();
-    if options.json {
+    if json {
         eprint!("{caveats}");
         serde_json::to_writer(&mut out, &comparison.figures())?;
         writeln!(out)?;

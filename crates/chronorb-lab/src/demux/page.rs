@@ -96,7 +96,7 @@ mod tests {
     fn the_page_states_its_finding_and_stands_alone() {
         let page = html(&outcome()).unwrap();
         assert!(page.contains(
-            "<title>From a request&#39;s octets to its skeleton: 100 ns with 1 object, 140 ns with 10\u{a0}000</title>"
+            "<title>From a request&#x27;s octets to its skeleton: 100 ns with 1 object, 140 ns with 10\u{a0}000</title>"
         ));
         assert_eq!(page.matches("<svg").count(), Stage::ALL.len());
         for outside in ["src=", "href=", "url(", "@import", "<script"] {

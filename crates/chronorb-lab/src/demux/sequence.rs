@@ -11,15 +11,12 @@ pub(super) struct Sequence {
 impl Sequence {
     /// All entries below `count`, shuffled; few entries several times, each time anew.
     pub(super) fn shuffled(count: u32, seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
         let mut entries = Vec::new();
         while entries.len() < SHORTEST {
             let start = entries.len();
             entries.extend(0..count.max(1));
-            // Fisher and Yates.
-            for n in (start + 1..entries.len()).rev() {
-                entries.swap(n, start + random.below(n - start + 1));
-            }
+            random.shuffle(&mut entries[start..]);
         }
         Self { entries, next: 0 }
     }
@@ -40,18 +37,6 @@ impl Sequence {
         let start = self.next;
         self.next += count;
         &self.entries[start..self.next]
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * limit as u128) >> 64) as usize
     }
 }
 

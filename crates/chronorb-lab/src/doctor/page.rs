@@ -43,7 +43,7 @@ fn measurement(body: &mut String, wake_ups: &WakeUps) -> Result<(), PlotError> {
     }
     body.push_str("</tr></thead>\n<tbody>\n");
     for (name, cells) in rows(wake_ups) {
-        let _ = write!(body, "<tr><td>{name}</td>");
+        let _ = write!(body, "<tr><td>{}</td>", escape(&name));
         for cell in cells {
             let _ = write!(body, "<td>{}</td>", escape(&cell));
         }
@@ -58,7 +58,7 @@ fn measurement(body: &mut String, wake_ups: &WakeUps) -> Result<(), PlotError> {
          <figure>{}\n<figcaption>When they were late. Of neighbouring wake-ups the latest is \
          shown.</figcaption>\n</figure>\n",
         by_lateness(wake_ups)?,
-        scheduling(wake_ups),
+        escape(&scheduling(wake_ups)),
         units::setting(wake_ups.period),
         units::setting(wake_ups.length),
         over_time(wake_ups)?,
@@ -89,7 +89,7 @@ fn findings(body: &mut String, diagnosis: &Diagnosis, verdict: Verdict) {
 
 /// What was found, what it costs and how to mend it.
 fn details(finding: &Finding) -> String {
-    let mut text = escape(&finding.found);
+    let mut text = escape(&finding.found).into_owned();
     if let Some(cost) = &finding.cost {
         let label = match finding.verdict {
             Verdict::CannotBeTold => "May cost",

@@ -107,7 +107,7 @@ mod tests {
         for part in [
             "A context switch takes 0.75 µs to 2.25 µs on one CPU, 9.00 µs across two",
             "A request has 2.00 to 2.00 context switches",
-            "4000 calls a second leave 80 % of the client&#39;s CPU",
+            "4000 calls a second leave 80 % of the client&#x27;s CPU",
             "loses 4.0 % of the time, and waits 50.0 ms",
             "not reproduced",
             "Isolated CPUs",

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+// For text in elements and in quoted attributes.
+pub(crate) use html_escape::encode_quoted_attribute as escape;
 use thiserror::Error;
 
 use super::canvas::PlotError;
@@ -16,6 +18,23 @@ pub enum ReportError {
     /// A plot could not be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),
+    /// Nobody has named a place for the report, and the user has no folder for it.
+    #[error(
+        "there is no folder for reports: neither XDG_STATE_HOME nor HOME is an absolute path; \
+         name a place by --report FILE, or --out DIR for all experiments"
+    )]
+    NoFolder,
+    /// The folder for reports could not be made.
+    #[error(
+        "the folder {path} cannot be made: {source}; name another place by --report FILE, or \
+         --out DIR for all experiments"
+    )]
+    Folder {
+        /// The folder.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The file could not be written: the folder is missing, or not writable, or the disk is full.
     #[error("the report cannot be written to {path}: {source}")]
     Write {
@@ -98,22 +117,6 @@ pub(crate) fn environment_table(environment: &Environment) -> String {
     }
     text.push_str("</table>");
     text
-}
-
-/// Text as HTML, in elements and in quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 const STYLE: &str = "

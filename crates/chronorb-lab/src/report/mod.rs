@@ -3,6 +3,7 @@
 pub(crate) mod canvas;
 mod document;
 mod figures;
+pub(crate) mod folder;
 mod lines;
 mod page;
 pub(crate) mod plot;

@@ -25,7 +25,8 @@ pub fn write_html(comparison: &Comparison, path: &Path) -> Result<(), ReportErro
 ///
 /// [`PlotError`] when a plot cannot be drawn.
 pub fn html(comparison: &Comparison) -> Result<String, PlotError> {
-    let meaning = escape(&comparison.meaning());
+    let meaning = comparison.meaning();
+    let meaning = escape(&meaning);
     let caveats: String = comparison
         .caveats()
         .iter()
@@ -180,7 +181,7 @@ mod tests {
         let page = html(&comparison).unwrap();
         assert!(!page.contains("<script"));
         assert!(
-            page.contains("&lt;script&gt;alert(&#39;1&#39;) &amp; &quot;2&quot;&lt;/script&gt;")
+            page.contains("&lt;script&gt;alert(&#x27;1&#x27;) &amp; &quot;2&quot;&lt;/script&gt;")
         );
     }
 

@@ -212,7 +212,7 @@ fn the_page_states_its_finding_and_has_the_papers_figures() {
         "<title>Beside bulk traffic an echo takes 195 µs by the kernel and 75.0 µs by RIO, at the longest 240 µs and 80.0 µs</title>"
     ));
     for text in [
-        "Solaris, default (the paper&#39;s, beside kernel)",
+        "Solaris, default (the paper&#x27;s, beside kernel)",
         "3.16 ms",
         "best effort, limited",
         "6.40 MB/s",

@@ -97,7 +97,7 @@ fn figure_table(outcome: &Outcome) -> String {
         for row in rows {
             let _ = write!(text, "<tr><td>{}</td>", row.side.name());
             for cell in cells(row) {
-                let _ = write!(text, "<td>{cell}</td>");
+                let _ = write!(text, "<td>{}</td>", escape(&cell));
             }
             text.push_str("</tr>\n");
         }

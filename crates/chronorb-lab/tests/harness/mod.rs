@@ -60,7 +60,7 @@ pub fn an_unwritable_report_is_refused<E: Experiment>(plan: E::Plan) {
     let report = folder.path().join("missing/report.html");
     let options = Options {
         json: false,
-        report,
+        report: Some(report),
         plan,
     };
     let Err(error) = run::<E>(&options) else {

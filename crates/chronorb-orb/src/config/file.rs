@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::settings::{CONFIG_FILE, SETTINGS};
-use super::{ConfigError, Given, known};
+use super::{ConfigError, Given, similar};
 
 /// What a file says.
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
@@ -19,10 +19,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
     for (key, value) in &table {
         let mut settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
         let setting = settings.find(|s| s.key == *key);
-        let setting = setting.ok_or_else(|| ConfigError::Unknown {
-            origin: path.display().to_string(),
-            name: key.clone(),
-            known: known(|s| s.key.to_owned()),
+        let setting = setting.ok_or_else(|| {
+            let origin = path.display().to_string();
+            let settings = SETTINGS.iter().filter(|s| s.key != CONFIG_FILE);
+            similar::unknown(
+                &origin,
+                "",
+                key,
+                &mut settings.map(|s| s.key),
+                str::to_owned,
+            )
         })?;
         given.extend(texts(value).into_iter().map(|value| Given {
             setting,

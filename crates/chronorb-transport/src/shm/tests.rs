@@ -185,14 +185,14 @@ fn a_peer_that_moves_the_words_of_this_side_ends_the_connection() {
 #[test]
 fn words_that_change_all_the_time_do_no_harm() {
     let scene = Scene::new();
-    for round in 0..50_u32 {
+    for round in 0..50 {
         let (peer, connection) = scene.pair();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
-                let mut number = round;
+                let mut random = fastrand::Rng::with_seed(round);
                 while !is_over.load(Ordering::Relaxed) {
-                    number = number.wrapping_mul(0x9e37_79b9).wrapping_add(12345);
+                    let number = random.u32(..);
                     let words = [peer.words(), peer.words_back()][number as usize >> 4 & 1];
                     let at = [&words.tail.0, &words.head.0][number as usize >> 5 & 1];
                     // Sometimes what could be right.

@@ -70,7 +70,7 @@ fn table(rows: &[ArchitectureRow], columns: Range<usize>) -> String {
         for row in sides {
             let _ = write!(text, "<tr><td>{}</td>", row.side.name());
             for cell in &cells(row)[columns.clone()] {
-                let _ = write!(text, "<td>{cell}</td>");
+                let _ = write!(text, "<td>{}</td>", escape(&cell));
             }
             text.push_str("</tr>\n");
         }

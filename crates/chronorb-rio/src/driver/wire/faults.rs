@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use crate::frame::ETHERNET_LEN;
 
 /// What goes wrong on a wire, in one direction. The default is nothing.
@@ -62,7 +64,7 @@ pub(in crate::driver) struct Buffer {
 pub(super) struct Disturbance {
     pub(super) faults: Faults,
     pub(super) counts: FaultCounts,
-    random: Random,
+    random: Rng,
     /// Frames that wait to be overtaken by so many others.
     held: Vec<(u64, Buffer)>,
 }
@@ -103,7 +105,7 @@ impl Disturbance {
         Self {
             faults,
             counts: FaultCounts::default(),
-            random: Random(seed),
+            random: Rng::with_seed(seed),
             held,
         }
     }
@@ -111,7 +113,7 @@ impl Disturbance {
     /// Other faults from now on; who waits to be overtaken still does.
     pub(super) fn set(&mut self, faults: Faults, seed: u64) {
         self.faults = faults;
-        self.random = Random(seed);
+        self.random = Rng::with_seed(seed);
     }
 
     /// Frames that wait to be overtaken.
@@ -128,18 +130,19 @@ impl Disturbance {
     ) {
         self.counts.sent += 1;
         let faults = self.faults;
-        let is_overtaken = self.random.hits(faults.reordering) && self.held.len() < Self::HELD;
-        if self.random.hits(faults.loss) {
+        let is_overtaken =
+            hits(&mut self.random, faults.reordering) && self.held.len() < Self::HELD;
+        if hits(&mut self.random, faults.loss) {
             self.counts.lost += 1;
             free.push(frame);
         } else {
             let payload = frame.len.saturating_sub(ETHERNET_LEN);
-            if self.random.hits(faults.corruption) && payload > 0 {
+            if hits(&mut self.random, faults.corruption) && payload > 0 {
                 self.counts.corrupted += 1;
-                let place = ETHERNET_LEN + self.random.below(payload as u64) as usize;
-                frame.room[place] ^= 1 + self.random.below(255) as u8;
+                let place = ETHERNET_LEN + self.random.usize(..payload);
+                frame.room[place] ^= self.random.u8(1..);
             }
-            let double = match self.random.hits(faults.duplication) {
+            let double = match hits(&mut self.random, faults.duplication) {
                 true => free.pop(),
                 false => None,
             };
@@ -150,7 +153,7 @@ impl Disturbance {
             }
             if is_overtaken {
                 self.counts.overtaken += 1;
-                let others = 1 + self.random.below(Self::HELD as u64);
+                let others = self.random.u64(1..=Self::HELD as u64);
                 // This frame itself counts as the first below.
                 self.held.push((others + 1, frame));
             } else {
@@ -166,25 +169,7 @@ impl Disturbance {
     }
 }
 
-/// Numbers that look random (SplitMix64).
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn hits(&mut self, probability: f64) -> bool {
-        let drawn = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        drawn < probability
-    }
+/// Draws whether an event of this probability happens.
+fn hits(random: &mut Rng, probability: f64) -> bool {
+    random.f64() < probability
 }
