@@ -6,16 +6,10 @@ use std::{env, fs};
 use chronorb_build::BuildError;
 
 fn main() -> Result<(), BuildError> {
-    let files = [
-        "interop",
-        "adapters",
-        "anys",
-        "groups",
-        "values",
-        "CosNaming",
-    ]
-    .map(|name| format!("../../idl/{name}.idl"));
+    let files = ["interop", "adapters", "anys", "groups", "values"]
+        .map(|name| format!("../../idl/{name}.idl"));
     chronorb_build::configure().compile(&files)?;
+    chronorb_build::configure().compile(&["../../crates/chronorb-idl/idl/CosNaming.idl"])?;
 
     // With asynchronous calls, for the tests of these.
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

@@ -22,9 +22,7 @@ fn main() -> Result<(), BuildError> {
         "idl/components.idl",
         "idl/marked.idl",
     ])?;
-    let omg = "../../../idl/omg";
-    let services = [format!("{omg}/CosNotifyComm.idl")];
-    configure().include(omg).compile(&services)?;
+    configure().compile(&["../../chronorb-idl/idl/CosNotifyComm.idl"])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

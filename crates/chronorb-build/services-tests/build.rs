@@ -1,4 +1,4 @@
-//! Compiles every file of `idl/`, and what Debian's `omniorb-idl` has, one module for each.
+//! Compiles every IDL file of the compiler, the laboratory and `idl/`, and what Debian's `omniorb-idl` has, one module for each.
 //!
 //! Each file is generated once, and takes what it includes from the modules of the included files.
 
@@ -24,10 +24,11 @@ const WRONG: [&str; 9] = [
 
 fn main() -> Result<(), BuildError> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let (omg, ours) = (repository.join("idl/omg"), repository.join("idl"));
+    let omg = repository.join("crates/chronorb-idl/idl");
+    let laboratory = repository.join("crates/chronorb-lab/idl");
     Set {
         name: "omg",
-        folders: vec![omg.clone(), ours],
+        folders: vec![omg.clone(), laboratory, repository.join("idl")],
         search: Vec::new(),
         defines: &[],
         left_out: &[],

@@ -33,7 +33,7 @@ pub mod value_types {
     pub use self::values::*;
 }
 
-/// What `idl/CosNaming.idl` defines.
+/// What `CosNaming.idl` defines, the one that is part of the IDL compiler.
 pub mod cos_naming {
     chronorb::include_idl!("CosNaming");
 
