@@ -6,10 +6,9 @@ use std::{env, fs};
 use chronorb_build::BuildError;
 
 fn main() -> Result<(), BuildError> {
-    let files = ["interop", "adapters", "anys", "groups", "values"]
-        .map(|name| format!("../../idl/{name}.idl"));
+    let files = ["interop", "adapters", "anys", "groups", "values", "naming"]
+        .map(|name| format!("idl/{name}.idl"));
     chronorb_build::configure().compile(&files)?;
-    chronorb_build::configure().compile(&["../../crates/chronorb-idl/idl/CosNaming.idl"])?;
 
     // With asynchronous calls, for the tests of these.
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
@@ -19,5 +18,5 @@ fn main() -> Result<(), BuildError> {
     chronorb_build::configure()
         .out_dir(dir)
         .ami(true)
-        .compile(&["../../idl/interop.idl"])
+        .compile(&["idl/interop.idl"])
 }

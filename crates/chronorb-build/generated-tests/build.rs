@@ -21,8 +21,8 @@ fn main() -> Result<(), BuildError> {
         "idl/extended.idl",
         "idl/components.idl",
         "idl/marked.idl",
+        "idl/notification.idl",
     ])?;
-    configure().compile(&["../../chronorb-idl/idl/CosNotifyComm.idl"])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

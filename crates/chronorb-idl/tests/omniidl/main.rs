@@ -66,8 +66,12 @@ fn the_object_services_mean_the_same() {
 
 #[test]
 fn our_files_mean_the_same() {
-    let search =
-        ["crates/chronorb-idl/idl", "crates/chronorb-lab/idl", "idl"].map(repository);
+    let search = [
+        "crates/chronorb-idl/idl",
+        "crates/chronorb-lab/idl",
+        "interop/chronorb-interop/idl",
+    ]
+    .map(repository);
     for folder in &search {
         compare(&idl_files(folder), &search);
     }
