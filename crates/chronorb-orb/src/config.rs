@@ -15,6 +15,7 @@ mod rio;
 mod settings;
 mod wrapping;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,17 +35,9 @@ use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 pub use architecture::Architecture;
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
+pub(crate) use settings::lacks;
 #[cfg(feature = "trace")]
 pub use wrapping::TraceSettings;
-
-// The book describes the whole.
-#[cfg(all(
-    test,
-    feature = "config-file",
-    feature = "gioplite",
-    feature = "monitor"
-))]
-mod book;
 
 /// The settings of an ORB.
 ///
@@ -410,7 +403,7 @@ impl OrbConfig {
     /// left as it was.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
-        let environment = environment()?;
+        let environment = environment(std::env::vars_os())?;
         let mut config = Self::default();
         let mut files = options.iter().rev().chain(&environment);
         if let Some(file) = files.find(|given| given.setting.key == CONFIG_FILE) {
@@ -421,6 +414,21 @@ impl OrbConfig {
         config.apply("command line", &options)?;
         *args = rest;
         Ok(config)
+    }
+
+    /// Returns the key and the options of every setting, and the feature that it would need where
+    /// this program is built without it. For tests of documents.
+    #[doc(hidden)]
+    pub fn settings()
+    -> impl Iterator<Item = (&'static str, &'static [&'static str], Option<&'static str>)> {
+        SETTINGS.iter().map(|setting| {
+            let missing = setting.missing.as_ref();
+            (
+                setting.key,
+                setting.options,
+                missing.map(|missing| missing.feature),
+            )
+        })
     }
 
     /// Whether its parts agree.
@@ -455,7 +463,8 @@ impl OrbConfig {
             .iter()
             .partition(|given| given.setting.key == ARCHITECTURE);
         for given in presets.into_iter().chain(others) {
-            (given.setting.apply)(self, &given.value).map_err(|problem| ConfigError::BadValue {
+            let taken = given.setting.take(self, &given.value);
+            taken.map_err(|problem| ConfigError::BadValue {
                 origin: origin.to_owned(),
                 name: given.name.clone(),
                 problem,
@@ -511,9 +520,11 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
 }
 
 /// What the environment says; lists have their values parted by `|`.
-fn environment() -> Result<Vec<Given>, ConfigError> {
+fn environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Vec<Given>, ConfigError> {
     let mut given = Vec::new();
-    for (name, value) in std::env::vars_os() {
+    for (name, value) in variables {
         let Some(name) = name.to_str() else { continue };
         let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
             continue;
@@ -559,5 +570,7 @@ fn known(name: impl Fn(&Setting) -> String) -> String {
     names.join(", ")
 }
 
+#[cfg(test)]
+mod left_out;
 #[cfg(test)]
 mod tests;
