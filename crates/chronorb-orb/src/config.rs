@@ -416,13 +416,12 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// Returns the key and the options of every setting, and the feature that it would need where
+    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it would need where
     /// this program is built without it. For tests of documents.
     #[doc(hidden)]
-    pub fn settings()
-    -> impl Iterator<Item = (&'static str, &'static [&'static str], Option<&'static str>)> {
+    pub fn settings() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
         SETTINGS.iter().map(|setting| {
-            let missing = setting.missing.as_ref();
+            let missing = setting.missing;
             (
                 setting.key,
                 setting.options,
@@ -498,11 +497,11 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
         }
         let setting = SETTINGS
             .iter()
-            .find(|s| s.options.iter().any(|o| o.eq_ignore_ascii_case(arg)))
+            .find(|s| s.options.split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
             .ok_or_else(|| ConfigError::Unknown {
                 origin: "command line".to_owned(),
                 name: arg.clone(),
-                known: known(|s| s.options.join(", ")),
+                known: known(|s| s.options.replace(' ', ", ")),
             })?;
         let missing = || ConfigError::MissingValue { name: arg.clone() };
         let mut value = args.next().ok_or_else(missing)?.clone();

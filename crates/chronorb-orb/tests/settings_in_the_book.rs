@@ -8,7 +8,7 @@ const CONFIG_FILE: &str = "config_file";
 
 struct Setting {
     key: &'static str,
-    options: &'static [&'static str],
+    options: Vec<&'static str>,
     is_here: bool,
 }
 
@@ -16,7 +16,7 @@ impl Setting {
     fn all() -> Vec<Self> {
         let all = OrbConfig::settings().map(|(key, options, missing)| Self {
             key,
-            options,
+            options: options.split(' ').collect(),
             is_here: missing.is_none(),
         });
         all.collect()

@@ -34,10 +34,10 @@ fn assert_refused(outcome: Result<(), ConfigError>, missing: &settings::Missing,
 #[test]
 fn settings_of_features_that_are_left_out_are_refused_by_the_features_name() {
     for setting in SETTINGS {
-        let Some(missing) = &setting.missing else {
+        let Some(missing) = setting.missing else {
             continue;
         };
-        for option in setting.options {
+        for option in setting.options.split(' ') {
             let outcome = on_the_command_line(setting, option, "65536");
             assert_refused(outcome, missing, option);
         }
@@ -52,12 +52,12 @@ fn settings_of_features_that_are_left_out_are_refused_by_the_features_name() {
 #[test]
 fn values_that_ask_for_nothing_are_taken_without_the_feature() {
     let of_features = SETTINGS.iter().filter_map(|setting| {
-        let missing = setting.missing.as_ref()?;
+        let missing = setting.missing?;
         Some((setting, missing.without))
     });
     for (setting, values) in of_features {
         for value in values {
-            let option = setting.options[0];
+            let option = setting.options.split(' ').next().expect("it has a name");
             assert_eq!(
                 on_the_command_line(setting, option, value),
                 Ok(()),
@@ -73,9 +73,7 @@ fn values_that_ask_for_nothing_are_taken_without_the_feature() {
 #[test]
 fn each_feature_with_settings_is_in_the_table() {
     let missing = |feature| {
-        let mut all = SETTINGS
-            .iter()
-            .filter_map(|setting| setting.missing.as_ref());
+        let mut all = SETTINGS.iter().filter_map(|setting| setting.missing);
         all.any(|missing| missing.feature == feature)
     };
     for (feature, is_on) in [

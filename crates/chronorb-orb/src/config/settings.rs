@@ -11,12 +11,12 @@ use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 use super::*;
 use crate::demux::Demultiplexing;
 
-/// One setting: its key, the names of its option, and how its text is taken in.
+/// One setting: its key, the names of its option, parted by spaces, and how its text is taken in.
 pub(super) struct Setting {
     pub(super) key: &'static str,
-    pub(super) options: &'static [&'static str],
+    pub(super) options: &'static str,
     /// Where the program is built without the feature that the setting belongs to.
-    pub(super) missing: Option<Missing>,
+    pub(super) missing: Option<&'static Missing>,
     pub(super) apply: Apply,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Missing {
 impl Setting {
     /// Takes in a value, or refuses it.
     pub(super) fn take(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
-        match &self.missing {
+        match self.missing {
             Some(missing) if missing.without.contains(&text) => Ok(()),
             Some(missing) => Err(lacks(missing.feature)),
             None => (self.apply)(config, text),
@@ -45,20 +45,20 @@ impl Setting {
 macro_rules! of_feature {
     ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
         #[cfg(feature = $feature)]
-        const MISSING_AND_APPLY: (Option<Missing>, Apply) = (None, $apply);
+        const SETTING: (Option<&'static Missing>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
-        const MISSING_AND_APPLY: (Option<Missing>, Apply) = (
-            Some(Missing {
+        const SETTING: (Option<&'static Missing>, Apply) = (
+            Some(&Missing {
                 feature: $feature,
                 without: $without,
             }),
-            |_, _| Ok(()),
+            nothing,
         );
         Setting {
             key: $key,
             options: $options,
-            missing: MISSING_AND_APPLY.0,
-            apply: MISSING_AND_APPLY.1,
+            missing: SETTING.0,
+            apply: SETTING.1,
         }
     }};
 }
@@ -74,14 +74,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "config-file",
         CONFIG_FILE,
-        &["-ORBConfigFile"],
+        "-ORBConfigFile",
         &[],
         // Read before all others.
-        |_, _| Ok(()),
+        nothing,
     ),
     Setting {
         key: "orb_id",
-        options: &["-ORBId"],
+        options: "-ORBId",
         missing: None,
         apply: |config, text| {
             config.orb_id = text.to_owned();
@@ -90,7 +90,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "listen_endpoints",
-        options: &["-ORBListenEndpoints", "-ORBEndpoint"],
+        options: "-ORBListenEndpoints -ORBEndpoint",
         missing: None,
         apply: |config, text| {
             config.listen_endpoints.extend(endpoints(text)?);
@@ -99,7 +99,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "protocols",
-        options: &["-ORBProtocols"],
+        options: "-ORBProtocols",
         missing: None,
         apply: |config, text| {
             let schemes = text
@@ -109,20 +109,14 @@ pub(super) const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    of_feature!(
-        "miop",
-        "multicast",
-        &["-ORBMulticast"],
-        &[],
-        |config, text| {
-            config.multicast = MulticastOptions::parse(text)?;
-            Ok(())
-        },
-    ),
+    of_feature!("miop", "multicast", "-ORBMulticast", &[], |config, text| {
+        config.multicast = MulticastOptions::parse(text)?;
+        Ok(())
+    },),
     of_feature!(
         "ssliop",
         "ssl_certificate",
-        &["-ORBSSLCertificate", "-ORBsslKeyFile"],
+        "-ORBSSLCertificate -ORBsslKeyFile",
         &[],
         |config, text| {
             config.ssl.certificate = Some(text.into());
@@ -132,7 +126,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "ssliop",
         "ssl_private_key",
-        &["-ORBSSLPrivateKey"],
+        "-ORBSSLPrivateKey",
         &[],
         |config, text| {
             config.ssl.private_key = Some(text.into());
@@ -142,7 +136,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "ssliop",
         "ssl_certificate_authority",
-        &["-ORBSSLCertificateAuthority", "-ORBsslCAFile"],
+        "-ORBSSLCertificateAuthority -ORBsslCAFile",
         &[],
         |config, text| {
             config.ssl.authority = Some(text.into());
@@ -152,38 +146,38 @@ pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "ssliop",
         "ssl_verify",
-        &["-ORBSSLVerify"],
+        "-ORBSSLVerify",
         &[],
         |config, text| parsed(text).map(|verify| config.ssl.verify = verify),
     ),
     of_feature!(
         "ssliop",
         "ssl_versions",
-        &["-ORBSSLVersions"],
+        "-ORBSSLVersions",
         &[],
         |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
     ),
     of_feature!(
         "riop",
         "rio_interface",
-        &["-ORBRioInterface"],
+        "-ORBRioInterface",
         &[],
         rio::interface,
     ),
     of_feature!(
         "riop",
         "rio_driver",
-        &["-ORBRioDriver"],
+        "-ORBRioDriver",
         &[],
         |config, text| parsed(text).map(|driver| config.rio.driver = driver),
     ),
-    of_feature!("riop", "rio_plan", &["-ORBRioPlan"], &[], |config, text| {
+    of_feature!("riop", "rio_plan", "-ORBRioPlan", &[], |config, text| {
         config.rio.plan = Some(text.into());
         Ok(())
     },),
     Setting {
         key: "lane_listen_endpoints",
-        options: &["-ORBLaneListenEndpoints", "-ORBLaneEndpoint"],
+        options: "-ORBLaneListenEndpoints -ORBLaneEndpoint",
         missing: None,
         apply: |config, text| {
             let (lane, text) = text
@@ -203,7 +197,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "init_refs",
-        options: &["-ORBInitRef"],
+        options: "-ORBInitRef",
         missing: None,
         apply: |config, text| {
             let (name, url) = text
@@ -216,7 +210,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "default_init_ref",
-        options: &["-ORBDefaultInitRef"],
+        options: "-ORBDefaultInitRef",
         missing: None,
         apply: |config, text| {
             config.default_init_ref = Some(text.to_owned());
@@ -225,13 +219,13 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "threads",
-        options: &["-ORBThreads"],
+        options: "-ORBThreads",
         missing: None,
         apply: |config, text| number(text, 1, 1024).map(|n| config.threads = n as u32),
     },
     Setting {
         key: "real_time",
-        options: &["-ORBRealTime"],
+        options: "-ORBRealTime",
         missing: None,
         apply: |config, text| {
             config.real_time = match text {
@@ -246,19 +240,19 @@ pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "gioplite",
         "giop_lite",
-        &["-ORBGIOPLite"],
+        "-ORBGIOPLite",
         &["false", "no", "0"],
         |config, text| boolean(text).map(|yes| config.giop_lite = yes),
     ),
     Setting {
         key: "lock_memory",
-        options: &["-ORBLockMemory"],
+        options: "-ORBLockMemory",
         missing: None,
         apply: |config, text| boolean(text).map(|yes| config.lock_memory = yes),
     },
     Setting {
         key: "priority_mapping",
-        options: &["-ORBPriorityMapping"],
+        options: "-ORBPriorityMapping",
         missing: None,
         apply: |config, text| {
             config.priority_mapping = match text {
@@ -272,7 +266,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "scheduling_policy",
-        options: &["-ORBSchedulingPolicy", "-ORBSchedPolicy"],
+        options: "-ORBSchedulingPolicy -ORBSchedPolicy",
         missing: None,
         apply: |config, text| {
             config.scheduling_policy = match text {
@@ -286,7 +280,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_message_size",
-        options: &["-ORBMaxMessageSize"],
+        options: "-ORBMaxMessageSize",
         missing: None,
         apply: |config, text| {
             number(text, 1 << 10, 1 << 30).map(|n| config.max_message_size = n as usize)
@@ -294,7 +288,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "fragment_size",
-        options: &["-ORBFragmentSize"],
+        options: "-ORBFragmentSize",
         missing: None,
         apply: |config, text| {
             let least = Pieces::LEAST_SIZE as u64;
@@ -310,13 +304,13 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_connections",
-        options: &["-ORBMaxConnections"],
+        options: "-ORBMaxConnections",
         missing: None,
         apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
     },
     Setting {
         key: "max_buffered_octets",
-        options: &["-ORBMaxBufferedOctets"],
+        options: "-ORBMaxBufferedOctets",
         missing: None,
         apply: |config, text| {
             number(text, 1 << 16, 1 << 40).map(|n| config.max_buffered_octets = n as usize)
@@ -324,7 +318,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "arena_size",
-        options: &["-ORBArenaSize"],
+        options: "-ORBArenaSize",
         missing: None,
         apply: |config, text| {
             number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize)
@@ -332,31 +326,31 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "request_timeout",
-        options: &["-ORBRequestTimeout"],
+        options: "-ORBRequestTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.request_timeout = t),
     },
     Setting {
         key: "connect_timeout",
-        options: &["-ORBConnectTimeout"],
+        options: "-ORBConnectTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.connect_timeout = t),
     },
     Setting {
         key: "input_timeout",
-        options: &["-ORBInputTimeout"],
+        options: "-ORBInputTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
     },
     Setting {
         key: "hold_timeout",
-        options: &["-ORBHoldTimeout"],
+        options: "-ORBHoldTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.hold_timeout = t),
     },
     Setting {
         key: "max_giop_version",
-        options: &["-ORBMaxGIOPVersion"],
+        options: "-ORBMaxGIOPVersion",
         missing: None,
         apply: |config, text| {
             config.max_giop_version = match text {
@@ -370,19 +364,19 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "poa_demultiplexing",
-        options: &["-ORBPOADemultiplexing"],
+        options: "-ORBPOADemultiplexing",
         missing: None,
         apply: |config, text| demultiplexing(text).map(|d| config.poa_demultiplexing = d),
     },
     Setting {
         key: "servant_demultiplexing",
-        options: &["-ORBServantDemultiplexing"],
+        options: "-ORBServantDemultiplexing",
         missing: None,
         apply: |config, text| demultiplexing(text).map(|d| config.servant_demultiplexing = d),
     },
     Setting {
         key: "collocation",
-        options: &["-ORBCollocation"],
+        options: "-ORBCollocation",
         missing: None,
         apply: |config, text| {
             config.collocation = match text {
@@ -396,13 +390,13 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: ARCHITECTURE,
-        options: &["-ORBArchitecture"],
+        options: "-ORBArchitecture",
         missing: None,
         apply: architecture::apply,
     },
     Setting {
         key: "threadpool_strategy",
-        options: &["-ORBThreadpoolStrategy"],
+        options: "-ORBThreadpoolStrategy",
         missing: None,
         apply: |config, text| {
             config.threadpool_strategy = match text {
@@ -424,13 +418,13 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "dynamic_thread_idle_timeout",
-        options: &["-ORBDynamicThreadIdleTimeout"],
+        options: "-ORBDynamicThreadIdleTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
     },
     Setting {
         key: "client_connection",
-        options: &["-ORBClientConnection"],
+        options: "-ORBClientConnection",
         missing: None,
         apply: |config, text| {
             config.client_connection = match text {
@@ -449,7 +443,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_client_connections",
-        options: &["-ORBMaxClientConnections"],
+        options: "-ORBMaxClientConnections",
         missing: None,
         apply: |config, text| {
             number(text, 1, 1 << 20).map(|n| config.max_client_connections = n as u32)
@@ -457,25 +451,25 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_pending",
-        options: &["-ORBMaxPending"],
+        options: "-ORBMaxPending",
         missing: None,
         apply: |config, text| number(text, 1, 1 << 16).map(|n| config.max_pending = n as usize),
     },
     Setting {
         key: "client_idle_timeout",
-        options: &["-ORBClientIdleTimeout"],
+        options: "-ORBClientIdleTimeout",
         missing: None,
         apply: |config, text| idle_timeout(text).map(|time| config.client_idle_timeout = time),
     },
     Setting {
         key: "server_idle_timeout",
-        options: &["-ORBServerIdleTimeout"],
+        options: "-ORBServerIdleTimeout",
         missing: None,
         apply: |config, text| idle_timeout(text).map(|time| config.server_idle_timeout = time),
     },
     Setting {
         key: "share_connections_across_priorities",
-        options: &["-ORBShareConnectionsAcrossPriorities"],
+        options: "-ORBShareConnectionsAcrossPriorities",
         missing: None,
         apply: |config, text| {
             boolean(text).map(|yes| config.share_connections_across_priorities = yes)
@@ -483,41 +477,35 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "client_wait",
-        options: &["-ORBClientWait"],
+        options: "-ORBClientWait",
         missing: None,
         apply: |config, text| waiting(text).map(|waiting| config.client_wait = waiting),
     },
     Setting {
         key: "server_wait",
-        options: &["-ORBServerWait"],
+        options: "-ORBServerWait",
         missing: None,
         apply: |config, text| waiting(text).map(|waiting| config.server_wait = waiting),
     },
-    of_feature!("monitor", "monitor", &["-ORBMonitor"], &["off"], monitor,),
-    of_feature!(
-        "faults",
-        "faults",
-        &["-ORBFaults"],
-        &["off"],
-        wrapping::faults,
-    ),
+    of_feature!("monitor", "monitor", "-ORBMonitor", &["off"], monitor,),
+    of_feature!("faults", "faults", "-ORBFaults", &["off"], wrapping::faults,),
     of_feature!(
         "trace",
         "trace_file",
-        &["-ORBTraceFile"],
+        "-ORBTraceFile",
         &["off"],
         wrapping::trace_file,
     ),
     of_feature!(
         "trace",
         "trace_size",
-        &["-ORBTraceSize"],
+        "-ORBTraceSize",
         &[],
         wrapping::trace_size,
     ),
     Setting {
         key: "max_main_thread_requests",
-        options: &["-ORBMaxMainThreadRequests"],
+        options: "-ORBMaxMainThreadRequests",
         missing: None,
         apply: |config, text| {
             number(text, 1, 1 << 20).map(|n| config.max_main_thread_requests = n as usize)
@@ -533,6 +521,10 @@ fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
         path if path.contains('/') => MonitorSocket::At(path.into()),
         other => return Err(format!("{other:?} is not off, on or a path with a /")),
     };
+    Ok(())
+}
+
+fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
     Ok(())
 }
 
