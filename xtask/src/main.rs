@@ -2,6 +2,7 @@
 
 mod checks;
 mod idl_speed;
+mod packages;
 mod peers;
 mod run;
 mod size;
@@ -20,8 +21,8 @@ Commands:
           missing peer is a failure.
   tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
           thread pools
-  check   formatting, clippy, documentation, tidiness, each feature alone, and the size of the
-          minimal server, as the project's CI does
+  check   formatting, clippy, documentation, tidiness, packages, each feature alone, and the size
+          of the minimal server, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file
   rio-streams
@@ -31,7 +32,11 @@ Commands:
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
-  tidy    tidiness alone: no trailing space, no file above 900 lines, licences in place
+  tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
+          and lists of features of the published crates
+  package the packages of all published crates: each is built from what is in it, and then the
+          command and the tutorial's project from the packages alone. With --quick these two are
+          only checked, as `check` does
   deny    licences, duplicates and origins of dependencies (installs cargo-deny)
   peers   install the other ORBs and tools that tests use
 ";
@@ -46,6 +51,8 @@ fn main() -> ExitCode {
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
+        ["package"] => packages::package(),
+        ["package", "--quick"] => packages::quick(),
         ["size", ref options @ ..] => size::size(options),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {

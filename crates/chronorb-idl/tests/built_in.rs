@@ -19,7 +19,11 @@ fn each_is_included_by_its_name_without_a_finding() {
             assert_eq!(compilation.warnings.len(), 0, "{include}");
             let model = compilation.model;
             let built_in = PathBuf::from(format!("<{name}>"));
-            assert!(model.files.contains(&built_in), "{include}: {:?}", model.files);
+            assert!(
+                model.files.contains(&built_in),
+                "{include}: {:?}",
+                model.files
+            );
             assert_eq!(on_disk(&model), [Path::new("main.idl")], "{include}");
         }
     }
@@ -51,8 +55,11 @@ fn a_directory_with_a_file_of_the_name_goes_before_it() {
 #[test]
 fn an_include_of_another_compiler_is_told_the_name() {
     for include in ["<tao/orb.idl>", "\"COS/cosnaming.idl\""] {
-        let failure =
-            compile_text("main.idl", &format!("#include {include}\n"), &Options::default());
+        let failure = compile_text(
+            "main.idl",
+            &format!("#include {include}\n"),
+            &Options::default(),
+        );
         let failure = failure.unwrap_err();
         assert_eq!(first_code(&failure), codes::INCLUDE_NOT_FOUND);
         let told = failure.to_string();

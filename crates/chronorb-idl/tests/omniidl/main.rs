@@ -50,7 +50,11 @@ fn the_files_of_omniorb_mean_the_same() {
 #[test]
 fn the_object_services_mean_the_same() {
     let services = Path::new(OMNIORB).join("COS");
-    let search = [services.clone(), OMNIORB.into(), repository("crates/chronorb-idl/idl")];
+    let search = [
+        services.clone(),
+        OMNIORB.into(),
+        repository("crates/chronorb-idl/idl"),
+    ];
     let (wrong, right): (Vec<_>, Vec<_>) = idl_files(&services)
         .into_iter()
         .partition(|file| WRONG.iter().any(|(wrong, _)| file.ends_with(wrong)));
