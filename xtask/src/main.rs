@@ -1,6 +1,7 @@
 //! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
 
 mod checks;
+mod dist;
 mod idl_speed;
 mod packages;
 mod peers;
@@ -34,6 +35,9 @@ Commands:
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
           and lists of features of the published crates
+  dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
+          completions, a Debian package, the licences of dependencies, checksums. The same commit
+          makes the same files
   package the packages of all published crates: each is built from what is in it, and then the
           command and the tutorial's project from the packages alone. With --quick these two are
           only checked, as `check` does
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
+        ["dist", ref options @ ..] => dist::dist(options),
         ["package"] => packages::package(),
         ["package", "--quick"] => packages::quick(),
         ["size", ref options @ ..] => size::size(options),
