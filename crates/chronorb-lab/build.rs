@@ -2,9 +2,9 @@
 
 fn main() -> Result<(), chronorb_build::BuildError> {
     chronorb_build::configure().compile(&[
-        "../../idl/demo.idl",
-        "../../idl/overtake.idl",
-        "../../idl/whitebox.idl",
-        "../../idl/peers.idl",
+        "idl/demo.idl",
+        "idl/overtake.idl",
+        "idl/whitebox.idl",
+        "idl/peers.idl",
     ])
 }

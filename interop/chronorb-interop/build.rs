@@ -6,15 +6,8 @@ use std::{env, fs};
 use chronorb_build::BuildError;
 
 fn main() -> Result<(), BuildError> {
-    let files = [
-        "interop",
-        "adapters",
-        "anys",
-        "groups",
-        "values",
-        "CosNaming",
-    ]
-    .map(|name| format!("../../idl/{name}.idl"));
+    let files = ["interop", "adapters", "anys", "groups", "values", "naming"]
+        .map(|name| format!("idl/{name}.idl"));
     chronorb_build::configure().compile(&files)?;
 
     // With asynchronous calls, for the tests of these.
@@ -25,5 +18,5 @@ fn main() -> Result<(), BuildError> {
     chronorb_build::configure()
         .out_dir(dir)
         .ami(true)
-        .compile(&["../../idl/interop.idl"])
+        .compile(&["idl/interop.idl"])
 }

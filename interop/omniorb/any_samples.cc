@@ -1,4 +1,4 @@
-// The samples of idl/anys.idl, put into anys and taken out of them by type.
+// The samples of chronorb-interop/idl/anys.idl, put into anys and taken out of them by type.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,4 +1,4 @@
-// The samples of idl/anys.idl.
+// The samples of chronorb-interop/idl/anys.idl.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,4 +1,4 @@
-// The servants of idl/interop.idl. What each operation does is written there.
+// The servants of chronorb-interop/idl/interop.idl. What each operation does is written there.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,4 +1,4 @@
-// The value types of idl/values.idl: what has code of its own, and the factories.
+// The value types of chronorb-interop/idl/values.idl: what has code of its own, and the factories.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::run::{self, Failure, ask, root};
-use crate::{instructions, size};
+use crate::{instructions, packages, size};
 
-/// Formatting, clippy, documentation, tidiness, each feature alone, the size of the minimal server,
-/// and the instructions of a call.
+/// Formatting, clippy, documentation, tidiness, packages, each feature alone, the size of the minimal
+/// server, and the instructions of a call.
 pub(crate) fn all() -> Result<(), Failure> {
     run::cargo(&["fmt", "--all", "--check"], &[])?;
     let clippy = [
@@ -22,6 +22,7 @@ pub(crate) fn all() -> Result<(), Failure> {
     let rustdocflags = [("RUSTDOCFLAGS", "--deny warnings".to_owned())];
     run::cargo(&["doc", "--workspace", "--no-deps"], &rustdocflags)?;
     tidy()?;
+    packages::quick()?;
     features()?;
     size::size(&[])?;
     instructions::check()
@@ -59,7 +60,7 @@ fn features() -> Result<(), Failure> {
 pub(crate) fn tidy() -> Result<(), Failure> {
     let root = root();
     let mut complaints = Vec::new();
-    for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+    for licence in packages::LICENCES {
         if !root.join(licence).is_file() {
             complaints.push(format!("{licence} is missing"));
         }
@@ -70,6 +71,7 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     for file in checked {
         complaints.extend(complaints_about(&root, file));
     }
+    complaints.extend(packages::complaints()?);
     if complaints.is_empty() {
         println!("tidy");
         return Ok(());

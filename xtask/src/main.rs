@@ -2,8 +2,10 @@
 
 mod calls;
 mod checks;
+mod dist;
 mod idl_speed;
 mod instructions;
+mod packages;
 mod pairs;
 mod peers;
 mod run;
@@ -23,8 +25,8 @@ Commands:
           missing peer is a failure.
   tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
           thread pools
-  check   formatting, clippy, documentation, tidiness, each feature alone, and the size of the
-          minimal server, as the project's CI does
+  check   formatting, clippy, documentation, tidiness, packages, each feature alone, the size of
+          the minimal server, and the instructions of a call, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
           xtask/size.toml. Options: --json; --track writes the figures found to that file
   instructions
@@ -41,7 +43,14 @@ Commands:
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
-  tidy    tidiness alone: no trailing space, no file above 900 lines, licences in place
+  tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
+          and lists of features of the published crates
+  dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
+          completions, a Debian package, the licences of dependencies, checksums. The same commit
+          makes the same files
+  package the packages of all published crates: each is built from what is in it, and then the
+          command and the tutorial's project from the packages alone. With --quick these two are
+          only checked, as `check` does
   deny    licences, duplicates and origins of dependencies (installs cargo-deny)
   peers   install the other ORBs and tools that tests use
 ";
@@ -56,6 +65,9 @@ fn main() -> ExitCode {
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
         ["tidy"] => checks::tidy(),
         ["deny"] => checks::deny(),
+        ["dist", ref options @ ..] => dist::dist(options),
+        ["package"] => packages::package(),
+        ["package", "--quick"] => packages::quick(),
         ["size", ref options @ ..] => size::size(options),
         ["pairs", ref options @ ..] => pairs::pairs(options),
         ["instructions", ref options @ ..] => instructions::instructions(options),

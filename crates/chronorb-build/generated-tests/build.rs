@@ -21,10 +21,8 @@ fn main() -> Result<(), BuildError> {
         "idl/extended.idl",
         "idl/components.idl",
         "idl/marked.idl",
+        "idl/notification.idl",
     ])?;
-    let omg = "../../../idl/omg";
-    let services = [format!("{omg}/CosNotifyComm.idl")];
-    configure().include(omg).compile(&services)?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     for (name, strategy) in [

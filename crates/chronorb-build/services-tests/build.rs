@@ -1,4 +1,4 @@
-//! Compiles every file of `idl/`, and what Debian's `omniorb-idl` has, one module for each.
+//! Compiles every IDL file of the compiler, the laboratory and `interop/`, and what Debian's `omniorb-idl` has, one module for each.
 //!
 //! Each file is generated once, and takes what it includes from the modules of the included files.
 
@@ -24,10 +24,15 @@ const WRONG: [&str; 9] = [
 
 fn main() -> Result<(), BuildError> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let (omg, ours) = (repository.join("idl/omg"), repository.join("idl"));
+    let [omg, laboratory, interop] = [
+        "crates/chronorb-idl/idl",
+        "crates/chronorb-lab/idl",
+        "interop/chronorb-interop/idl",
+    ]
+    .map(|folder| repository.join(folder));
     Set {
         name: "omg",
-        folders: vec![omg.clone(), ours],
+        folders: vec![omg.clone(), laboratory, interop],
         search: Vec::new(),
         defines: &[],
         left_out: &[],

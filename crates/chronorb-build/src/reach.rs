@@ -1,4 +1,4 @@
-//! What of the files that are built into the compiler the others need.
+//! What other files need of the definitions of the language itself.
 
 use std::collections::HashSet;
 
@@ -6,12 +6,21 @@ use chronorb_idl::model::{
     Attribute, DefId, DefKind, Definition, Factory, Model, Operation, Param, Type,
 };
 
-/// The definitions of built-in files that no other file uses, directly or through others. A file
-/// with one event type has all of `Components.idl` in its model.
+/// The built-in files that define the modules `CORBA` and `Components`. A file with one event type
+/// has all of them in its model. Other built-in files are in a model only where they are included
+/// by name, and are generated as a whole, as files on disk are.
+const LANGUAGE: [&str; 4] = [
+    "<orb.idl>",
+    "<CORBA.idl>",
+    "<InterfaceRepository.idl>",
+    "<Components.idl>",
+];
+
+/// The definitions of these files that no other file uses, directly or through others.
 pub(crate) fn unused_built_in(model: &Model) -> HashSet<DefId> {
     let is_built_in = |definition: &Definition| {
         let path = model.path(&definition.location);
-        path.is_some_and(|path| path.to_string_lossy().starts_with('<'))
+        path.is_some_and(|path| LANGUAGE.iter().any(|name| path.as_os_str() == *name))
     };
     let (mut unused, mut open) = (HashSet::new(), Vec::new());
     for (id, definition) in model.iter() {

@@ -1,4 +1,4 @@
-//! Anys as omniORB 4.2 writes them: a line for each sample of `idl/anys.idl`, in both byte orders,
+//! Anys as omniORB 4.2 writes them: a line for each sample of `anys.idl` (`interop`), in both byte orders,
 //! printed by `interop/omniorb/main_anys.cc`.
 
 use chronorb_cdr::{

@@ -9,6 +9,7 @@ use chronorb_lab::{
     contest, doctor, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
 };
 use clap::{Args, Parser, Subcommand, value_parser};
+use clap_complete::Shell;
 
 use crate::idl::IdlCommand;
 use crate::lab::LabCommand;
@@ -65,6 +66,22 @@ pub(crate) enum Command {
     /// Set up and examine real-time I/O.
     #[command(subcommand)]
     Rio(RioCommand),
+
+    /// Print the completions of this command for a shell.
+    ///
+    /// Packages install them; a user's own go where the shell looks for them.
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+
+    /// Write the manual pages of all commands, for packages.
+    #[command(hide = true)]
+    ManPages {
+        /// The directory; it is made if it is missing.
+        dir: PathBuf,
+    },
 
     #[command(name = rio::GUARDIAN_COMMAND, hide = true)]
     RioGuardian,
@@ -240,6 +257,12 @@ impl From<TopArguments> for top::Options {
 
 const STATUS: &str = "\
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  chronorb completions bash > ~/.local/share/bash-completion/completions/chronorb
+  chronorb completions fish > ~/.config/fish/completions/chronorb.fish
+  chronorb completions zsh > ~/.zfunc/_chronorb";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:

@@ -2,6 +2,7 @@
 //! the IDL compiler and real-time I/O.
 
 mod arguments;
+mod generated;
 mod idl;
 mod lab;
 mod peer_arguments;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),
         Command::Rio(command) => command.run(),
+        Command::Completions { shell } => status(generated::completions(shell)),
+        Command::ManPages { dir } => status(generated::man_pages(&dir)),
         Command::RioGuardian => status(rio::guardian_main()),
         Command::ContestServer { order } => status(contest::server_main(&order)),
         Command::ContestClient { order } => status(contest::client_main(&order)),

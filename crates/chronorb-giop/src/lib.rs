@@ -15,6 +15,8 @@
 //!
 //! The source of all this is CORBA 3.3 part 2, clauses 7 and 9.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod codesets;
 pub mod contexts;
 pub mod fragments;

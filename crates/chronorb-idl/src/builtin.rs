@@ -4,15 +4,70 @@ use std::path::{Path, PathBuf};
 
 use crate::ast::Item;
 
-/// The text of `#include <NAME>` where no such file is found.
+/// Embeds files of the folder `idl` with their names.
+macro_rules! embedded {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../idl/", $name)))),*]
+    };
+}
+
+/// Names and texts.
+const FILES: &[(&str, &str)] = embedded! {
+    "BiDirPolicy.idl"
+    "CONV_FRAME.idl"
+    "CORBA.idl"
+    "CSI.idl"
+    "CSIIOP.idl"
+    "Components.idl"
+    "Compression.idl"
+    "CosEventChannelAdmin.idl"
+    "CosEventComm.idl"
+    "CosNaming.idl"
+    "CosNotification.idl"
+    "CosNotifyChannelAdmin.idl"
+    "CosNotifyComm.idl"
+    "CosNotifyFilter.idl"
+    "CosTime.idl"
+    "CosTimerEvent.idl"
+    "CosTransactions.idl"
+    "CosTypedEventComm.idl"
+    "Dynamic.idl"
+    "DynamicAny.idl"
+    "ETF.idl"
+    "FT.idl"
+    "GIOP.idl"
+    "GSSUP.idl"
+    "IIOP.idl"
+    "IOP.idl"
+    "InterfaceRepository.idl"
+    "MIOP.idl"
+    "Messaging.idl"
+    "PortableGroup.idl"
+    "PortableInterceptor.idl"
+    "PortableServer.idl"
+    "RTCORBA.idl"
+    "RTCosScheduling.idl"
+    "RTPortableServer.idl"
+    "RTScheduling.idl"
+    "SSLIOP.idl"
+    "SendingContext.idl"
+    "TimeBase.idl"
+    "ZIOP.idl"
+    "orb.idl"
+};
+
+/// Returns the text of `#include <NAME>` where no such file is found.
 pub(crate) fn text(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "orb.idl" => include_str!("../idl/orb.idl"),
-        "CORBA.idl" => include_str!("../idl/CORBA.idl"),
-        "InterfaceRepository.idl" => include_str!("../idl/InterfaceRepository.idl"),
-        "Components.idl" => include_str!("../idl/Components.idl"),
-        _ => return None,
-    })
+    let file = FILES.iter().find(|(known, _)| *known == name);
+    file.map(|(_, text)| *text)
+}
+
+/// Returns the built-in file that an include with a directory, or in other letters, may mean: other
+/// compilers keep theirs in directories, as `tao/orb.idl`.
+pub(crate) fn similar(name: &str) -> Option<&'static str> {
+    let last = name.rsplit('/').next()?;
+    let mut names = FILES.iter().map(|(known, _)| *known);
+    names.find(|known| known.eq_ignore_ascii_case(last))
 }
 
 /// What such a file is called in messages and in the model.

@@ -32,6 +32,8 @@
 //! bound: sizes, nesting, includes and macro expansion have limits, and passing one
 //! is an error with a code of its own ([`codes`], `E08xx`).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod ast;
 mod builtin;
 mod check;

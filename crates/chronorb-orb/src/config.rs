@@ -17,6 +17,7 @@ mod settings;
 mod similar;
 mod wrapping;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,17 +37,9 @@ use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 pub use architecture::Architecture;
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
+pub(crate) use settings::lacks;
 #[cfg(feature = "trace")]
 pub use wrapping::TraceSettings;
-
-// The book describes the whole.
-#[cfg(all(
-    test,
-    feature = "config-file",
-    feature = "gioplite",
-    feature = "monitor"
-))]
-mod book;
 
 /// The settings of an ORB.
 ///
@@ -413,7 +406,7 @@ impl OrbConfig {
     /// left as it was.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
-        let environment = environment()?;
+        let environment = environment(std::env::vars_os())?;
         let mut config = Self::default();
         let mut files = options.iter().rev().chain(&environment);
         if let Some(file) = files.find(|given| given.setting.key == CONFIG_FILE) {
@@ -424,6 +417,20 @@ impl OrbConfig {
         config.apply("command line", &options)?;
         *args = rest;
         Ok(config)
+    }
+
+    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it would need where
+    /// this program is built without it. For tests of documents.
+    #[doc(hidden)]
+    pub fn settings() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
+        SETTINGS.iter().map(|setting| {
+            let missing = setting.missing;
+            (
+                setting.key,
+                setting.options,
+                missing.map(|missing| missing.feature),
+            )
+        })
     }
 
     /// Whether its parts agree.
@@ -458,7 +465,8 @@ impl OrbConfig {
             .iter()
             .partition(|given| given.setting.key == ARCHITECTURE);
         for given in presets.into_iter().chain(others) {
-            (given.setting.apply)(self, &given.value).map_err(|problem| ConfigError::BadValue {
+            let taken = given.setting.take(self, &given.value);
+            taken.map_err(|problem| ConfigError::BadValue {
                 origin: origin.to_owned(),
                 name: given.name.clone(),
                 problem,
@@ -496,10 +504,10 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
         }
         let setting = SETTINGS
             .iter()
-            .find(|s| s.options.iter().any(|o| o.eq_ignore_ascii_case(arg)))
+            .find(|s| s.options.split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
             .ok_or_else(|| {
                 let (prefix, name) = arg.split_at(OPTION_PREFIX.len());
-                let options = SETTINGS.iter().flat_map(|s| s.options);
+                let options = SETTINGS.iter().flat_map(|s| s.options.split(' '));
                 let mut names = options.map(|option| &option[OPTION_PREFIX.len()..]);
                 similar::unknown("command line", prefix, name, &mut names, |name| {
                     format!("{OPTION_PREFIX}{name}")
@@ -521,9 +529,11 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
 }
 
 /// What the environment says; lists have their values parted by `|`.
-fn environment() -> Result<Vec<Given>, ConfigError> {
+fn environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Vec<Given>, ConfigError> {
     let mut given = Vec::new();
-    for (name, value) in std::env::vars_os() {
+    for (name, value) in variables {
         let Some(name) = name.to_str() else { continue };
         let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
             continue;
@@ -565,5 +575,7 @@ fn elements<'v>(setting: &Setting, value: &'v str) -> Vec<&'v str> {
     elements
 }
 
+#[cfg(test)]
+mod left_out;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,8 @@
 //! `server::{lane, worker, intake, dispatch}` → `upcall` → `poa::{table, servants}` → the
 //! servant's skeleton.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod abstract_base;
 mod call;
 mod client;

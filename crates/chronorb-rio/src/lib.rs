@@ -22,6 +22,8 @@
 //! by its means alone, [`network`] is a network of two hosts on one machine, for tests and experiments, and [`undo`] is how
 //! changes that outlive a process are undone.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod bpf;
 pub mod class;
 pub mod driver;

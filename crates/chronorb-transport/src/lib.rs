@@ -11,6 +11,8 @@
 //! to itself. A thread that has it for a while can be called away from
 //! [`recv_until_interrupted`](Connection::recv_until_interrupted).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod address;
 mod endpoint;
 mod error;

@@ -81,22 +81,27 @@
 //! ```
 //!
 //! # Features
-//! Without one, its settings are refused. On unless `default-features = false`:
+//! Settings of a feature that is left out are refused with its name. `default-features = false` turns off
+//! those that are on by default.
 //!
-//! * `config-file`: configuration files, by `-ORBConfigFile`, and suggestions for names of settings that
-//!   do not exist;
-//! * `monitor`: the `monitor`, by `-ORBMonitor`, which the command `chronorb top` asks;
-//! * `uiop`, `shmiop`, `diop`, `miop`: protocols beside IIOP, over Unix-domain sockets, shared memory, UDP and
-//!   multicast;
-//! * `gioplite`: shorter message headers between ORBs that agree on them.
-//!
-//! Where they are asked for:
-//!
-//! * `ssliop`: IIOP over TLS, by rustls;
-//! * `faults`, `trace`: any transport disturbed (`-ORBFaults`), or written down for Wireshark (`-ORBTraceFile`).
+//! | Feature | Default | What it brings |
+//! |---|---|---|
+//! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), and suggestions for names of settings that do not exist |
+//! | `monitor` | on | the monitor that `chronorb top` asks (`-ORBMonitor`) |
+//! | `uiop` | on | IIOP over Unix-domain sockets |
+//! | `shmiop` | on | shared memory |
+//! | `diop` | on | datagrams, over UDP |
+//! | `miop` | on | groups of objects, over IP multicast |
+//! | `gioplite` | on | shorter message headers, between ORBs that agree on them (`-ORBGIOPLite`) |
+//! | `ssliop` | off | IIOP over TLS, by rustls and ring |
+//! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
+//! | `faults` | off | transports that are disturbed, for tests (`-ORBFaults`) |
+//! | `trace` | off | transports that are written down, for Wireshark (`-ORBTraceFile`) |
 //!
 //! # Minimum Rust version
 //! 1.91.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::MonitorSocket;

@@ -33,9 +33,9 @@ pub mod value_types {
     pub use self::values::*;
 }
 
-/// What `idl/CosNaming.idl` defines.
+/// The naming service.
 pub mod cos_naming {
-    chronorb::include_idl!("CosNaming");
+    chronorb::include_idl!("naming");
 
     pub use self::cos_naming::*;
 }

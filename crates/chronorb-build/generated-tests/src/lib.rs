@@ -118,5 +118,5 @@ pub mod marked {
 
 /// Consumers and suppliers of the notification service, as the OMG has them.
 pub mod notification {
-    chronorb::include_idl!("CosNotifyComm");
+    chronorb::include_idl!("notification");
 }

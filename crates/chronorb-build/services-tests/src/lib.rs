@@ -1,6 +1,6 @@
-//! Generated code of every file of `idl/` and of Debian's `omniorb-idl`, to see that it compiles.
+//! Generated code of every IDL file of the repository and of Debian's `omniorb-idl`, to see that it compiles.
 
-/// The files of `idl/omg` and `idl`.
+/// The files of the compiler, of the laboratory and of `interop`.
 pub mod omg {
     include!(concat!(env!("OUT_DIR"), "/omg/mod.rs"));
 }

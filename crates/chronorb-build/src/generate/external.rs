@@ -176,7 +176,7 @@ impl Source {
             }
             Self::File(name) => model
                 .path(&definition.location)
-                .is_some_and(|file| file.ends_with(name)),
+                .is_some_and(|file| is_named(file, name)),
         }
     }
 }
@@ -187,10 +187,16 @@ pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
         Some(Source::Scope(scope)) => model.definitions.iter().any(|d| d.scoped_name == scope),
         Some(Source::File(name)) => {
             let mut files = model.files.iter().chain(&model.line_files);
-            files.any(|file| file.ends_with(&name))
+            files.any(|file| is_named(file, &name))
         }
         None => false,
     }
+}
+
+/// Whether a file's path ends with this name; that of a built-in file is in angle brackets.
+fn is_named(file: &Path, name: &str) -> bool {
+    let built_in = file.to_str().and_then(|path| path.strip_prefix('<'));
+    file.ends_with(name) || built_in.and_then(|path| path.strip_suffix('>')) == Some(name)
 }
 
 /// The name of the module for a file, where each file has one.

@@ -356,7 +356,12 @@ impl Preprocessor<'_> {
         for place in searched.into_iter().take(20) {
             diagnostic = diagnostic.note(place);
         }
-        self.sink
-            .push(diagnostic.hint("name its directory as an include directory (`-I DIR`)"));
+        let diagnostic = match builtin::similar(name) {
+            Some(known) => diagnostic.hint(format!(
+                "`#include <{known}>` includes the one that is part of this compiler"
+            )),
+            None => diagnostic.hint("name its directory as an include directory (`-I DIR`)"),
+        };
+        self.sink.push(diagnostic);
     }
 }

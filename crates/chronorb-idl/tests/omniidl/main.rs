@@ -50,7 +50,11 @@ fn the_files_of_omniorb_mean_the_same() {
 #[test]
 fn the_object_services_mean_the_same() {
     let services = Path::new(OMNIORB).join("COS");
-    let search = [services.clone(), OMNIORB.into(), repository("idl/omg")];
+    let search = [
+        services.clone(),
+        OMNIORB.into(),
+        repository("crates/chronorb-idl/idl"),
+    ];
     let (wrong, right): (Vec<_>, Vec<_>) = idl_files(&services)
         .into_iter()
         .partition(|file| WRONG.iter().any(|(wrong, _)| file.ends_with(wrong)));
@@ -66,7 +70,12 @@ fn the_object_services_mean_the_same() {
 
 #[test]
 fn our_files_mean_the_same() {
-    let search = [repository("idl/omg"), repository("idl")];
+    let search = [
+        "crates/chronorb-idl/idl",
+        "crates/chronorb-lab/idl",
+        "interop/chronorb-interop/idl",
+    ]
+    .map(repository);
     for folder in &search {
         compare(&idl_files(folder), &search);
     }
@@ -79,7 +88,7 @@ fn what_omniidl_takes_of_the_corpus_means_the_same() {
     }
     let search = [
         repository("crates/chronorb-idl/tests/include"),
-        repository("idl/omg"),
+        repository("crates/chronorb-idl/idl"),
     ];
     let (mut taken, mut differences) = (0, String::new());
     for file in idl_files(&repository("crates/chronorb-idl/tests/accept")) {

@@ -234,35 +234,20 @@ const CONTEST: [&str; 2] = ["server", "client"];
 const INVERSION: [&str; 2] = ["inversion_server", "inversion_client"];
 
 const SOURCES: [(&str, &str); 8] = [
-    ("peers.idl", include_str!("../../../../idl/peers.idl")),
-    (
-        "server.cc",
-        include_str!("../../../../interop/omniorb-lab/server.cc"),
-    ),
-    (
-        "client.cc",
-        include_str!("../../../../interop/omniorb-lab/client.cc"),
-    ),
+    ("peers.idl", include_str!("../../idl/peers.idl")),
+    ("server.cc", include_str!("../../omniorb/server.cc")),
+    ("client.cc", include_str!("../../omniorb/client.cc")),
     (
         "inversion_server.cc",
-        include_str!("../../../../interop/omniorb-lab/inversion_server.cc"),
+        include_str!("../../omniorb/inversion_server.cc"),
     ),
     (
         "inversion_client.cc",
-        include_str!("../../../../interop/omniorb-lab/inversion_client.cc"),
+        include_str!("../../omniorb/inversion_client.cc"),
     ),
-    (
-        "barrier.h",
-        include_str!("../../../../interop/omniorb-lab/barrier.h"),
-    ),
-    (
-        "schedule.h",
-        include_str!("../../../../interop/omniorb-lab/schedule.h"),
-    ),
-    (
-        "work.h",
-        include_str!("../../../../interop/omniorb-lab/work.h"),
-    ),
+    ("barrier.h", include_str!("../../omniorb/barrier.h")),
+    ("schedule.h", include_str!("../../omniorb/schedule.h")),
+    ("work.h", include_str!("../../omniorb/work.h")),
 ];
 
 /// How long the server may take to start.

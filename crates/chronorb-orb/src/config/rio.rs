@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use chronorb_rio::driver::Choice;
 
 use super::OrbConfig;
-use super::settings::{Setting, parsed};
 
 /// By which network interface, and how, IIOP goes by the real-time I/O subsystem (`riop`).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -19,29 +18,10 @@ pub struct RioSettings {
     pub plan: Option<PathBuf>,
 }
 
-pub(super) const INTERFACE: Setting = Setting {
-    key: "rio_interface",
-    options: &["-ORBRioInterface"],
-    apply: |config: &mut OrbConfig, text| {
-        if text.is_empty() {
-            return Err("there is no name".to_owned());
-        }
-        config.rio.interface = Some(text.to_owned());
-        Ok(())
-    },
-};
-
-pub(super) const DRIVER: Setting = Setting {
-    key: "rio_driver",
-    options: &["-ORBRioDriver"],
-    apply: |config: &mut OrbConfig, text| parsed(text).map(|driver| config.rio.driver = driver),
-};
-
-pub(super) const PLAN: Setting = Setting {
-    key: "rio_plan",
-    options: &["-ORBRioPlan"],
-    apply: |config: &mut OrbConfig, text| {
-        config.rio.plan = Some(text.into());
-        Ok(())
-    },
-};
+pub(super) fn interface(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("there is no name".to_owned());
+    }
+    config.rio.interface = Some(text.to_owned());
+    Ok(())
+}

@@ -11,11 +11,56 @@ use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 use super::*;
 use crate::demux::Demultiplexing;
 
-/// One setting: its key, the names of its option, and how its text is taken in.
+/// One setting: its key, the names of its option, parted by spaces, and how its text is taken in.
 pub(super) struct Setting {
     pub(super) key: &'static str,
-    pub(super) options: &'static [&'static str],
-    pub(super) apply: fn(&mut OrbConfig, &str) -> Result<(), String>,
+    pub(super) options: &'static str,
+    /// Where the program is built without the feature that the setting belongs to.
+    pub(super) missing: Option<&'static Missing>,
+    pub(super) apply: Apply,
+}
+
+type Apply = fn(&mut OrbConfig, &str) -> Result<(), String>;
+
+/// A cargo feature that this program is built without.
+pub(super) struct Missing {
+    pub(super) feature: &'static str,
+    /// The values that ask for what the program does anyway; all others are refused.
+    pub(super) without: &'static [&'static str],
+}
+
+impl Setting {
+    /// Takes in a value, or refuses it.
+    pub(super) fn take(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
+        match self.missing {
+            Some(missing) if missing.without.contains(&text) => Ok(()),
+            Some(missing) => Err(lacks(missing.feature)),
+            None => (self.apply)(config, text),
+        }
+    }
+}
+
+/// A setting of a cargo feature: the feature, the key, the options, the values that a program without
+/// the feature takes too, and how a text is taken in.
+macro_rules! of_feature {
+    ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
+        #[cfg(feature = $feature)]
+        const SETTING: (Option<&'static Missing>, Apply) = (None, $apply);
+        #[cfg(not(feature = $feature))]
+        const SETTING: (Option<&'static Missing>, Apply) = (
+            Some(&Missing {
+                feature: $feature,
+                without: $without,
+            }),
+            nothing,
+        );
+        Setting {
+            key: $key,
+            options: $options,
+            missing: SETTING.0,
+            apply: SETTING.1,
+        }
+    }};
 }
 
 pub(super) const CONFIG_FILE: &str = "config_file";
@@ -26,15 +71,18 @@ const DEFAULT_SPIN: u64 = 50;
 const MAX_SPIN: u64 = 1_000_000;
 
 pub(super) const SETTINGS: &[Setting] = &[
-    Setting {
-        key: CONFIG_FILE,
-        options: &["-ORBConfigFile"],
+    of_feature!(
+        "config-file",
+        CONFIG_FILE,
+        "-ORBConfigFile",
+        &[],
         // Read before all others.
-        apply: |_, _| Ok(()),
-    },
+        nothing,
+    ),
     Setting {
         key: "orb_id",
-        options: &["-ORBId"],
+        options: "-ORBId",
+        missing: None,
         apply: |config, text| {
             config.orb_id = text.to_owned();
             Ok(())
@@ -42,7 +90,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "listen_endpoints",
-        options: &["-ORBListenEndpoints", "-ORBEndpoint"],
+        options: "-ORBListenEndpoints -ORBEndpoint",
+        missing: None,
         apply: |config, text| {
             config.listen_endpoints.extend(endpoints(text)?);
             Ok(())
@@ -50,7 +99,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "protocols",
-        options: &["-ORBProtocols"],
+        options: "-ORBProtocols",
+        missing: None,
         apply: |config, text| {
             let schemes = text
                 .split(',')
@@ -59,63 +109,76 @@ pub(super) const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    #[cfg(feature = "miop")]
-    Setting {
-        key: "multicast",
-        options: &["-ORBMulticast"],
-        apply: |config, text| {
-            config.multicast = MulticastOptions::parse(text)?;
-            Ok(())
-        },
-    },
-    #[cfg(feature = "ssliop")]
-    Setting {
-        key: "ssl_certificate",
-        options: &["-ORBSSLCertificate", "-ORBsslKeyFile"],
-        apply: |config, text| {
+    of_feature!("miop", "multicast", "-ORBMulticast", &[], |config, text| {
+        config.multicast = MulticastOptions::parse(text)?;
+        Ok(())
+    },),
+    of_feature!(
+        "ssliop",
+        "ssl_certificate",
+        "-ORBSSLCertificate -ORBsslKeyFile",
+        &[],
+        |config, text| {
             config.ssl.certificate = Some(text.into());
             Ok(())
         },
-    },
-    #[cfg(feature = "ssliop")]
-    Setting {
-        key: "ssl_private_key",
-        options: &["-ORBSSLPrivateKey"],
-        apply: |config, text| {
+    ),
+    of_feature!(
+        "ssliop",
+        "ssl_private_key",
+        "-ORBSSLPrivateKey",
+        &[],
+        |config, text| {
             config.ssl.private_key = Some(text.into());
             Ok(())
         },
-    },
-    #[cfg(feature = "ssliop")]
-    Setting {
-        key: "ssl_certificate_authority",
-        options: &["-ORBSSLCertificateAuthority", "-ORBsslCAFile"],
-        apply: |config, text| {
+    ),
+    of_feature!(
+        "ssliop",
+        "ssl_certificate_authority",
+        "-ORBSSLCertificateAuthority -ORBsslCAFile",
+        &[],
+        |config, text| {
             config.ssl.authority = Some(text.into());
             Ok(())
         },
-    },
-    #[cfg(feature = "ssliop")]
-    Setting {
-        key: "ssl_verify",
-        options: &["-ORBSSLVerify"],
-        apply: |config, text| parsed(text).map(|verify| config.ssl.verify = verify),
-    },
-    #[cfg(feature = "ssliop")]
-    Setting {
-        key: "ssl_versions",
-        options: &["-ORBSSLVersions"],
-        apply: |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
-    },
-    #[cfg(feature = "riop")]
-    rio::INTERFACE,
-    #[cfg(feature = "riop")]
-    rio::DRIVER,
-    #[cfg(feature = "riop")]
-    rio::PLAN,
+    ),
+    of_feature!(
+        "ssliop",
+        "ssl_verify",
+        "-ORBSSLVerify",
+        &[],
+        |config, text| parsed(text).map(|verify| config.ssl.verify = verify),
+    ),
+    of_feature!(
+        "ssliop",
+        "ssl_versions",
+        "-ORBSSLVersions",
+        &[],
+        |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
+    ),
+    of_feature!(
+        "riop",
+        "rio_interface",
+        "-ORBRioInterface",
+        &[],
+        rio::interface,
+    ),
+    of_feature!(
+        "riop",
+        "rio_driver",
+        "-ORBRioDriver",
+        &[],
+        |config, text| parsed(text).map(|driver| config.rio.driver = driver),
+    ),
+    of_feature!("riop", "rio_plan", "-ORBRioPlan", &[], |config, text| {
+        config.rio.plan = Some(text.into());
+        Ok(())
+    },),
     Setting {
         key: "lane_listen_endpoints",
-        options: &["-ORBLaneListenEndpoints", "-ORBLaneEndpoint"],
+        options: "-ORBLaneListenEndpoints -ORBLaneEndpoint",
+        missing: None,
         apply: |config, text| {
             let (lane, text) = text
                 .trim()
@@ -134,7 +197,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "init_refs",
-        options: &["-ORBInitRef"],
+        options: "-ORBInitRef",
+        missing: None,
         apply: |config, text| {
             let (name, url) = text
                 .split_once('=')
@@ -146,7 +210,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "default_init_ref",
-        options: &["-ORBDefaultInitRef"],
+        options: "-ORBDefaultInitRef",
+        missing: None,
         apply: |config, text| {
             config.default_init_ref = Some(text.to_owned());
             Ok(())
@@ -154,12 +219,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "threads",
-        options: &["-ORBThreads"],
+        options: "-ORBThreads",
+        missing: None,
         apply: |config, text| number(text, 1, 1024).map(|n| config.threads = n as u32),
     },
     Setting {
         key: "real_time",
-        options: &["-ORBRealTime"],
+        options: "-ORBRealTime",
+        missing: None,
         apply: |config, text| {
             config.real_time = match text {
                 "required" => RealTimeMode::Required,
@@ -170,19 +237,23 @@ pub(super) const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    Setting {
-        key: "giop_lite",
-        options: &["-ORBGIOPLite"],
-        apply: giop_lite,
-    },
+    of_feature!(
+        "gioplite",
+        "giop_lite",
+        "-ORBGIOPLite",
+        &["false", "no", "0"],
+        |config, text| boolean(text).map(|yes| config.giop_lite = yes),
+    ),
     Setting {
         key: "lock_memory",
-        options: &["-ORBLockMemory"],
+        options: "-ORBLockMemory",
+        missing: None,
         apply: |config, text| boolean(text).map(|yes| config.lock_memory = yes),
     },
     Setting {
         key: "priority_mapping",
-        options: &["-ORBPriorityMapping"],
+        options: "-ORBPriorityMapping",
+        missing: None,
         apply: |config, text| {
             config.priority_mapping = match text {
                 "linear" => MappingKind::Linear,
@@ -195,7 +266,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "scheduling_policy",
-        options: &["-ORBSchedulingPolicy", "-ORBSchedPolicy"],
+        options: "-ORBSchedulingPolicy -ORBSchedPolicy",
+        missing: None,
         apply: |config, text| {
             config.scheduling_policy = match text {
                 "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
@@ -208,14 +280,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_message_size",
-        options: &["-ORBMaxMessageSize"],
+        options: "-ORBMaxMessageSize",
+        missing: None,
         apply: |config, text| {
             number(text, 1 << 10, 1 << 30).map(|n| config.max_message_size = n as usize)
         },
     },
     Setting {
         key: "fragment_size",
-        options: &["-ORBFragmentSize"],
+        options: "-ORBFragmentSize",
+        missing: None,
         apply: |config, text| {
             let least = Pieces::LEAST_SIZE as u64;
             let size = match text {
@@ -230,46 +304,54 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_connections",
-        options: &["-ORBMaxConnections"],
+        options: "-ORBMaxConnections",
+        missing: None,
         apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
     },
     Setting {
         key: "max_buffered_octets",
-        options: &["-ORBMaxBufferedOctets"],
+        options: "-ORBMaxBufferedOctets",
+        missing: None,
         apply: |config, text| {
             number(text, 1 << 16, 1 << 40).map(|n| config.max_buffered_octets = n as usize)
         },
     },
     Setting {
         key: "arena_size",
-        options: &["-ORBArenaSize"],
+        options: "-ORBArenaSize",
+        missing: None,
         apply: |config, text| {
             number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize)
         },
     },
     Setting {
         key: "request_timeout",
-        options: &["-ORBRequestTimeout"],
+        options: "-ORBRequestTimeout",
+        missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.request_timeout = t),
     },
     Setting {
         key: "connect_timeout",
-        options: &["-ORBConnectTimeout"],
+        options: "-ORBConnectTimeout",
+        missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.connect_timeout = t),
     },
     Setting {
         key: "input_timeout",
-        options: &["-ORBInputTimeout"],
+        options: "-ORBInputTimeout",
+        missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
     },
     Setting {
         key: "hold_timeout",
-        options: &["-ORBHoldTimeout"],
+        options: "-ORBHoldTimeout",
+        missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.hold_timeout = t),
     },
     Setting {
         key: "max_giop_version",
-        options: &["-ORBMaxGIOPVersion"],
+        options: "-ORBMaxGIOPVersion",
+        missing: None,
         apply: |config, text| {
             config.max_giop_version = match text {
                 "1.0" => Version::V1_0,
@@ -282,17 +364,20 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "poa_demultiplexing",
-        options: &["-ORBPOADemultiplexing"],
+        options: "-ORBPOADemultiplexing",
+        missing: None,
         apply: |config, text| demultiplexing(text).map(|d| config.poa_demultiplexing = d),
     },
     Setting {
         key: "servant_demultiplexing",
-        options: &["-ORBServantDemultiplexing"],
+        options: "-ORBServantDemultiplexing",
+        missing: None,
         apply: |config, text| demultiplexing(text).map(|d| config.servant_demultiplexing = d),
     },
     Setting {
         key: "collocation",
-        options: &["-ORBCollocation"],
+        options: "-ORBCollocation",
+        missing: None,
         apply: |config, text| {
             config.collocation = match text {
                 "off" => Collocation::Off,
@@ -305,12 +390,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: ARCHITECTURE,
-        options: &["-ORBArchitecture"],
+        options: "-ORBArchitecture",
+        missing: None,
         apply: architecture::apply,
     },
     Setting {
         key: "threadpool_strategy",
-        options: &["-ORBThreadpoolStrategy"],
+        options: "-ORBThreadpoolStrategy",
+        missing: None,
         apply: |config, text| {
             config.threadpool_strategy = match text {
                 "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
@@ -331,12 +418,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "dynamic_thread_idle_timeout",
-        options: &["-ORBDynamicThreadIdleTimeout"],
+        options: "-ORBDynamicThreadIdleTimeout",
+        missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
     },
     Setting {
         key: "client_connection",
-        options: &["-ORBClientConnection"],
+        options: "-ORBClientConnection",
+        missing: None,
         apply: |config, text| {
             config.client_connection = match text {
                 "exclusive" => ConnectionStrategy::Exclusive,
@@ -354,66 +443,70 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_client_connections",
-        options: &["-ORBMaxClientConnections"],
+        options: "-ORBMaxClientConnections",
+        missing: None,
         apply: |config, text| {
             number(text, 1, 1 << 20).map(|n| config.max_client_connections = n as u32)
         },
     },
     Setting {
         key: "max_pending",
-        options: &["-ORBMaxPending"],
+        options: "-ORBMaxPending",
+        missing: None,
         apply: |config, text| number(text, 1, 1 << 16).map(|n| config.max_pending = n as usize),
     },
     Setting {
         key: "client_idle_timeout",
-        options: &["-ORBClientIdleTimeout"],
+        options: "-ORBClientIdleTimeout",
+        missing: None,
         apply: |config, text| idle_timeout(text).map(|time| config.client_idle_timeout = time),
     },
     Setting {
         key: "server_idle_timeout",
-        options: &["-ORBServerIdleTimeout"],
+        options: "-ORBServerIdleTimeout",
+        missing: None,
         apply: |config, text| idle_timeout(text).map(|time| config.server_idle_timeout = time),
     },
     Setting {
         key: "share_connections_across_priorities",
-        options: &["-ORBShareConnectionsAcrossPriorities"],
+        options: "-ORBShareConnectionsAcrossPriorities",
+        missing: None,
         apply: |config, text| {
             boolean(text).map(|yes| config.share_connections_across_priorities = yes)
         },
     },
     Setting {
         key: "client_wait",
-        options: &["-ORBClientWait"],
+        options: "-ORBClientWait",
+        missing: None,
         apply: |config, text| waiting(text).map(|waiting| config.client_wait = waiting),
     },
     Setting {
         key: "server_wait",
-        options: &["-ORBServerWait"],
+        options: "-ORBServerWait",
+        missing: None,
         apply: |config, text| waiting(text).map(|waiting| config.server_wait = waiting),
     },
-    Setting {
-        key: "monitor",
-        options: &["-ORBMonitor"],
-        apply: monitor,
-    },
-    Setting {
-        key: "faults",
-        options: &["-ORBFaults"],
-        apply: wrapping::faults,
-    },
-    Setting {
-        key: "trace_file",
-        options: &["-ORBTraceFile"],
-        apply: wrapping::trace_file,
-    },
-    Setting {
-        key: "trace_size",
-        options: &["-ORBTraceSize"],
-        apply: wrapping::trace_size,
-    },
+    of_feature!("monitor", "monitor", "-ORBMonitor", &["off"], monitor,),
+    of_feature!("faults", "faults", "-ORBFaults", &["off"], wrapping::faults,),
+    of_feature!(
+        "trace",
+        "trace_file",
+        "-ORBTraceFile",
+        &["off"],
+        wrapping::trace_file,
+    ),
+    of_feature!(
+        "trace",
+        "trace_size",
+        "-ORBTraceSize",
+        &[],
+        wrapping::trace_size,
+    ),
     Setting {
         key: "max_main_thread_requests",
-        options: &["-ORBMaxMainThreadRequests"],
+        options: "-ORBMaxMainThreadRequests",
+        missing: None,
         apply: |config, text| {
             number(text, 1, 1 << 20).map(|n| config.max_main_thread_requests = n as usize)
         },
@@ -431,36 +524,12 @@ fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(not(feature = "monitor"))]
-fn monitor(_: &mut OrbConfig, text: &str) -> Result<(), String> {
-    match text {
-        "off" => Ok(()),
-        _ => Err(lacks("monitor")),
-    }
+fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
+    Ok(())
 }
 
-#[cfg(feature = "gioplite")]
-fn giop_lite(config: &mut OrbConfig, text: &str) -> Result<(), String> {
-    boolean(text).map(|yes| config.giop_lite = yes)
-}
-
-#[cfg(not(feature = "gioplite"))]
-fn giop_lite(_: &mut OrbConfig, text: &str) -> Result<(), String> {
-    match boolean(text) {
-        Ok(true) => Err(lacks("gioplite")),
-        other => other.map(drop),
-    }
-}
-
-/// What is told of a setting whose feature this program is built without.
-#[cfg(not(all(
-    feature = "config-file",
-    feature = "gioplite",
-    feature = "monitor",
-    feature = "faults",
-    feature = "trace"
-)))]
-pub(super) fn lacks(feature: &str) -> String {
+/// Says that this program is built without a feature.
+pub(crate) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }
 

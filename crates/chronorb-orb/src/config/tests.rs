@@ -136,22 +136,6 @@ fn a_monitor_is_off_on_or_at_a_path() {
     assert!(error.to_string().contains("off, on or a path"), "{error}");
 }
 
-#[cfg(not(feature = "monitor"))]
-#[test]
-fn a_monitor_without_its_feature_is_refused_and_none_is_fine() {
-    let error = OrbConfig::read(&mut args("-ORBMonitor|on")).expect_err("no feature");
-    assert!(error.to_string().contains("feature monitor"), "{error}");
-    assert!(OrbConfig::read(&mut args("-ORBMonitor|off")).is_ok());
-}
-
-#[cfg(not(feature = "config-file"))]
-#[test]
-fn a_configuration_file_without_its_feature_is_refused() {
-    let error = OrbConfig::read(&mut args("-ORBConfigFile|/dev/null")).expect_err("no feature");
-    assert!(error.to_string().contains("/dev/null"), "{error}");
-    assert!(error.to_string().contains("feature config-file"), "{error}");
-}
-
 fn choices(config: &OrbConfig) -> (ThreadpoolStrategy, ConnectionStrategy, bool) {
     (
         config.threadpool_strategy,

@@ -1,8 +1,7 @@
 //! Settings of transports that wrap others.
 
+#[cfg(any(feature = "faults", feature = "trace"))]
 use super::OrbConfig;
-#[cfg(not(all(feature = "faults", feature = "trace")))]
-use super::settings::lacks;
 
 /// Where what goes by connections is written down.
 #[cfg(feature = "trace")]
@@ -37,14 +36,6 @@ pub(super) fn faults(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(not(feature = "faults"))]
-pub(super) fn faults(_: &mut OrbConfig, text: &str) -> Result<(), String> {
-    match text {
-        "off" => Ok(()),
-        _ => Err(lacks("faults")),
-    }
-}
-
 #[cfg(feature = "trace")]
 pub(super) fn trace_file(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     config.trace.file = match text {
@@ -59,20 +50,6 @@ pub(super) fn trace_file(config: &mut OrbConfig, text: &str) -> Result<(), Strin
 pub(super) fn trace_size(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     config.trace.size = super::settings::number(text, 1 << 16, 1 << 40)?;
     Ok(())
-}
-
-#[cfg(not(feature = "trace"))]
-pub(super) fn trace_file(_: &mut OrbConfig, text: &str) -> Result<(), String> {
-    match text {
-        "off" => Ok(()),
-        _ => Err(lacks("trace")),
-    }
-}
-
-#[cfg(not(feature = "trace"))]
-pub(super) fn trace_size(_: &mut OrbConfig, text: &str) -> Result<(), String> {
-    // Without a file it is of no consequence.
-    super::settings::number(text, 1 << 16, 1 << 40).map(drop)
 }
 
 #[cfg(feature = "trace")]

@@ -26,6 +26,8 @@ use chronorb_transport::{Address, Endpoint, Messages, Transport};
 
 pub use form::AddressForm;
 pub(crate) use form::ProfileParts;
+#[cfg(test)]
+pub(crate) use registry::LEFT_OUT;
 pub(crate) use registry::{ProtocolProblem, Registry};
 #[cfg(feature = "ssliop")]
 pub(crate) use ssliop::{is_forbidden, requires_protection};

@@ -15,6 +15,9 @@ pub(crate) struct Registry(Vec<PluggableProtocol>);
 pub(crate) enum ProtocolProblem {
     #[error("there is no protocol {0:?}; there are {1}")]
     Unknown(String, String),
+    /// The feature of its name is left out.
+    #[error("{}", crate::config::lacks(.0))]
+    LeftOut(&'static str),
     #[error("the protocol {0:?} is there twice")]
     Twice(String),
     #[error("endpoint \"{0}\": {1}")]
@@ -87,6 +90,9 @@ impl Registry {
         let mut all = self.0.iter();
         all.find(|protocol| protocol.scheme() == scheme)
             .ok_or_else(|| {
+                if let Some(feature) = LEFT_OUT.iter().find(|feature| **feature == scheme) {
+                    return ProtocolProblem::LeftOut(feature);
+                }
                 let schemes: Vec<_> = self.0.iter().map(PluggableProtocol::scheme).collect();
                 ProtocolProblem::Unknown(scheme.to_owned(), schemes.join(", "))
             })
@@ -133,3 +139,19 @@ impl Registry {
         self.0.iter()
     }
 }
+
+/// Schemes of protocols whose features, which have the same names, this program is built without.
+pub(crate) const LEFT_OUT: &[&str] = &[
+    #[cfg(not(feature = "uiop"))]
+    "uiop",
+    #[cfg(not(feature = "shmiop"))]
+    "shmiop",
+    #[cfg(not(feature = "diop"))]
+    "diop",
+    #[cfg(not(feature = "miop"))]
+    "miop",
+    #[cfg(not(feature = "ssliop"))]
+    "ssliop",
+    #[cfg(not(feature = "riop"))]
+    "riop",
+];

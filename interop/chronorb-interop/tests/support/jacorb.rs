@@ -40,7 +40,7 @@ impl Jacorb {
         let made = folder.join("java");
         let classes = folder.join("classes");
         let (made, classes) = (text(&made), text(&classes));
-        let idl = text(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../idl/groups.idl"));
+        let idl = text(&Path::new(env!("CARGO_MANIFEST_DIR")).join("idl/groups.idl"));
         let compiler = [
             "-cp",
             &libraries,

@@ -1,4 +1,4 @@
-// omniORB's side of `chronorb lab latency` and `throughput`: the server of idl/peers.idl.
+// omniORB's side of `chronorb lab latency` and `throughput`: the server of ../idl/peers.idl.
 //
 //   server [-ORB…] [--fifo PRIORITY]
 //

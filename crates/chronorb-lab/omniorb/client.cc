@@ -1,4 +1,4 @@
-// omniORB's side of `chronorb lab latency` and `throughput`: the clients of idl/peers.idl.
+// omniORB's side of `chronorb lab latency` and `throughput`: the clients of ../idl/peers.idl.
 //
 //   client REFERENCE OPERATION OCTETS THREADS [-ORB…] [--fifo PRIORITY]
 //

@@ -1,0 +1,109 @@
+//! Settings of features that the program is built without are known, and refused by the feature's
+//! name, wherever they are given. Without features this is a test of all of them.
+
+use super::*;
+
+/// What a value of the setting is answered with, on the command line.
+fn on_the_command_line(setting: &Setting, option: &str, value: &str) -> Result<(), ConfigError> {
+    let mut line = vec!["program".to_owned(), option.to_owned(), value.to_owned()];
+    let outcome = OrbConfig::read(&mut line).map(drop);
+    let left = if outcome.is_ok() { 1 } else { 3 };
+    assert_eq!(line.len(), left, "{}", setting.key);
+    outcome
+}
+
+fn in_the_environment(setting: &Setting, value: &str) -> Result<(), ConfigError> {
+    let name = format!("{ENVIRONMENT_PREFIX}{}", setting.key.to_ascii_uppercase());
+    let given = environment([(name.into(), value.into())].into_iter())?;
+    OrbConfig::default().apply("environment", &given)
+}
+
+#[cfg(feature = "config-file")]
+fn in_a_file(setting: &Setting, value: &str) -> Result<(), ConfigError> {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), format!("{} = {value:?}\n", setting.key)).expect("written");
+    OrbConfig::default().apply("file", &file::read(file.path())?)
+}
+
+fn assert_refused(outcome: Result<(), ConfigError>, missing: &settings::Missing, what: &str) {
+    let told = outcome.expect_err(what).to_string();
+    let reason = format!("built without the feature {} of the crate", missing.feature);
+    assert!(told.contains(&reason), "{what}: {told}");
+}
+
+#[test]
+fn settings_of_features_that_are_left_out_are_refused_by_the_features_name() {
+    for setting in SETTINGS {
+        let Some(missing) = setting.missing else {
+            continue;
+        };
+        for option in setting.options.split(' ') {
+            let outcome = on_the_command_line(setting, option, "65536");
+            assert_refused(outcome, missing, option);
+        }
+        if setting.key != CONFIG_FILE {
+            assert_refused(in_the_environment(setting, "65536"), missing, setting.key);
+            #[cfg(feature = "config-file")]
+            assert_refused(in_a_file(setting, "65536"), missing, setting.key);
+        }
+    }
+}
+
+#[test]
+fn values_that_ask_for_nothing_are_taken_without_the_feature() {
+    let of_features = SETTINGS.iter().filter_map(|setting| {
+        let missing = setting.missing?;
+        Some((setting, missing.without))
+    });
+    for (setting, values) in of_features {
+        for value in values {
+            let option = setting.options.split(' ').next().expect("it has a name");
+            assert_eq!(
+                on_the_command_line(setting, option, value),
+                Ok(()),
+                "{option}"
+            );
+            assert_eq!(in_the_environment(setting, value), Ok(()), "{option}");
+        }
+    }
+}
+
+/// The table says for each setting what feature it needs: a program without features would have none
+/// of these.
+#[test]
+fn each_feature_with_settings_is_in_the_table() {
+    let missing = |feature| {
+        let mut all = SETTINGS.iter().filter_map(|setting| setting.missing);
+        all.any(|missing| missing.feature == feature)
+    };
+    for (feature, is_on) in [
+        ("config-file", cfg!(feature = "config-file")),
+        ("monitor", cfg!(feature = "monitor")),
+        ("miop", cfg!(feature = "miop")),
+        ("gioplite", cfg!(feature = "gioplite")),
+        ("ssliop", cfg!(feature = "ssliop")),
+        ("riop", cfg!(feature = "riop")),
+        ("faults", cfg!(feature = "faults")),
+        ("trace", cfg!(feature = "trace")),
+    ] {
+        assert_eq!(missing(feature), !is_on, "{feature}");
+    }
+}
+
+#[test]
+fn protocols_that_are_left_out_are_refused_by_the_features_name() {
+    for feature in crate::protocol::LEFT_OUT {
+        let endpoint = format!("{feature}://127.0.0.1:2809");
+        for (option, value) in [
+            ("-ORBProtocols", *feature),
+            ("-ORBListenEndpoints", &endpoint),
+        ] {
+            let mut line = vec![option.to_owned(), value.to_owned()];
+            let config = OrbConfig::read(&mut line).expect("a correct command line");
+            let told = crate::protocol::Registry::new(&config).expect_err(feature);
+            let told = ConfigError::of_protocols(told).to_string();
+            let reason = format!("built without the feature {feature} of the crate");
+            assert!(told.contains(&reason), "{option} {value}: {told}");
+        }
+    }
+}
