@@ -6,6 +6,8 @@ use std::thread;
 
 use chronorb_rt::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
 
+use crate::again::name_of;
+
 /// Says in the environment that this is the process to trace.
 const TRACED: &str = "CHRONORB_TEST_TRACED";
 const READS: u64 = 20;
@@ -42,7 +44,7 @@ fn calls_are_counted_by_thread_and_name_between_marks() {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "the_traced_process",
+            name_of(the_traced_process),
             "--test-threads=1",
             "--nocapture",
         ])

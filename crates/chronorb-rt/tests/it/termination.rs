@@ -1,28 +1,13 @@
 //! `SIGINT` and `SIGTERM`, each in a program of its own: this one, started once more.
 
-use std::env;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use chronorb_rt::{Deadline, Termination};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 
-const PROGRAM: &str = "CHRONORB_RT_TEST_PROGRAM";
-
-/// Runs the test `name` in a new process, as `program`; returns its end, or `None` in that process.
-fn run(name: &str, program: fn()) -> Option<ExitStatus> {
-    if env::var_os(PROGRAM).is_some() {
-        program();
-        return None;
-    }
-    let status = Command::new(env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(PROGRAM, "1")
-        .status();
-    Some(status.unwrap())
-}
+use crate::again::run;
 
 fn send_to_self(signal: Signal) {
     kill_process(getpid(), signal).unwrap();
@@ -40,7 +25,7 @@ fn is_readable(termination: &Termination) -> bool {
 
 #[test]
 fn a_request_is_seen_by_everyone_and_stays() {
-    let status = run("a_request_is_seen_by_everyone_and_stays", || {
+    let status = run(a_request_is_seen_by_everyone_and_stays, || {
         let termination = Termination::install().unwrap();
         assert!(!termination.requested());
         assert!(!is_readable(termination));
@@ -61,7 +46,7 @@ fn a_request_is_seen_by_everyone_and_stays() {
 
 #[test]
 fn a_waiting_thread_is_woken() {
-    let status = run("a_waiting_thread_is_woken", || {
+    let status = run(a_waiting_thread_is_woken, || {
         let termination = Termination::install().unwrap();
         let waiting = std::thread::spawn(|| termination.wait(a_minute()));
         send_to_self(Signal::INT);
@@ -72,7 +57,7 @@ fn a_waiting_thread_is_woken() {
 
 #[test]
 fn the_second_interrupt_ends_a_program_that_is_stuck() {
-    let status = run("the_second_interrupt_ends_a_program_that_is_stuck", || {
+    let status = run(the_second_interrupt_ends_a_program_that_is_stuck, || {
         let termination = Termination::install().unwrap();
         send_to_self(Signal::INT);
         assert!(termination.wait(a_minute()));

@@ -1,14 +1,12 @@
 //! The signal by which threads are woken, in programs of their own: this one, started once more.
 #![allow(unsafe_code)]
 
-use std::env;
 use std::io;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use chronorb_rt::{Kick, thread_id};
 
-const PROGRAM: &str = "CHRONORB_RT_TEST_PROGRAM";
+use crate::again::run;
 
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
@@ -16,21 +14,14 @@ extern "C" fn of_the_application(_signal: libc::c_int) {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Runs `program` in a new process, in which it is the test `name`.
-fn run(name: &str, program: fn()) {
-    if env::var_os(PROGRAM).is_some() {
-        return program();
-    }
-    let status = Command::new(env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(PROGRAM, "1")
-        .status();
-    assert!(status.unwrap().success());
+/// Runs `program` in a new process, in which it is the calling test.
+fn succeeds<T>(test: T, program: fn()) {
+    assert!(run(test, program).is_none_or(|status| status.success()));
 }
 
 #[test]
 fn a_handler_of_the_application_stays() {
-    run("a_handler_of_the_application_stays", || {
+    succeeds(a_handler_of_the_application_stays, || {
         let handler = of_the_application as *const () as libc::sighandler_t;
         // SAFETY: the handler only adds to an atomic.
         unsafe { libc::signal(libc::SIGURG, handler) };
@@ -44,7 +35,7 @@ fn a_handler_of_the_application_stays() {
 
 #[test]
 fn installing_again_is_the_same() {
-    run("installing_again_is_the_same", || {
+    succeeds(installing_again_is_the_same, || {
         Kick::install().unwrap();
         let kick = Kick::install().unwrap();
         assert!(kick.send(thread_id()));
