@@ -5,9 +5,9 @@
 
 mod support;
 #[macro_use]
-#[path = "../../chronorb-transport/tests/conformance/statements.rs"]
+#[path = "../../chronorb-transport/tests/it/conformance/statements.rs"]
 mod statements;
-#[path = "../../chronorb-transport/tests/conformance"]
+#[path = "../../chronorb-transport/tests/it/conformance"]
 mod conformance {
     pub(crate) mod any;
     pub(crate) mod streams;

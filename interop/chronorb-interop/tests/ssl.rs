@@ -1,6 +1,6 @@
 //! chronorb and omniORB call each other by TLS, and prove to each other who they are.
 
-#[path = "../../../crates/chronorb-transport/tests/certificates/mod.rs"]
+#[path = "../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
 mod certificates;
 mod support;
 

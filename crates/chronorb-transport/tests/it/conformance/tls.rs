@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use chronorb_transport::tls::{Tls, TlsSettings, Verify};
 
 use super::process::told;
-use crate::certificates::{Authority, read};
+use crate::certificates::Authority;
+use crate::tls_peers::read;
 
 /// TLS of one version. The other processes of a test have the certificates of the first.
 pub(crate) fn of_version(version: &str) -> Tls {

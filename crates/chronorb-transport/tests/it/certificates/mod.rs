@@ -1,12 +1,10 @@
 //! Certificates that last for the time of a test.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use chronorb_transport::tls::{TlsConfig, TlsSettings};
+use chronorb_transport::tls::TlsSettings;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// An authority, and the directory in which it puts what it makes.
@@ -72,9 +70,4 @@ impl Authority {
 
 pub(crate) fn only_for_the_owner(file: &Path) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("it is ours");
-}
-
-/// Reads settings that are right.
-pub(crate) fn read(settings: &TlsSettings) -> TlsConfig {
-    TlsConfig::read(settings).expect("settings that fit")
 }

@@ -1,5 +1,4 @@
 //! Who wraps a transport passes on what its connections are, and leaves no method to its default.
-#![cfg(all(feature = "faults", feature = "trace"))]
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,7 +1,5 @@
 //! The files of Unix-domain sockets: who may use them, and when they are replaced and removed.
 
-#![cfg(feature = "uds")]
-
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use chronorb_rt::Deadline;
-use chronorb_transport::tls::Tls;
+use chronorb_transport::tls::{Tls, TlsConfig, TlsSettings};
 use chronorb_transport::{
     Acceptor, Address, Connection, Interest, IoError, Reactor, Setup, Transport, parse_endpoints,
 };
@@ -326,4 +326,9 @@ pub(crate) fn count_data_records(client: TcpStream, server: TcpStream) -> usize 
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     rustls::crypto::ring::default_provider().into()
+}
+
+/// Reads settings that are right.
+pub(crate) fn read(settings: &TlsSettings) -> TlsConfig {
+    TlsConfig::read(settings).expect("settings that fit")
 }

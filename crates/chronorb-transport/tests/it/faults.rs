@@ -1,5 +1,4 @@
 //! A disturbed connection keeps the contract of connections, whatever is done to it.
-#![cfg(feature = "faults")]
 
 use std::time::Duration;
 

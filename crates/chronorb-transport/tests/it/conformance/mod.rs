@@ -3,32 +3,26 @@
 //! The statements are functions in the modules, one list for each kind of carriage; each becomes a
 //! test of each transport. What only one transport has to promise is in a file of its own.
 
-#[cfg(feature = "tls")]
-#[path = "certificates/mod.rs"]
-mod certificates;
 #[macro_use]
-#[path = "conformance/statements.rs"]
 mod statements;
-mod conformance {
-    pub(crate) mod any;
-    pub(crate) mod backlog;
-    #[allow(dead_code, reason = "features may leave out all that carry messages")]
-    pub(crate) mod messages;
-    pub(crate) mod process;
-    #[allow(dead_code, reason = "features may leave out all that carry messages")]
-    pub(crate) mod processes;
-    pub(crate) mod streams;
-    pub(crate) mod subject;
-    #[cfg(feature = "tls")]
-    pub(crate) mod tls;
-    pub(crate) mod two_way;
-    pub(crate) mod waits;
-}
+pub(crate) mod any;
+pub(crate) mod backlog;
+#[allow(dead_code, reason = "features may leave out all that carry messages")]
+pub(crate) mod messages;
+pub(crate) mod process;
+#[allow(dead_code, reason = "features may leave out all that carry messages")]
+pub(crate) mod processes;
+pub(crate) mod streams;
+pub(crate) mod subject;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+pub(crate) mod two_way;
+pub(crate) mod waits;
 
 use chronorb_transport::Transport;
 #[cfg(feature = "multicast")]
 use chronorb_transport::multicast::{Multicast, MulticastOptions};
-use conformance::subject::Subject;
+use subject::Subject;
 
 /// A transport that carries a stream.
 macro_rules! stream {
@@ -119,14 +113,14 @@ stream!(
 #[cfg(feature = "tls")]
 stream!(
     tls_1_3,
-    subject(conformance::tls::of_version("1.3"), "ssliop://127.0.0.1:0")
+    subject(tls::of_version("1.3"), "ssliop://127.0.0.1:0")
         .refuses("ssliop://127.0.0.1:0/portspan=0", "portspan")
         .refuses("ssliop:///a/path|hostname_in_ior=a", "host")
 );
 #[cfg(feature = "tls")]
 stream!(
     tls_1_2,
-    subject(conformance::tls::of_version("1.2"), "ssliop://127.0.0.1:0")
+    subject(tls::of_version("1.2"), "ssliop://127.0.0.1:0")
 );
 #[cfg(feature = "uds")]
 stream!(

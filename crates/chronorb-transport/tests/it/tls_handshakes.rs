@@ -1,8 +1,4 @@
 //! Who proves what to whom by TLS, and what comes of those who do not.
-#![cfg(feature = "tls")]
-
-mod certificates;
-mod tls_peers;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -20,10 +16,10 @@ use rcgen::BasicConstraints;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use certificates::{Authority, read};
-use tls_peers::{
+use crate::certificates::Authority;
+use crate::tls_peers::{
     EchoServer, RawClient, accept, alert_of, client_hello, connect, echoes, listen, patience, raw,
-    raw_handshake, raw_server, soon,
+    raw_handshake, raw_server, read, soon,
 };
 
 /// A directory, an authority, and the settings of one who is at 127.0.0.1.
@@ -537,7 +533,7 @@ fn two_pieces_are_one_record() {
         let counted = scope.spawn(|| {
             let (client, _) = listener.accept().expect("a client");
             let server = std::net::TcpStream::connect(("127.0.0.1", port)).expect("a server");
-            tls_peers::count_data_records(client, server)
+            crate::tls_peers::count_data_records(client, server)
         });
         let near = scope.spawn(|| {
             let near = connect(&tls(&settings), &address);

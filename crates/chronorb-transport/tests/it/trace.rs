@@ -1,5 +1,4 @@
 //! What is written down is what went by: read by a reader of our own, and by tshark.
-#![cfg(feature = "trace")]
 
 use std::collections::BTreeMap;
 use std::fs;

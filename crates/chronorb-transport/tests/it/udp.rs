@@ -1,7 +1,5 @@
 //! What only UDP has to promise: places for peers, and what happens to what nobody can use.
 
-#![cfg(feature = "udp")]
-
 use std::net::UdpSocket;
 use std::time::Duration;
 

@@ -1,7 +1,4 @@
 //! Configurations of TLS that cannot work, or must not, are refused by name before anybody connects.
-#![cfg(feature = "tls")]
-
-mod certificates;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +9,8 @@ use chronorb_transport::{Endpoint, Setup, Transport, parse_endpoints};
 use rcgen::date_time_ymd;
 use tempfile::TempDir;
 
-use certificates::{Authority, only_for_the_owner, read};
+use crate::certificates::{Authority, only_for_the_owner};
+use crate::tls_peers::read;
 
 fn authority() -> (TempDir, Authority) {
     let directory = tempfile::tempdir().expect("a directory");
