@@ -4,25 +4,16 @@
 //! with the kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of
 //! its own.
 
-#[path = "support/frames.rs"]
-mod frames;
-mod support;
-mod drivers {
-    pub(crate) mod any;
-    pub(crate) mod kernel;
-    pub(crate) mod packets;
-    pub(crate) mod subject;
-}
+pub(crate) mod any;
+pub(crate) mod kernel;
+pub(crate) mod packets;
+pub(crate) mod subject;
 
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::xdp::{self, Mode, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::Layout;
-use chronorb_rt::CountingAllocator;
-use drivers::subject::{Open, Subject};
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+use subject::{Open, Subject};
 
 /// Makes one test of each statement.
 macro_rules! statements {
@@ -98,7 +89,7 @@ fn packet(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
 /// What another process of a test does.
 #[test]
 fn the_process_that_is_killed() {
-    drivers::kernel::open_until_killed(&OF_NETWORKS);
+    kernel::open_until_killed(&OF_NETWORKS);
 }
 
 /// A statement for each driver that shares its interface with the kernel.
@@ -113,17 +104,17 @@ fn of_networks(statement: fn(&Subject, &str)) {
 
 #[test]
 fn connections_of_the_kernel_go_on() {
-    of_networks(|subject, _| drivers::kernel::connections_of_the_kernel_go_on(subject));
+    of_networks(|subject, _| kernel::connections_of_the_kernel_go_on(subject));
 }
 
 #[test]
 fn datagrams_in_fragments_reach_the_kernel() {
-    of_networks(|subject, _| drivers::kernel::datagrams_in_fragments_reach_the_kernel(subject));
+    of_networks(|subject, _| kernel::datagrams_in_fragments_reach_the_kernel(subject));
 }
 
 #[test]
 fn a_killed_process_leaves_nothing() {
-    of_networks(drivers::kernel::a_killed_process_leaves_nothing);
+    of_networks(kernel::a_killed_process_leaves_nothing);
 }
 
 /// Longer frames than a page.
@@ -144,8 +135,8 @@ fn of_4_queues() -> Layout {
 
 #[test]
 fn a_killed_process_leaves_no_tap_interface_and_no_guard() {
-    if let Some(network) = support::network(&Layout::default()) {
-        drivers::kernel::a_killed_process_leaves_no_tap_interface_and_no_guard(&network);
+    if let Some(network) = crate::support::network(&Layout::default()) {
+        kernel::a_killed_process_leaves_no_tap_interface_and_no_guard(&network);
     }
 }
 

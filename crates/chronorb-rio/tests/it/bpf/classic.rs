@@ -2,7 +2,7 @@
 
 use chronorb_rio::bpf::classic::Instruction;
 
-use crate::packets::HARDWARE;
+use super::packets::HARDWARE;
 
 /// The tag that the kernel took off the packet: its kind and its control information.
 pub(crate) type Stripped = Option<(u16, u16)>;

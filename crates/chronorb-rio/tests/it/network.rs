@@ -1,7 +1,12 @@
 //! The test network, and the kernel's network as rtnetlink shows it.
 
-mod support;
-
+use chronorb_rio::netlink::{
+    Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
+};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network, remove_abandoned};
+use chronorb_rt::{Deadline, LinkSocket, Monotonic, receive_queues};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -10,14 +15,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::netlink::{
-    Neighbour, Netlink, NetlinkError, ResolveError, VethEnd, Watch, resolve,
-};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network, remove_abandoned};
-use chronorb_rt::{Deadline, LinkSocket, Monotonic, receive_queues};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use support::network;
+use crate::support::{name_of, network};
 
 /// Lets host A send so many octets to host B by TCP; returns what has come.
 fn send(network: &Network, to: IpAddr, octets: usize) -> usize {
@@ -382,7 +380,7 @@ fn nothing_is_left_of_a_network_whose_process_is_killed() {
     let here = outside.host(Host::A);
     let mut program = Command::new(env::current_exe().expect("it runs"));
     program
-        .args(["--exact", "a_part", "--nocapture"])
+        .args(["--exact", name_of(a_part), "--nocapture"])
         .env(PART, "build")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());

@@ -1,20 +1,17 @@
 //! What connections, classes and subsystems leave behind, and what they do not wait for.
 
-#[path = "support/rig.rs"]
-mod rig;
-
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
 use chronorb_rio::driver::wire::{Faults, Side};
 use chronorb_rio::engine::{
     Class, ClassConfig, ConnectFault, Listener, Processing, Stream, Subsystem,
 };
 use chronorb_rt::Deadline;
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
-use rig::{RigHost, wired};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::rig::{RigHost, wired};
 
 fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(20))

@@ -1,16 +1,13 @@
 //! The wire in memory: what its faults do, and that they do it again.
 
-#[path = "support/frames.rs"]
-mod frames;
-
-use std::time::Duration;
-
 use chronorb_rio::class::{ClassId, Rule};
 use chronorb_rio::driver::wire::{self, FaultCounts, Faults, Faulty, Side, Wire};
 use chronorb_rio::driver::{Driver, Link};
 use chronorb_rio::path::{Path, Receiver, Transmitter};
 use chronorb_rt::Monotonic;
-use frames::{Frame, number_of};
+use std::time::Duration;
+
+use crate::support::frames::{Frame, number_of};
 
 const FRAMES: u32 = 10_000;
 

@@ -8,7 +8,7 @@ use chronorb_rio::path::TransmitError;
 use chronorb_rt::forbid;
 
 use super::subject::{Subject, class, is_readable, next, numbers, numbers_of_flows, ports, send};
-use crate::frames::{Frame, checksum, number_of};
+use crate::support::frames::{Frame, checksum, number_of};
 
 const ETHERNET: usize = 14;
 const TAG: usize = 4;

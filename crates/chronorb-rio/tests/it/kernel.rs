@@ -1,7 +1,11 @@
 //! Plans that the kernel keeps: shares of an interface by its own queues, counted by itself.
 
-mod support;
-
+use chronorb_rio::kernel::{Kept, KernelError, Ways, counted};
+use chronorb_rio::netlink::{Discipline, Handle, QueueInfo};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
+use chronorb_rio::undo::Undo;
+use chronorb_rt::{Offloads, Scheduling, scheduling_of_process};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -10,13 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::kernel::{Kept, KernelError, Ways, counted};
-use chronorb_rio::netlink::{Discipline, Handle, QueueInfo};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
-use chronorb_rio::undo::Undo;
-use chronorb_rt::{Offloads, Scheduling, scheduling_of_process};
-use support::network;
+use crate::support::{name_of, network};
 
 const FAST: u16 = 4711;
 const SLOW: u16 = 4712;
@@ -336,7 +334,7 @@ fn what_a_killed_process_has_told_is_enough_to_undo_it() {
     let before = state(&network);
     let mut program = Command::new(env::current_exe().expect("it runs"));
     program
-        .args(["--exact", "a_part", "--nocapture"])
+        .args(["--exact", name_of(a_part), "--nocapture"])
         .env(PART, "keep")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());

@@ -1,11 +1,12 @@
 //! Peers that send anything but what they should: what they take is bounded and counted, classes that they do not send to
 //! notice nothing, and the class that they do send to serves others.
 
-#[path = "support/frames.rs"]
+#[allow(dead_code, reason = "what it has is for the other program as well")]
+#[path = "../it/support/frames.rs"]
 mod frames;
-#[path = "support/rig.rs"]
+#[allow(dead_code, reason = "what it has is for the other program as well")]
+#[path = "../it/support/rig.rs"]
 mod rig;
-#[path = "support/segments.rs"]
 mod segments;
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
@@ -23,7 +24,7 @@ use chronorb_rio::engine::{
 };
 use chronorb_rio::path::{Path, TransmitError};
 use chronorb_rt::{CountingAllocator, Deadline, PiMutex, PiMutexGuard, Wake, live_octets};
-use rig::{RigHost, networked, wired};
+use rig::{Place, RigHost, networked, wired};
 use rustix::event::{PollFd, PollFlags, poll};
 use segments::{ACK, Answer, FIN, PSH, RST, SYN, Segment, read};
 
@@ -94,7 +95,7 @@ impl Scene {
             connections: 64,
             ..config("client", on_demand)
         };
-        let guard = client.guard(*HOSTILE_PORTS.start());
+        let guard = guard(&client, *HOSTILE_PORTS.start());
         let mut scene = Self {
             well_meaning: near.open(well_meaning).expect("there are classes left"),
             attacker: Attacker::new(&client, &server),
@@ -150,6 +151,16 @@ impl Drop for Scene {
             server.stop();
         }
     }
+}
+
+/// Keeps the kernel of a host, if it has one, quiet about a port.
+fn guard(host: &RigHost, port: u16) -> Option<Guard> {
+    let Place::Network(network, at) = &host.place else {
+        return None;
+    };
+    let address = (host.address(), port).into();
+    let guard = network.host(*at).enter(|| Guard::new(address));
+    Some(guard.expect("nobody has the port"))
 }
 
 fn assert_echoes(stream: &Stream) {

@@ -14,7 +14,7 @@ use chronorb_rio::path::{Path, Receiver, TransmitError, Transmitter};
 use chronorb_rt::Deadline;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::frames::{Frame, number_of};
+use crate::support::frames::{Frame, number_of};
 use crate::support::network;
 
 pub(crate) const PORT: u16 = 2809;

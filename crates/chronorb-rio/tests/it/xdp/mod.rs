@@ -1,18 +1,7 @@
 //! AF_XDP on the test network: who gets what, what is counted, and that nothing stays behind.
 
-#[path = "xdp/bench.rs"]
 mod bench;
-#[path = "support/frames.rs"]
-mod frames;
-#[path = "xdp/queues.rs"]
 mod queues;
-mod support;
-
-use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, thread};
 
 use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
 use chronorb_rio::class::{MAX_RULES, Rule, Unknown};
@@ -22,9 +11,15 @@ use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::{Host, INTERFACE, Layout};
 use chronorb_rio::path::{Path, Received, TransmitError};
 use chronorb_rt::Offloads;
-use frames::{Frame, number_of};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use support::network;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, thread};
+
+use crate::support::frames::{Frame, number_of};
+use crate::support::{name_of, network};
 
 #[test]
 fn frames_arrive_at_their_class_in_each_mode() {
@@ -588,7 +583,7 @@ fn a_process_that_is_killed_leaves_nothing() {
     for _ in 0..3 {
         let mut command = Command::new(env::current_exe().expect("it is known"));
         let command = command
-            .args(["--exact", "child", "--nocapture"])
+            .args(["--exact", name_of(child), "--nocapture"])
             .env(CHILD, "1");
         let mut child = b.spawn(command.stdout(Stdio::piped())).expect("it starts");
         let mut said = String::new();

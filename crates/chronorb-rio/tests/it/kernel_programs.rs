@@ -1,9 +1,5 @@
 //! The kernel takes the programs that are made from rules, and reads packets as the rules say.
 
-#[path = "bpf/packets.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod packets;
-
 use std::io;
 
 use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps};
@@ -11,8 +7,9 @@ use chronorb_rio::bpf::extended::{Alu, Code, Op, Register, Width};
 use chronorb_rio::class::{ClassId, Rules, Verdict};
 use chronorb_rio::driver::bpf::{Map, Program};
 use chronorb_rio::frame::Headers;
-use packets::{HARDWARE, frames, own, rules, worst_rules};
 use proptest::prelude::*;
+
+use crate::bpf::packets::{HARDWARE, frames, own, rules, worst_rules};
 
 struct Kernel {
     sockets: Map,

@@ -1,10 +1,8 @@
 //! Two hosts with a driver each: at a wire in memory, or on the test network.
-#![allow(dead_code, reason = "each test uses its part")]
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use chronorb_rio::driver::guard::Guard;
 use chronorb_rio::driver::wire::{self, Wire};
 use chronorb_rio::driver::{self, Choice, Driver, Link};
 use chronorb_rio::engine::{FreePorts, Ports, Subsystem};
@@ -14,11 +12,11 @@ use chronorb_rio::network::{Host, INTERFACE, Layout, Network, NetworkError};
 /// A host as classes see it.
 pub(crate) struct RigHost {
     pub(crate) driver: Arc<dyn Driver>,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 /// Where a host is.
-enum Place {
+pub(crate) enum Place {
     Wire(Arc<dyn Ports>, Arc<dyn Neighbours>),
     Network(Arc<Network>, Host),
 }
@@ -29,16 +27,6 @@ impl RigHost {
         let mut addresses = self.driver.link().addresses.iter();
         let first = addresses.find(|(address, _)| address.is_ipv4());
         first.expect("it has one").0
-    }
-
-    /// Keeps its kernel, if it has one, quiet about a port.
-    pub(crate) fn guard(&self, port: u16) -> Option<Guard> {
-        let Place::Network(network, host) = &self.place else {
-            return None;
-        };
-        let at = (self.address(), port).into();
-        let guard = network.host(*host).enter(|| Guard::new(at));
-        Some(guard.expect("nobody has the port"))
     }
 
     pub(crate) fn subsystem(&self) -> Subsystem {

@@ -1,16 +1,13 @@
 //! Endpoints without a plan are admitted one by one, as what they say of themselves lets it be found out.
 
-#[path = "support/rig.rs"]
-mod rig;
-
-use std::sync::Arc;
-use std::time::Duration;
-
 use chronorb_rio::plan::{Policy, Processing, Reservation};
 use chronorb_rio::transport::{Riop, RiopSettings};
 use chronorb_rt::{Scheduling, ThreadBuilder};
 use chronorb_transport::{Acceptor, ListenError, Setup, Transport, parse_endpoints};
-use rig::{RigHost, wired};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::rig::{RigHost, wired};
 
 /// Whether this process may have threads with a priority; a word about it where it may not.
 fn may_be_urgent() -> bool {

@@ -8,7 +8,7 @@ use chronorb_rio::driver::xdp::Options;
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::{Deadline, set_queues};
 
-use crate::bench::{
+use super::bench::{
     Bench, MODES, OTHER, PORT, QUEUES, class, empty, is_empty, numbers, open, receive, wait,
 };
 use crate::support::network;

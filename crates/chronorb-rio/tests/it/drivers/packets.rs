@@ -12,10 +12,10 @@ use chronorb_rio::netlink::{Discipline, Handle, Share};
 use chronorb_rio::network::{Host, INTERFACE, Layout};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
+use super::packet;
 use super::subject::{Subject, next, ports, send};
-use crate::frames::{Frame, number_of};
-use crate::packet;
 use crate::support;
+use crate::support::frames::{Frame, number_of};
 
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;

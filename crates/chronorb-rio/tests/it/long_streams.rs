@@ -3,22 +3,19 @@
 //!
 //! Each is of 16 MiB, or of as many as `CHRONORB_RIO_MIB` says; `cargo xtask rio-streams` makes it 1024.
 
-#[path = "support/rig.rs"]
-mod rig;
-
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
-
 use chronorb_rio::class::{ClassId, Rule, Unknown};
 use chronorb_rio::driver::wire::{FaultCounts, Faults, Faulty, Side};
 use chronorb_rio::driver::{Choice, Driver, DriverError, Link};
 use chronorb_rio::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
 use chronorb_rio::path::Path;
 use chronorb_rt::Deadline;
-use rig::{networked, wired};
 use rustix::event::{PollFd, PollFlags, poll};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::rig::{networked, wired};
 
 /// What happens to frames, in both directions.
 const FAULTS: Faults = Faults {

@@ -1,5 +1,4 @@
 //! Frames to send, and what can be told of those that come.
-#![allow(dead_code, reason = "each test uses its part")]
 
 use std::net::IpAddr;
 

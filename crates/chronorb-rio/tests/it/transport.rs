@@ -3,25 +3,6 @@
 //! Three statements are left out: one that shortens a kernel's backlog, and two by which another process of the same test
 //! listens or connects, which would be on a network of its own.
 
-mod support;
-#[macro_use]
-#[path = "../../chronorb-transport/tests/it/conformance/statements.rs"]
-mod statements;
-#[path = "../../chronorb-transport/tests/it/conformance"]
-mod conformance {
-    pub(crate) mod any;
-    pub(crate) mod streams;
-    pub(crate) mod subject;
-    pub(crate) mod two_way;
-    pub(crate) mod waits;
-}
-
-use std::any::Any;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread::{self, JoinHandle};
-
 use chronorb_rio::class::Unknown;
 use chronorb_rio::driver::wire;
 use chronorb_rio::driver::{self, Choice, Driver, Link};
@@ -34,8 +15,14 @@ use chronorb_transport::{
     AcceptError, Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError,
     Setup, Transport,
 };
-use conformance::subject::Subject;
 use rustix::event::{PollFd, PollFlags, poll};
+use std::any::Any;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+
+use crate::conformance::subject::Subject;
 
 /// A transport that listens on one host and connects from the other.
 #[derive(Debug)]
@@ -111,7 +98,7 @@ fn on_a_wire() -> TwoHosts {
 
 /// Two hosts of the test network, by this driver; `None` where these cannot be had.
 fn between_hosts(driver: Choice) -> Option<TwoHosts> {
-    let network = support::network(&Layout::default())?;
+    let network = crate::support::network(&Layout::default())?;
     let [client, server] = Host::BOTH.map(|host| {
         network.host(host).enter(|| {
             let options = driver::Options {
@@ -157,7 +144,7 @@ struct TwoKernels {
 
 impl TwoKernels {
     fn new() -> Option<Self> {
-        let network = support::network(&Layout::default())?;
+        let network = crate::support::network(&Layout::default())?;
         let settings = RiopSettings {
             interface: Some(INTERFACE.to_owned()),
             driver: driver::Options {

@@ -1,11 +1,8 @@
 //! Programs made from rules do what the rules say, in both dialects, run by interpreters of this test.
 
-#[path = "bpf/classic.rs"]
 mod classic;
-#[path = "bpf/extended.rs"]
 mod extended;
-#[path = "bpf/packets.rs"]
-mod packets;
+pub(crate) mod packets;
 
 use chronorb_rio::bpf::classic::{Code, Op, Size, Source, Test};
 use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps, TooManyAddresses};

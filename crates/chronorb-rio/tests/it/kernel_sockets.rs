@@ -1,11 +1,5 @@
 //! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the kernel keeps.
 
-mod support;
-
-use std::io;
-use std::thread;
-use std::time::Duration;
-
 use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::frame::Headers;
 use chronorb_rio::kernel::{Kept, Ways};
@@ -22,7 +16,11 @@ use chronorb_transport::{
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use support::network;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::network;
 
 const VOICE: u8 = 46;
 const BUFFER: usize = 32 << 10;

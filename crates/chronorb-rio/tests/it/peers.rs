@@ -1,7 +1,5 @@
 //! RIO and the kernel's TCP understand each other, between two hosts, by each driver and in each way of processing.
 
-mod support;
-
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -104,7 +102,7 @@ impl Write for Standard<'_> {
 
 #[test]
 fn clients_of_the_kernel_are_served() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = crate::support::network(&Layout::default()) else {
         return;
     };
     let ways = [
@@ -180,7 +178,7 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
 
 #[test]
 fn one_thread_serves_many_connections() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = crate::support::network(&Layout::default()) else {
         return;
     };
     let ways = [Processing::OnArrival, Processing::OnDemand { cap: None }];
@@ -207,7 +205,7 @@ fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
         queues: 4,
         ..Layout::default()
     };
-    let Some(network) = support::network(&layout) else {
+    let Some(network) = crate::support::network(&layout) else {
         return;
     };
     let ways = [
@@ -277,7 +275,7 @@ const CLIENTS: usize = 10;
 
 #[test]
 fn connections_go_on_when_their_acceptor_is_gone() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = crate::support::network(&Layout::default()) else {
         return;
     };
     let server = subsystem(network.host(Host::B), Choice::Packet);
@@ -305,7 +303,7 @@ fn connections_go_on_when_their_acceptor_is_gone() {
 
 #[test]
 fn servers_of_the_kernel_are_connected_to() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = crate::support::network(&Layout::default()) else {
         return;
     };
     for driver in DRIVERS {
@@ -336,7 +334,7 @@ fn servers_of_the_kernel_are_connected_to() {
 fn who_listens_at_an_interface_that_is_removed_is_told() {
     // Sockets of AF_XDP are not told: there it is found out with the next packet or timer.
     for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
-        let Some(network) = support::network(&Layout::default()) else {
+        let Some(network) = crate::support::network(&Layout::default()) else {
             return;
         };
         let server = subsystem(network.host(Host::B), Choice::Packet);
@@ -365,7 +363,7 @@ fn who_listens_at_an_interface_that_is_removed_is_told() {
 
 #[test]
 fn a_port_that_is_given_up_is_refused_by_the_kernel_again() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = crate::support::network(&Layout::default()) else {
         return;
     };
     let server = subsystem(network.host(Host::B), Choice::Packet);

@@ -16,8 +16,8 @@ use chronorb_rt::NetworkNamespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::frames::{Frame, number_of};
 use crate::support;
+use crate::support::frames::{Frame, number_of};
 
 /// A driver under test, called near, and the far end.
 pub(crate) struct Subject {

@@ -1,7 +1,5 @@
 //! Addresses of one link alone have an interface by which they are meant, at both sides.
 
-mod support;
-
 use std::net::{IpAddr, Ipv6Addr};
 use std::thread;
 use std::time::Duration;
@@ -20,7 +18,7 @@ const DRIVERS: [Choice; 3] = [Choice::Packet, Choice::Xdp, Choice::Kernel];
 
 /// Two hosts that can reach each other by addresses of their link.
 fn network() -> Option<Network> {
-    let network = support::network(&Layout::default())?;
+    let network = crate::support::network(&Layout::default())?;
     for (host, address) in [(Host::A, OF_A), (Host::B, OF_B)] {
         let host = network.host(host);
         let index = host.link().expect("it is there").index;

@@ -13,6 +13,7 @@ use chronorb_rio::driver::{Driver, DriverError};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 
 use super::subject::{Open, Subject, class, numbers, ports};
+use crate::support::name_of;
 
 /// Says in the environment of another process of this test which driver it shall open.
 const PART: &str = "CHRONORB_TEST_DRIVER";
@@ -75,7 +76,11 @@ pub(crate) fn a_killed_process_leaves_no_tap_interface_and_no_guard(network: &Ne
 fn run_and_kill(network: &Network, part: &str, look: impl FnOnce()) {
     let mut command = Command::new(env::current_exe().expect("it runs"));
     command
-        .args(["--exact", "the_process_that_is_killed", "--nocapture"])
+        .args([
+            "--exact",
+            name_of(super::the_process_that_is_killed),
+            "--nocapture",
+        ])
         .env(PART, part)
         .stdout(Stdio::piped());
     let child = network.host(Host::A).spawn(&mut command);
