@@ -1,14 +1,13 @@
 //! Anys: what is put into one comes out of it, whatever it is, and however it travels.
 
-mod dynamic;
-
 use chronorb_cdr::{
     Any, AnyBuf, Arena, Cdr, CdrError, Char, CharSet, Decoder, Encoder, Endian, Frame,
     StructMember, TextForm, TypeCode, Typed as _, UnionMember, ValueModifier, WideForm, WideStr,
 };
-use dynamic::{Form, Ref, forms, typed};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::dynamic::{Form, Ref, forms, typed};
 
 const BIG: Form = Form {
     endian: Endian::Big,

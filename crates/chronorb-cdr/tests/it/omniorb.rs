@@ -6,8 +6,8 @@ use chronorb_cdr::{
     TypeCode, WideStr,
 };
 
-const BIG: &str = include_str!("data/omniorb_anys_big.txt");
-const LITTLE: &str = include_str!("data/omniorb_anys_little.txt");
+const BIG: &str = include_str!("../data/omniorb_anys_big.txt");
+const LITTLE: &str = include_str!("../data/omniorb_anys_little.txt");
 
 /// What the types are, sample by sample.
 const TYPES: [&str; 31] = [

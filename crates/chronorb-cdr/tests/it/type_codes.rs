@@ -1,7 +1,5 @@
 //! Type codes: on the wire, compared, and as text.
 
-mod dynamic;
-
 use std::collections::BTreeMap;
 
 use chronorb_cdr::{
@@ -9,9 +7,10 @@ use chronorb_cdr::{
     MAX_DEPTH, StructMember, TextForm, TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember,
     ValueModifier, WideForm, WideStr,
 };
-use dynamic::{Form, forms, shapes};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::dynamic::{Form, forms, shapes};
 
 const BIG: Form = Form {
     endian: Endian::Big,

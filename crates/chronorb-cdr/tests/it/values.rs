@@ -1,7 +1,5 @@
 //! Values of value types: what they look like on the wire, and what is refused.
 
-mod value_types;
-
 use std::sync::Arc;
 
 use chronorb_cdr::{
@@ -9,7 +7,8 @@ use chronorb_cdr::{
     narrow_value,
 };
 use proptest::prelude::*;
-use value_types::{Base, Derived, Grown, Label, Node, Point, PointValue};
+
+use crate::value_types::{Base, Derived, Grown, Label, Node, Point, PointValue};
 
 /// What `write` writes, in big endian.
 fn written(write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>) -> Vec<u8> {
@@ -142,7 +141,7 @@ fn the_url_of_a_codebase_is_passed_over() {
 
 #[test]
 fn a_truncatable_value_is_in_chunks_behind_all_its_types() {
-    let derived: Arc<dyn Derived> = value_types::derived(1, 2, Some(point(3, 4)));
+    let derived: Arc<dyn Derived> = crate::value_types::derived(1, 2, Some(point(3, 4)));
     let octets = written(|e| e.write_value(Some(&derived)));
     let expected = octets![
         0x7fff_ff0e_u32,
@@ -206,7 +205,7 @@ fn what_no_factory_knows_is_taken_for_its_base() {
 
 #[test]
 fn a_value_in_what_was_passed_over_can_be_referred_to_if_it_has_a_factory() {
-    value_types::register_label();
+    crate::value_types::register_label();
     let octets = octets![
         0x7fff_ff0e_u32,
         2,
@@ -232,7 +231,7 @@ fn a_value_in_what_was_passed_over_can_be_referred_to_if_it_has_a_factory() {
 
 #[test]
 fn every_way_to_cut_a_state_into_chunks_is_read() {
-    let grown = value_types::grown();
+    let grown = crate::value_types::grown();
     let whole = written(|e| e.write_value(Some(&grown)));
     assert_eq!(
         read(&whole, |d| d.read_value::<Grown>()),
@@ -248,7 +247,7 @@ fn every_way_to_cut_a_state_into_chunks_is_read() {
             let mut from = 0;
             let chosen = cuts.iter().enumerate().filter(|(i, _)| set & 1 << i != 0);
             for to in chosen.map(|(_, at)| *at).chain([state.len()]) {
-                value_types::chunk(e, &state, from, to)?;
+                crate::value_types::chunk(e, &state, from, to)?;
                 from = to;
             }
             e.write_i32(-1)
@@ -383,10 +382,10 @@ fn malformed_values_are_refused() {
 
 #[test]
 fn a_value_of_another_type_is_refused() {
-    let octets = written(|e| e.write_value(Some(&value_types::grown())));
+    let octets = written(|e| e.write_value(Some(&crate::value_types::grown())));
     let error = read(&octets, |d| d.read_value::<dyn Point>().map(|_| ()));
     assert_eq!(error, Err(CdrError::NoValueFactory));
-    value_types::register_label();
+    crate::value_types::register_label();
     let octets = octets![0x7fff_ff02_u32, "IDL:Label:1.0", "abc"];
     let error = read(&octets, |d| d.read_value::<dyn Point>().map(|_| ()));
     assert_eq!(error, Err(CdrError::WrongValueType));
@@ -407,7 +406,7 @@ fn what_was_taken_back_is_not_referred_to() {
 proptest! {
     #[test]
     fn arbitrary_octets_are_refused_or_read(parts in proptest::collection::vec(part(), 0..40)) {
-        value_types::register_label();
+        crate::value_types::register_label();
         let octets = parts.concat();
         for endian in [Endian::Big, Endian::Little] {
             let arena = Arena::new(1 << 12);
@@ -430,7 +429,7 @@ proptest! {
             .map(|&(index, twice)| {
                 let index = index % points.len();
                 let place = twice.then(|| points[index].clone());
-                let value: Arc<dyn Base> = value_types::derived(index as i32, -1, place);
+                let value: Arc<dyn Base> = crate::value_types::derived(index as i32, -1, place);
                 (value, index)
             })
             .collect();

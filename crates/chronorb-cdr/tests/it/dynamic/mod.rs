@@ -1,8 +1,6 @@
 //! Types and values of them at random, with their type codes and with a plain way to write and read
 //! them.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use chronorb_cdr::{
     Any, Arena, Cdr, CdrError, Char, CharSet, Decoder, Encoder, Endian, Fixed, Frame, LongDouble,
     StructMember, TextForm, TypeCode, UnionMember, WideForm,
