@@ -364,11 +364,11 @@ fn survive(message: &[u8]) {
 /// The messages of a recording.
 fn recorded(name: &str) -> Vec<Vec<u8>> {
     match name {
-        "1.0" => include_str!("golden/giop-1.0.txt"),
-        "1.1" => include_str!("golden/giop-1.1.txt"),
-        "1.2" => include_str!("golden/giop-1.2.txt"),
-        "fragments 1.1" => include_str!("golden/fragments-1.1.txt"),
-        "fragments 1.2" => include_str!("golden/fragments-1.2.txt"),
+        "1.0" => include_str!("../golden/giop-1.0.txt"),
+        "1.1" => include_str!("../golden/giop-1.1.txt"),
+        "1.2" => include_str!("../golden/giop-1.2.txt"),
+        "fragments 1.1" => include_str!("../golden/fragments-1.1.txt"),
+        "fragments 1.2" => include_str!("../golden/fragments-1.2.txt"),
         _ => unreachable!("there is no such recording"),
     }
     .split("\n\n")
@@ -384,7 +384,7 @@ fn recorded(name: &str) -> Vec<Vec<u8>> {
 
 /// The recorded references.
 fn references() -> Vec<&'static str> {
-    include_str!("golden/iors.txt")
+    include_str!("../golden/iors.txt")
         .lines()
         .filter(|line| line.starts_with("IOR:"))
         .collect()
