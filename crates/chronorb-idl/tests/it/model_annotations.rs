@@ -1,10 +1,9 @@
 //! What the model says about annotations.
 
-mod lookup;
-
 use chronorb_idl::model::{Annotation, ConstValue, DefKind, Enumerator, Member, Model, Type};
 use chronorb_idl::{Options, compile_text};
-use lookup::{find, kind, model};
+
+use crate::lookup::{find, kind, model};
 
 fn members<'a>(model: &'a Model, name: &str) -> &'a [Member] {
     match kind(model, name) {

@@ -1,9 +1,8 @@
 //! What the model says about `any`, decimal types, maps, bits, and structs with bases.
 
-mod lookup;
-
 use chronorb_idl::model::{BitField, ConstValue, DefKind, Model, Type};
-use lookup::{constant, find, kind, model};
+
+use crate::lookup::{constant, find, kind, model};
 
 /// The types of the members of a struct.
 fn members(model: &Model, name: &str) -> Vec<Type> {

@@ -1,9 +1,8 @@
 //! What the model says about unions.
 
-mod lookup;
-
 use chronorb_idl::model::{ConstValue, DefKind, Model, Type, Union};
-use lookup::{find, kind, model};
+
+use crate::lookup::{find, kind, model};
 
 fn union<'a>(model: &'a Model, name: &str) -> &'a Union {
     match kind(model, name) {
