@@ -2,11 +2,11 @@
 //! the perfect hash is the generator's.
 
 #[allow(dead_code, unreachable_pub, reason = "it is a part of the runtime")]
-#[path = "../../chronorb-orb/src/operation_table.rs"]
-mod operation_table;
+#[path = "../../../chronorb-orb/src/operation_table.rs"]
+mod table;
 
 use chronorb_build::{PerfectHash, perfect_hash};
-use operation_table::{BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable};
+use table::{BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable};
 
 #[test]
 fn no_operations_have_no_number() {

@@ -163,10 +163,10 @@ fn every_excerpt_of_the_chapter_is_in_this_file_or_in_its_idl() {
         let dense: String = text.split_whitespace().collect();
         dense.replace(",)", ")").replace(",]", "]")
     };
-    let chapter = include_str!("../../../../docs/src/asynchronous.md");
+    let chapter = include_str!("../../../../../docs/src/asynchronous.md");
     for (language, source) in [
         ("rust", include_str!("book.rs")),
-        ("idl", include_str!("../idl/feed.idl")),
+        ("idl", include_str!("../../idl/feed.idl")),
     ] {
         let compiled = dense(source);
         let excerpts: Vec<_> = chapter.split(&format!("```{language}\n")).skip(1).collect();

@@ -1,8 +1,6 @@
 //! Calls of every type and parameter mode, from one ORB to another and within one, where they are
 //! marshalled or direct: whatever the way, it makes no difference.
 
-mod support;
-
 use std::thread;
 
 use chronorb::{Char, CompletionStatus, Object, Scope, SystemExceptionKind, minor};
@@ -12,7 +10,7 @@ use chronorb_generated_tests::types::house::{
     Plain, SetFailingObjectErrorBuf, TINY, ThirdErrorBuf, TreeBuf, WIDE_PI, base,
 };
 
-use support::{Served, fixed, node, tree};
+use crate::support::{Served, fixed, node, tree};
 
 #[test]
 fn fixed_types_go_there_and_back() {

@@ -1,7 +1,5 @@
 //! Values that say what they are, and decimal numbers, as parameters, members and exceptions.
 
-mod ways;
-
 use chronorb::prelude::*;
 use chronorb::{Any, AnyBuf, Arena, Fixed, SystemExceptionKind, TypeCode, TypeCodeBuf, Typed};
 use chronorb_cdr::{Cdr, Endian};
@@ -10,7 +8,7 @@ use chronorb_generated_tests::dynamic::live::{
     PutErrorBuf, RATIO, Reading, ReadingBuf, Store, StoreServant, StoreSkeleton,
 };
 
-use ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way, octets, there_and_back};
 
 /// Gives back what it gets; strings are refused.
 struct Shelf;
@@ -86,7 +84,7 @@ impl StoreServant for Shelf {
     }
 }
 
-fn stores() -> impl Iterator<Item = (ways::Served, Store)> {
+fn stores() -> impl Iterator<Item = (crate::ways::Served, Store)> {
     in_each_way(|| StoreSkeleton::new(Shelf)).map(|served| {
         let store = Store::narrow(&served.object).expect("asked").expect("one");
         (served, store)

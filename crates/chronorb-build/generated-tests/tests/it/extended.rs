@@ -1,7 +1,5 @@
 //! What IDL 4 adds: maps, structs that extend others, empty structs, integers of eight bits.
 
-mod ways;
-
 use std::collections::BTreeMap;
 
 use chronorb::prelude::*;
@@ -12,7 +10,7 @@ use chronorb_generated_tests::extended::later::{
     Middle, Nothing, Shelf, ShelfServant, ShelfSkeleton,
 };
 
-use ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way, octets, there_and_back};
 
 fn counts(entries: &[(&str, i32)]) -> CountsBuf {
     entries

@@ -1,7 +1,5 @@
 //! Bit masks and bit sets, enums with numbers, and what annotations make of members.
 
-mod ways;
-
 use std::collections::HashSet;
 
 use chronorb::prelude::*;
@@ -12,7 +10,7 @@ use chronorb_generated_tests::marked::marks::{
     PanelSkeleton, Partial, PartialBuf, Plain, Settings, SettingsBuf, Tagged, Tiny, Wide, Widest,
 };
 
-use ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way, octets, there_and_back};
 
 fn read<'a, T: Cdr<'a>>(octets: &'a mut [u8], arena: &'a Arena) -> Result<T, CdrError> {
     T::decode(&mut Decoder::new(octets, 0, Endian::Big, arena))

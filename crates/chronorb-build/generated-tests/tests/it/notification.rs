@@ -1,8 +1,6 @@
 //! A structured event of the notification service, from a supplier to a consumer: interfaces of the
 //! OMG, with values of any type in sequences of structs, and inheritance from three files.
 
-mod ways;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronorb::prelude::*;
@@ -18,7 +16,7 @@ use chronorb_generated_tests::notification::cos_notify_comm::{
     StructuredPushConsumerSkeleton,
 };
 
-use ways::in_each_way;
+use crate::ways::in_each_way;
 
 /// Takes the one event of these tests, until it is disconnected; alarms of fire are not for it.
 #[derive(Default)]

@@ -1,8 +1,6 @@
 //! Types that hold themselves: what is written is read again, whatever its shape, and what is
 //! nested too deeply is refused.
 
-mod ways;
-
 use chronorb::prelude::*;
 use chronorb::{Arena, TypeCode, Typed};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian, MAX_DEPTH};
@@ -13,7 +11,7 @@ use chronorb_generated_tests::recursive::nest::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way, octets, there_and_back};
 
 fn trees() -> impl Strategy<Value = TreeBuf> {
     let leaf = "[a-z]{0,8}".prop_map(|name| TreeBuf {

@@ -1,7 +1,5 @@
 //! Unions: what their variants are, how they travel, and how they are called with.
 
-mod ways;
-
 use chronorb::prelude::*;
 use chronorb::{Arena, Char, LongDouble, SystemExceptionKind};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian};
@@ -11,7 +9,7 @@ use chronorb_generated_tests::unions::choice::{
     RefusedBuf, Relay, RelayServant, RelaySkeleton, Several, SeveralBuf, Small, Wide, inside,
 };
 
-use ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way, octets, there_and_back};
 
 #[test]
 fn a_case_with_one_label_is_a_variant_with_the_member() {
@@ -264,7 +262,7 @@ impl RelayServant for Echo {
     }
 }
 
-fn relays() -> impl Iterator<Item = (ways::Served, Relay)> {
+fn relays() -> impl Iterator<Item = (crate::ways::Served, Relay)> {
     in_each_way(|| RelaySkeleton::new(Echo)).map(|served| {
         let relay = Relay::narrow(&served.object).expect("asked").expect("one");
         (served, relay)

@@ -1,7 +1,5 @@
 //! A servant as clients have it, in each way in which they may call it; and values as they travel.
 
-#![allow(dead_code, reason = "no test needs all of it")]
-
 use chronorb::prelude::*;
 use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};

@@ -1,0 +1,8 @@
+//! The Rust that is generated, by its text.
+
+mod ami;
+mod build;
+mod limits;
+mod names;
+mod operation_table;
+mod snapshots;
