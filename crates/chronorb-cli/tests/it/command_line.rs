@@ -1,10 +1,8 @@
 //! The command line itself.
 
-mod support;
-
 use std::path::Path;
 
-use support::{chronorb, stderr, stdout};
+use crate::support::{chronorb, stderr, stdout};
 
 #[test]
 fn a_wrong_command_line_ends_with_status_2() {

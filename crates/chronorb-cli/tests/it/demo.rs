@@ -1,12 +1,11 @@
 //! `chronorb demo`, with real processes.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 #[test]
 fn the_figures_are_one_json_object_and_nothing_else() {

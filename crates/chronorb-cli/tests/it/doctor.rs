@@ -1,12 +1,11 @@
 //! `chronorb doctor`, on the machine that the tests run on.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 fn keys(object: &Value) -> Vec<&str> {
     let object = object.as_object().expect("an object");

@@ -1,11 +1,9 @@
 //! `chronorb idl`: what it says and what it writes.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::{chronorb, stderr, stdout};
+use crate::support::{chronorb, stderr, stdout};
 
 const RIGHT: &str = "interface Clock { long long now(); };";
 const WRONG: &str = "interface Clock {\n    lnog now();\n};\n";
@@ -331,7 +329,7 @@ fn preprocessed_text_has_line_markers_and_needs_no_options() {
 fn a_file_can_come_by_standard_input() {
     let folder = folder(&[("part.idl", "typedef long T;\n")]);
     let text = "#include \"part.idl\"\nstruct S { T t1; U u1; };\n";
-    let output = support::chronorb_reading(folder.path(), &["idl", "check", "-"], text);
+    let output = crate::support::chronorb_reading(folder.path(), &["idl", "check", "-"], text);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("<stdin>:2:18"),
@@ -339,7 +337,7 @@ fn a_file_can_come_by_standard_input() {
         stderr(&output)
     );
     let rust = ["idl", "rust", "-", "--out", "out"];
-    let output = support::chronorb_reading(folder.path(), &rust, "");
+    let output = crate::support::chronorb_reading(folder.path(), &rust, "");
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("standard input"),

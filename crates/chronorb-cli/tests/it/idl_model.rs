@@ -1,12 +1,11 @@
 //! `chronorb idl model`: what it prints, and that this is what the schema says.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 /// The model that the command prints for a file.
 fn model_of(dir: &Path, file: &str) -> Value {

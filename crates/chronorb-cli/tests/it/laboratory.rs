@@ -1,12 +1,11 @@
 //! `chronorb lab all` and `chronorb lab compare`, with real processes and files.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 #[test]
 fn experiments_leave_their_reports_with_an_index_and_can_be_compared() {

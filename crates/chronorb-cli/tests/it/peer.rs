@@ -1,7 +1,5 @@
 //! `chronorb lab peer`, as a program that compares systems runs it.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 /// A server, and the folder with its file. Dropping it kills it.
 struct Server {

@@ -1,7 +1,5 @@
 //! `chronorb rio`, as it is used.
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +10,8 @@ use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::{NetworkNamespace, receive_queues};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 /// A setup that is up; `None`, with a word about it, where this process may not have one.
 struct Setup {

@@ -1,7 +1,5 @@
 //! `chronorb rio plan` and `chronorb rio status`, as they are used.
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -11,8 +9,9 @@ use chronorb_rio::class::ClassId;
 use chronorb_rio::plan::Reservation;
 use chronorb_rio::status::{Count, Page};
 use serde_json::Value;
-use support::{stderr, stdout};
 use tempfile::NamedTempFile;
+
+use crate::support::{stderr, stdout};
 
 const PLAN: &str = r#"
 [interface]
@@ -31,7 +30,7 @@ port = 4000
 
 /// Runs `chronorb rio` with these arguments.
 fn rio(arguments: &[&str]) -> Output {
-    support::chronorb(Path::new("/"), &[&["rio"], arguments].concat())
+    crate::support::chronorb(Path::new("/"), &[&["rio"], arguments].concat())
 }
 
 fn file(text: &str) -> NamedTempFile {

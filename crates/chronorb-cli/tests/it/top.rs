@@ -1,7 +1,5 @@
 //! `chronorb top`, as it is used.
 
-mod support;
-
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -21,8 +19,9 @@ use chronorb_rt::Deadline;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
-use support::{stderr, stdout};
 use tempfile::TempDir;
+
+use crate::support::{stderr, stdout};
 
 /// A user's runtime directory, with the sockets that this process's ORBs would have there.
 struct Runtime(TempDir);

@@ -1,11 +1,10 @@
 //! `chronorb lab whitebox`, with real processes: calls keep their budgets.
 
-mod support;
-
 use std::fs;
 
 use serde_json::Value;
-use support::{chronorb, stderr, stdout};
+
+use crate::support::{chronorb, stderr, stdout};
 
 #[test]
 fn calls_do_nothing_gratuitous() {

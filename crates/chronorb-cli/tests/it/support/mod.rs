@@ -1,7 +1,5 @@
 //! Running the command.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
