@@ -4,8 +4,6 @@
 //! The servers' objects are those of `idl/adapters.idl`. omniORB's checks are those of
 //! `interop/omniorb/main_adapters_client.cc`.
 
-mod support;
-
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -14,8 +12,8 @@ use chronorb::{OrbConfig, minor};
 use chronorb_interop::Failure;
 use chronorb_interop::adapters::idl::{Control, Item, State};
 
-use support::peers::{OMNIORB, require};
-use support::programs::{ANY_PORT, AdaptersClient, Server, Side, free_port};
+use crate::support::peers::{OMNIORB, require};
+use crate::support::programs::{ANY_PORT, AdaptersClient, Server, Side, free_port};
 
 /// All groups of checks of omniORB's client, by every way to ask for an object and to find it.
 mod omniorb_calls_chronorb {

@@ -1,8 +1,6 @@
 //! Anys and type codes between chronorb and omniORB: each makes the samples of `idl/anys.idl`, and
 //! knows those of the other.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
@@ -13,8 +11,8 @@ use chronorb_interop::Failure;
 use chronorb_interop::anys::idl::{Mirror, Node, Sample};
 use chronorb_interop::anys::{SAMPLES, is_sample, make_sample, serve_mirror};
 
-use support::peers::{OMNIORB, require};
-use support::programs::{Side, check_anys, print_anys, start_anys};
+use crate::support::peers::{OMNIORB, require};
+use crate::support::programs::{Side, check_anys, print_anys, start_anys};
 
 fn orb() -> Result<Orb, Failure> {
     let mut config = OrbConfig::default();

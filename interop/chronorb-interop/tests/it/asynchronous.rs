@@ -1,7 +1,5 @@
 //! Asynchronous calls of servers of both sides, in every version of GIOP and by every strategy of connections.
 
-mod support;
-
 use std::error::Error;
 use std::future::Future;
 use std::pin::pin;
@@ -14,8 +12,8 @@ use std::time::Duration;
 use chronorb::prelude::*;
 use chronorb::{ConnectionStrategy, OrbConfig, Version};
 
-use support::peers::{OMNIORB, require};
-use support::programs::{Server, Side};
+use crate::support::peers::{OMNIORB, require};
+use crate::support::programs::{Server, Side};
 
 /// What `idl/interop.idl` defines, with asynchronous calls.
 #[allow(missing_docs, unreachable_pub, reason = "nobody else sees it")]

@@ -1,7 +1,5 @@
 //! Calls between chronorb and JacORB: of one object by IIOP, and of groups by MIOP.
 
-mod support;
-
 use std::env;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -13,8 +11,9 @@ use chronorb::{OrbConfig, parse_endpoints};
 use chronorb_interop::groups::idl::{Member, MemberSkeleton};
 use chronorb_interop::groups::{Heard, TellingMember};
 use chronorb_interop::{Failure, write_file};
-use support::Process;
-use support::jacorb::{ADDRESS, Jacorb, Network};
+
+use crate::support::jacorb::{ADDRESS, Jacorb, Network};
+use crate::support::{Process, name_of};
 
 /// Says in the environment of a process on the machine of a test what it shall do.
 const PART: &str = "CHRONORB_TEST_PART";
@@ -104,7 +103,14 @@ fn start_part(network: &Network, part: impl FnOnce(&Path) -> String) -> Process 
     let enter = network.enter();
     Process::start(&enter[0], |folder| {
         let variable = format!("{PART}={}", part(folder.path()));
-        let this = ["env", &variable, &this, "--exact", "a_part", "--nocapture"];
+        let this = [
+            "env",
+            &variable,
+            &this,
+            "--exact",
+            name_of(a_part),
+            "--nocapture",
+        ];
         let this = this.map(str::to_owned);
         enter[1..].iter().cloned().chain(this).collect()
     })

@@ -2,8 +2,6 @@
 //!
 //! The checks are those of the clients: see the folder `interop`.
 
-mod support;
-
 use std::error::Error;
 
 use chronorb::OrbConfig;
@@ -14,8 +12,8 @@ use chronorb_interop::cos_naming::{
 };
 use chronorb_interop::idl::{Echo, Hub, Relations};
 
-use support::peers::{OMNIORB, TSHARK, require};
-use support::programs::{NameServer, Server, Side, run_client, run_client_recorded};
+use crate::support::peers::{OMNIORB, TSHARK, require};
+use crate::support::programs::{NameServer, Server, Side, run_client, run_client_recorded};
 
 /// Has one side's client check the other side's server, both limited to a version of GIOP.
 fn check(client: Side, server: Side, version: &str, options: &[&str]) {

@@ -1,8 +1,6 @@
 //! chronorb with the real-time I/O subsystem on one host, omniORB and JacORB on the other: they speak plain IIOP, and
 //! know nothing of it.
 
-mod support;
-
 use std::env;
 use std::path::Path;
 
@@ -11,10 +9,11 @@ use chronorb_interop::groups::idl::{Member, MemberSkeleton};
 use chronorb_interop::groups::{Heard, TellingMember};
 use chronorb_interop::{Failure, write_file};
 use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use support::Process;
-use support::jacorb::Jacorb;
-use support::peers::{OMNIORB, require};
-use support::programs::{Server, Side, run_client_at};
+
+use crate::support::jacorb::Jacorb;
+use crate::support::peers::{OMNIORB, require};
+use crate::support::programs::{Server, Side, run_client_at};
+use crate::support::{Process, name_of};
 
 /// How packets are taken from the interface.
 const DRIVERS: [&str; 2] = ["xdp", "packet"];
@@ -173,7 +172,7 @@ fn start_part(network: &Network, part: impl FnOnce(&Path) -> String) -> Process 
     network.host(HERE).enter(|| {
         Process::start("env", |folder| {
             let variable = format!("{PART}={}", part(folder.path()));
-            let command = [&variable, &this, "--exact", "a_part", "--nocapture"];
+            let command = [&variable, &this, "--exact", name_of(a_part), "--nocapture"];
             command.map(str::to_owned).into()
         })
     })

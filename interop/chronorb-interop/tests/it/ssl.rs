@@ -1,18 +1,14 @@
 //! chronorb and omniORB call each other by TLS, and prove to each other who they are.
 
-#[path = "../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
-mod certificates;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use chronorb_transport::tls::TlsSettings;
 use tempfile::TempDir;
 
-use certificates::{Authority, only_for_the_owner};
-use support::peers::{OMNIORB, require};
-use support::programs::{Server, Side, run_ssl_client};
+use crate::certificates::{Authority, only_for_the_owner};
+use crate::support::peers::{OMNIORB, require};
+use crate::support::programs::{Server, Side, run_ssl_client};
 
 /// The certificates of one who calls, and of one who is called.
 struct Place {

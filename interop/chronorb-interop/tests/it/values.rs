@@ -3,16 +3,14 @@
 //! The objects and values are those of `idl/values.idl`. omniORB's checks are those of
 //! `interop/omniorb/main_values_client.cc`.
 
-mod support;
-mod values_of_ours;
-
 use std::sync::Arc;
 
 use chronorb_interop::value_types as idl;
 use idl::{Mirror, MisplaceErrorBuf, Named, NamedState, NodeState, Point, PointState, TreeState};
-use support::peers::{OMNIORB, require};
-use support::programs::{Server, run_values_client};
-use values_of_ours::{Guest, MirrorObject, Tile, orb, register};
+
+use crate::support::peers::{OMNIORB, require};
+use crate::support::programs::{Server, run_values_client};
+use crate::values_of_ours::{Guest, MirrorObject, Tile, orb, register};
 
 #[test]
 fn omniorb_calls_chronorb() {
