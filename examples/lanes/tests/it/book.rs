@@ -335,19 +335,19 @@ fn every_excerpt_of_the_chapters_is_in_this_file() {
     for (chapter, text) in [
         (
             "connections",
-            include_str!("../../../docs/src/connections.md"),
+            include_str!("../../../../docs/src/connections.md"),
         ),
         (
             "priorities",
-            include_str!("../../../docs/src/priorities.md"),
+            include_str!("../../../../docs/src/priorities.md"),
         ),
         (
             "synchronizers",
-            include_str!("../../../docs/src/synchronizers.md"),
+            include_str!("../../../../docs/src/synchronizers.md"),
         ),
         (
             "thread-pools",
-            include_str!("../../../docs/src/thread-pools.md"),
+            include_str!("../../../../docs/src/thread-pools.md"),
         ),
     ] {
         let excerpts: Vec<_> = text.split("```rust\n").skip(1).collect();
