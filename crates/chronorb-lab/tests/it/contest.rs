@@ -1,10 +1,7 @@
 //! The experiments `latency`, `protocols` and `throughput`, run for real with next to nothing.
 
-mod harness;
-
 use std::env;
 use std::fs;
-use std::process::ExitCode;
 
 use chronorb_lab::contest::{
     CLIENT_COMMAND, CROWD_COMMAND, ContestError, OmniOrb, Placement, SERVER_COMMAND, Scheduled,
@@ -15,18 +12,15 @@ use chronorb_lab::protocols::{self, Protocols};
 use chronorb_lab::throughput::{self, Throughput};
 use chronorb_lab::{Claim, Experiment, Findings, Options, Verdict, run};
 
-fn main() -> ExitCode {
-    harness::main(
-        &[
-            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
-            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
-            (CROWD_COMMAND, |order| Ok(crowd_main(order)?)),
-        ],
-        &TESTS,
-    )
-}
+use crate::harness;
 
-const TESTS: [harness::Test; 5] = [
+pub(crate) const COMMANDS: &[harness::Command] = &[
+    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+    (CROWD_COMMAND, |order| Ok(crowd_main(order)?)),
+];
+
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "a_call_is_measured_on_every_system_in_every_place",
         a_call_is_measured_on_every_system_in_every_place,

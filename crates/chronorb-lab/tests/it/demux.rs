@@ -2,13 +2,9 @@
 
 use chronorb_lab::demux::{Demux, Plan, Stage};
 use chronorb_lab::{Experiment, Findings, Verdict};
-use chronorb_rt::CountingAllocator;
 
-/// Counts for the whole program, so that this is the only test in it.
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+use crate::harness;
 
-#[test]
 fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
     let outcome = Demux::measure(&Plan::tiny()).expect("it can be measured");
     for (stage, strategies) in [
@@ -62,3 +58,8 @@ fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
     }
     assert!(outcome.html().expect("it can be drawn").contains("<svg"));
 }
+
+pub(crate) const TESTS: &[harness::Test] = &[(
+    "every_stage_is_measured_by_every_strategy_for_every_number_of_entries",
+    every_stage_is_measured_by_every_strategy_for_every_number_of_entries,
+)];

@@ -5,7 +5,8 @@ use std::fs;
 use chronorb_lab::demux::{Demux, Plan};
 use chronorb_lab::{Options, run};
 
-#[test]
+use crate::harness;
+
 fn a_report_is_written_where_it_was_asked_for() {
     let folder = tempfile::tempdir().expect("a directory");
     let mut options = Options {
@@ -24,3 +25,8 @@ fn a_report_is_written_where_it_was_asked_for() {
     let error = run::<Demux>(&options).expect_err("there is no such directory");
     assert!(error.to_string().contains("missing/demux.html"), "{error}");
 }
+
+pub(crate) const TESTS: &[harness::Test] = &[(
+    "a_report_is_written_where_it_was_asked_for",
+    a_report_is_written_where_it_was_asked_for,
+)];

@@ -1,51 +1,67 @@
-//! What the test programs of experiments have in common.
+//! A test harness for experiments.
 //!
-//! An experiment calls its own program for servers and clients. So these are no usual test programs: they hand such
-//! commands on, and otherwise run their tests.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test program uses what it needs"
-)]
+//! An experiment starts its own program for servers and clients, so the test program hands such
+//! commands on. It runs its tests one after the other: experiments measure, and disturb each other.
 
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use chronorb_lab::{Experiment, Options, run};
 
-/// A hidden command, and what does it with its argument.
-pub type Command = (&'static str, fn(&str) -> Result<(), Box<dyn Error>>);
+/// A hidden command, and the function that does it with its argument.
+pub(crate) type Command = (&'static str, fn(&str) -> Result<(), Box<dyn Error>>);
 
 /// A test, and its name.
-pub type Test = (&'static str, fn());
+pub(crate) type Test = (&'static str, fn());
+
+/// Tests of one module, and its name.
+pub(crate) type Tests = (&'static str, &'static [Test]);
 
 /// Does what the command line says: one of the commands, or the tests that it asks for.
-pub fn main(commands: &[Command], tests: &[Test]) -> ExitCode {
+pub(crate) fn main(commands: &[&[Command]], modules: &[Tests]) -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut commands = commands.iter().copied().flatten();
     if let [name, order] = arguments[..]
-        && let Some((_, command)) = commands.iter().find(|(of, _)| *of == name)
+        && let Some((_, command)) = commands.find(|(of, _)| *of == name)
     {
         return status(command(order));
     }
-    // What programs that gather tests ask.
+    let tests = modules.iter().flat_map(|(module, tests)| {
+        let named = move |(name, test): &Test| (format!("{module}::{name}"), *test);
+        tests.iter().map(named)
+    });
+    // Asked by programs that gather tests.
     if arguments.contains(&"--list") {
         if !arguments.contains(&"--ignored") {
-            tests.iter().for_each(|(name, _)| println!("{name}: test"));
+            tests.for_each(|(name, _)| println!("{name}: test"));
         }
         return ExitCode::SUCCESS;
     }
-    for (name, test) in tests.iter().filter(|(name, _)| is_wanted(name, &arguments)) {
-        test();
-        println!("test {name} ... ok");
+    let mut failed = Vec::new();
+    for (name, test) in tests.filter(|(name, _)| is_wanted(name, &arguments)) {
+        // A panic has said why.
+        let outcome = match catch_unwind(test) {
+            Ok(()) => "ok",
+            Err(_) => "FAILED",
+        };
+        println!("test {name} ... {outcome}");
+        if outcome != "ok" {
+            failed.push(name);
+        }
     }
-    ExitCode::SUCCESS
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("\nfailures:\n    {}", failed.join("\n    "));
+    ExitCode::FAILURE
 }
 
 /// Says that something was not run, which is a failure where all has to be.
-pub fn not_run(why: &str) {
+pub(crate) fn not_run(why: &str) {
     eprintln!("NOT RUN: {why}");
     assert_ne!(
         env::var("CHRONORB_PEERS").as_deref(),
@@ -55,7 +71,7 @@ pub fn not_run(why: &str) {
 }
 
 /// A report that cannot be written is said before anything is measured, and nothing is left.
-pub fn an_unwritable_report_is_refused<E: Experiment>(plan: E::Plan) {
+pub(crate) fn an_unwritable_report_is_refused<E: Experiment>(plan: E::Plan) {
     let folder = tempfile::tempdir().expect("a directory");
     let report = folder.path().join("missing/report.html");
     let options = Options {

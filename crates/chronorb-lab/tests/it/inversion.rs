@@ -1,8 +1,5 @@
 //! The experiment `inversion`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
 use std::time::Duration;
 
 use chronorb_lab::inversion::{
@@ -11,15 +8,12 @@ use chronorb_lab::inversion::{
 };
 use chronorb_lab::{Experiment, Findings};
 
-fn main() -> ExitCode {
-    harness::main(
-        &[
-            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
-            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
-        ],
-        &TESTS,
-    )
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[
+    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+];
 
 fn every_architecture_is_measured_in_every_mode() {
     let mut plan = Plan::of(
@@ -126,7 +120,7 @@ fn a_report_that_cannot_be_written_is_said_before_anything_is_measured() {
     harness::an_unwritable_report_is_refused::<Inversion>(Plan::full());
 }
 
-const TESTS: [harness::Test; 4] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "every_architecture_is_measured_in_every_mode",
         every_architecture_is_measured_in_every_mode,

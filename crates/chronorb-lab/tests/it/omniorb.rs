@@ -11,7 +11,8 @@ use chronorb_lab::contest::{OmniOrb, Programs};
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};
 
-#[test]
+use crate::harness;
+
 fn each_thread_makes_the_calls_that_it_is_asked_for() {
     let Some(programs) = programs() else { return };
     for (options, connections) in [(&[][..], BY_DEFAULT), (&TUNED, LOW_THREADS + 1)] {
@@ -34,7 +35,6 @@ fn each_thread_makes_the_calls_that_it_is_asked_for() {
     }
 }
 
-#[test]
 fn calls_are_made_as_long_as_the_window_lasts() {
     let Some(programs) = programs() else { return };
     let server = Program::serve(&programs);
@@ -55,7 +55,6 @@ fn calls_are_made_as_long_as_the_window_lasts() {
     assert!(timed.count() <= LOW_THREADS, "{answer}");
 }
 
-#[test]
 fn what_makes_no_sense_is_said() {
     let Some(programs) = programs() else { return };
     let server = Program::serve(&programs);
@@ -234,3 +233,15 @@ const TUNED: [&str; 2] = ["-ORBmaxGIOPConnectionPerServer", "8"];
 /// How many connections omniORB has to a server, unless it is told.
 const BY_DEFAULT: usize = 5;
 const MS: Duration = Duration::from_millis(1);
+
+pub(crate) const TESTS: &[harness::Test] = &[
+    (
+        "each_thread_makes_the_calls_that_it_is_asked_for",
+        each_thread_makes_the_calls_that_it_is_asked_for,
+    ),
+    (
+        "calls_are_made_as_long_as_the_window_lasts",
+        calls_are_made_as_long_as_the_window_lasts,
+    ),
+    ("what_makes_no_sense_is_said", what_makes_no_sense_is_said),
+];

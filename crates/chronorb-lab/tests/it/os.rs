@@ -1,18 +1,14 @@
 //! The experiment `os`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
-
 use chronorb_lab::os::{
     Class, Client, Mode, OperatingSystem, OsError, Outcome, PART_COMMAND, Plan, Switching,
     part_main,
 };
 use chronorb_lab::{Experiment, Findings};
 
-fn main() -> ExitCode {
-    harness::main(&[(PART_COMMAND, |order| Ok(part_main(order)?))], &TESTS)
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[(PART_COMMAND, |order| Ok(part_main(order)?))];
 
 fn every_part_is_measured_or_said_to_be_refused() {
     let plan = Plan::tiny();
@@ -104,7 +100,7 @@ fn an_order_that_makes_no_sense_is_refused() {
     }
 }
 
-const TESTS: [harness::Test; 2] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "every_part_is_measured_or_said_to_be_refused",
         every_part_is_measured_or_said_to_be_refused,

@@ -1,24 +1,17 @@
 //! The experiment `overtake`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
-
 use chronorb_lab::overtake::{
     CLIENT_COMMAND, Case, Load, Overtake, OvertakeError, Plan, Pool, SERVER_COMMAND, Series,
     Strategy, Trial, client_main, server_main,
 };
 use chronorb_lab::{Experiment, Findings, Verdict};
 
-fn main() -> ExitCode {
-    harness::main(
-        &[
-            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
-            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
-        ],
-        &TESTS,
-    )
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[
+    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+];
 
 fn every_case_is_measured_by_both_strategies() {
     let plan = Plan::tiny();
@@ -130,7 +123,7 @@ fn an_order_that_makes_no_sense_is_refused() {
     harness::an_unwritable_report_is_refused::<Overtake>(Plan::tiny());
 }
 
-const TESTS: [harness::Test; 2] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "every_case_is_measured_by_both_strategies",
         every_case_is_measured_by_both_strategies,

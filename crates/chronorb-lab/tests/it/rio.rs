@@ -1,29 +1,13 @@
 //! The experiment `rio`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
-
-use chronorb_lab::inversion;
 use chronorb_lab::rio::{
     Io, Outcome, PART_COMMAND, Part, Plan, RealTimeIo, RioError, Way, part_main,
 };
 use chronorb_lab::{Experiment, Findings};
 
-fn main() -> ExitCode {
-    harness::main(
-        &[
-            (PART_COMMAND, |order| Ok(part_main(order)?)),
-            (inversion::SERVER_COMMAND, |order| {
-                Ok(inversion::server_main(order)?)
-            }),
-            (inversion::CLIENT_COMMAND, |order| {
-                Ok(inversion::client_main(order)?)
-            }),
-        ],
-        &TESTS,
-    )
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[(PART_COMMAND, |order| Ok(part_main(order)?))];
 
 /// What was found with next to nothing of some parts; nothing where this process may not make networks.
 fn measured(parts: &[Part]) -> Option<Outcome> {
@@ -140,7 +124,7 @@ fn an_order_that_makes_no_sense_is_refused() {
     harness::an_unwritable_report_is_refused::<RealTimeIo>(Plan::tiny());
 }
 
-const TESTS: [harness::Test; 4] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "echoes_are_measured_in_every_way",
         echoes_are_measured_in_every_way,

@@ -1,24 +1,17 @@
 //! The experiment `thread-pools`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
-
 use chronorb_lab::thread_pools::{
     CLIENT_COMMAND, Cell, Plan, Promise, SERVER_COMMAND, Strategy, ThreadPools, ThreadPoolsError,
     client_main, server_main,
 };
 use chronorb_lab::{Experiment, Findings, Verdict};
 
-fn main() -> ExitCode {
-    harness::main(
-        &[
-            (SERVER_COMMAND, |order| Ok(server_main(order)?)),
-            (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
-        ],
-        &TESTS,
-    )
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[
+    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+];
 
 fn every_cell_is_measured_by_both_strategies() {
     let plan = Plan::tiny();
@@ -80,7 +73,7 @@ fn an_order_that_makes_no_sense_is_refused() {
     }
 }
 
-const TESTS: [harness::Test; 2] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "every_cell_is_measured_by_both_strategies",
         every_cell_is_measured_by_both_strategies,

@@ -1,17 +1,13 @@
 //! The experiment `timeprobes`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
-
 use chronorb_lab::timeprobes::{
     Layer, Outcome, PART_COMMAND, Plan, TRANSPORTS, TimeProbes, TimeProbesError, part_main,
 };
 use chronorb_lab::{Experiment, Findings, Verdict};
 
-fn main() -> ExitCode {
-    harness::main(&[(PART_COMMAND, |order| Ok(part_main(order)?))], &TESTS)
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[(PART_COMMAND, |order| Ok(part_main(order)?))];
 
 fn calls_are_followed_by_every_transport() {
     let outcome = TimeProbes::measure(&Plan::tiny()).expect("it can be measured");
@@ -125,7 +121,7 @@ fn what_makes_no_sense_is_refused() {
     harness::an_unwritable_report_is_refused::<TimeProbes>(Plan::tiny());
 }
 
-const TESTS: [harness::Test; 3] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "calls_are_followed_by_every_transport",
         calls_are_followed_by_every_transport,

@@ -1,17 +1,14 @@
 //! The experiment `waits`, run for real with next to nothing.
 
-mod harness;
-
-use std::process::ExitCode;
-
 use chronorb_lab::waits::{
     Class, IoUring, Plan, Processors, SERVER_COMMAND, Waits, WaitsError, Way, server_main,
 };
 use chronorb_lab::{Experiment, Findings, Verdict};
 
-fn main() -> ExitCode {
-    harness::main(&[(SERVER_COMMAND, |order| Ok(server_main(order)?))], &TESTS)
-}
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] =
+    &[(SERVER_COMMAND, |order| Ok(server_main(order)?))];
 
 fn every_way_is_measured_where_it_can_be() {
     let plan = Plan::tiny();
@@ -88,7 +85,7 @@ fn what_makes_no_sense_is_refused() {
     harness::an_unwritable_report_is_refused::<Waits>(Plan::tiny());
 }
 
-const TESTS: [harness::Test; 2] = [
+pub(crate) const TESTS: &[harness::Test] = &[
     (
         "every_way_is_measured_where_it_can_be",
         every_way_is_measured_where_it_can_be,
