@@ -186,7 +186,9 @@ fn jacorb_on_another_host_calls_chronorb() {
         let endpoint = endpoint(&network, driver);
         let mut member = start_part(&network, |folder| {
             let file = folder.join(IOR_FILE).display().to_string();
-            format!("-ORBProtocols riop -ORBListenEndpoints {endpoint} serve {file}")
+            // One thread, so that requests without a reply are served in their order.
+            let options = format!("-ORBThreads 1 -ORBListenEndpoints {endpoint}");
+            format!("-ORBProtocols riop {options} serve {file}")
         });
         let reference = member.wait_for_file(IOR_FILE);
         let there = address(&network, THERE);
