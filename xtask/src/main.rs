@@ -116,19 +116,19 @@ fn bare() -> Result<(), Failure> {
     run::cargo(&["test", "--package=minimal-example"], &[])
 }
 
-/// The example that is no member of the workspace, as applications are not.
+/// The example that is no member of the workspace, as applications are not. It is built where the
+/// workspace is, which has most of its dependencies already.
 fn outside() -> Result<(), Failure> {
-    let target = run::target_dir().join("outside");
-    let environment = [("CARGO_TARGET_DIR", target.display().to_string())];
+    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
     let manifest = "examples/serial-line/Cargo.toml";
     run::cargo(&["fmt", "--check", "--manifest-path", manifest], &[])?;
     run::cargo(&["test", "--manifest-path", manifest], &environment)
 }
 
-/// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own.
+/// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own, built
+/// where this one is, which has most of its dependencies already.
 fn corpora() -> Result<(), Failure> {
-    let target = run::target_dir().join("fuzz");
-    let environment = [("CARGO_TARGET_DIR", target.display().to_string())];
+    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
     let args = [
         "test",
         "--manifest-path",
