@@ -109,11 +109,15 @@ fn calls_go_on_while_others_send_noise() {
                 }
             });
         }
-        for n in 0..300 {
+        // On a busy machine the other threads may begin late.
+        let deadline = chronorb_rt::Deadline::after(PATIENCE);
+        let mut n = 0;
+        while n < 300 || udp::dropped() == before {
             assert_eq!(add(&s.object, n, 1), Ok(n + 1));
+            assert!(!deadline.has_passed(), "no noise was dropped");
+            n += 1;
         }
     });
-    assert!(udp::dropped() > before);
     assert_eq!(connections(&s), 1, "noise has no place");
 }
 
