@@ -92,13 +92,8 @@ fn main() -> ExitCode {
 
 /// Long streams through each kind of class.
 fn rio_streams() -> Result<(), Failure> {
-    let test = [
-        "test",
-        "--release",
-        "--package=chronorb-rio",
-        "--test=long_streams",
-    ];
-    let shown = ["--", "--nocapture", "--test-threads=1"];
+    let test = ["test", "--release", "--package=chronorb-rio", "--test=it"];
+    let shown = ["--", "long_streams::", "--nocapture", "--test-threads=1"];
     let mebibytes = ("CHRONORB_RIO_MIB", "1024".to_owned());
     run::cargo(&[&test[..], &shown].concat(), &[mebibytes])
 }
@@ -145,19 +140,19 @@ fn bare() -> Result<(), Failure> {
     run::cargo(&["test", "--package=minimal-example"], &[])
 }
 
-/// The example that is no member of the workspace, as applications are not.
+/// The example that is no member of the workspace, as applications are not. It is built where the
+/// workspace is, which has most of its dependencies already.
 fn outside() -> Result<(), Failure> {
-    let target = run::target_dir().join("outside");
-    let environment = [("CARGO_TARGET_DIR", target.display().to_string())];
+    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
     let manifest = "examples/serial-line/Cargo.toml";
     run::cargo(&["fmt", "--check", "--manifest-path", manifest], &[])?;
     run::cargo(&["test", "--manifest-path", manifest], &environment)
 }
 
-/// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own.
+/// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own, built
+/// where this one is, which has most of its dependencies already.
 fn corpora() -> Result<(), Failure> {
-    let target = run::target_dir().join("fuzz");
-    let environment = [("CARGO_TARGET_DIR", target.display().to_string())];
+    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
     let args = [
         "test",
         "--manifest-path",
@@ -211,32 +206,37 @@ fn tsan() -> Result<(), Failure> {
             ),
             ("CHRONORB_ORB_THREADPOOL_STRATEGY", strategy.to_owned()),
         ];
-        run::cargo(TSAN, &environment)?;
+        let units = [&TSAN[..], &["--package=chronorb-rt", "--lib"]].concat();
+        run::cargo(&units, &environment)?;
+        let programs = [&TSAN[..], &["--test=it", "--"], TSAN_MODULES].concat();
+        run::cargo(&programs, &environment)?;
     }
     Ok(())
 }
 
-/// Without tests of what the sanitizer itself changes: allocations, page faults, system calls.
-const TSAN: &[&str] = &[
+const TSAN: [&str; 3] = [
     "test",
-    "--package=chronorb-rt",
     "--package=chronorb-orb",
     "--target=x86_64-unknown-linux-gnu",
-    "--lib",
-    "--test=calls",
-    "--test=client_active",
-    "--test=client_connections",
-    "--test=lanes",
-    "--test=connections",
-    "--test=collocation",
-    "--test=failures",
-    "--test=hostile",
-    "--test=managers",
-    "--test=mutexes",
-    "--test=object_priorities",
-    "--test=poa_lifecycle",
-    "--test=poa_servant_managers",
-    "--test=poa_threads",
-    "--test=pools",
-    "--test=pools_stress",
+];
+
+/// The modules of the ORB's tests where threads meet the most. Those of what the sanitizer itself
+/// changes are left out: allocations, page faults, system calls.
+const TSAN_MODULES: &[&str] = &[
+    "client::active::",
+    "client::calls::",
+    "client::collocation::",
+    "client::connections::",
+    "client::exclusive::",
+    "client::failures::",
+    "poa::lifecycle::",
+    "poa::managers::",
+    "poa::servant_managers::",
+    "poa::threads::",
+    "pools::lanes::",
+    "pools::model::",
+    "pools::stress::",
+    "rtcorba::mutexes::",
+    "rtcorba::object_priorities::",
+    "server::hostile::",
 ];

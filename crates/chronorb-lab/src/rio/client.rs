@@ -82,7 +82,8 @@ fn there_and_back(connection: &dyn Connection) -> Result<(), RioError> {
     }
 }
 
-/// Sends blocks of [`BLOCK`] octets as fast as the receiver takes them, until standard input ends.
+/// Sends blocks of [`BLOCK`] octets as fast as the receiver takes them, until standard input ends. Tells the parent
+/// when the first [`FIRST`] of them are sent.
 pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);
@@ -96,9 +97,14 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     let run: SendRun = parent.hear()?;
     sleep_until(Monotonic::from_nanos(run.at_ns));
     let block = vec![0x5a; BLOCK];
+    let mut blocks = 0;
     while !is_over.load(Ordering::Relaxed) {
         let sent = connection.send_all(&block, Deadline::after(PATIENCE));
         sent.map_err(|error: SendError| RioError::work("sending bulk data")(error))?;
+        blocks += 1;
+        if blocks == FIRST {
+            process::tell(&Ready {})?;
+        }
     }
     connection.shutdown();
     Ok(())
@@ -122,5 +128,7 @@ fn until_the_end(parent: &Parent) -> Result<(), RioError> {
 }
 
 const MESSAGE: [u8; ECHO] = [0x5a; ECHO];
+/// Blocks after which bulk data flows: a MB, more than a path holds that nobody reads.
+const FIRST: u64 = 128;
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 const CONNECTING: Duration = Duration::from_secs(10);

@@ -33,14 +33,15 @@ impl Course {
         self.slots[slot] += u32::try_from(octets).unwrap_or(u32::MAX);
     }
 
-    /// Octets of the slots that lie within this time.
-    fn between(&self, from: Monotonic, to: Monotonic) -> &[u32] {
+    /// Octets of the slots that lie within this time. In those after the last one nothing came.
+    fn between(&self, from: Monotonic, to: Monotonic) -> Vec<u32> {
         let slot = |at: Monotonic| {
             let ns = at.as_nanos().saturating_sub(self.begun_ns);
             usize::try_from(ns.div_ceil(SLOT_NS)).unwrap_or(usize::MAX)
         };
-        let end = slot(to).min(self.slots.len());
-        &self.slots[slot(from).min(end)..end]
+        let slots = self.slots.iter().copied().chain(std::iter::repeat(0));
+        let (from, to) = (slot(from), slot(to));
+        slots.skip(from).take(to.saturating_sub(from)).collect()
     }
 
     /// What came in a second within this time, in octets: the mean, and the least and the most of any whole second
@@ -151,7 +152,8 @@ mod tests {
         let rate = course.rate(late, at(4)).expect("there are two");
         assert_eq!(rate.mean, 12.0 / 0.02);
         assert_eq!(course.rate(late, at(2)), None);
-        assert_eq!(course.rate(at(90), at(99)), None);
+        let silent = course.rate(at(90), at(99)).expect("there is time enough");
+        assert_eq!((silent.mean, silent.least, silent.most), (0.0, 0.0, 0.0));
     }
 
     #[test]

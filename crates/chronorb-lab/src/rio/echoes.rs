@@ -8,7 +8,7 @@ use super::class::{Class, FEW, Processing, of_kernel};
 use super::course::Course;
 use super::error::RioError;
 use super::order::{
-    Door, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder, Served, ServerOrder, Service,
+    Door, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder, Served, ServerOrder, Service,
 };
 use super::part::Part;
 use super::plan::Plan;
@@ -47,10 +47,10 @@ pub(super) struct Turn {
 /// What came of traffic beside echoes.
 #[derive(Debug)]
 pub(super) struct Flood {
-    /// Octets in a second while it was alone.
-    pub(super) alone: f64,
+    /// Octets in a second while it was alone; nothing where that was too short to be measured.
+    pub(super) alone: Option<f64>,
     /// And while there were echoes.
-    pub(super) beside: f64,
+    pub(super) beside: Option<f64>,
     /// Which part of the server's CPU it took while it was alone, where that is known.
     pub(super) busy: Option<f64>,
     /// Seconds since it began, and octets in a second.
@@ -118,11 +118,12 @@ impl Trial {
         site.put_in_places(&server, &everyone)?;
 
         let [_, server_cpu] = site.machine.ends();
+        if let Some(flood) = &mut flood {
+            begin_flood(flood).map_err(named)?;
+        }
         let begun = Monotonic::now() + LEAD;
         let times = self
-            .course(begun, &mut echo, flood.as_mut(), || {
-                awake.unwanted(server_cpu)
-            })
+            .course(begun, &mut echo, || awake.unwanted(server_cpu))
             .map_err(named)?;
         let end = Deadline::after(WIND_DOWN);
         if let Some(flood) = flood {
@@ -138,20 +139,14 @@ impl Trial {
         })
     }
 
-    /// Lets everybody send, and returns what echoes took, and when.
+    /// Lets echoes be sent, and returns what they took, and when.
     fn course(
         &self,
         begun: Monotonic,
         echo: &mut Child,
-        flood: Option<&mut Child>,
         unwanted: impl Fn() -> Option<Duration>,
     ) -> Result<Times, ProcessError> {
         let aside = self.bulk.map_or(Duration::ZERO, |bulk| bulk.aside);
-        if let Some(flood) = flood {
-            flood.tell(&SendRun {
-                at_ns: begun.as_nanos(),
-            })?;
-        }
         let from = begun + aside;
         echo.tell(&EchoRun {
             at_ns: from.as_nanos(),
@@ -223,6 +218,15 @@ impl Trial {
     }
 }
 
+/// Lets bulk data be sent, and waits until it flows: on a busy machine that may take longer than echoes do.
+fn begin_flood(flood: &mut Child) -> Result<(), ProcessError> {
+    flood.tell(&SendRun {
+        at_ns: Monotonic::now().as_nanos(),
+    })?;
+    let Ready {} = flood.hear(Deadline::after(WIND_DOWN))?;
+    Ok(())
+}
+
 /// When what was.
 #[derive(Debug)]
 struct Times {
@@ -243,8 +247,8 @@ impl Times {
         let after = mean(self.to, self.end);
         let alone: Vec<f64> = [before, after].into_iter().flatten().collect();
         Flood {
-            alone: alone.iter().sum::<f64>() / alone.len().max(1) as f64,
-            beside: mean(self.from, self.to).unwrap_or_default(),
+            alone: (!alone.is_empty()).then(|| alone.iter().sum::<f64>() / alone.len() as f64),
+            beside: mean(self.from, self.to),
             busy: self.busy,
             points: course.points(begun, POINT),
         }

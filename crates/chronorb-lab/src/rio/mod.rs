@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | server | where it listens, then what came by each flow | |
 //! | sender of echoes | that it is connected, then what each took | when to begin; at last, the end of its input |
-//! | sender of bulk data | that it is connected | when to begin; the end of its input: end |
+//! | sender of bulk data | that it is connected, then that data flows | when to begin; the end of its input: end |
 
 mod calls;
 mod claims;
@@ -182,8 +182,8 @@ impl Run {
             round,
             latency: turn.echoes.summary(),
             min_us: turn.echoes.min_us(),
-            bulk_alone_octets_per_s: bulk.map(|bulk| bulk.alone),
-            bulk_beside_octets_per_s: bulk.map(|bulk| bulk.beside),
+            bulk_alone_octets_per_s: bulk.and_then(|bulk| bulk.alone),
+            bulk_beside_octets_per_s: bulk.and_then(|bulk| bulk.beside),
             busy_percent: bulk.and_then(|bulk| bulk.busy).map(|busy| busy * 100.0),
         });
         if let (Some(bulk), 0) = (bulk, round) {

@@ -57,7 +57,8 @@ pub struct EchoRow {
     pub latency: Summary,
     /// The shortest.
     pub min_us: f64,
-    /// Octets of bulk traffic in a second, without echoes; nothing where there was none.
+    /// Octets of bulk traffic in a second, without echoes; nothing where there was none, or too little time to
+    /// measure it.
     pub bulk_alone_octets_per_s: Option<f64>,
     /// And while there were echoes.
     pub bulk_beside_octets_per_s: Option<f64>,

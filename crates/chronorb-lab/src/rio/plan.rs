@@ -80,6 +80,8 @@ impl Plan {
             rounds: 1,
             echoes: 20,
             echoes_in_company: 20,
+            // So that there is bulk traffic to be measured beside them.
+            pause: Duration::from_millis(5),
             aside: Duration::from_millis(100),
             step: Duration::from_millis(200),
             calls,

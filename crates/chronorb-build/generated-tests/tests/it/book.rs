@@ -1,0 +1,179 @@
+//! What the book's chapter on asynchronous calls shows, compiled and run. The last test compares: each excerpt of the
+//! chapter is found here.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use chronorb::OrbConfig;
+use chronorb::prelude::*;
+use chronorb_generated_tests::feed::{
+    PriceError, PriceErrorBuf, Quoter, QuoterReplyHandler, QuoterServant, QuoterSkeleton,
+    UnknownSymbol,
+};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+struct Feed;
+
+impl QuoterServant for Feed {
+    fn price<'a>(&self, _: &Call<'a>, symbol: &'a str) -> Result<f64, PriceError<'a>> {
+        match symbol {
+            "ACME" => Ok(1.5),
+            "OTHER" => Ok(2.5),
+            symbol => Err(UnknownSymbol { symbol }.into()),
+        }
+    }
+
+    fn exchange<'a>(&self, _: &Call<'a>, _: &mut &'a str) -> Result<(i32, f64), SystemException> {
+        Ok((1, 2.0))
+    }
+
+    fn label<'a>(&self, _: &Call<'a>) -> Result<&'a str, SystemException> {
+        Ok("label")
+    }
+
+    fn set_label<'a>(&self, _: &Call<'a>, _: &'a str) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn reset(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn wake(&self, _: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+struct Board;
+
+impl QuoterReplyHandler for Board {
+    fn price(&self, reply: Result<f64, PriceErrorBuf>) {
+        match reply {
+            Ok(price) => println!("it costs {price}"),
+            Err(error) => println!("no price: {error}"),
+        }
+    }
+
+    fn exchange(&self, _: Result<(i32, String, f64), SystemException>) {}
+    fn label(&self, _: Result<String, SystemException>) {}
+    fn set_label(&self, _: Result<(), SystemException>) {}
+}
+
+/// A quoter of another ORB.
+fn with_quoter(run: impl FnOnce(&Quoter) -> Outcome) -> Outcome {
+    let orb = || {
+        let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
+            .map(str::to_owned)
+            .to_vec();
+        Orb::with_config(OrbConfig::read(&mut args).expect("the options are correct"))
+    };
+    let (server, client) = (orb()?, orb()?);
+    let root = server.root_poa()?;
+    let object = root.serve(QuoterSkeleton::new(Feed))?;
+    root.manager().activate()?;
+    let object = client.string_to_object(&server.object_to_string(&object))?;
+    let result = run(&Quoter::unchecked_narrow(&object));
+    client.shutdown(true)?;
+    server.shutdown(true)?;
+    result
+}
+
+#[test]
+fn results_are_waited_for() -> Outcome {
+    with_quoter(|quoter| {
+        let first = quoter.begin_price("ACME")?;
+        let mut second = quoter.begin_price("OTHER")?;
+        // Both are on their way. The replies may come in any order.
+        let price = first.wait()?;
+        let other = second.wait_until(Instant::now() + Duration::from_millis(5));
+        assert!(price < other.unwrap_or(2.0));
+        Ok(())
+    })
+}
+
+#[test]
+fn results_are_looked_for() -> Outcome {
+    fn draw_a_frame() {
+        thread::yield_now();
+    }
+    with_quoter(|quoter| {
+        let mut pending = quoter.begin_price("ACME")?;
+        while pending.try_get().is_none() {
+            draw_a_frame();
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn handlers_are_given_along() -> Outcome {
+    with_quoter(|quoter| {
+        quoter
+            .begin_price("ACME")?
+            .on_reply(|price| println!("{price:?}"))?;
+        let board = Arc::new(Board);
+        quoter.send_price(board.clone(), "ACME")?;
+        quoter.send_price(board, "OTHER")?;
+        Ok(())
+    })
+}
+
+#[test]
+fn results_are_awaited() -> Outcome {
+    with_quoter(|quoter| {
+        let sum = block_on(async {
+            let first = quoter.begin_price("ACME")?;
+            let second = quoter.begin_price("OTHER")?;
+            let sum = first.await? + second.await?;
+            Ok::<_, PriceErrorBuf>(sum)
+        })?;
+        assert!((sum - 4.0).abs() < f64::EPSILON);
+        Ok(())
+    })
+}
+
+/// The smallest executor there is.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park();
+    }
+}
+
+#[test]
+fn every_excerpt_of_the_chapter_is_in_this_file_or_in_its_idl() {
+    // Lines are broken elsewhere, and with them commas come and go.
+    let dense = |text: &str| {
+        let dense: String = text.split_whitespace().collect();
+        dense.replace(",)", ")").replace(",]", "]")
+    };
+    let chapter = include_str!("../../../../../docs/src/asynchronous.md");
+    for (language, source) in [
+        ("rust", include_str!("book.rs")),
+        ("idl", include_str!("../../idl/feed.idl")),
+    ] {
+        let compiled = dense(source);
+        let excerpts: Vec<_> = chapter.split(&format!("```{language}\n")).skip(1).collect();
+        assert!(!excerpts.is_empty());
+        for excerpt in excerpts {
+            let (excerpt, _) = excerpt.split_once("```").expect("it ends");
+            assert!(compiled.contains(&dense(excerpt)), "{excerpt}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Generated code, compiled and called as users do.
+
+mod asynchronous;
+mod book;
+mod calls;
+mod demux;
+mod dynamic;
+mod extended;
+mod flat;
+mod marked;
+mod marks;
+mod names;
+mod notification;
+mod recursive;
+mod refused;
+mod shapes;
+mod support;
+mod unions;
+mod values;
+mod ways;

@@ -1,0 +1,97 @@
+//! A servant as clients have it, in each way in which they may call it; and values as they travel.
+
+use chronorb::prelude::*;
+use chronorb::{Collocation, OrbConfig, Skeleton};
+use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
+
+/// An object, and the ORBs that it and its client are of.
+pub(crate) struct Served {
+    orbs: Vec<Orb>,
+    pub(crate) object: Object,
+}
+
+/// One after the other: an object of another ORB, and one of the client's own ORB for each of the
+/// ways in which that calls its own objects.
+pub(crate) fn in_each_way<S: Skeleton + 'static>(
+    skeleton: impl Fn() -> S,
+) -> impl Iterator<Item = Served> {
+    let own = [
+        Collocation::Off,
+        Collocation::ThroughPoa,
+        Collocation::Direct,
+    ];
+    let own = own.map(|collocation| (vec![collocation], "within one ORB"));
+    let other = [(
+        vec![Collocation::Off, Collocation::Off],
+        "from one ORB to another",
+    )];
+    other.into_iter().chain(own).map(move |(orbs, what)| {
+        eprintln!("calls {what}: {orbs:?}");
+        Served::by(orbs.into_iter().map(orb).collect(), skeleton())
+    })
+}
+
+impl Served {
+    /// The first ORB serves, the last calls.
+    fn by(orbs: Vec<Orb>, skeleton: impl Skeleton + 'static) -> Self {
+        let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
+        let root = server.root_poa().expect("a root POA");
+        let object = root.serve(skeleton).expect("served");
+        root.manager().activate().expect("active");
+        let object = client
+            .string_to_object(&server.object_to_string(&object))
+            .expect("a reference");
+        Self { orbs, object }
+    }
+
+    /// The ORB that calls.
+    pub(crate) fn client(&self) -> &Orb {
+        &self.orbs[self.orbs.len() - 1]
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        for orb in self.orbs.iter().rev() {
+            orb.shutdown(true).expect("shut down");
+        }
+    }
+}
+
+fn orb(collocation: Collocation) -> Orb {
+    let mut args = [
+        "-ORBListenEndpoints",
+        "iiop://127.0.0.1:0",
+        "-ORBThreads",
+        "1",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let mut config = OrbConfig::read(&mut args).expect("the options are correct");
+    config.collocation = collocation;
+    Orb::with_config(config).expect("an ORB")
+}
+
+/// The octets of what `encode` writes.
+pub(crate) fn octets(
+    endian: Endian,
+    encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
+) -> Result<Vec<u8>, CdrError> {
+    let mut frame = Frame::new(64, 1 << 20);
+    encode(&mut Encoder::new(&mut frame, endian))?;
+    Ok(frame.as_slice().to_vec())
+}
+
+/// Writes the value and reads it again, in both byte orders, and gives what was read to `check`.
+pub(crate) fn there_and_back<'v, T: Cdr<'v>>(
+    value: &T,
+    check: impl for<'a> Fn(&mut Decoder<'a>) -> Result<(), CdrError>,
+) {
+    for endian in [Endian::Big, Endian::Little] {
+        let mut octets = octets(endian, |e| value.encode(e)).expect("written");
+        let arena = Arena::new(1 << 20);
+        let mut d = Decoder::new(&mut octets, 0, endian, &arena);
+        check(&mut d).expect("read");
+        assert!(d.is_empty(), "all is read");
+    }
+}

@@ -1,0 +1,9 @@
+//! The Rust that is generated, by its text.
+
+mod ami;
+mod build;
+mod built_in;
+mod limits;
+mod names;
+mod operation_table;
+mod snapshots;

@@ -1,0 +1,16 @@
+//! The command, run as users do.
+
+mod command_line;
+mod demo;
+mod doctor;
+mod generated;
+mod idl;
+mod idl_model;
+mod laboratory;
+mod peer;
+mod reports;
+mod rio;
+mod rio_plan;
+mod support;
+mod top;
+mod whitebox;

@@ -1,0 +1,12 @@
+//! Messages, references and URLs: round trips, limits, and recordings of another ORB.
+
+mod fragments;
+mod groups;
+mod messages;
+mod omniorb;
+mod policies;
+#[cfg(feature = "gioplite")]
+mod protocols;
+mod references;
+mod ssl;
+mod urls;

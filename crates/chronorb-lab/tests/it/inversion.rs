@@ -1,0 +1,140 @@
+//! The experiment `inversion`, run for real with next to nothing.
+
+use std::time::Duration;
+
+use chronorb_lab::inversion::{
+    Architecture, CLIENT_COMMAND, Class, Inversion, InversionError, Mode, Outcome, Plan, Row,
+    SERVER_COMMAND, client_main, server_main,
+};
+use chronorb_lab::{Experiment, Findings};
+
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[
+    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
+    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
+];
+
+fn every_architecture_is_measured_in_every_mode() {
+    let mut plan = Plan::of(
+        &[Mode::Paper, Mode::Loaded, Mode::OneCpu, Mode::Saturated],
+        true,
+    );
+    for series in &mut plan.series {
+        series.length = Duration::from_millis(200);
+        (series.low_clients, series.calls) = match series.mode {
+            Mode::Paper => (vec![2], 3),
+            Mode::Loaded => (vec![1, 3], 0),
+            Mode::Short | Mode::OneCpu | Mode::Saturated => (vec![3], 0),
+        };
+    }
+    plan.calibration = Duration::from_millis(200);
+    let outcome = Inversion::measure(&plan).expect("it can be measured");
+    let architectures: Vec<_> = match outcome.omniorb.version {
+        Some(_) => Architecture::ALL.to_vec(),
+        None => {
+            harness::not_run(&outcome.omniorb.missing);
+            let ours = Architecture::ALL.into_iter();
+            ours.filter(|of| !of.name().starts_with("omniorb"))
+                .collect()
+        }
+    };
+    for architecture in &architectures {
+        let rows = |mode, class| {
+            let rows = outcome.rows.iter();
+            let of = move |row: &&Row| {
+                (row.architecture, row.mode, row.class) == (*architecture, mode, class)
+            };
+            rows.filter(of).collect::<Vec<_>>()
+        };
+        let calls = |mode, class| {
+            let calls = rows(mode, class).into_iter().map(|row| row.latency.calls);
+            calls.collect::<Vec<_>>()
+        };
+        assert_eq!(calls(Mode::Paper, Class::High), [3], "{architecture}");
+        assert_eq!(calls(Mode::Paper, Class::Low), [2 * 3], "{architecture}");
+        // Calls are due at 0, 5, … 195 ms.
+        assert_eq!(calls(Mode::Saturated, Class::High), [40], "{architecture}");
+        let high = calls(Mode::Loaded, Class::High);
+        assert_eq!(high[0], high[1], "{architecture}");
+        let low = calls(Mode::Loaded, Class::Low);
+        assert!(high[0] > low[0], "{architecture}");
+        assert_eq!(low[1], 3 * low[0], "{architecture}");
+        assert!(calls(Mode::Saturated, Class::Low)[0] >= 3, "{architecture}");
+    }
+    assert_eq!(outcome.rows.len(), 2 * 5 * architectures.len());
+    for row in &outcome.rows {
+        assert!(row.latency.p50_us <= row.latency.p99_us, "{row:?}");
+        assert!(row.latency.p99_us <= row.latency.max_us, "{row:?}");
+        assert!(row.call_max_us <= row.latency.max_us, "{row:?}");
+        assert!(row.call_mean_us <= row.latency.mean_us, "{row:?}");
+    }
+    it_can_be_told(&outcome);
+}
+
+fn it_can_be_told(outcome: &Outcome) {
+    let (text, page) = (outcome.text(), outcome.html().expect("it can be drawn"));
+    for part in ["Filter chain", "p99.9", "a rate at which 50 of them"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    assert_eq!(text.contains("not real-time"), !outcome.real_time, "{text}");
+    assert_eq!(page.matches("<svg").count(), 4 * 4);
+    for outside in ["src=", "href=", "url(", "@import", "<script"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let figures = outcome.figures();
+    assert!(figures["environment"].is_object());
+    for (found, mode) in [(0, "loaded"), (1, "one-cpu")] {
+        let found = &figures["calibrations"][found];
+        assert_eq!(found["mode"], mode);
+        assert!(found["low_period_us"].as_f64().is_some_and(|us| us > 0.0));
+    }
+    for name in ["claim", "paper", "published", "measured", "verdict"] {
+        assert!(figures["claims"][0][name].is_string(), "{name}");
+    }
+}
+
+fn client_and_server_can_have_namespaces_of_their_own() {
+    let mut plan = Plan::of(&[Mode::Saturated], true);
+    plan.architectures = vec![Architecture::RealTime];
+    plan.namespaces = true;
+    for series in &mut plan.series {
+        series.low_clients = vec![2];
+        series.length = Duration::from_millis(50);
+    }
+    match Inversion::measure(&plan) {
+        Ok(outcome) => assert!(outcome.rows.iter().all(|row| row.latency.calls > 0)),
+        Err(error @ InversionError::Network(_)) => harness::not_run(&error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn an_order_that_makes_no_sense_is_refused() {
+    for outcome in [server_main("{}"), client_main("no order")] {
+        let error = outcome.expect_err("it is no order");
+        assert!(matches!(error, InversionError::Process(_)), "{error}");
+    }
+}
+
+fn a_report_that_cannot_be_written_is_said_before_anything_is_measured() {
+    harness::an_unwritable_report_is_refused::<Inversion>(Plan::full());
+}
+
+pub(crate) const TESTS: &[harness::Test] = &[
+    (
+        "every_architecture_is_measured_in_every_mode",
+        every_architecture_is_measured_in_every_mode,
+    ),
+    (
+        "client_and_server_can_have_namespaces_of_their_own",
+        client_and_server_can_have_namespaces_of_their_own,
+    ),
+    (
+        "an_order_that_makes_no_sense_is_refused",
+        an_order_that_makes_no_sense_is_refused,
+    ),
+    (
+        "a_report_that_cannot_be_written_is_said_before_anything_is_measured",
+        a_report_that_cannot_be_written_is_said_before_anything_is_measured,
+    ),
+];

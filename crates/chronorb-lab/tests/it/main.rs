@@ -1,0 +1,49 @@
+//! The experiments, run for real with next to nothing.
+
+mod contest;
+mod demux;
+mod demux_report;
+mod harness;
+mod inversion;
+mod omniorb;
+mod os;
+mod overtake;
+mod rio;
+mod thread_pools;
+mod timeprobes;
+mod waits;
+
+use std::process::ExitCode;
+
+use chronorb_rt::CountingAllocator;
+
+/// For the memory that objects take, which is an experiment's result.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn main() -> ExitCode {
+    let commands = [
+        contest::COMMANDS,
+        inversion::COMMANDS,
+        os::COMMANDS,
+        overtake::COMMANDS,
+        rio::COMMANDS,
+        thread_pools::COMMANDS,
+        timeprobes::COMMANDS,
+        waits::COMMANDS,
+    ];
+    let tests = [
+        ("contest", contest::TESTS),
+        ("demux", demux::TESTS),
+        ("demux_report", demux_report::TESTS),
+        ("inversion", inversion::TESTS),
+        ("omniorb", omniorb::TESTS),
+        ("os", os::TESTS),
+        ("overtake", overtake::TESTS),
+        ("rio", rio::TESTS),
+        ("thread_pools", thread_pools::TESTS),
+        ("timeprobes", timeprobes::TESTS),
+        ("waits", waits::TESTS),
+    ];
+    harness::main(&commands, &tests)
+}

@@ -1,0 +1,141 @@
+//! The experiment `rio`, run for real with next to nothing.
+
+use chronorb_lab::rio::{
+    Io, Outcome, PART_COMMAND, Part, Plan, RealTimeIo, RioError, Way, part_main,
+};
+use chronorb_lab::{Experiment, Findings};
+
+use crate::harness;
+
+pub(crate) const COMMANDS: &[harness::Command] = &[(PART_COMMAND, |order| Ok(part_main(order)?))];
+
+/// What was found with next to nothing of some parts; nothing where this process may not make networks.
+fn measured(parts: &[Part]) -> Option<Outcome> {
+    let plan = Plan {
+        parts: parts.to_vec(),
+        ..Plan::tiny()
+    };
+    match RealTimeIo::measure(&plan) {
+        Ok(outcome) => Some(outcome),
+        Err(error @ RioError::Network(_)) => {
+            harness::not_run(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn echoes_are_measured_in_every_way() {
+    let Some(outcome) = measured(&[Part::Processing, Part::Company]) else {
+        return;
+    };
+    let ways = [
+        (
+            Part::Processing,
+            &[Way::Kernel, Way::Arrival, Way::Scheduled, Way::WrongClass][..],
+        ),
+        (
+            Part::Company,
+            &[Way::Kernel, Way::OneClass, Way::Classes][..],
+        ),
+    ];
+    for (part, ways) in ways {
+        for way in ways {
+            let mut rows = outcome.echoes.iter();
+            let row = rows.find(|row| (row.part, row.way) == (part, *way));
+            let row = row.unwrap_or_else(|| panic!("{part}, {way:?} was not measured"));
+            assert_eq!(row.latency.calls, 20, "{row:?}");
+            assert!(
+                0.0 < row.min_us && row.min_us <= row.latency.mean_us,
+                "{row:?}"
+            );
+            assert!(row.latency.mean_us <= row.latency.max_us, "{row:?}");
+            let floods = part == Part::Company;
+            let bulk = row.bulk_beside_octets_per_s;
+            assert_eq!(bulk.is_some(), floods, "{row:?}");
+            assert!(bulk.unwrap_or(1.0) > 0.0, "{row:?}");
+        }
+    }
+    it_can_be_told(&outcome, 2 * 2 + 1);
+}
+
+fn flows_have_what_was_reserved() {
+    let Some(outcome) = measured(&[Part::Guarantees]) else {
+        return;
+    };
+    let reserved = outcome.flows.iter().filter(|row| row.phase == "all");
+    let flows: Vec<_> = reserved.map(|row| row.flow).collect();
+    assert_eq!(flows, ["best-effort", "6.4", "3.2", "1.6", "capped"]);
+    for row in &outcome.flows {
+        assert!(row.mean_octets_per_s > 0.0, "{row:?}");
+        assert!(row.least_octets_per_s <= row.most_octets_per_s, "{row:?}");
+    }
+    it_can_be_told(&outcome, 1);
+}
+
+fn calls_are_made_with_rio_below_the_orb_and_without() {
+    let Some(outcome) = measured(&[Part::Orb]) else {
+        return;
+    };
+    if !outcome.missing.is_empty() {
+        harness::not_run(&format!("in part: {:?}", outcome.missing));
+    }
+    for io in Io::ALL {
+        if outcome.missing.iter().any(|(missing, _)| *missing == io) {
+            continue;
+        }
+        let rows = outcome.calls.iter().filter(|row| row.io == io);
+        // Two modes, none and two low-priority clients, of which the former make no low-priority calls.
+        assert_eq!(rows.clone().count(), 2 * 3, "{io:?}");
+        for row in rows {
+            assert!(row.latency.calls > 0 && row.latency.p50_us > 0.0, "{row:?}");
+        }
+    }
+    it_can_be_told(&outcome, 2 * 4);
+}
+
+fn it_can_be_told(outcome: &Outcome, plots: usize) {
+    let page = outcome.html().expect("it can be drawn");
+    assert_eq!(page.matches("<svg").count(), plots);
+    for outside in ["src=", "href=", "url(", "@import", "<script"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let text = outcome.text();
+    assert_eq!(text.contains("not real-time"), !outcome.real_time, "{text}");
+    let figures = outcome.figures();
+    assert_eq!(figures["experiment"], "rio");
+    let rows = figures["rows"].as_array().expect("there are rows");
+    for row in rows {
+        assert!(row["part"].is_string(), "{row}");
+    }
+    for claim in figures["claims"].as_array().expect("there are claims") {
+        for name in ["paper", "claim", "published", "measured", "verdict"] {
+            assert!(claim[name].is_string(), "{name}: {claim}");
+        }
+        assert_ne!(claim["measured"], "", "{claim}");
+    }
+}
+
+fn an_order_that_makes_no_sense_is_refused() {
+    for order in ["", "{}", "{\"Serve\":{}}"] {
+        let error = part_main(order).expect_err("it is no order");
+        assert!(matches!(error, RioError::Process(_)), "{error}");
+    }
+    harness::an_unwritable_report_is_refused::<RealTimeIo>(Plan::tiny());
+}
+
+pub(crate) const TESTS: &[harness::Test] = &[
+    (
+        "echoes_are_measured_in_every_way",
+        echoes_are_measured_in_every_way,
+    ),
+    ("flows_have_what_was_reserved", flows_have_what_was_reserved),
+    (
+        "calls_are_made_with_rio_below_the_orb_and_without",
+        calls_are_made_with_rio_below_the_orb_and_without,
+    ),
+    (
+        "an_order_that_makes_no_sense_is_refused",
+        an_order_that_makes_no_sense_is_refused,
+    ),
+];

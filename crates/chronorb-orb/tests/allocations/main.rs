@@ -1,0 +1,49 @@
+//! The allocations, lock operations and page faults of calls, counted for the whole process: one
+//! test at a time, with an allocator that counts.
+
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "what it has is for the other program as well"
+)]
+#[path = "../it/support/mod.rs"]
+mod support;
+
+mod asynchronous;
+#[cfg(feature = "gioplite")]
+mod gioplite;
+#[cfg(feature = "miop")]
+mod groups;
+mod large;
+mod policies;
+mod scale;
+mod shared;
+mod steady_state;
+mod within;
+
+use chronorb_orb::OrbConfig;
+use chronorb_rt::{CountingAllocator, PiMutex, PiMutexGuard};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// Waits until no other test of this program runs. Each test holds this as long as its ORBs live.
+fn alone() -> PiMutexGuard<'static, ()> {
+    static TURN: PiMutex<()> = PiMutex::new(());
+    TURN.lock()
+}
+
+/// Whether ORBs want GIOPlite: without the feature none does.
+const LITE_OR_NOT: &[bool] = match cfg!(feature = "gioplite") {
+    true => &[false, true],
+    false => &[false],
+};
+
+fn set_lite(config: &mut OrbConfig, lite: bool) {
+    #[cfg(feature = "gioplite")]
+    {
+        config.giop_lite = lite;
+    }
+    #[cfg(not(feature = "gioplite"))]
+    assert!(!lite, "{config:?}");
+}

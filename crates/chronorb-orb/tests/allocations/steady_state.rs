@@ -1,0 +1,172 @@
+//! Law 1: a two-way call in steady state, on a connection of its own and a lane,
+//! allocates nothing, takes no lock and meets no page fault, on either side.
+
+use chronorb_cdr::Decoder;
+use chronorb_orb::codegen::v1::reply_error;
+use chronorb_orb::poa::{Policy, PriorityModel};
+use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
+use chronorb_orb::{Call, Object, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy};
+use chronorb_rt::{allocations, lock_operations, page_faults};
+use chronorb_transport::parse_endpoints;
+use std::sync::Arc;
+
+use crate::support::{call, orb_with};
+use crate::{LITE_OR_NOT, alone, set_lite};
+
+/// What a thread has done so far.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    allocations: u64,
+    locks: u64,
+    faults: u64,
+}
+
+impl Counts {
+    fn now() -> Self {
+        let (minor, major) = page_faults();
+        Self {
+            allocations: allocations(),
+            locks: lock_operations(),
+            faults: minor + major,
+        }
+    }
+}
+
+/// Tells what the thread that serves it has done so far.
+struct Counter;
+
+impl Skeleton for Counter {
+    fn repository_id(&self) -> &'static str {
+        "IDL:Test/Counter:1.0"
+    }
+
+    fn is_a(&self, _: &str) -> bool {
+        false
+    }
+
+    fn dispatch<'a>(
+        &self,
+        _: &Call<'a>,
+        _: &[u8],
+        d: &mut Decoder<'a>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), SystemException> {
+        let values: &[f64] = d.read_seq()?;
+        let counts = Counts::now();
+        let e = reply.normal()?;
+        e.write_u64(counts.allocations)
+            .and_then(|()| e.write_u64(counts.locks))
+            .and_then(|()| e.write_u64(counts.faults))
+            .and_then(|()| e.write_seq(values))
+            .map_err(reply_error)
+    }
+}
+
+fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
+    let counts = call(object, "counts", &|e| e.write_seq(values), |d| {
+        let counts = Counts {
+            allocations: d.read_u64()?,
+            locks: d.read_u64()?,
+            faults: d.read_u64()?,
+        };
+        let back: &[f64] = d.read_seq()?;
+        assert_eq!(back, values);
+        Ok(counts)
+    });
+    counts.expect("the call succeeds")
+}
+
+#[test]
+fn nothing_gratuitous_happens_on_the_request_path() {
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite);
+    }
+}
+
+#[cfg(feature = "uiop")]
+#[test]
+fn nor_by_unix_domain_sockets() {
+    for lite in LITE_OR_NOT {
+        nothing_gratuitous_happens("uiop://", *lite);
+    }
+}
+
+#[cfg(feature = "diop")]
+#[test]
+fn nor_by_datagrams() {
+    nothing_gratuitous_happens("diop://127.0.0.1:0", false);
+}
+
+/// By GIOPlite or by GIOP.
+fn nothing_gratuitous_happens(endpoint: &str, lite: bool) {
+    let _alone = alone();
+    let priority = Priority::new(20_000).expect("not negative");
+    // Whatever the environment says: the other strategy hands each request over, by two locks.
+    let server = orb_with(|config| {
+        config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
+        config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
+        set_lite(config, lite);
+    });
+    let lanes = ThreadpoolLanes {
+        lanes: vec![Lane::new(priority, 1)],
+        ..Default::default()
+    };
+    let pool = server
+        .rt()
+        .create_threadpool_with_lanes(&lanes)
+        .expect("the lane opens");
+    let root = server.root_poa().expect("the endpoint opens");
+    let policies = [
+        Policy::Threadpool(pool),
+        Policy::PriorityModel(PriorityModel::ClientPropagated, priority),
+    ];
+    let poa = root
+        .create_poa("rt", Some(root.manager()), &policies)
+        .expect("they agree");
+    let object = poa.serve(Counter).expect("it activates");
+    root.manager().activate().expect("it was not deactivated");
+
+    let client = orb_with(|config| set_lite(config, lite));
+    client
+        .rt_current()
+        .set_priority(priority)
+        .expect("it has a native priority");
+    let object = client
+        .string_to_object(&server.object_to_string(&object))
+        .expect("the reference reads");
+    let values: Arc<[f64]> = (0..200).map(f64::from).collect();
+
+    // The first calls connect, and fault in what they touch.
+    for _ in 0..100 {
+        counts_of_server(&object, &values);
+    }
+    // The kernel may move a page at any time, which is a fault that is not ours: of three runs,
+    // one must be without. Allocations and locks there must be none in each.
+    let mut least_faults = u64::MAX;
+    for _ in 0..3 {
+        let server_before = counts_of_server(&object, &values);
+        let client_before = Counts::now();
+        for _ in 0..1000 {
+            counts_of_server(&object, &values);
+        }
+        let client_after = Counts::now();
+        let server_after = counts_of_server(&object, &values);
+        let mut faults = 0;
+        for (side, before, after) in [
+            ("client", client_before, client_after),
+            ("server", server_before, server_after),
+        ] {
+            assert_eq!(
+                after.allocations, before.allocations,
+                "allocations of the {side}"
+            );
+            assert_eq!(after.locks, before.locks, "lock operations of the {side}");
+            faults += after.faults - before.faults;
+        }
+        least_faults = least_faults.min(faults);
+    }
+    assert_eq!(least_faults, 0, "page faults in 1000 calls");
+    server
+        .shutdown(true)
+        .expect("it is not called by a servant");
+}

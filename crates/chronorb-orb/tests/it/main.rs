@@ -1,0 +1,102 @@
+//! The ORB as its users see it: two ORBs in one process, servers that misbehave by script, and
+//! peers that send anything.
+//!
+//! What a call allocates is counted by a program of its own, `allocations`.
+
+#[cfg(feature = "ssliop")]
+#[path = "../../../chronorb-transport/tests/it/certificates/mod.rs"]
+mod certificates;
+mod settings_in_the_book;
+mod support;
+
+mod asynchronous {
+    mod peers;
+    mod results;
+}
+
+mod client {
+    mod active;
+    mod bands;
+    mod binding;
+    mod calls;
+    mod collocation;
+    mod connections;
+    mod exclusive;
+    mod failures;
+    mod limits;
+    mod policies;
+    mod rebind;
+    mod sharing;
+}
+
+mod poa {
+    mod activation;
+    mod adapters;
+    mod demultiplexing;
+    mod let_go;
+    mod lifecycle;
+    mod managers;
+    mod persistence;
+    mod policies;
+    mod servant_managers;
+    mod threads;
+}
+
+mod pools {
+    mod buffered_ranks;
+    mod end;
+    mod filter_chain;
+    mod lanes;
+    mod model;
+    mod overload;
+    mod reactive;
+    mod stages;
+    mod staying;
+    mod stress;
+    mod thread_per_connection;
+    mod threads;
+    mod worker_pool;
+}
+
+mod protocols {
+    #[cfg(feature = "diop")]
+    mod diop;
+    #[cfg(feature = "faults")]
+    mod faults;
+    mod fragments;
+    mod gathering;
+    #[cfg(feature = "gioplite")]
+    mod gioplite;
+    #[cfg(feature = "miop")]
+    mod groups;
+    #[cfg(feature = "miop")]
+    mod groups_apart;
+    #[cfg(any(feature = "uiop", feature = "diop"))]
+    mod others;
+    mod pluggable;
+    mod policies;
+    #[cfg(feature = "riop")]
+    mod riop;
+    #[cfg(feature = "shmiop")]
+    mod shmiop;
+    #[cfg(feature = "ssliop")]
+    mod ssliop;
+    #[cfg(feature = "trace")]
+    mod trace;
+    #[cfg(feature = "uiop")]
+    mod uiop;
+}
+
+mod rtcorba {
+    mod mappings;
+    mod mutexes;
+    mod object_priorities;
+}
+
+mod server {
+    mod hostile;
+    mod idle;
+    #[cfg(feature = "monitor")]
+    mod monitor;
+    mod system_calls;
+}

@@ -1,0 +1,148 @@
+//! GIOP over Unix-domain sockets: paths, profiles and lanes.
+
+use chronorb_giop::{PathProfile, TAG_INTERNET_IOP, TAG_PLACE, TAG_TAO_ENDPOINTS, TAG_UIOP};
+use chronorb_orb::{Object, Orb, OrbConfig};
+use chronorb_transport::parse_endpoints;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned_by};
+use crate::support::{ProbeSkeleton, add, call, orb_with, priority, served_by};
+
+fn server(endpoints: &str) -> Orb {
+    orb_with(|config| {
+        config.listen_endpoints = parse_endpoints(endpoints).expect("endpoints");
+    })
+}
+
+fn profile(object: &Object, index: usize) -> PathProfile {
+    let profile = &object.ior().profiles[index];
+    assert_eq!(profile.tag, TAG_UIOP);
+    PathProfile::decode(&profile.data).expect("it is our own")
+}
+
+/// The reference without its profiles but these.
+fn only(client: &Orb, object: &Object, tags: &[u32]) -> Object {
+    let mut ior = object.ior().clone();
+    ior.profiles.retain(|profile| tags.contains(&profile.tag));
+    client.ior_to_object(ior).expect("a profile is left")
+}
+
+#[test]
+fn a_reference_tells_the_path_and_on_which_machine_it_is() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("radar");
+    let endpoint = format!("uiop://{}|mode=0660", path.display());
+    let s = served_by(server(&endpoint));
+    let told = profile(&s.object, 0);
+    assert_eq!(Some(told.path.as_str()), path.to_str());
+    assert!(told.components.iter().any(|c| c.tag == TAG_PLACE));
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
+    let file = std::fs::metadata(&path).expect("it is there");
+    assert_eq!(file.permissions().mode() & 0o777, 0o660);
+    drop(s);
+    assert!(!path.exists(), "the file goes with the server");
+}
+
+#[test]
+fn a_server_that_was_killed_is_followed_by_another_at_its_path() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("radar");
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("the name is new"));
+    let s = served_by(server(&format!("uiop://{}", path.display())));
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
+    // Two servers at one path: the second one does not start.
+    let second = server(&format!("uiop://{}", path.display()));
+    let root = second.root_poa().expect("nothing is open yet");
+    assert!(root.serve(ProbeSkeleton(Default::default())).is_err());
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
+}
+
+#[test]
+fn every_lane_has_a_path_and_serves_its_priority() {
+    let model = chronorb_orb::poa::Policy::PriorityModel(PROPAGATED, corba(LANES[0]));
+    let s = laned_by(server("uiop://"), Pool::Lanes, &[model]);
+    let told = profile(&s.object, 0);
+    let lanes = told.components.iter().find(|c| c.tag == TAG_TAO_ENDPOINTS);
+    let lanes = chronorb_giop::TaoPathEndpoint::decode(&lanes.expect("there are lanes").data);
+    let lanes = lanes.expect("it is our own");
+    let priorities: Vec<_> = lanes.iter().map(|lane| lane.priority).collect();
+    assert_eq!(priorities, LANES);
+    for value in LANES {
+        let (at, _) = s.at(Some(value), || priority(&s.object)).expect("a lane");
+        assert_eq!(at, value);
+    }
+}
+
+#[test]
+fn large_messages_go_whole_and_in_fragments() {
+    let octets = vec![7_u8; 20 << 20];
+    for fragment_size in [0, 10_000] {
+        let configure = |config: &mut OrbConfig| {
+            config.fragment_size = fragment_size;
+            config.max_message_size = 64 << 20;
+        };
+        let s = served_by(orb_with(|config| {
+            configure(config);
+            config.listen_endpoints = parse_endpoints("uiop://").expect("an endpoint");
+        }));
+        let client = orb_with(configure);
+        let object = client.ior_to_object(s.object.ior().clone());
+        let write = |e: &mut chronorb_cdr::Encoder<'_>| e.write_octet_seq(&octets);
+        let back = call(&object.expect("not nil"), "octets", &write, |d| {
+            Ok(d.read_octet_seq()? == octets)
+        });
+        assert_eq!(back, Ok(true));
+        client.shutdown(false).expect("it runs");
+    }
+}
+
+#[test]
+fn of_several_profiles_the_client_takes_the_one_it_prefers_and_can_use() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("radar");
+    let endpoints = format!("iiop://127.0.0.1:0;uiop://{}", path.display());
+    let s = served_by(server(&endpoints));
+    let tags: Vec<_> = s.object.ior().profiles.iter().map(|p| p.tag).collect();
+    assert_eq!(tags, [TAG_INTERNET_IOP, TAG_UIOP]);
+    assert_eq!(add(&s.object, 1, 2), Ok(3));
+
+    // Who does not speak UIOP, or cannot reach the file, goes by IIOP.
+    let by_iiop = orb_with(|config| config.protocols = vec!["iiop".to_owned()]);
+    let object = by_iiop.ior_to_object(s.object.ior().clone());
+    assert_eq!(add(&object.expect("it has IIOP"), 1, 2), Ok(3));
+    let by_uiop = orb_with(|config| {
+        config.protocols = vec!["uiop".to_owned()];
+        config.listen_endpoints = Vec::new();
+    });
+    let local = only(&by_uiop, &s.object, &[TAG_UIOP]);
+    assert_eq!(add(&local, 1, 2), Ok(3));
+    std::fs::remove_file(&path).expect("it is there");
+    let fresh = orb_with(|_| {});
+    let object = fresh.ior_to_object(s.object.ior().clone());
+    assert_eq!(add(&object.expect("not nil"), 1, 2), Ok(3));
+    for orb in [by_iiop, by_uiop, fresh] {
+        orb.shutdown(false).expect("it runs");
+    }
+}
+
+#[test]
+fn a_path_of_another_machine_is_passed_over() {
+    let s = served_by(server("uiop://;iiop://127.0.0.1:0"));
+    let mut ior = s.object.ior().clone();
+    let mut elsewhere = profile(&s.object, 0);
+    for component in &mut elsewhere.components {
+        if component.tag == TAG_PLACE {
+            let place = chronorb_giop::Place("another".to_owned());
+            *component = place.tagged().expect("it fits");
+        }
+    }
+    // Nobody is there who could answer.
+    elsewhere.path = "/nowhere/at/all".to_owned();
+    ior.profiles[0].data = elsewhere.encode().expect("it fits");
+    let object = s.client.ior_to_object(ior.clone()).expect("not nil");
+    assert_eq!(add(&object, 1, 2), Ok(3));
+    ior.profiles.truncate(1);
+    let local = s.client.ior_to_object(ior).expect("not nil");
+    let (kind, _) = crate::support::kind_and_completion(add(&local, 1, 2));
+    assert_eq!(kind, chronorb_orb::SystemExceptionKind::Transient);
+}

@@ -1,0 +1,224 @@
+//! What a two-way call on lanes asks of the kernel in steady state: one `sendto` and one `recvfrom` on either side,
+//! and one wait of the server. Nothing connects, changes a priority, waits for a lock or takes memory.
+//!
+//! The tests start themselves again, and trace that.
+
+use chronorb_orb::ThreadpoolStrategy;
+use chronorb_orb::poa::PriorityModel;
+use chronorb_rt::{Mark, TraceError, Tracer, thread_id, trace_mark};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use crate::support::descriptors::spawn;
+use crate::support::pools::{Bench, Buffering, Case, Threads, await_rest, corba, look};
+use crate::support::{name_of, nothing};
+
+/// Says in the environment of the traced process what it shall do.
+const CASE: &str = "CHRONORB_TEST_TRACED_CASE";
+const CALLS: u64 = 200;
+/// More than a thread may keep away from a connection for.
+const MOST_BEFORE: u32 = 10_000;
+
+fn plain() -> Case {
+    Case {
+        strategy: ThreadpoolStrategy::LeaderFollowers,
+        lanes: 3,
+        buffering: Buffering::Off,
+        borrowing: false,
+        threads: Threads::Static,
+        model: PriorityModel::ClientPropagated,
+    }
+}
+
+fn case_named(name: &str) -> Case {
+    match name {
+        "plain" => plain(),
+        "declared" => Case {
+            model: PriorityModel::ServerDeclared,
+            ..plain()
+        },
+        "buffering" => Case {
+            buffering: Buffering::Requests,
+            ..plain()
+        },
+        "borrowing" => Case {
+            borrowing: true,
+            ..plain()
+        },
+        "all" => Case {
+            buffering: Buffering::Requests,
+            borrowing: true,
+            threads: Threads::Mixed,
+            ..plain()
+        },
+        other => panic!("there is no {other}"),
+    }
+}
+
+/// What is traced; on its own it does nothing.
+#[test]
+fn the_traced_process() {
+    let Ok(name) = std::env::var(CASE) else {
+        return;
+    };
+    let mut bench = Bench::new(case_named(&name));
+    // All threads that the lane may have are there.
+    let busy = [bench.hold_now(1, 1), bench.hold_now(1, 2)];
+    bench.floor.open();
+    for asked in busy {
+        assert_eq!(bench.answer(asked), Ok(()));
+    }
+    bench.await_all_rest();
+    let (class, object) = (1, bench.objects[1].clone());
+    let priority = bench.case.priorities()[class];
+    let current = bench.client.rt_current();
+    current
+        .set_priority(corba(priority))
+        .expect("it has a native priority");
+    assert_eq!(look(&object), Ok(bench.own_sight(class)));
+    writeln!(io::stderr(), "{}", thread_id()).expect("somebody reads it");
+    io::stdin()
+        .read_line(&mut String::new())
+        .expect("somebody writes it");
+    // Who begins to trace may have ended waits, and a thread that was called from its connection while the lane was
+    // busy goes back to it after some requests.
+    let staying = || {
+        let snapshot = bench.server.snapshot();
+        let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
+        lanes.map(|lane| lane.staying).sum::<usize>()
+    };
+    // Where requests go from thread to thread, none has a connection to itself.
+    let stays = matches!(bench.case.buffering, Buffering::Off) && !bench.case.borrowing;
+    let mut calls = 0;
+    loop {
+        assert!(
+            calls < MOST_BEFORE,
+            "no thread has the connection to itself"
+        );
+        assert_eq!(nothing(&object, "pass"), Ok(()));
+        calls += 1;
+        // One that is called back at once has it for a moment only.
+        if calls >= 50 && (!stays || staying() > 0) {
+            others_rest();
+            if !stays || staying() > 0 {
+                break;
+            }
+        }
+    }
+    trace_mark(Mark::Next);
+    for _ in 0..CALLS {
+        assert_eq!(nothing(&object, "pass"), Ok(()));
+    }
+    trace_mark(Mark::Last);
+    drop(bench);
+}
+
+/// Waits until all other threads of the process sleep.
+fn others_rest() {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("they are listed");
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|tid| *tid != thread_id())
+        .for_each(await_rest);
+}
+
+/// How often each system call was begun.
+type Counts = BTreeMap<String, u64>;
+
+/// What the client's thread and all others asked for between the marks.
+fn traced(name: &str) -> Option<(Counts, Counts)> {
+    let this = std::env::current_exe().expect("it runs");
+    let mut command = Command::new(this);
+    command
+        .args([
+            "--exact",
+            name_of(the_traced_process),
+            "--test-threads=1",
+            "--nocapture",
+        ])
+        .env(CASE, name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut process = spawn(&mut command).expect("it starts");
+    let mut errors = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+    let tid = errors
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.parse().ok());
+    let client: u32 = tid.expect("it gets ready");
+    let tracer = Tracer::attach(process.id());
+    let mut input = process.stdin.take().expect("it is piped");
+    writeln!(input, "go").expect("it listens");
+    let spans = tracer.and_then(Tracer::spans);
+    let errors: Vec<_> = errors.map_while(Result::ok).collect();
+    assert!(process.wait().expect("it ends").success(), "{errors:#?}");
+    let spans = match spans {
+        Err(refused @ TraceError::Refused(_)) => {
+            let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+            assert!(!required, "CHRONORB_PEERS=required: {refused}");
+            println!("NOT RUN: {refused}");
+            return None;
+        }
+        spans => spans.expect("it makes both marks"),
+    };
+    let (mut of_client, mut of_server) = (Counts::new(), Counts::new());
+    for asked in spans.into_iter().flatten() {
+        let counts = match asked.thread == client {
+            true => &mut of_client,
+            false => &mut of_server,
+        };
+        *counts.entry(asked.name).or_default() += asked.calls;
+    }
+    Some((of_client, of_server))
+}
+
+fn asks_for_nothing_more(name: &str) {
+    let Some((mut of_client, mut of_server)) = traced(name) else {
+        return;
+    };
+    println!("{name}: client {of_client:?}, server {of_server:?}");
+    let of_both = [of_client.remove("sendto"), of_server.remove("sendto")];
+    assert_eq!(of_both, [Some(CALLS); 2], "sendto in {name}");
+    let received = of_client.remove("recvfrom");
+    assert_eq!(received, Some(CALLS), "recvfrom of the client in {name}");
+    // A thread that stays has begun the first one before, and may begin the last one after.
+    let received = of_server.remove("recvfrom").unwrap_or_default();
+    assert!(
+        (CALLS - 1..=CALLS).contains(&received),
+        "{received} recvfrom of the server in {name}"
+    );
+    let waits: u64 = ["epoll_wait", "epoll_pwait", "epoll_pwait2"]
+        .iter()
+        .filter_map(|wait| of_server.remove(*wait))
+        .sum();
+    assert!(waits <= CALLS, "{waits} waits for {CALLS} calls");
+    assert_eq!(of_client, Counts::new(), "the client in {name}");
+    assert_eq!(of_server, Counts::new(), "the server in {name}");
+}
+
+#[test]
+fn a_call_on_a_lane_sends_and_receives() {
+    asks_for_nothing_more("plain");
+}
+
+#[test]
+fn a_call_at_the_servers_priority_sends_and_receives() {
+    asks_for_nothing_more("declared");
+}
+
+#[test]
+fn a_call_on_a_lane_that_may_buffer_sends_and_receives() {
+    asks_for_nothing_more("buffering");
+}
+
+#[test]
+fn a_call_on_a_lane_that_may_borrow_sends_and_receives() {
+    asks_for_nothing_more("borrowing");
+}
+
+#[test]
+fn a_call_on_a_lane_that_may_do_all_of_it_sends_and_receives() {
+    asks_for_nothing_more("all");
+}

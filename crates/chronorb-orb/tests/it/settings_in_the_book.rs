@@ -1,0 +1,145 @@
+//! The book's chapter on configuration has every setting, as it is.
+
+use chronorb_orb::OrbConfig;
+
+const CHAPTER: &str = include_str!("../../../../docs/src/configuration.md");
+const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
+const CONFIG_FILE: &str = "config_file";
+
+struct Setting {
+    key: &'static str,
+    options: Vec<&'static str>,
+    is_here: bool,
+}
+
+impl Setting {
+    fn all() -> Vec<Self> {
+        let all = OrbConfig::settings().map(|(key, options, missing)| Self {
+            key,
+            options: options.split(' ').collect(),
+            is_here: missing.is_none(),
+        });
+        all.collect()
+    }
+
+    fn environment(&self) -> String {
+        format!("{ENVIRONMENT_PREFIX}{}", self.key.to_ascii_uppercase())
+    }
+
+    /// The configuration that a value of it makes.
+    fn with(&self, value: &str) -> Option<OrbConfig> {
+        OrbConfig::read(&mut vec![self.options[0].to_owned(), value.to_owned()]).ok()
+    }
+}
+
+/// The cells of all rows of the table with this head.
+fn table(head: &str) -> Vec<Vec<&'static str>> {
+    let (_, rest) = CHAPTER.split_once(head).expect("there is the table");
+    let rows = rest
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
+        .collect()
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The row of each setting.
+fn rows() -> Vec<(Setting, Vec<&'static str>)> {
+    let rows = table("| Option | Environment | TOML key | Default | Range |");
+    rows.into_iter()
+        .map(|row| {
+            let options: Vec<_> = quoted(row[0]).collect();
+            let mut settings = Setting::all().into_iter();
+            let setting = settings.find(|setting| setting.options == options);
+            (setting.unwrap_or_else(|| panic!("no {options:?}")), row)
+        })
+        .collect()
+}
+
+/// A value as it would be given, where the cell tells a value and not what it means.
+fn value(cell: &str) -> Option<&str> {
+    let number = cell.split([' ', ',']).next().expect("there is a part");
+    let is_number = number.bytes().all(|octet| octet.is_ascii_digit());
+    quoted(cell).next().or_else(|| is_number.then_some(number))
+}
+
+#[test]
+fn every_setting_has_its_row_with_all_its_names() {
+    let rows = rows();
+    for setting in Setting::all() {
+        let key = setting.key;
+        let found = rows.iter().filter(|(other, _)| other.key == key);
+        assert_eq!(found.count(), 1, "rows of {key}");
+    }
+    for (setting, row) in rows {
+        assert_eq!(row[1], format!("`{}`", setting.environment()));
+        match setting.key {
+            CONFIG_FILE => assert_eq!(row[2], "–", "a file names no other"),
+            key => assert_eq!(row[2], format!("`{key}`")),
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_explained() {
+    let rows = table("What they mean:\n\n| Setting | |");
+    let explained: Vec<_> = rows.iter().flat_map(|row| quoted(row[0])).collect();
+    let settings = Setting::all();
+    for setting in settings.iter().filter(|setting| setting.key != CONFIG_FILE) {
+        assert!(explained.contains(&setting.key), "{}", setting.key);
+    }
+    for key in explained {
+        assert!(settings.iter().any(|setting| setting.key == key), "{key}");
+    }
+}
+
+#[test]
+fn defaults_are_what_the_chapter_says() {
+    let read = OrbConfig::read(&mut Vec::new()).expect("a correct environment");
+    let default = format!("{read:?}");
+    for (setting, row) in rows() {
+        let Some(value) = value(row[3]).filter(|_| setting.is_here) else {
+            continue;
+        };
+        // The environment may say something else.
+        if std::env::var_os(setting.environment()).is_none() {
+            let config = setting.with(value).expect(value);
+            assert_eq!(format!("{config:?}"), default, "{}", setting.key);
+        }
+    }
+}
+
+#[test]
+fn values_are_taken_within_the_ranges_and_not_beyond() {
+    for (setting, row) in rows() {
+        if value(row[3]).is_none() || !setting.is_here {
+            continue;
+        }
+        let takes = |value: &str| setting.with(value).is_some();
+        for value in quoted(row[4]) {
+            assert!(takes(value), "{}: {value}", setting.key);
+        }
+        let Some((least, greatest)) = row[4].split_once(" to ") else {
+            continue;
+        };
+        let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+        let least = number(least.rsplit(' ').next());
+        let greatest = number(greatest.split([' ', ',']).next());
+        if let (Some(least), Some(greatest)) = (least, greatest) {
+            assert!(takes(&least.to_string()), "{}: {least}", setting.key);
+            assert!(takes(&greatest.to_string()), "{}: {greatest}", setting.key);
+            assert!(!takes(&(greatest + 1).to_string()), "{}", setting.key);
+            let below = least.checked_sub(1).filter(|below| *below > 0);
+            assert!(
+                !below.is_some_and(|n| takes(&n.to_string())),
+                "{}",
+                setting.key
+            );
+        }
+    }
+}

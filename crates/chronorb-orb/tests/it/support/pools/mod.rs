@@ -1,0 +1,43 @@
+//! Thread pools under virtual load: servants that a test holds and lets go, so that a busy thread is a fact and
+//! not a matter of time, and clients that wait for them.
+
+mod bench;
+mod callers;
+mod floor;
+mod raw;
+mod table;
+
+use chronorb_orb::rtcorba::Priority;
+use chronorb_orb::{SystemException, SystemExceptionKind};
+
+use super::adapters::omg;
+use super::has_real_time;
+
+pub(crate) use bench::{Bench, await_rest};
+pub(crate) use callers::{Callers, Calling};
+pub(crate) use floor::{Floor, Held, Sight, look, note};
+pub(crate) use raw::{Asked, Raw};
+pub(crate) use table::{BALLAST, Buffering, Case, LANED, ROOM_FOR_TWO, STRATEGIES, Threads, cases};
+
+pub(crate) const LOW: i16 = 8_000;
+pub(crate) const MID: i16 = 16_000;
+pub(crate) const HIGH: i16 = 24_000;
+
+pub(crate) fn corba(value: i16) -> Priority {
+    Priority::new(value).expect("not negative")
+}
+
+/// What the default mapping makes of a priority, where the process may use it.
+pub(crate) fn native(value: i16) -> i32 {
+    match (value, has_real_time()) {
+        (LOW, true) => 24,
+        (MID, true) => 48,
+        (HIGH, true) => 72,
+        _ => 0,
+    }
+}
+
+/// What a request gets for which there is no room.
+pub(crate) fn no_room() -> SystemException {
+    omg(SystemExceptionKind::Transient, 1)
+}

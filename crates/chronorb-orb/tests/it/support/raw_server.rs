@@ -1,0 +1,194 @@
+//! A server on a bare socket, which does what no ORB would.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP, TaggedProfile, Version};
+use chronorb_orb::{Object, Orb};
+
+use super::PATIENCE;
+
+/// It takes in connections until the test program ends.
+pub(crate) struct RawServer {
+    pub(crate) address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+}
+
+/// One connection to a client.
+pub(crate) struct Peer {
+    pub(crate) stream: TcpStream,
+    /// Which connection it is, from 0.
+    pub(crate) number: usize,
+    /// The body of the last message.
+    pub(crate) body: Vec<u8>,
+}
+
+/// A message of a client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Message {
+    /// A request, with the two `long` that it ends with.
+    Request { id: u32, arguments: (i32, i32) },
+    /// A locate request.
+    Locate { id: u32 },
+    /// The client waits no more for the reply.
+    Cancel { id: u32 },
+}
+
+/// Serves each connection by `serve`, in a thread of its own.
+pub(crate) fn raw_server(serve: impl Fn(Peer) + Clone + Send + 'static) -> RawServer {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = accepted.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            let patience = stream.set_read_timeout(Some(PATIENCE));
+            patience.expect("a socket has a time-out");
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            let serve = serve.clone();
+            let peer = Peer {
+                stream,
+                number,
+                body: Vec::new(),
+            };
+            std::thread::spawn(move || serve(peer));
+        }
+    });
+    RawServer { address, accepted }
+}
+
+impl RawServer {
+    /// How many connections it has had.
+    pub(crate) fn connections(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+}
+
+impl Peer {
+    /// Waits until something has come, and leaves it there.
+    pub(crate) fn wait_for_octets(&self) {
+        let looked = self.stream.peek(&mut [0]);
+        looked.expect("something comes");
+    }
+
+    /// The next message; `None` at the end of the connection.
+    pub(crate) fn message(&mut self) -> Option<Message> {
+        let mut header = [0; 12];
+        match self.stream.read_exact(&mut header) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock => panic!("nothing came: {e}"),
+            Err(_) => return None,
+        }
+        let number = |octets: &[u8]| u32::from_le_bytes(octets.try_into().expect("four"));
+        let mut body = vec![0; number(&header[8..]) as usize];
+        self.stream.read_exact(&mut body).ok()?;
+        let id = number(&body[..4]);
+        self.body.clone_from(&body);
+        Some(match header[7] {
+            0 => {
+                let last = |from_end: usize| {
+                    let at = body.len() - from_end;
+                    number(&body[at..at + 4]).cast_signed()
+                };
+                let arguments = (last(8), last(4));
+                Message::Request { id, arguments }
+            }
+            2 => Message::Cancel { id },
+            3 => Message::Locate { id },
+            kind => panic!("a client does not send messages of type {kind}"),
+        })
+    }
+
+    /// The next request: its id and arguments.
+    pub(crate) fn request(&mut self) -> Option<(u32, (i32, i32))> {
+        match self.message()? {
+            Message::Request { id, arguments } => Some((id, arguments)),
+            other => panic!("{other:?} is no request"),
+        }
+    }
+
+    pub(crate) fn send(&mut self, octets: &[u8]) {
+        // A client that is gone is the test's business.
+        let _ = self.stream.write_all(octets);
+    }
+
+    /// Answers a request to add its arguments.
+    pub(crate) fn answer(&mut self, (id, (a, b)): (u32, (i32, i32))) {
+        self.send(&reply(id, a + b));
+    }
+
+    /// Answers a locate request: the object is here.
+    pub(crate) fn here(&mut self, id: u32) {
+        let mut octets = b"GIOP\x01\x02\x01\x04\x08\x00\x00\x00".to_vec();
+        octets.extend_from_slice(&id.to_le_bytes());
+        octets.extend_from_slice(&1_u32.to_le_bytes());
+        self.send(&octets);
+    }
+
+    /// Answers all that comes, as it should be.
+    pub(crate) fn answer_all(mut self) {
+        while let Some(request) = self.request() {
+            self.answer(request);
+        }
+    }
+
+    /// Reads until the client ends the connection.
+    pub(crate) fn until_the_end(mut self) {
+        while self.message().is_some() {}
+    }
+}
+
+/// Those parts of a whole message that fragments of GIOP 1.2 make of it, `body` octets in each.
+pub(crate) fn fragments(message: &[u8], body: usize) -> Vec<Vec<u8>> {
+    let id = &message[12..16];
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for octets in message[12..].chunks(body) {
+        let (kind, id) = match parts.is_empty() {
+            true => (message[7], &[][..]),
+            false => (7, id),
+        };
+        let mut part = b"GIOP\x01\x02\x03".to_vec();
+        part.push(kind);
+        part.extend_from_slice(&((id.len() + octets.len()) as u32).to_le_bytes());
+        part.extend_from_slice(id);
+        part.extend_from_slice(octets);
+        parts.push(part);
+    }
+    parts.last_mut().expect("a message has a body")[6] = 1;
+    parts
+}
+
+/// An object that is said to live at an address.
+pub(crate) fn object_at(orb: &Orb, address: SocketAddr) -> Object {
+    let profile = IiopProfile {
+        version: Version::V1_2,
+        host: address.ip().to_string(),
+        port: address.port(),
+        object_key: b"key".to_vec(),
+        components: Vec::new(),
+    };
+    let ior = Ior {
+        type_id: super::PROBE_ID.to_owned(),
+        profiles: vec![TaggedProfile {
+            tag: TAG_INTERNET_IOP,
+            data: profile.encode().expect("it fits"),
+        }],
+    };
+    let text = ior.to_string();
+    orb.string_to_object(&text).expect("the reference reads")
+}
+
+/// A whole reply of GIOP 1.2, little-endian, with a `long` as its result.
+pub(crate) fn reply(request_id: u32, result: i32) -> Vec<u8> {
+    let mut octets = b"GIOP\x01\x02\x01\x01\x10\x00\x00\x00".to_vec();
+    octets.extend_from_slice(&request_id.to_le_bytes());
+    octets.extend_from_slice(&[0; 8]);
+    octets.extend_from_slice(&result.to_le_bytes());
+    octets
+}
+
+/// What a server says before it closes a connection in order.
+pub(crate) const CLOSE_CONNECTION: &[u8] = b"GIOP\x01\x02\x01\x05\x00\x00\x00\x00";

@@ -1,0 +1,153 @@
+//! What connections, classes and subsystems leave behind, and what they do not wait for.
+
+use chronorb_rio::driver::wire::{Faults, Side};
+use chronorb_rio::engine::{
+    Class, ClassConfig, ConnectFault, Listener, Processing, Stream, Subsystem,
+};
+use chronorb_rt::Deadline;
+use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::rig::{RigHost, wired};
+
+fn patience() -> Deadline {
+    Deadline::after(Duration::from_secs(20))
+}
+
+/// A class with few connections.
+fn config(processing: Processing) -> ClassConfig {
+    ClassConfig {
+        processing,
+        connections: 2,
+        backlog: 2,
+        silence: Duration::from_millis(300),
+        linger: Duration::from_millis(300),
+        ..ClassConfig::default()
+    }
+}
+
+fn on_demand() -> ClassConfig {
+    config(Processing::OnDemand { cap: None })
+}
+
+/// A host with one class.
+fn host(host: &RigHost, config: ClassConfig) -> (Subsystem, Arc<Class>) {
+    let subsystem = host.subsystem();
+    let class = subsystem.open(config).expect("it is the first");
+    (subsystem, class)
+}
+
+fn listen(class: &Arc<Class>, at: &RigHost) -> Listener {
+    let address = SocketAddr::new(at.address(), 0);
+    class.listen(address).expect("any port will do")
+}
+
+/// The next connection, by a reactor that has the listener.
+fn accept(reactor: &Reactor, listener: &Listener) -> Stream {
+    loop {
+        if let Some(stream) = listener.accept().expect("a descriptor is left") {
+            return stream;
+        }
+        let told = reactor.wait(Some(Duration::from_secs(20)));
+        assert!(told.expect("it is whole").is_some(), "nobody has come");
+    }
+}
+
+#[test]
+fn a_reactor_takes_connections_in_whose_slots_others_had_before() {
+    let (_wire, hosts) = wired();
+    let (_left, client) = host(&hosts[0], on_demand());
+    let (_right, server) = host(&hosts[1], on_demand());
+    let listener = listen(&server, &hosts[1]);
+    let reactor = Reactor::new().expect("a descriptor is left");
+    let added = reactor.add(&listener, 0, Interest::Read);
+    added.expect("it is not there");
+    for round in 1..10 {
+        let near = client.connect(listener.address(), patience());
+        let near = near.expect("somebody listens");
+        let far = accept(&reactor, &listener);
+        let added = reactor.add(&far, round, Interest::Read);
+        added.unwrap_or_else(|error| panic!("connection {round}: {error}"));
+        near.send(&[1; 10], &[], patience()).expect("it is open");
+        while reactor.wait(None).expect("it is whole").map(|it| it.token) != Some(round) {}
+        assert_eq!(far.try_receive(&mut [0; 20]), Ok(10));
+    }
+}
+
+/// A subsystem goes, which must not wait for ever.
+fn end(subsystem: Subsystem) {
+    let (tell, told) = std::sync::mpsc::channel();
+    let going = thread::spawn(move || {
+        drop(subsystem);
+        tell.send(()).expect("somebody waits");
+    });
+    told.recv_timeout(Duration::from_secs(20)).expect("it goes");
+    going.join().expect("no panic");
+}
+
+#[test]
+fn a_subsystem_ends_though_a_peer_owes_something_to_a_class_whose_lane_does_nothing_any_more() {
+    let (wire, hosts) = wired();
+    let (_left, client) = host(&hosts[0], on_demand());
+    let (right, server) = host(&hosts[1], config(Processing::OnArrival));
+    let listener = listen(&server, &hosts[1]);
+    let reactor = Reactor::new().expect("a descriptor is left");
+    let added = reactor.add(&listener, 0, Interest::Read);
+    added.expect("it is not there");
+    let at = listener.address();
+    let near = thread::spawn(move || client.connect(at, patience()));
+    let far = accept(&reactor, &listener);
+    let _near = near.join().expect("no panic").expect("somebody listens");
+    let silent = Faults {
+        loss: 1.0,
+        ..Faults::default()
+    };
+    wire.disturb(Side::Right, silent, 0);
+    assert_eq!(far.try_send(&[1; 100], &[]), Ok(100));
+    end(right);
+    let error = far.try_send(&[1], &[]);
+    assert!(matches!(error, Err(IoError::Broken(_))), "{error:?}");
+    assert!(matches!(listener.accept(), Err(AcceptError::Failed(_))));
+}
+
+#[test]
+fn who_waits_for_a_connection_of_a_subsystem_that_ends_is_told() {
+    let (_wire, hosts) = wired();
+    let (left, client) = host(&hosts[0], on_demand());
+    let (_right, server) = host(&hosts[1], on_demand());
+    let listener = listen(&server, &hosts[1]);
+    let near = client.connect(listener.address(), patience());
+    let near = near.expect("somebody listens");
+    let waiting = thread::spawn(move || near.receive(&mut [0; 10], patience()));
+    end(left);
+    assert_eq!(waiting.join().expect("no panic"), Err(IoError::Closed));
+    let late = client.connect(listener.address(), patience());
+    assert!(matches!(late, Err(ConnectFault::Ended)), "{late:?}");
+}
+
+#[test]
+fn a_subsystem_ends_as_soon_as_a_peer_has_what_was_sent_though_somebody_still_has_the_connection() {
+    let (wire, hosts) = wired();
+    let (left, client) = host(&hosts[0], on_demand());
+    let (_right, server) = host(&hosts[1], on_demand());
+    let listener = listen(&server, &hosts[1]);
+    let near = client.connect(listener.address(), patience());
+    let near = near.expect("somebody listens");
+    let reactor = Reactor::new().expect("a descriptor is left");
+    let added = reactor.add(&listener, 0, Interest::Read);
+    added.expect("it is not there");
+    let far = accept(&reactor, &listener);
+    let lost = Faults {
+        loss: 1.0,
+        ..Faults::default()
+    };
+    wire.disturb(Side::Left, lost, 0);
+    assert_eq!(near.try_send(&[1; 100], &[]), Ok(100));
+    wire.disturb(Side::Left, Faults::default(), 0);
+    // It goes once more after a while, and is acknowledged.
+    end(left);
+    assert_eq!(far.receive(&mut [0; 200], patience()), Ok(100));
+}

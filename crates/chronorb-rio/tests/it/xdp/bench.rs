@@ -1,0 +1,240 @@
+//! What tests of AF_XDP share: two hosts, one of which sends.
+
+use std::net::IpAddr;
+use std::thread;
+use std::time::Duration;
+
+use chronorb_rio::class::{ClassId, Rule};
+use chronorb_rio::driver::bpf::Attachment;
+use chronorb_rio::driver::packet::Packet;
+use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
+use chronorb_rio::driver::{Driver, DriverError};
+use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_rio::path::{Path, Receiver, TransmitError, Transmitter};
+use chronorb_rt::Deadline;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::support::frames::{Frame, number_of};
+use crate::support::network;
+
+pub(crate) const PORT: u16 = 2809;
+pub(crate) const OTHER: u16 = 2810;
+/// Of an interface that has several, receive queues.
+pub(crate) const QUEUES: u32 = 4;
+pub(crate) const MODES: [Mode; 2] = [Mode::Native, Mode::Generic];
+
+/// Host A sends by a packet socket, host B receives by AF_XDP.
+pub(crate) struct Bench {
+    pub(crate) sender: Path,
+    pub(crate) driver: Xdp,
+    pub(crate) network: Network,
+    pub(crate) mtu: usize,
+}
+
+impl Bench {
+    pub(crate) fn new(mtu: u32, options: Options) -> Option<Self> {
+        let layout = Layout {
+            mtu,
+            ..Layout::default()
+        };
+        Self::of(&layout, options)
+    }
+
+    pub(crate) fn of(layout: &Layout, options: Options) -> Option<Self> {
+        let network = network(layout)?;
+        let driver = open(&network, options).expect("the interface can do it");
+        Some(Self::around(network, driver))
+    }
+
+    /// With a driver that is open on host B.
+    pub(crate) fn around(network: Network, driver: Xdp) -> Self {
+        let open_sender = || Packet::open(INTERFACE)?.open(class(0), &[], 256);
+        let sender = network.host(Host::A).enter(open_sender);
+        Self {
+            sender: sender.expect("who builds networks may have packet sockets"),
+            mtu: driver.link().mtu,
+            driver,
+            network,
+        }
+    }
+
+    /// In both modes, with one receive queue and with several.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        [1, QUEUES].into_iter().flat_map(Self::of_queues)
+    }
+
+    /// In both modes.
+    pub(crate) fn of_queues(queues: u32) -> impl Iterator<Item = Self> {
+        let layout = Layout {
+            queues,
+            ..Layout::default()
+        };
+        let of = |mode| Options {
+            mode,
+            packets: 1024,
+        };
+        (MODES.into_iter()).filter_map(move |mode| Self::of(&layout, of(mode)))
+    }
+
+    pub(crate) fn open(&self, number: usize, port: u16, queue: usize) -> Path {
+        let opened = self.try_open(number, &[to(number, port)], queue);
+        opened.expect("there is room, and it is not open")
+    }
+
+    pub(crate) fn try_open(
+        &self,
+        number: usize,
+        rules: &[Rule],
+        queue: usize,
+    ) -> Result<Path, DriverError> {
+        let open = || self.driver.open(class(number), rules, queue);
+        self.network.host(Host::B).enter(open)
+    }
+
+    /// Waits until so many packets have been found to be of a class.
+    pub(crate) fn await_matched(&self, number: usize, count: u64) {
+        let deadline = Deadline::after(Duration::from_secs(30));
+        while self.driver.matched(class(number)) < count {
+            assert!(!deadline.has_passed(), "they do not come through");
+            thread::yield_now();
+        }
+    }
+
+    /// Host A receives by a packet socket what goes to this port.
+    pub(crate) fn open_at_a(&self, port: u16) -> Path {
+        self.open_at_a_with(0, port)
+    }
+
+    pub(crate) fn open_at_a_with(&self, number: usize, port: u16) -> Path {
+        let open = || Packet::open(INTERFACE)?.open(class(number), &[to(number, port)], 1024);
+        let opened = self.network.host(Host::A).enter(open);
+        opened.expect("who builds networks may have packet sockets")
+    }
+
+    /// As [`frame`](Self::frame) by IPv4, from B to A.
+    pub(crate) fn answer(&self, port: u16) -> Frame {
+        let there = self.frame(port, false);
+        let [b, a] = there.hardware;
+        Frame::between((b, there.to), (a, there.from), port)
+    }
+
+    /// A frame from A to B, with IPv4 or IPv6.
+    pub(crate) fn frame(&self, port: u16, is_v6: bool) -> Frame {
+        let end = |host| {
+            let link = self.network.host(host).link().expect("it has one");
+            let addresses = self.network.host(host).addresses();
+            let address: IpAddr = match is_v6 {
+                true => addresses.v6.into(),
+                false => addresses.v4.into(),
+            };
+            (link.hardware, address)
+        };
+        Frame::between(end(Host::A), end(Host::B), port)
+    }
+
+    /// Frames to this port of a class that come by each of the receive queues in turn, one flow for each. They are found by
+    /// trying, and the class gets those that were tried. In the kernel's stack nothing comes by the last queue of a virtual
+    /// interface, whose packets are there by the queue before the one that they were sent to.
+    pub(crate) fn flows(&mut self, number: usize, port: u16) -> Vec<Frame> {
+        let class = class(number);
+        let reached = match self.driver.attachment() {
+            Attachment::Native => QUEUES,
+            Attachment::Generic => QUEUES - 1,
+        };
+        let mut flows = vec![None; reached as usize];
+        for source_port in 5000..5200 {
+            let before: Vec<_> = self.matched_by_queues(class);
+            let frame = self.frame(port, false).source_port(source_port);
+            self.send(&frame, 0..1);
+            self.await_matched(number, before.iter().sum::<u64>() + 1);
+            let after = self.matched_by_queues(class);
+            let queue = (0..flows.len()).find(|queue| after[*queue] > before[*queue]);
+            flows[queue.expect("it came by one")].get_or_insert(frame);
+            if flows.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        let found = flows.into_iter().collect::<Option<_>>();
+        found.expect("200 flows leave none of the queues out")
+    }
+
+    pub(crate) fn matched_by_queues(&self, class: ClassId) -> Vec<u64> {
+        let queues = 0..self.driver.receive_queues();
+        queues
+            .map(|queue| self.driver.matched_by(class, queue))
+            .collect()
+    }
+
+    pub(crate) fn send(&mut self, frame: &Frame, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            send(&mut *self.sender.transmitter, &frame.octets(number));
+        }
+    }
+}
+
+pub(crate) fn open(network: &Network, options: Options) -> Result<Xdp, DriverError> {
+    let open = || Xdp::open(INTERFACE, options);
+    network.host(Host::B).enter(open)
+}
+
+pub(crate) fn class(number: usize) -> ClassId {
+    ClassId::new(number).expect("there are so many")
+}
+
+pub(crate) fn to(number: usize, port: u16) -> Rule {
+    Rule {
+        ports: Some(port..=port),
+        ..Rule::all(class(number))
+    }
+}
+
+pub(crate) fn send(transmitter: &mut dyn Transmitter, octets: &[u8]) {
+    loop {
+        let queued = transmitter.transmit(octets.len(), &mut |room| room.copy_from_slice(octets));
+        transmitter.flush().expect("the interface is there");
+        match queued {
+            Ok(()) => return,
+            Err(TransmitError::Full) => thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Waits until a frame is there; `false` if there is none for a long time.
+pub(crate) fn wait(receiver: &dyn Receiver) -> bool {
+    let descriptor = receiver.as_fd();
+    let long = Timespec::try_from(Duration::from_secs(5)).expect("it is short");
+    let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+    poll(&mut polled, Some(&long)).expect("it can be polled") == 1
+}
+
+/// The next frames, so many.
+pub(crate) fn receive(receiver: &mut dyn Receiver, count: usize) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        let mut take = |frame: chronorb_rio::path::Frame<'_>| frames.push(frame.octets.to_vec());
+        if !receiver.receive(&mut take).expect("the interface is there") {
+            assert!(
+                wait(receiver),
+                "{} frames of {count} have come",
+                frames.len()
+            );
+        }
+    }
+    frames
+}
+
+pub(crate) fn numbers(frames: &[Vec<u8>]) -> Vec<u32> {
+    frames.iter().filter_map(|frame| number_of(frame)).collect()
+}
+
+/// Takes all that is there.
+pub(crate) fn empty(receiver: &mut dyn Receiver) {
+    while !is_empty(receiver) {}
+}
+
+pub(crate) fn is_empty(receiver: &mut dyn Receiver) -> bool {
+    !receiver
+        .receive(&mut |_| ())
+        .expect("the interface is there")
+}

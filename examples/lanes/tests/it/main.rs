@@ -1,0 +1,4 @@
+//! What the example and the book say is so.
+
+mod book;
+mod rights;

@@ -1,0 +1,15 @@
+//! Calls to and from other ORBs, by their programs and by recordings.
+
+mod adapters;
+mod anys;
+mod asynchronous;
+#[path = "../../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
+mod certificates;
+mod jacorb;
+mod omniorb;
+mod rio;
+mod ssl;
+mod support;
+mod values;
+mod values_captured;
+mod values_of_ours;
