@@ -9,6 +9,7 @@ use chronorb_giop::fragments::{Limits, Reassembly};
 use chronorb_rt::Monotonic;
 
 use super::connection::Gone;
+use super::intake::End;
 use super::load::Load;
 
 /// What was received and is not a whole message yet, or not the first of several.
@@ -23,7 +24,7 @@ pub(super) struct Input {
     pub(super) unread: bool,
     /// The peer has ended its side, so that every read must be followed by another to the end.
     pub(super) hung_up: bool,
-    /// The peer was told that nothing more is read.
+    /// Nothing more is read.
     pub(super) closed: bool,
     /// The connection still has to agree with its peer on something before messages can come.
     pub(super) opens: bool,
@@ -175,7 +176,26 @@ impl Input {
             let frame = std::mem::replace(&mut self.pending, Frame::new(0, usize::MAX));
             self.load.spares.give(frame);
         }
-        self.account()
+        self.account().inspect_err(|_| self.closed = true)
+    }
+
+    /// [Settles](Self::settle) an input whose last message is incomplete. A message that was begun
+    /// longer ago than `limit` ends the connection.
+    pub(super) fn settle_incomplete(&mut self, took: bool, limit: Duration) -> Result<(), End> {
+        self.settle(took)?;
+        match self.is_late(limit) {
+            true => Err(self.give_up(End::Gone)),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends reading for all threads, unless the peer itself has ended its side. Returns `end`.
+    ///
+    /// The kernel answers a peer that sends on with a reset only if octets are unread when the
+    /// descriptor is closed. Without the reset, a peer that finds no room to send waits for a minute.
+    pub(super) fn give_up(&mut self, end: End) -> End {
+        self.closed |= end != End::Ended;
+        end
     }
 
     /// Whether a message was begun longer ago than `limit`.

@@ -526,16 +526,14 @@ impl Worker {
                 &connection.speech,
                 &mut self.request,
                 self.core.config.max_message_size,
-            )?;
+            )
+            .map_err(|end| input.give_up(end))?;
             if input.opens {
                 input.opens = !connection.transport().is_established();
             }
             let limit = self.core.config.input_timeout;
             let Intake::Message { header, more } = intake else {
-                input.settle(parts > 0)?;
-                if input.is_late(limit) {
-                    return Err(End::Gone);
-                }
+                input.settle_incomplete(parts > 0, limit)?;
                 match input.release() {
                     Released::Done => return Ok(None),
                     Released::Again(again) => {
@@ -546,16 +544,14 @@ impl Worker {
                     }
                 }
             };
-            let Some(header) = self.whole(header, &mut input.fragments)? else {
+            let whole = self.whole(header, &mut input.fragments);
+            let Some(header) = whole.map_err(|end| input.give_up(end))? else {
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;
                 }
                 // Others have a right to this thread too.
-                input.settle(true)?;
-                if input.is_late(limit) {
-                    return Err(End::Gone);
-                }
+                input.settle_incomplete(true, limit)?;
                 drop(input);
                 lane.rearm(connection, key);
                 return Ok(None);
