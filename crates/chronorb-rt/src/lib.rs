@@ -130,6 +130,7 @@ pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;
 pub use thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
+    stack_bottom,
 };
 pub use trace::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
 #[cfg(feature = "uring")]

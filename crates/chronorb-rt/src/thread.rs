@@ -1,7 +1,9 @@
 //! Threads with declared scheduling.
 #![allow(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
+use core::num::NonZeroUsize;
 use core::ops::Add;
 use core::time::Duration;
 use std::fs;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use rustix::param::page_size;
+use rustix::process::{Resource, getpid, getrlimit};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use crate::clock::Deadline;
@@ -312,6 +315,74 @@ pub fn list() -> Vec<ThreadInfo> {
             })
         })
         .collect()
+}
+
+/// The lowest address of the calling thread's stack, where it is known: not if the stack may grow
+/// without limit, as a main thread's may, and not on a stack that the thread has switched to.
+///
+/// The first call of a thread asks the C library, which allocates; all later ones read a
+/// thread-local variable.
+#[inline]
+#[must_use]
+pub fn stack_bottom() -> Option<NonZeroUsize> {
+    let local = 0_u8;
+    let here = core::ptr::from_ref(&local).addr();
+    let stack = STACK.get();
+    if stack.has(here) {
+        return stack.bottom;
+    }
+    // Not asked for yet, not known, or on another stack.
+    stack_of_caller(stack, here)
+}
+
+#[cold]
+fn stack_of_caller(mut stack: Stack, here: usize) -> Option<NonZeroUsize> {
+    if stack.bottom.is_none() {
+        stack = find_stack().unwrap_or(Stack {
+            bottom: Some(NonZeroUsize::MIN),
+            size: 0,
+        });
+        STACK.set(stack);
+    }
+    stack.bottom.filter(|_| stack.has(here))
+}
+
+fn find_stack() -> Option<Stack> {
+    // The main thread's stack ends where its limit does, unless there is none.
+    let limit = getrlimit(Resource::Stack).current;
+    let is_main = thread_id() == getpid().as_raw_nonzero().get().unsigned_abs();
+    if is_main && limit.is_none() {
+        return None;
+    }
+    let (lowest, size) = sys::stack().ok()?;
+    Some(Stack {
+        bottom: NonZeroUsize::new(lowest.addr()),
+        size,
+    })
+}
+
+/// A stack, which has no bottom before it was looked for, and no size where it is not known.
+#[derive(Clone, Copy)]
+struct Stack {
+    bottom: Option<NonZeroUsize>,
+    size: usize,
+}
+
+impl Stack {
+    #[inline]
+    fn has(&self, address: usize) -> bool {
+        let bottom = self.bottom.map_or(0, NonZeroUsize::get);
+        address.wrapping_sub(bottom) < self.size
+    }
+}
+
+thread_local! {
+    static STACK: Cell<Stack> = const {
+        Cell::new(Stack {
+            bottom: None,
+            size: 0,
+        })
+    };
 }
 
 /// What all threads made by [`ThreadBuilder`] that run their function now have done so far, but for the
