@@ -7,11 +7,12 @@ use std::any::Any;
 use std::fmt;
 use std::mem;
 
+use crate::limits::Limits;
 use crate::values::ReadNotes;
-use crate::{Arena, Cdr, CdrError, Endian, LongDouble, TextForm};
+use crate::{Arena, Cdr, CdrError, Endian, LongDouble, StackLimit, TextForm};
 
-/// How deep sequences, encapsulations and whatever else calls
-/// [`Decoder::enter`] may be nested in one message.
+/// The nesting of sequences, encapsulations and whatever else calls
+/// [`Decoder::enter`] in one message. It is less where the stack has no room.
 pub const MAX_DEPTH: u8 = 64;
 
 /// Reads values in CDR, and owns the bytes that it reads them from.
@@ -29,6 +30,7 @@ pub struct Decoder<'a> {
     endian: Endian,
     text: TextForm,
     depth: u8,
+    limits: Limits,
     arena: &'a Arena,
     host: Option<&'a dyn Any>,
     /// What to add to the position to get what alignment is relative to.
@@ -51,6 +53,7 @@ impl<'a> Decoder<'a> {
     /// octets after the origin.
     #[inline]
     pub fn new(bytes: &'a mut [u8], position: usize, endian: Endian, arena: &'a Arena) -> Self {
+        let limits = Limits::of_message(bytes.len());
         Self {
             rest: bytes,
             // Positions can be added to without overflow: no message is that long.
@@ -58,6 +61,7 @@ impl<'a> Decoder<'a> {
             endian,
             text: TextForm::default(),
             depth: 0,
+            limits,
             arena,
             host: None,
             phase: 0,
@@ -116,14 +120,54 @@ impl<'a> Decoder<'a> {
     /// do so by themselves.
     ///
     /// # Errors
-    /// [`CdrError::TooDeep`] at more than [`MAX_DEPTH`] levels.
+    /// [`CdrError::TooDeep`] at more than [`MAX_DEPTH`] levels, or where the stack has no room for
+    /// one more; see [`StackLimit`].
     #[inline]
     pub fn enter(&mut self) -> Result<(), CdrError> {
+        self.enter_for::<()>()
+    }
+
+    /// [`enter`](Self::enter) for a level that makes a `T`.
+    #[inline]
+    fn enter_for<T>(&mut self) -> Result<(), CdrError> {
         if self.depth >= MAX_DEPTH {
             return Err(CdrError::TooDeep);
         }
+        // The type alone, and not the message, says what the first level takes.
+        if self.depth > 0 {
+            self.stack_limit().check::<T>()?;
+        }
         self.depth += 1;
         Ok(())
+    }
+
+    /// The limit of the stack.
+    #[inline(always)]
+    pub(crate) fn stack_limit(&mut self) -> StackLimit {
+        self.limits.stack()
+    }
+
+    /// Charges work that is not in proportion to the octets that were read. A step is the work on
+    /// a part of a value, or on 16 octets of text.
+    ///
+    /// # Errors
+    /// [`CdrError::TooMuchWork`] where the message has taken more than 4096 steps and 16 for each of
+    /// its octets.
+    #[inline]
+    pub fn charge(&mut self, steps: usize) -> Result<(), CdrError> {
+        self.limits.work(self.arena).charge(steps, self.arena)
+    }
+
+    /// The limits as far as they are known.
+    #[inline]
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Puts limits in their place that are of the same message.
+    #[inline]
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// Comes back from one level.
@@ -479,7 +523,10 @@ impl<'a> Decoder<'a> {
         if n > bound as usize {
             return Err(CdrError::BoundExceeded);
         }
-        self.enter()?;
+        if !T::NESTS {
+            return T::decode_slice(self, n);
+        }
+        self.enter_for::<T>()?;
         let items = T::decode_slice(self, n)?;
         self.leave();
         Ok(items)
@@ -503,7 +550,7 @@ impl<'a> Decoder<'a> {
         if bound.is_some_and(|bound| n > bound as usize) {
             return Err(CdrError::BoundExceeded);
         }
-        self.enter()?;
+        self.enter_for::<T>()?;
         let items = self.arena.fill(n, |_| element(self))?;
         self.leave();
         Ok(items)
@@ -566,11 +613,13 @@ impl<'a> Decoder<'a> {
     /// [`CdrError::EndOfData`] if it has no octets, [`CdrError::TooDeep`],
     /// [`CdrError::LengthOverflow`].
     pub fn read_encapsulation(&mut self) -> Result<Self, CdrError> {
+        self.limits.work(self.arena);
         let n = self.read_len(1)?;
         let mut inner = Decoder::of_encapsulation(self.read_octets_mut(n)?, self.arena)?
             .with_text(self.text)
             .with_host(self.host);
         inner.depth = self.depth;
+        inner.limits = self.limits;
         inner.enter()?;
         Ok(inner)
     }
@@ -676,6 +725,7 @@ impl<'a> Decoder<'a> {
         };
         let found = look(&mut ahead)?;
         let (end, joint) = (ahead.position, ahead.joint);
+        self.limits = ahead.limits;
         if self.in_chunks && joint != self.joint {
             // What lies in several chunks cannot be kept as it is.
             return Err(CdrError::OpaqueValue);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem;
 
 use crate::values::WriteNotes;
-use crate::{Cdr, CdrError, Endian, Frame, LongDouble, TextForm};
+use crate::{Cdr, CdrError, Endian, Frame, LongDouble, StackLimit, TextForm};
 
 /// Appends values to a [`Frame`] in CDR.
 ///
@@ -25,6 +25,8 @@ pub struct Encoder<'f> {
     text: TextForm,
     /// What has so many octets may be left out.
     great: usize,
+    /// The limit of the stack, once something was nested.
+    stack: Option<StackLimit>,
     gather: Option<&'f mut dyn Gather>,
     /// What is known of the values in the message, if there are any.
     pub(crate) values: Option<Box<dyn WriteNotes>>,
@@ -53,6 +55,7 @@ impl<'f> Encoder<'f> {
             endian,
             text: TextForm::default(),
             great: usize::MAX,
+            stack: None,
             gather: None,
             values: None,
         }
@@ -70,9 +73,16 @@ impl<'f> Encoder<'f> {
             endian: self.endian,
             text: self.text,
             great: great.max(1),
+            stack: self.stack,
             gather: Some(gather),
             values: None,
         }
+    }
+
+    /// The limit of the stack.
+    #[inline]
+    pub(crate) fn stack_limit(&mut self) -> StackLimit {
+        *self.stack.get_or_insert_with(StackLimit::of_this_thread)
     }
 
     /// Sets the form of text.
@@ -392,6 +402,7 @@ impl Encoder<'_> {
         let mut inner = Encoder::new(self.frame, self.endian)
             .with_text(self.text)
             .with_origin(origin);
+        inner.stack = self.stack;
         inner.write_bool(inner.endian.is_little())?;
         body(&mut inner)?;
         let len = self.position() - start;

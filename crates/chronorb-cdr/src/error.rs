@@ -70,6 +70,10 @@ pub enum CdrError {
     /// There are more than [`MAX_VALUES`](crate::MAX_VALUES) values in a message.
     #[error("there are too many values in a message")]
     TooManyValues,
+    /// A message takes more work than messages of its size may; see
+    /// [`Decoder::charge`](crate::Decoder::charge).
+    #[error("the message takes more work than its size allows")]
+    TooMuchWork,
     /// The layer above could not make an object reference of what it read,
     /// or could not write the one it was given.
     #[error("an object reference cannot be read or written")]

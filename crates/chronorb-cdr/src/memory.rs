@@ -23,6 +23,7 @@ pub struct Arena {
     start: NonNull<u64>,
     capacity: usize,
     used: Cell<usize>,
+    work: Cell<usize>,
     kept: RefCell<Vec<NonNull<dyn Send>>>,
 }
 
@@ -42,6 +43,7 @@ impl Arena {
             start,
             capacity,
             used: Cell::new(0),
+            work: Cell::new(0),
             kept: RefCell::new(Vec::new()),
         }
     }
@@ -192,10 +194,26 @@ impl Arena {
         unsafe { value.as_ref() }
     }
 
+    /// Returns the steps of work that decoders with this arena have charged since it was made or
+    /// [`reset`](Self::reset); see [`Decoder::charge`](crate::Decoder::charge).
+    #[inline]
+    pub fn work(&self) -> usize {
+        self.work.get()
+    }
+
+    /// Adds steps to the work, and returns the sum.
+    #[inline]
+    pub(crate) fn add_work(&self, steps: usize) -> usize {
+        let work = self.work.get().saturating_add(steps);
+        self.work.set(work);
+        work
+    }
+
     /// Empties the arena.
     #[inline]
     pub fn reset(&mut self) {
         self.used.set(0);
+        self.work.set(0);
         while let Some(value) = self.kept.get_mut().pop() {
             // SAFETY: The pointer came from a box, is dropped only here, and
             // `&mut self` shows that no reference to the value is left.
@@ -259,7 +277,9 @@ impl OwnTypeCode {
         let mut capacity = 512;
         loop {
             let arena = Arena::new(capacity);
-            if let Ok(copy) = type_code.copy_in(&arena) {
+            let copy = type_code.copy_in(&arena);
+            debug_assert!(matches!(copy, Ok(_) | Err(CdrError::ArenaFull)));
+            if let Ok(copy) = copy {
                 // SAFETY: By its type all of it is in the arena or is static. The arena's memory
                 // does not move with it, is not reset, and is freed after the last use of the copy.
                 let type_code = unsafe { mem::transmute::<TypeCode<'_>, TypeCode<'static>>(copy) };
@@ -277,6 +297,27 @@ impl OwnTypeCode {
     pub(crate) fn get<'s>(&'s self) -> &'s TypeCode<'s> {
         &self.type_code
     }
+}
+
+/// The octets as text if all of them are ASCII and none is zero, as those of most texts.
+#[inline]
+pub(crate) fn plain_str(octets: &[u8]) -> Option<&str> {
+    // SAFETY: ASCII is UTF-8.
+    is_plain(octets).then(|| unsafe { str::from_utf8_unchecked(octets) })
+}
+
+/// Whether all octets are ASCII and none is zero.
+#[inline]
+pub(crate) fn is_plain(octets: &[u8]) -> bool {
+    const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = octets.as_chunks::<8>();
+    let bits = words.iter().fold(0, |bits, word| {
+        let word = u64::from_ne_bytes(*word);
+        // The difference has the highest bit of an octet set where one is zero.
+        bits | word | word.wrapping_sub(LOW)
+    });
+    bits & HIGH == 0 && rest.iter().all(|octet| (1..0x80).contains(octet))
 }
 
 /// A type for which every bit pattern is a value, and that has no padding.

@@ -13,6 +13,10 @@ pub trait Cdr<'a>: Copy {
     /// aside. It bounds what a length on the wire can make a decoder reserve.
     const MIN_SIZE: usize;
 
+    /// Whether reading a value may read sequences, encapsulations or values within it. Sequences of
+    /// types that do not nest need no room on the stack for further levels.
+    const NESTS: bool = true;
+
     /// Writes the value.
     ///
     /// # Errors
@@ -58,6 +62,7 @@ macro_rules! number {
     ($($t:ty, $write:ident, $read:ident;)*) => {$(
         impl<'a> Cdr<'a> for $t {
             const MIN_SIZE: usize = size_of::<$t>();
+            const NESTS: bool = false;
 
             #[inline]
             fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
@@ -110,6 +115,7 @@ number! {
 
 impl<'a> Cdr<'a> for LongDouble {
     const MIN_SIZE: usize = 16;
+    const NESTS: bool = false;
 
     #[inline]
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
@@ -133,6 +139,7 @@ impl<'a> Cdr<'a> for LongDouble {
 
 impl<'a> Cdr<'a> for bool {
     const MIN_SIZE: usize = 1;
+    const NESTS: Self = false;
 
     #[inline]
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
@@ -155,6 +162,7 @@ impl<'a> Cdr<'a> for bool {
 
 impl<'a> Cdr<'a> for Char {
     const MIN_SIZE: usize = 1;
+    const NESTS: bool = false;
 
     #[inline]
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
@@ -186,6 +194,7 @@ impl<'a> Cdr<'a> for Char {
 /// Nothing, as what an operation without results gives.
 impl<'a> Cdr<'a> for () {
     const MIN_SIZE: usize = 0;
+    const NESTS: bool = false;
 
     fn encode(&self, _: &mut Encoder<'_>) -> Result<(), CdrError> {
         Ok(())
@@ -199,6 +208,7 @@ impl<'a> Cdr<'a> for () {
 /// A `wchar`.
 impl<'a> Cdr<'a> for char {
     const MIN_SIZE: usize = 2;
+    const NESTS: bool = false;
 
     #[inline]
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
@@ -214,6 +224,7 @@ impl<'a> Cdr<'a> for char {
 /// A `string`.
 impl<'a> Cdr<'a> for &'a str {
     const MIN_SIZE: usize = 4;
+    const NESTS: bool = false;
 
     #[inline]
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {

@@ -45,6 +45,7 @@ pub struct ServiceContext<'a> {
 
 impl<'a> Cdr<'a> for ServiceContext<'a> {
     const MIN_SIZE: usize = 8;
+    const NESTS: bool = false;
 
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         e.write_u32(self.id)?;

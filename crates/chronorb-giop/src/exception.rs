@@ -161,6 +161,7 @@ impl From<CdrError> for SystemException {
             CdrError::InvalidValue => (Marshal, minor::INVALID_VALUE),
             CdrError::CyclicValue => (Marshal, minor::CYCLIC_VALUE),
             CdrError::TooManyValues => (Marshal, minor::TOO_MANY_VALUES),
+            CdrError::TooMuchWork => (ImpLimit, minor::TOO_MUCH_WORK),
             CdrError::OutOfRange => (BadParam, minor::VALUE_OUT_OF_RANGE),
             CdrError::InvalidTypeCode => (BadTypecode, minor::INVALID_TYPE_CODE),
             CdrError::WrongType => (BadTypecode, minor::WRONG_TYPE_IN_ANY),

@@ -117,6 +117,7 @@ minors! {
     ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together, or too many";
     ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
+    ImpLimit: TOO_MUCH_WORK = CHRONORB | 8, "the message takes more work than its size allows";
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";
     Transient: TOO_MANY_PENDING = CHRONORB | 2, "as many asynchronous calls are under way as may be";

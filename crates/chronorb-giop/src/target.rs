@@ -129,6 +129,7 @@ impl AddressingDisposition {
 
 impl<'a> Cdr<'a> for TaggedProfileView<'a> {
     const MIN_SIZE: usize = 8;
+    const NESTS: bool = false;
 
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         e.write_u32(self.tag)?;

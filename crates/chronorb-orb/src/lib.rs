@@ -34,6 +34,7 @@ mod room;
 pub mod rtcorba;
 mod scope;
 mod server;
+mod stack;
 pub mod stages;
 mod upcall;
 pub mod values;

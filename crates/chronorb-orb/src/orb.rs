@@ -74,6 +74,7 @@ impl Orb {
     /// # Errors
     /// As [`init`](Self::init).
     pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
+        crate::stack::announce();
         config.check()?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {

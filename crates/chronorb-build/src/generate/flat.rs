@@ -10,10 +10,12 @@ use super::enums::Enumeration;
 use super::members::name_of;
 use super::types::Lifetime;
 
-/// The methods of `Cdr` for many values.
+/// The members of `Cdr` for many values.
 pub(super) fn slices() -> TokenStream {
     let rt = rt();
     quote! {
+        const NESTS: bool = false;
+
         fn encode_slice(
             items: &[Self],
             e: &mut #rt::Encoder<'_>,

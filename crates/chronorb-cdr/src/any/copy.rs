@@ -1,20 +1,20 @@
 //! Copies a value whose type is known by its type code alone, between any two byte orders,
 //! alignments and forms of text.
 
-use super::walk::{Scope, arm, begins_with_id, is_empty};
+use super::walk::{Arms, Scope, begins_with_id, is_empty};
 use crate::{Cdr, CdrError, Char, Decoder, Encoder, LongDouble, TypeCode};
 
 /// Copies a value of that type, which has been walked over before.
 ///
 /// # Errors
-/// [`CdrError::ArenaFull`], [`CdrError::FrameFull`], and what the other form of text does not
-/// have.
+/// [`CdrError::ArenaFull`], [`CdrError::FrameFull`], [`CdrError::TooDeep`], and what the other form
+/// of text does not have.
 pub(super) fn copy(
     type_code: &TypeCode<'_>,
     d: &mut Decoder<'_>,
     e: &mut Encoder<'_>,
 ) -> Result<(), CdrError> {
-    value(type_code, d, e, None)
+    value(type_code, d, e, None, &mut Arms::default())
 }
 
 fn value(
@@ -22,7 +22,9 @@ fn value(
     d: &mut Decoder<'_>,
     e: &mut Encoder<'_>,
     outer: Option<&Scope<'_>>,
+    arms: &mut Arms,
 ) -> Result<(), CdrError> {
+    d.stack_limit().check::<()>()?;
     let here = &Scope { type_code, outer };
     match type_code {
         TypeCode::Null | TypeCode::Void => Ok(()),
@@ -37,7 +39,7 @@ fn value(
         TypeCode::Enum { .. } => e.write_u32(d.read_u32()?),
         TypeCode::Struct { members, .. } => members
             .iter()
-            .try_for_each(|member| value(&member.type_code, d, e, Some(here))),
+            .try_for_each(|member| value(&member.type_code, d, e, Some(here), arms)),
         TypeCode::Except { id, members, .. } => {
             if begins_with_id(type_code, d) {
                 d.read_str()?;
@@ -45,25 +47,27 @@ fn value(
             e.write_str(id)?;
             members
                 .iter()
-                .try_for_each(|member| value(&member.type_code, d, e, Some(here)))
+                .try_for_each(|member| value(&member.type_code, d, e, Some(here), arms))
         }
         TypeCode::Union { discriminator, .. } => {
             let label = label(discriminator.unaliased(), d, e)?;
-            match arm(type_code, label) {
-                Some(arm) => value(arm, d, e, Some(here)),
+            match arms.find(type_code, label, d)? {
+                Some(arm) => value(arm, d, e, Some(here), arms),
                 None => Ok(()),
             }
         }
         TypeCode::Sequence { element, .. } => {
             let n = d.read_u32()?;
             e.write_u32(n)?;
-            elements(element, n as usize, d, e, here)
+            elements(element, n as usize, d, e, here, arms)
         }
-        TypeCode::Array { element, length } => elements(element, *length as usize, d, e, here),
-        TypeCode::Alias { target, .. } => value(target, d, e, Some(here)),
+        TypeCode::Array { element, length } => {
+            elements(element, *length as usize, d, e, here, arms)
+        }
+        TypeCode::Alias { target, .. } => value(target, d, e, Some(here), arms),
         TypeCode::Recursive { id } => {
-            let scope = Scope::find(outer, id)?;
-            value(scope.type_code, d, e, scope.outer)
+            let scope = Scope::find(outer, id, d)?;
+            value(scope.type_code, d, e, scope.outer, arms)
         }
         TypeCode::ObjRef { .. } | TypeCode::Component { .. } | TypeCode::Home { .. } => {
             reference(d, e)
@@ -84,7 +88,7 @@ fn value(
         TypeCode::Any => {
             let inner = TypeCode::decode(d)?;
             inner.encode(e)?;
-            value(&inner, d, e, None)
+            value(&inner, d, e, None, arms)
         }
         TypeCode::Principal | TypeCode::Native { .. } | TypeCode::LocalInterface { .. } => {
             Err(CdrError::OpaqueValue)
@@ -99,11 +103,12 @@ fn elements(
     d: &mut Decoder<'_>,
     e: &mut Encoder<'_>,
     here: &Scope<'_>,
+    arms: &mut Arms,
 ) -> Result<(), CdrError> {
     if n == 0 || is_empty(element) || basics(element.unaliased(), n, d, e)? {
         return Ok(());
     }
-    (0..n).try_for_each(|_| value(element, d, e, Some(here)))
+    (0..n).try_for_each(|_| value(element, d, e, Some(here), arms))
 }
 
 /// Copies basic values side by side; `false` if the type is none of theirs.

@@ -1,8 +1,12 @@
 //! Looks at each part of a value whose type is known by its type code alone, and brings it into
 //! the byte order of this machine where it lies.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use crate::decoder::utf16_units;
 use crate::fixed::bcd;
+use crate::limits::steps_of_text;
 use crate::value::decode_words;
 use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory};
 
@@ -41,8 +45,7 @@ pub(crate) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Trai
     let mut walk = Walk {
         traits: Traits::default(),
         is_first: true,
-        steps: 0,
-        start: d.position(),
+        arms: Arms::default(),
     };
     walk.value(type_code, d, None)?;
     Ok(walk.traits)
@@ -55,24 +58,34 @@ pub(super) struct Scope<'s> {
 }
 
 impl<'s> Scope<'s> {
-    /// The type with that repository id, and what it stands within.
-    pub(super) fn find(this: Option<&'s Self>, id: &str) -> Result<&'s Self, CdrError> {
-        let mut this = this;
-        while let Some(scope) = this {
-            if scope.type_code.id() == Some(id) {
-                return Ok(scope);
+    /// The nearest type with that repository id, and what it stands within.
+    pub(super) fn find(
+        this: Option<&'s Self>,
+        id: &str,
+        d: &mut Decoder<'_>,
+    ) -> Result<&'s Self, CdrError> {
+        let mut steps = 0;
+        let found = std::iter::successors(this, |scope| scope.outer).find(|scope| {
+            steps += 1;
+            let Some(other) = scope.type_code.id().filter(|other| other.len() == id.len()) else {
+                return false;
+            };
+            // A type code that was decoded has the very text.
+            if std::ptr::eq(other, id) {
+                return true;
             }
-            this = scope.outer;
-        }
-        Err(CdrError::InvalidTypeCode)
+            steps += steps_of_text(id.len());
+            other == id
+        });
+        d.charge(steps)?;
+        found.ok_or(CdrError::InvalidTypeCode)
     }
 }
 
 struct Walk {
     traits: Traits,
     is_first: bool,
-    steps: usize,
-    start: usize,
+    arms: Arms,
 }
 
 impl Walk {
@@ -82,7 +95,8 @@ impl Walk {
         d: &mut Decoder<'_>,
         outer: Option<&Scope<'_>>,
     ) -> Result<(), CdrError> {
-        self.step(d)?;
+        // Not every part of a value has octets.
+        d.charge(1)?;
         let here = &Scope { type_code, outer };
         match type_code {
             TypeCode::Null | TypeCode::Void => Ok(()),
@@ -128,7 +142,7 @@ impl Walk {
             }
             TypeCode::Union { discriminator, .. } => {
                 let label = self.discriminator(discriminator.unaliased(), d)?;
-                let Some(arm) = arm(type_code, label) else {
+                let Some(arm) = self.arms.find(type_code, label, d)? else {
                     return Ok(());
                 };
                 d.enter()?;
@@ -147,9 +161,14 @@ impl Walk {
                 self.elements(element, n, d, here)
             }
             TypeCode::Array { element, length } => self.elements(element, *length, d, here),
-            TypeCode::Alias { target, .. } => self.value(target, d, Some(here)),
+            // Whatever else recurses enters a level of the decoder, which checks the stack too.
+            TypeCode::Alias { target, .. } => {
+                d.stack_limit().check::<()>()?;
+                self.value(target, d, Some(here))
+            }
             TypeCode::Recursive { id } => {
-                let scope = Scope::find(outer, id)?;
+                d.stack_limit().check::<()>()?;
+                let scope = Scope::find(outer, id, d)?;
                 self.value(scope.type_code, d, scope.outer)
             }
             TypeCode::ObjRef { .. } | TypeCode::Component { .. } | TypeCode::Home { .. } => {
@@ -187,15 +206,6 @@ impl Walk {
                 _ => self.words::<1>(1, d),
             },
         }
-    }
-
-    /// Work is in proportion to what was read, whatever the type says.
-    fn step(&mut self, d: &Decoder<'_>) -> Result<(), CdrError> {
-        self.steps += 1;
-        if self.steps > FREE_STEPS + STEPS_PER_OCTET * (d.position() - self.start) {
-            return Err(CdrError::TooDeep);
-        }
-        Ok(())
     }
 
     fn align(&mut self, n: usize) {
@@ -462,26 +472,70 @@ fn check_units(units: impl ExactSizeIterator<Item = u16>, bound: u32) -> Result<
     })
 }
 
-/// The type of the arm of a union for that discriminator; `None` if there is none.
-pub(super) fn arm<'t>(union: &TypeCode<'t>, label: i64) -> Option<&'t TypeCode<'t>> {
-    let TypeCode::Union {
-        default_index,
-        members,
-        ..
-    } = union
-    else {
-        return None;
-    };
-    let default = default_index.map(|index| index as usize);
-    let arm = (0..)
-        .zip(*members)
-        .find(|(index, member)| member.label == label && Some(*index) != default);
-    match (arm, default) {
-        (Some((_, member)), _) => Some(&member.type_code),
-        (None, Some(index)) => members.get(index).map(|member| &member.type_code),
-        (None, None) => None,
+/// The labels of the great unions that a walk has met, in order, so that an arm is not searched
+/// among all for each value.
+#[derive(Default)]
+pub(super) struct Arms {
+    /// By the address of the members. Most walks meet none.
+    sorted: Option<BTreeMap<usize, Labels>>,
+}
+
+/// Labels with the indexes of their members, in order.
+type Labels = Box<[(i64, u32)]>;
+
+impl Arms {
+    /// Returns the type of the arm of a union for that discriminator; `None` if there is none.
+    pub(super) fn find<'t>(
+        &mut self,
+        union: &TypeCode<'t>,
+        label: i64,
+        d: &mut Decoder<'_>,
+    ) -> Result<Option<&'t TypeCode<'t>>, CdrError> {
+        let TypeCode::Union {
+            default_index,
+            members,
+            ..
+        } = union
+        else {
+            return Ok(None);
+        };
+        let labels = || {
+            (0..)
+                .zip(*members)
+                .map(|(index, member)| (member.label, index))
+        };
+        let labels = || labels().filter(|(_, index)| Some(*index) != *default_index);
+        let index = if members.len() <= FEW_ARMS {
+            labels().find(|(other, _)| *other == label)
+        } else {
+            let sorted = match self
+                .sorted
+                .get_or_insert_default()
+                .entry(members.as_ptr().addr())
+            {
+                Entry::Occupied(sorted) => sorted.into_mut(),
+                Entry::Vacant(place) => {
+                    d.charge(members.len())?;
+                    let mut sorted: Labels = labels().collect();
+                    sorted.sort_unstable();
+                    place.insert(sorted)
+                }
+            };
+            // The first of those that have the same label.
+            let first = sorted.partition_point(|(other, _)| *other < label);
+            sorted
+                .get(first)
+                .copied()
+                .filter(|(other, _)| *other == label)
+        };
+        let index = index.map(|(_, index)| index).or(*default_index);
+        let member = index.and_then(|index| members.get(index as usize));
+        Ok(member.map(|member| &member.type_code))
     }
 }
+
+/// Arms that are searched one after the other.
+const FEW_ARMS: usize = 16;
 
 /// The number of octets of a number; 0 if it is none.
 pub(super) fn width(type_code: &TypeCode<'_>) -> usize {
@@ -506,6 +560,3 @@ pub(super) fn is_empty(type_code: &TypeCode<'_>) -> bool {
         _ => false,
     }
 }
-
-const FREE_STEPS: usize = 4096;
-const STEPS_PER_OCTET: usize = 16;

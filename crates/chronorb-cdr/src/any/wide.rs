@@ -13,6 +13,7 @@ use crate::{Cdr, CdrError, Decoder, Encoder, TypeCode, Typed};
 pub struct WideStr<'a>(pub &'a str);
 
 impl<'a> Cdr<'a> for WideStr<'a> {
+    const NESTS: bool = false;
     const MIN_SIZE: usize = 4;
 
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {

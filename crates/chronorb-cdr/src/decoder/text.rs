@@ -1,4 +1,5 @@
 use super::Decoder;
+use crate::memory::plain_str;
 use crate::{CdrError, Char, CharSet, Endian, WideForm};
 
 /// Text. Each method fails with [`CdrError::EndOfData`] or
@@ -69,6 +70,9 @@ impl<'a> Decoder<'a> {
         let Some((0, text)) = octets.split_last() else {
             return Err(CdrError::UnterminatedString);
         };
+        if let Some(text) = plain_str(text) {
+            return Ok(text);
+        }
         if text.contains(&0) {
             return Err(CdrError::EmbeddedNul);
         }

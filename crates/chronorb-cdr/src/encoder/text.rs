@@ -1,4 +1,5 @@
 use super::Encoder;
+use crate::memory::is_plain;
 use crate::{CdrError, Char, CharSet, WideForm, copied};
 
 /// Text. Each method fails with [`CdrError::FrameFull`] if the frame would
@@ -47,11 +48,13 @@ impl Encoder<'_> {
     #[inline]
     pub fn write_str_bounded(&mut self, value: &str, bound: u32) -> Result<(), CdrError> {
         let bytes = value.as_bytes();
-        if bytes.contains(&0) {
-            return Err(CdrError::EmbeddedNul);
-        }
-        if self.text.narrow == CharSet::Latin1 && !value.is_ascii() {
-            return self.write_latin1(value, bound);
+        if !is_plain(bytes) {
+            if bytes.contains(&0) {
+                return Err(CdrError::EmbeddedNul);
+            }
+            if self.text.narrow == CharSet::Latin1 && !value.is_ascii() {
+                return self.write_latin1(value, bound);
+            }
         }
         if self.text.narrow.exceeds(bytes, bound) {
             return Err(CdrError::BoundExceeded);

@@ -1,5 +1,9 @@
+use std::cell::RefCell;
+
 use super::encode::INDIRECTION;
 use super::{StructMember, TypeCode, UnionMember, ValueMember, ValueModifier};
+use crate::limits::{Limits, steps_of_text};
+use crate::memory::plain_str;
 use crate::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, MAX_DEPTH, WideForm};
 
 /// The least number of octets of a type code on the wire.
@@ -46,19 +50,30 @@ impl<'a> TypeCode<'a> {
                     octets: d.read_octets(n)?,
                     wide: d.text().wide,
                     arena: d.arena(),
+                    limits: RefCell::new(d.limits()),
                 };
                 let this = Enclosing {
                     position: START,
                     id: None,
+                    is_alias: false,
                     depth: 0,
                     outer: None,
                 };
-                whole.complex(kind, Reader::of_encapsulation(whole.octets, 0)?, &this)
+                let reader = Reader::of_encapsulation(whole.octets, 0)?;
+                let type_code = whole.complex(kind, reader, &this);
+                d.set_limits(whole.limits.into_inner());
+                type_code
             }
             _ => Err(CdrError::InvalidTypeCode),
         }
     }
 }
+
+/// The octets of a name or repository id, with the zero at its end.
+const MAX_NAME: usize = 2048;
+
+/// The octets of a type code that take a step to be read again: the least that a part has.
+const OCTETS_PER_STEP: usize = 4;
 
 /// Where the outermost type code starts, relative to the first octet of its parameters.
 const START: i64 = -8;
@@ -68,6 +83,7 @@ struct Whole<'a> {
     octets: &'a [u8],
     wide: WideForm,
     arena: &'a Arena,
+    limits: RefCell<Limits>,
 }
 
 /// The types that the one that is read stands within.
@@ -75,30 +91,45 @@ struct Enclosing<'a, 's> {
     position: i64,
     /// The repository id, once it has been read.
     id: Option<&'a str>,
+    /// Whether it is an alias, or an indirection: another name of the type within it.
+    is_alias: bool,
     depth: u8,
     outer: Option<&'s Self>,
 }
 
 impl<'a> Enclosing<'a, '_> {
     /// The one at `position`, as the type that stands within it says it; `None` if there is none.
-    fn recursion(&self, position: i64) -> Option<Result<TypeCode<'a>, CdrError>> {
+    fn recursion(
+        &self,
+        position: i64,
+        whole: &Whole<'a>,
+    ) -> Result<Option<TypeCode<'a>>, CdrError> {
         let mut this = self;
+        let mut are_aliases = this.is_alias;
         while this.position != position {
-            this = this.outer?;
+            let Some(outer) = this.outer else {
+                return Ok(None);
+            };
+            this = outer;
+            are_aliases &= this.is_alias;
         }
-        let Some(id) = this.id else {
-            return Some(Err(CdrError::InvalidTypeCode));
-        };
+        // Another name of itself would have no end.
+        if are_aliases {
+            return Err(CdrError::InvalidTypeCode);
+        }
+        let id = this.id.ok_or(CdrError::InvalidTypeCode)?;
         // A type is found again by its id, which the nearest one has to be the only one to have.
         let mut nearest = self;
-        while nearest.id != Some(id) {
-            nearest = nearest.outer?;
+        while nearest.position != position {
+            if let Some(other) = nearest.id {
+                whole.charge(steps_of_text(other.len()))?;
+                if other == id {
+                    return Err(CdrError::InvalidTypeCode);
+                }
+            }
+            nearest = nearest.outer.ok_or(CdrError::InvalidTypeCode)?;
         }
-        Some(if nearest.position == position {
-            Ok(TypeCode::Recursive { id })
-        } else {
-            Err(CdrError::InvalidTypeCode)
-        })
+        Ok(Some(TypeCode::Recursive { id }))
     }
 }
 
@@ -113,6 +144,7 @@ impl<'a> Whole<'a> {
         let this = Enclosing {
             position: r.at as i64,
             id: None,
+            is_alias: true,
             depth: outer.depth + 1,
             outer: Some(outer),
         };
@@ -128,14 +160,29 @@ impl<'a> Whole<'a> {
             27 => Ok(TypeCode::WString { bound: r.u32()? }),
             28 => fixed(r.u16()?, r.u16()?.cast_signed()),
             14..=36 => {
+                self.check_stack()?;
                 let n = r.u32()? as usize;
                 let start = r.at;
                 let octets = r.octets(n)?;
                 self.complex(kind, Reader::of_encapsulation(octets, start)?, &this)
             }
-            INDIRECTION => self.indirection(r, &this),
+            INDIRECTION => {
+                self.check_stack()?;
+                self.indirection(r, &this)
+            }
             _ => Err(CdrError::InvalidTypeCode),
         }
+    }
+
+    fn check_stack(&self) -> Result<(), CdrError> {
+        self.limits.borrow_mut().stack().check::<TypeCode<'_>>()
+    }
+
+    fn charge(&self, steps: usize) -> Result<(), CdrError> {
+        self.limits
+            .borrow_mut()
+            .work(self.arena)
+            .charge(steps, self.arena)
     }
 
     /// Reads the type code that stands where an indirection points to.
@@ -149,8 +196,8 @@ impl<'a> Whole<'a> {
         if target >= this.position {
             return Err(CdrError::InvalidTypeCode);
         }
-        if let Some(recursive) = this.recursion(target) {
-            return recursive;
+        if let Some(recursive) = this.recursion(target, self)? {
+            return Ok(recursive);
         }
         // The other end of it is not known to be a type code; what does not read as one is refused.
         let target = usize::try_from(target).map_err(|_| CdrError::InvalidTypeCode)?;
@@ -161,7 +208,10 @@ impl<'a> Whole<'a> {
             origin: target,
             endian: r.endian,
         };
-        self.inner(&mut earlier, this)
+        let type_code = self.inner(&mut earlier, this)?;
+        // Its parts and names were looked at once more.
+        self.charge((earlier.at - target) / OCTETS_PER_STEP)?;
+        Ok(type_code)
     }
 
     /// Reads the parameters of a type code that are an encapsulation.
@@ -172,6 +222,10 @@ impl<'a> Whole<'a> {
         this: &Enclosing<'a, '_>,
     ) -> Result<TypeCode<'a>, CdrError> {
         let r = &mut r;
+        let this = &Enclosing {
+            is_alias: kind == 21,
+            ..*this
+        };
         if let 19 | 20 = kind {
             let element = self.arena.alloc(self.inner(r, this)?)?;
             let number = r.u32()?;
@@ -251,9 +305,10 @@ impl<'a> Whole<'a> {
             Err(_) => None,
             _ => return Err(CdrError::InvalidTypeCode),
         };
+        let plain = discriminator.unaliased();
         let members = self.arena.fill(n, |_| {
             Ok(UnionMember {
-                label: self.label(discriminator.unaliased(), r)?,
+                label: self.label(plain, r)?,
                 name: r.str()?,
                 type_code: self.inner(r, this)?,
             })
@@ -447,9 +502,15 @@ impl<'a> Reader<'a> {
         if n == 0 {
             return Ok("");
         }
+        if n > MAX_NAME {
+            return Err(CdrError::BoundExceeded);
+        }
         let Some((0, text)) = self.octets(n)?.split_last() else {
             return Err(CdrError::UnterminatedString);
         };
+        if let Some(text) = plain_str(text) {
+            return Ok(text);
+        }
         if text.contains(&0) {
             return Err(CdrError::EmbeddedNul);
         }

@@ -91,6 +91,9 @@ pub(super) fn encode(
             e.write_i16(*scale)
         }
         complex if complex.is_complex() => {
+            if outer.is_some() {
+                e.stack_limit().check::<()>()?;
+            }
             let text = TextForm {
                 narrow: CharSet::Utf8,
                 ..e.text()
@@ -147,6 +150,7 @@ fn parameters(
             ..
         } => {
             encode(discriminator, e, Some(this))?;
+            let plain = discriminator.unaliased();
             let default = default_index.map(i32::try_from).transpose();
             e.write_i32(
                 default
@@ -155,7 +159,7 @@ fn parameters(
             )?;
             e.write_len(members.len())?;
             members.iter().try_for_each(|member| {
-                label(discriminator.unaliased(), member.label, e)?;
+                label(plain, member.label, e)?;
                 e.write_str(member.name)?;
                 encode(&member.type_code, e, Some(this))
             })

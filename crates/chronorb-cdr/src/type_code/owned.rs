@@ -2,6 +2,8 @@
     clippy::disallowed_methods,
     reason = "who wants to own a value has it allocated"
 )]
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,6 +52,43 @@ impl TypeCodeBuf {
     }
 }
 
+/// The arena of a copy, and the texts that are there already. Indirections of a received type code
+/// refer to one text many times.
+struct Copies<'b> {
+    arena: &'b Arena,
+    /// By address and length.
+    texts: RefCell<BTreeMap<(usize, usize), &'b str>>,
+}
+
+impl<'b> Copies<'b> {
+    fn text(&self, text: &str) -> Result<&'b str, CdrError> {
+        if text.len() < GREAT_TEXT {
+            return self.arena.copy_str(text);
+        }
+        let place = (text.as_ptr().addr(), text.len());
+        if let Some(copy) = self.texts.borrow().get(&place) {
+            return Ok(copy);
+        }
+        let copy = self.arena.copy_str(text)?;
+        self.texts.borrow_mut().insert(place, copy);
+        Ok(copy)
+    }
+}
+
+/// The octets of a text that takes more than what refers to it.
+const GREAT_TEXT: usize = 32;
+
+/// A type code of a kind with an identifier and a name, which are copied.
+macro_rules! named {
+    ($kind:ident, $to:ident, $id:expr, $name:expr $(, $field:ident: $value:expr)*) => {
+        TypeCode::$kind {
+            id: $to.text($id)?,
+            name: $to.text($name)?,
+            $($field: $value,)*
+        }
+    };
+}
+
 impl TypeCode<'_> {
     /// The twin that owns what it is made of.
     #[allow(clippy::should_implement_trait)]
@@ -62,15 +101,28 @@ impl TypeCode<'_> {
     /// # Errors
     /// [`CdrError::ArenaFull`]
     pub fn copy_in<'b>(&self, arena: &'b Arena) -> Result<TypeCode<'b>, CdrError> {
-        macro_rules! named {
-            ($kind:ident, $id:expr, $name:expr $(, $field:ident: $value:expr)*) => {
-                TypeCode::$kind {
-                    id: arena.copy_str($id)?,
-                    name: arena.copy_str($name)?,
-                    $($field: $value,)*
-                }
-            };
+        self.copy_to(&Copies {
+            arena,
+            texts: RefCell::new(BTreeMap::new()),
+        })
+    }
+
+    fn copy_to<'b>(&self, to: &Copies<'b>) -> Result<TypeCode<'b>, CdrError> {
+        // Each kind that recurses has a function of its own, so that a level takes no more of the
+        // stack than its kind needs.
+        match self {
+            Self::Sequence { element, bound } => copy_sequence(element, *bound, to),
+            Self::Array { element, length } => copy_array(element, *length, to),
+            Self::Alias { .. } | Self::ValueBox { .. } => self.copy_alias(to),
+            Self::Struct { .. } | Self::Except { .. } => self.copy_struct(to),
+            Self::Union { .. } => self.copy_union(to),
+            Self::Value { .. } | Self::Event { .. } => self.copy_value(to),
+            _ => self.copy_leaf(to),
         }
+    }
+
+    #[inline(never)]
+    fn copy_leaf<'b>(&self, to: &Copies<'b>) -> Result<TypeCode<'b>, CdrError> {
         Ok(match *self {
             Self::Null => TypeCode::Null,
             Self::Void => TypeCode::Void,
@@ -93,52 +145,74 @@ impl TypeCode<'_> {
             Self::String { bound } => TypeCode::String { bound },
             Self::WString { bound } => TypeCode::WString { bound },
             Self::Fixed { digits, scale } => TypeCode::Fixed { digits, scale },
-            Self::Sequence { element, bound } => TypeCode::Sequence {
-                element: arena.alloc(element.copy_in(arena)?)?,
-                bound,
-            },
-            Self::Array { element, length } => TypeCode::Array {
-                element: arena.alloc(element.copy_in(arena)?)?,
-                length,
-            },
-            Self::ObjRef { id, name } => named!(ObjRef, id, name),
-            Self::Native { id, name } => named!(Native, id, name),
-            Self::AbstractInterface { id, name } => named!(AbstractInterface, id, name),
-            Self::LocalInterface { id, name } => named!(LocalInterface, id, name),
-            Self::Component { id, name } => named!(Component, id, name),
-            Self::Home { id, name } => named!(Home, id, name),
-            Self::Struct { id, name, members } => {
-                named!(Struct, id, name, members: fields(members, arena)?)
-            }
-            Self::Except { id, name, members } => {
-                named!(Except, id, name, members: fields(members, arena)?)
-            }
+            Self::ObjRef { id, name } => named!(ObjRef, to, id, name),
+            Self::Native { id, name } => named!(Native, to, id, name),
+            Self::AbstractInterface { id, name } => named!(AbstractInterface, to, id, name),
+            Self::LocalInterface { id, name } => named!(LocalInterface, to, id, name),
+            Self::Component { id, name } => named!(Component, to, id, name),
+            Self::Home { id, name } => named!(Home, to, id, name),
             Self::Enum { id, name, members } => named!(
-                Enum, id, name,
-                members: arena.fill(members.len(), |i| arena.copy_str(members[i]))?
+                Enum, to, id, name,
+                members: to.arena.fill(members.len(), |i| to.text(members[i]))?
             ),
-            Self::Union {
-                id,
-                name,
-                discriminator,
-                default_index,
-                members,
-            } => named!(
-                Union, id, name,
-                discriminator: arena.alloc(discriminator.copy_in(arena)?)?,
-                default_index: default_index,
-                members: arena.fill(members.len(), |i| Ok(UnionMember {
-                    label: members[i].label,
-                    name: arena.copy_str(members[i].name)?,
-                    type_code: members[i].type_code.copy_in(arena)?,
-                }))?
-            ),
+            Self::Recursive { id } => TypeCode::Recursive { id: to.text(id)? },
+            _ => unreachable!("kinds with parts have functions of their own"),
+        })
+    }
+
+    #[inline(never)]
+    fn copy_alias<'b>(&self, to: &Copies<'b>) -> Result<TypeCode<'b>, CdrError> {
+        Ok(match *self {
             Self::Alias { id, name, target } => {
-                named!(Alias, id, name, target: arena.alloc(target.copy_in(arena)?)?)
+                named!(Alias, to, id, name, target: copy_part(target, to)?)
             }
             Self::ValueBox { id, name, target } => {
-                named!(ValueBox, id, name, target: arena.alloc(target.copy_in(arena)?)?)
+                named!(ValueBox, to, id, name, target: copy_part(target, to)?)
             }
+            _ => unreachable!("the caller has looked at the kind"),
+        })
+    }
+
+    #[inline(never)]
+    fn copy_struct<'b>(&self, to: &Copies<'b>) -> Result<TypeCode<'b>, CdrError> {
+        Ok(match *self {
+            Self::Struct { id, name, members } => {
+                named!(Struct, to, id, name, members: fields(members, to)?)
+            }
+            Self::Except { id, name, members } => {
+                named!(Except, to, id, name, members: fields(members, to)?)
+            }
+            _ => unreachable!("the caller has looked at the kind"),
+        })
+    }
+
+    #[inline(never)]
+    fn copy_union<'b>(&self, to: &Copies<'b>) -> Result<TypeCode<'b>, CdrError> {
+        let Self::Union {
+            id,
+            name,
+            discriminator,
+            default_index,
+            members,
+        } = *self
+        else {
+            unreachable!("the caller has looked at the kind");
+        };
+        Ok(named!(
+            Union, to, id, name,
+            discriminator: copy_part(discriminator, to)?,
+            default_index: default_index,
+            members: to.arena.fill(members.len(), |i| Ok(UnionMember {
+                label: members[i].label,
+                name: to.text(members[i].name)?,
+                type_code: members[i].type_code.copy_to(to)?,
+            }))?
+        ))
+    }
+
+    #[inline(never)]
+    fn copy_value<'b>(&self, to: &Copies<'b>) -> Result<TypeCode<'b>, CdrError> {
+        Ok(match *self {
             Self::Value {
                 id,
                 name,
@@ -146,10 +220,10 @@ impl TypeCode<'_> {
                 base,
                 members,
             } => named!(
-                Value, id, name,
+                Value, to, id, name,
                 modifier: modifier,
-                base: copy_base(base, arena)?,
-                members: state(members, arena)?
+                base: copy_base(base, to)?,
+                members: state(members, to)?
             ),
             Self::Event {
                 id,
@@ -158,38 +232,65 @@ impl TypeCode<'_> {
                 base,
                 members,
             } => named!(
-                Event, id, name,
+                Event, to, id, name,
                 modifier: modifier,
-                base: copy_base(base, arena)?,
-                members: state(members, arena)?
+                base: copy_base(base, to)?,
+                members: state(members, to)?
             ),
-            Self::Recursive { id } => TypeCode::Recursive {
-                id: arena.copy_str(id)?,
-            },
+            _ => unreachable!("the caller has looked at the kind"),
         })
     }
 }
 
+#[inline(never)]
+fn copy_sequence<'b>(
+    element: &TypeCode<'_>,
+    bound: u32,
+    to: &Copies<'b>,
+) -> Result<TypeCode<'b>, CdrError> {
+    Ok(TypeCode::Sequence {
+        element: copy_part(element, to)?,
+        bound,
+    })
+}
+
+#[inline(never)]
+fn copy_array<'b>(
+    element: &TypeCode<'_>,
+    length: u32,
+    to: &Copies<'b>,
+) -> Result<TypeCode<'b>, CdrError> {
+    Ok(TypeCode::Array {
+        element: copy_part(element, to)?,
+        length,
+    })
+}
+
+/// A copy of a part, behind a reference.
+fn copy_part<'b>(part: &TypeCode<'_>, to: &Copies<'b>) -> Result<&'b TypeCode<'b>, CdrError> {
+    to.arena.alloc(part.copy_to(to)?)
+}
+
 fn fields<'b>(
     members: &[StructMember<'_>],
-    arena: &'b Arena,
+    to: &Copies<'b>,
 ) -> Result<&'b [StructMember<'b>], CdrError> {
-    arena.fill(members.len(), |i| {
+    to.arena.fill(members.len(), |i| {
         Ok(StructMember {
-            name: arena.copy_str(members[i].name)?,
-            type_code: members[i].type_code.copy_in(arena)?,
+            name: to.text(members[i].name)?,
+            type_code: members[i].type_code.copy_to(to)?,
         })
     })
 }
 
 fn state<'b>(
     members: &[ValueMember<'_>],
-    arena: &'b Arena,
+    to: &Copies<'b>,
 ) -> Result<&'b [ValueMember<'b>], CdrError> {
-    arena.fill(members.len(), |i| {
+    to.arena.fill(members.len(), |i| {
         Ok(ValueMember {
-            name: arena.copy_str(members[i].name)?,
-            type_code: members[i].type_code.copy_in(arena)?,
+            name: to.text(members[i].name)?,
+            type_code: members[i].type_code.copy_to(to)?,
             is_public: members[i].is_public,
         })
     })
@@ -197,9 +298,9 @@ fn state<'b>(
 
 fn copy_base<'b>(
     base: Option<&TypeCode<'_>>,
-    arena: &'b Arena,
+    to: &Copies<'b>,
 ) -> Result<Option<&'b TypeCode<'b>>, CdrError> {
-    base.map(|base| arena.alloc(base.copy_in(arena)?))
+    base.map(|base| to.arena.alloc(base.copy_to(to)?))
         .transpose()
 }
 

@@ -10,7 +10,6 @@
 
 mod abstracts;
 mod chunks;
-mod depth;
 mod read;
 mod registry;
 mod write;

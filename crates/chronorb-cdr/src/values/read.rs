@@ -1,13 +1,14 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
 use super::registry::{self, Read};
-use super::{ReadState, Value, ValueType, depth, narrow_value};
+use super::{ReadState, Value, ValueType, narrow_value};
+use crate::limits::steps_of_text;
 use crate::{CdrError, Decoder};
 
-/// How deep values may be within values in one message. If their states are great, it is less: all
-/// of them together may take 128 KiB of the stack.
+/// The nesting of values in one message. It is less where the stack has no room for their states;
+/// see [`StackLimit`](crate::StackLimit).
 pub const MAX_VALUE_DEPTH: u32 = 64;
 
 /// How many values there may be in one message.
@@ -27,8 +28,9 @@ impl<'a> Decoder<'a> {
     /// [`CdrError::NoValueFactory`] if it is of a type that is not known here, and of no base of
     /// which it may be taken for; [`CdrError::WrongValueType`] if it is no `V`;
     /// [`CdrError::InvalidValue`], [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than
-    /// [`MAX_VALUE_DEPTH`], [`CdrError::TooManyValues`] at more than [`MAX_VALUES`], and what its
-    /// state fails with.
+    /// [`MAX_VALUE_DEPTH`], [`CdrError::TooManyValues`] at more than [`MAX_VALUES`],
+    /// [`CdrError::BoundExceeded`] at more than 32 identifiers of a value or 1024 octets of one, and
+    /// what its state fails with.
     pub fn read_value<V: ValueType + ?Sized>(&mut self) -> Result<Option<Arc<V>>, CdrError> {
         let Some(value) = self.read_untyped(V::INFO.repository_id, V::known)? else {
             return Ok(None);
@@ -89,8 +91,9 @@ impl<'a> Decoder<'a> {
         formal: &str,
         known: fn(&str) -> Option<ReadState>,
     ) -> Result<Arc<dyn Value>, CdrError> {
-        let types = self.read_types(tag, formal)?;
-        let (found, truncates) = find(&types, known).ok_or(CdrError::NoValueFactory)?;
+        let ids = self.read_types(tag, formal)?;
+        self.charge(ids.len())?;
+        let (found, truncates) = find(&ids, known).ok_or(CdrError::NoValueFactory)?;
         let is_chunked = tag & CHUNKED != 0;
         if truncates && !is_chunked {
             return Err(CdrError::InvalidValue);
@@ -106,23 +109,23 @@ impl<'a> Decoder<'a> {
     }
 
     /// The identifiers that a value can be taken for, the most derived first.
-    fn read_types(&mut self, tag: u32, formal: &str) -> Result<Arc<[Arc<str>]>, CdrError> {
+    fn read_types(&mut self, tag: u32, formal: &str) -> Result<Arc<[Id]>, CdrError> {
         if tag & !(CHUNK_LIMIT | HAS_CODEBASE | IDS | CHUNKED) != 0 {
             return Err(CdrError::InvalidValue);
         }
         if tag & HAS_CODEBASE != 0 {
             // The URLs of code that could be loaded for the type; none is.
-            self.read_header_str()?;
+            self.skip_codebase()?;
         }
         match tag & IDS {
-            0 => Ok(Arc::new([Arc::from(formal)])),
-            ONE_ID => Ok(Arc::new([self.read_header_str()?])),
+            0 => Ok(Arc::new([Id::new(Arc::from(formal))])),
+            ONE_ID => Ok(Arc::new([self.read_id()?])),
             LIST_OF_IDS => self.read_ids(),
             _ => Err(CdrError::InvalidValue),
         }
     }
 
-    fn read_ids(&mut self) -> Result<Arc<[Arc<str>]>, CdrError> {
+    fn read_ids(&mut self) -> Result<Arc<[Id]>, CdrError> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
             let target = self.read_target()?;
@@ -134,25 +137,48 @@ impl<'a> Decoder<'a> {
         if n == 0 {
             return Err(CdrError::InvalidValue);
         }
-        let ids = (0..n).map(|_| self.read_header_str());
-        let ids: Arc<[Arc<str>]> = ids.collect::<Result<_, _>>()?;
+        if n > MAX_IDS {
+            return Err(CdrError::BoundExceeded);
+        }
+        let ids = (0..n).map(|_| self.read_id());
+        let ids: Arc<[Id]> = ids.collect::<Result<_, _>>()?;
         self.reading().lists.insert(start, ids.clone());
         Ok(ids)
     }
 
-    /// A repository identifier or codebase, which may be one that stood in the message before.
-    fn read_header_str(&mut self) -> Result<Arc<str>, CdrError> {
+    /// Reads a repository identifier, which may be one that stood in the message before.
+    fn read_id(&mut self) -> Result<Id, CdrError> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
             let target = self.read_target()?;
-            let text = self.reading().texts.get(&target).cloned();
-            return text.ok_or(CdrError::InvalidValue);
+            let id = self.reading().ids.get(&target).cloned();
+            return id.ok_or(CdrError::InvalidValue);
         }
         self.align(4)?;
         let start = self.position();
-        let text: Arc<str> = Arc::from(self.read_str()?);
-        self.reading().texts.insert(start, text.clone());
-        Ok(text)
+        let text = self.read_str()?;
+        if text.len() > MAX_ID_LEN {
+            return Err(CdrError::BoundExceeded);
+        }
+        let id = Id::new(Arc::from(text));
+        self.charge(steps_of_text(text.len()))?;
+        self.reading().ids.insert(start, id.clone());
+        Ok(id)
+    }
+
+    /// Skips a codebase, which may be one that stood in the message before.
+    fn skip_codebase(&mut self) -> Result<(), CdrError> {
+        if self.peek_u32()? == INDIRECTION {
+            self.read_u32()?;
+            let target = self.read_target()?;
+            let is_known = self.reading().codebases.contains(&target);
+            return is_known.then_some(()).ok_or(CdrError::InvalidValue);
+        }
+        self.align(4)?;
+        let start = self.position();
+        self.read_str()?;
+        self.reading().codebases.insert(start);
+        Ok(())
     }
 
     /// The position that an indirection leads back to.
@@ -168,12 +194,11 @@ impl<'a> Decoder<'a> {
 
     fn open_value(&mut self, start: usize, is_chunked: bool) -> Result<(), CdrError> {
         let has_fragments = self.joint != usize::MAX;
-        let here = depth::stack_address();
+        self.stack_limit().check::<()>()?;
         let reading = self.reading();
-        if reading.open.is_empty() {
-            reading.stack = here;
+        if reading.open.len() >= MAX_VALUE_DEPTH as usize {
+            return Err(CdrError::TooDeep);
         }
-        depth::check(reading.open.len(), reading.stack, here)?;
         if reading.count >= MAX_VALUES {
             return Err(CdrError::TooManyValues);
         }
@@ -238,12 +263,13 @@ impl<'a> Decoder<'a> {
     /// Goes past a value that nobody asked for. It is kept all the same if there is a factory for
     /// it, as what follows may refer to it.
     fn skip_value(&mut self, tag: u32, start: usize) -> Result<(), CdrError> {
-        let types = self.read_types(tag, "")?;
+        let ids = self.read_types(tag, "")?;
         if tag & CHUNKED == 0 {
             return Err(CdrError::InvalidValue);
         }
         self.open_value(start, true)?;
-        let found = types.iter().find_map(|id| registry::find(id));
+        self.charge(ids.len())?;
+        let found = ids.iter().find_map(|id| id.registered);
         let value = match found {
             Some(read) => Some(read(self)?),
             None => None,
@@ -270,12 +296,29 @@ enum Found {
     Known(ReadState),
 }
 
+/// A repository identifier, with the factory that is registered for it: it is looked for once,
+/// however many values refer to the identifier.
+#[derive(Clone)]
+struct Id {
+    text: Arc<str>,
+    registered: Option<&'static Read>,
+}
+
+impl Id {
+    fn new(text: Arc<str>) -> Self {
+        Self {
+            registered: registry::find(&text),
+            text,
+        }
+    }
+}
+
 /// The first type that is known, and whether a more derived one is not.
-fn find(types: &[Arc<str>], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool)> {
-    types.iter().enumerate().find_map(|(index, id)| {
-        let found = match registry::find(id) {
+fn find(ids: &[Id], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool)> {
+    ids.iter().enumerate().find_map(|(index, id)| {
+        let found = match id.registered {
             Some(read) => Found::Registered(read),
-            None => Found::Known(known(id)?),
+            None => Found::Known(known(&id.text)?),
         };
         Some((found, index > 0))
     })
@@ -287,19 +330,18 @@ pub(crate) trait ReadNotes {
     fn reading(&mut self) -> &mut Reading;
 }
 
-/// By position: values, texts of headers, and lists of these.
+/// By position: values, identifiers, lists of these, and codebases.
 #[derive(Default)]
 pub(crate) struct Reading {
     values: HashMap<usize, Arc<dyn Value>>,
-    texts: HashMap<usize, Arc<str>>,
-    lists: HashMap<usize, Arc<[Arc<str>]>>,
+    ids: HashMap<usize, Id>,
+    lists: HashMap<usize, Arc<[Id]>>,
+    codebases: HashSet<usize>,
     /// The positions of the values that the next octet is within.
     open: Vec<usize>,
-    /// Where the stack stood at the outermost of them.
-    stack: usize,
     count: u32,
     /// How many of them are in chunks.
-    level: u32,
+    pub(super) level: u32,
     /// An end was read of this level and of all within it.
     pub(super) ended_to: Option<u32>,
 }
@@ -312,3 +354,7 @@ impl ReadNotes for Reading {
 
 /// The fewest octets of an identifier: an empty string.
 const LEAST_ID: usize = 4;
+/// The identifiers of a value: its type and the bases that it may be truncated to.
+const MAX_IDS: usize = 32;
+/// The octets of an identifier.
+const MAX_ID_LEN: usize = 1024;

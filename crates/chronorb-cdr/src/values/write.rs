@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
-use super::{Value, ValueInfo, ValueType, depth};
+use super::{MAX_VALUE_DEPTH, Value, ValueInfo, ValueType};
 use crate::{CdrError, Encoder};
 
 /// The tag of a value, and its bits.
@@ -72,12 +72,11 @@ impl Encoder<'_> {
         let chunks = if is_chunked { CHUNKED } else { 0 };
         self.write_u32(TAG | ids | chunks)?;
         let position = self.position() - 4;
-        let here = depth::stack_address();
+        self.stack_limit().check::<()>()?;
         let notes = self.writing();
-        if notes.depth == 0 {
-            notes.stack = here;
+        if notes.depth >= MAX_VALUE_DEPTH as usize {
+            return Err(CdrError::TooDeep);
         }
-        depth::check(notes.depth, notes.stack, here)?;
         notes.depth += 1;
         notes.first = notes.first.min(position);
         let written = Written {
@@ -195,8 +194,6 @@ pub(crate) struct Writing {
     /// The position of the first value.
     first: usize,
     depth: usize,
-    /// Where the stack stood at the outermost value.
-    stack: usize,
     /// How many values in chunks the next octet is within.
     level: i32,
     chunk: Option<Chunk>,
@@ -228,7 +225,6 @@ impl Default for Writing {
             lists: Vec::new(),
             first: usize::MAX,
             depth: 0,
-            stack: 0,
             level: 0,
             chunk: None,
             great: usize::MAX,

@@ -98,5 +98,6 @@ mod server {
     mod idle;
     #[cfg(feature = "monitor")]
     mod monitor;
+    mod stack;
     mod system_calls;
 }
