@@ -23,6 +23,7 @@ impl Decoder<'_> {
             if self.reading().ended_to.is_some() {
                 return Err(CdrError::InvalidValue);
             }
+            self.skip_base_ends()?;
             let size = self.read_u32()?;
             self.begin_chunk(size)?;
             let padding = self.padding(align);
@@ -42,6 +43,16 @@ impl Decoder<'_> {
         }
         self.in_chunks = true;
         self.joint = self.position() + size as usize;
+        Ok(())
+    }
+
+    /// Skips the end tags that TAO writes behind the states of bases, where more of the value is
+    /// to come. They are of levels that are not open.
+    pub(super) fn skip_base_ends(&mut self) -> Result<(), CdrError> {
+        let level = self.reading().level;
+        while self.peek_u32()? >= 0x8000_0000 && self.peek_u32()?.wrapping_neg() > level {
+            self.read_u32()?;
+        }
         Ok(())
     }
 

@@ -51,6 +51,7 @@ impl<'a> Decoder<'a> {
             if self.reading().ended_to.is_some() {
                 return Err(CdrError::InvalidValue);
             }
+            self.skip_base_ends()?;
             let next = self.peek_u32()?;
             if (1..CHUNK_LIMIT).contains(&next) {
                 self.read_u32()?;
@@ -245,10 +246,10 @@ impl<'a> Decoder<'a> {
                 tag @ CHUNK_LIMIT..0x8000_0000 => self.skip_value(tag, start)?,
                 end => {
                     let ended = end.wrapping_neg();
-                    if ended > level {
-                        return Err(CdrError::InvalidValue);
+                    // TAO ends each level of inheritance, as if the derived values were within.
+                    if ended <= level {
+                        self.reading().ended_to = Some(ended);
                     }
-                    self.reading().ended_to = Some(ended);
                 }
             }
         }

@@ -88,13 +88,8 @@ impl Encoder<'_> {
         if !is_list {
             return self.write_id(info.repository_id);
         }
-        let of_list = |list: &&(&'static str, usize)| list.0 == info.repository_id;
-        if let Some(&(_, position)) = self.writing().lists.iter().find(of_list) {
-            return self.write_indirection(position);
-        }
+        // A list may be shared as its identifiers may, but most ORBs cannot read that.
         self.write_len(1 + info.truncatable_to.len())?;
-        let position = self.position() - 4;
-        self.writing().lists.push((info.repository_id, position));
         self.write_id(info.repository_id)?;
         info.truncatable_to
             .iter()
@@ -144,6 +139,22 @@ impl Encoder<'_> {
         Ok(())
     }
 
+    /// Ends the state of a base, behind which the members of the derived value follow. In chunks
+    /// they begin another one: TAO reads the state of each level of inheritance from its own.
+    ///
+    /// # Errors
+    /// As the end of a value.
+    pub fn end_base_state(&mut self) -> Result<(), CdrError> {
+        let Some(notes) = &mut self.values else {
+            return Ok(());
+        };
+        if notes.writing().chunk.is_none() {
+            return Ok(());
+        }
+        self.end_chunk()?;
+        self.begin_chunk()
+    }
+
     fn begin_chunk(&mut self) -> Result<(), CdrError> {
         let before = self.position();
         self.write_u32(0)?;
@@ -189,8 +200,6 @@ pub(crate) struct Writing {
     /// By address.
     values: HashMap<usize, Written>,
     ids: Vec<(&'static str, usize)>,
-    /// Lists of identifiers, by the first of them.
-    lists: Vec<(&'static str, usize)>,
     /// The position of the first value.
     first: usize,
     depth: usize,
@@ -222,7 +231,6 @@ impl Default for Writing {
         Self {
             values: HashMap::new(),
             ids: Vec::new(),
-            lists: Vec::new(),
             first: usize::MAX,
             depth: 0,
             level: 0,
@@ -245,7 +253,6 @@ impl WriteNotes for Writing {
         }
         self.values.retain(|_, written| written.position < position);
         self.ids.retain(|(_, at)| *at < position);
-        self.lists.retain(|(_, at)| *at < position);
         None
     }
 }

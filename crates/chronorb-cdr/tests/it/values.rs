@@ -148,9 +148,10 @@ fn a_truncatable_value_is_in_chunks_behind_all_its_types() {
         2,
         DERIVED,
         BASE, //
-        8,
-        1,
-        2, // a chunk: the members of base and derived
+        4,
+        1, // a chunk: the state of the base
+        4,
+        2, // another one: what the derived type adds
         0x7fff_ff0a_u32,
         POINT,
         8,
@@ -166,6 +167,71 @@ fn a_truncatable_value_is_in_chunks_behind_all_its_types() {
     let back = narrow_value::<dyn Derived>(&back).expect("what was sent");
     assert_eq!((back.a(), back.b()), (1, 2));
     assert_eq!(back.place().expect("a value").x(), 3);
+}
+
+#[test]
+fn lists_of_types_are_written_in_full() {
+    let derived: Arc<dyn Derived> = crate::value_types::derived(1, 2, None);
+    let another: Arc<dyn Derived> = crate::value_types::derived(3, 4, None);
+    let octets = written(|e| {
+        e.write_value(Some(&derived))?;
+        e.write_value(Some(&another))
+    });
+    let first = written(|e| e.write_value(Some(&derived)));
+    // The identifiers stand 8 octets behind the beginning, and behind the first of them.
+    let to_derived = -(first.len() as i32 + 8 + 4 - 8);
+    let to_base = to_derived - 8 + 4 + (DERIVED.len() + 1).next_multiple_of(4) as i32;
+    let second = octets![
+        0x7fff_ff0e_u32,
+        2,
+        0xffff_ffff_u32,
+        to_derived,
+        0xffff_ffff_u32,
+        to_base,
+        4,
+        3,
+        8,
+        4,
+        0,
+        -1,
+    ];
+    assert_eq!(&octets[first.len()..], second);
+    let back = read(&octets, |d| {
+        d.read_value::<dyn Derived>()?;
+        d.read_value::<dyn Derived>()
+    });
+    assert_eq!(back.expect("correct").expect("a value").b(), 4);
+}
+
+/// TAO ends the state of each base as if the derived values were within it.
+#[test]
+fn end_tags_behind_the_states_of_bases_are_skipped() {
+    let of_type = |id| {
+        octets![
+            0x7fff_ff0e_u32,
+            2,
+            id,
+            BASE, //
+            4,
+            1,
+            -2, // the base
+            4,
+            2, // the derived type
+            0,
+            -1,
+            55_u32,
+        ]
+    };
+    let derived = read(&of_type(DERIVED), |d| {
+        let derived = d.read_value::<dyn Derived>()?.expect("a value");
+        Ok((derived.a(), derived.b(), d.read_u32()?, d.remaining()))
+    });
+    assert_eq!(derived, Ok((1, 2, 55, 0)));
+    let base = read(&of_type("IDL:Unknown:1.0"), |d| {
+        let base = d.read_value::<dyn Base>()?.expect("a value");
+        Ok((base.a(), d.read_u32()?, d.remaining()))
+    });
+    assert_eq!(base, Ok((1, 55, 0)));
 }
 
 #[test]
@@ -359,9 +425,9 @@ fn malformed_values_are_refused() {
             CdrError::InvalidValue,
         ),
         (
-            "ended twice",
+            "ended as a base only",
             octets![0x7fff_ff08_u32, 8, 3, 4, -2],
-            CdrError::InvalidValue,
+            CdrError::EndOfData,
         ),
         (
             "not ended",

@@ -40,7 +40,7 @@ pub(super) fn state(context: Context<'_>, id: DefId, value: &ValueType) -> Token
     });
     let encode_base = base
         .iter()
-        .map(|(field, ..)| quote! { self.#field.encode(#e)?; });
+        .map(|(field, ..)| quote! { self.#field.encode(#e)?; #e.end_base_state()?; });
     let decode_base = base.iter().map(|(field, path, _)| {
         quote! { #field: #path::decode(#d)? }
     });

@@ -179,6 +179,7 @@ impl ValueType for dyn Derived {
 
     fn encode_state(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         e.write_i32(self.a())?;
+        e.end_base_state()?;
         e.write_i32(self.b())?;
         e.write_value(self.place())
     }
