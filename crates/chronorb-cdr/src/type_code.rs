@@ -4,6 +4,7 @@ mod decode;
 mod display;
 mod encode;
 mod owned;
+mod unrolled;
 
 pub use owned::TypeCodeBuf;
 

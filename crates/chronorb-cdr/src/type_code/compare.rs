@@ -1,10 +1,12 @@
-use super::TypeCode;
+use super::{TypeCode, unrolled};
 
 /// Comparisons, as CORBA 3.3 part 1, clause 8.11.1 has them.
 impl TypeCode<'_> {
-    /// Whether both are the same in all that they say: names, repository ids and aliases too.
+    /// Whether both are the same in all that they say: names, repository ids and aliases too. A
+    /// recursive type code is the same as one in which the type is repeated within itself once or
+    /// more, as some ORBs send it. `==` tells these two forms apart.
     pub fn equal(&self, other: &TypeCode<'_>) -> bool {
-        self == other
+        self == other || unrolled::equal(self, other)
     }
 
     /// Whether values of both types have the same form, so that one can be taken for the other.

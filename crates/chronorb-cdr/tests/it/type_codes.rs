@@ -99,6 +99,45 @@ fn a_type_that_holds_itself_refers_to_where_it_began() {
 }
 
 #[test]
+fn a_recursive_type_is_equal_to_one_that_was_unrolled() {
+    let id = "IDL:Node:1.0";
+    let itself = TypeCode::Recursive { id };
+    let children = |element| TypeCode::Sequence { element, bound: 0 };
+    let node_of = |element| {
+        [
+            member("n", TypeCode::Long),
+            member("children", children(element)),
+        ]
+    };
+    let members = node_of(&itself);
+    let node = structure(id, &members);
+    let members = node_of(&node);
+    let once = structure(id, &members);
+    let members = node_of(&once);
+    let twice = structure(id, &members);
+    for unrolled in [once, twice] {
+        assert!(node.equal(&unrolled) && unrolled.equal(&node));
+        assert_ne!(node, unrolled);
+    }
+    assert!(once.equal(&twice));
+
+    let members = [
+        member("n", TypeCode::Short),
+        member("children", children(&node)),
+    ];
+    assert!(!node.equal(&structure(id, &members)), "another member");
+    let bounded = TypeCode::Sequence {
+        element: &node,
+        bound: 3,
+    };
+    let members = [member("n", TypeCode::Long), member("children", bounded)];
+    assert!(!node.equal(&structure(id, &members)), "another bound");
+    let members = [member("n", TypeCode::Long), member("kids", children(&node))];
+    assert!(!node.equal(&structure(id, &members)), "another name");
+    assert!(!itself.equal(&node), "within nothing");
+}
+
+#[test]
 fn types_that_hold_each_other_refer_to_the_right_one() {
     let of = |id| TypeCode::Recursive { id };
     let sequence = |element| TypeCode::Sequence { element, bound: 0 };

@@ -1,0 +1,187 @@
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "programs compare type codes, calls do not"
+)]
+//! Compares recursive type codes that repeat themselves to different depths.
+//!
+//! A type code is a tree whose leaves may stand for a type that they are within, hence a finite
+//! automaton of an infinite tree. Two are equal if no path through both leads to different nodes.
+//! Pairs of nodes are assumed to be equal until a difference is found (Hopcroft and Karp, 1971), so
+//! that the work is almost in proportion to the number of nodes.
+
+use std::collections::BTreeMap;
+
+use super::TypeCode;
+
+/// Whether both stand for the same infinite tree.
+pub(super) fn equal(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
+    let mut nodes = vec![Node::of(one, None), Node::of(other, None)];
+    let mut classes = Classes::default();
+    let mut pairs = vec![(0, 1)];
+    while let Some((a, b)) = pairs.pop() {
+        let (Some(a), Some(b)) = (resolve(&nodes, a), resolve(&nodes, b)) else {
+            return false;
+        };
+        let (one, other) = (nodes[a].type_code, nodes[b].type_code);
+        if !classes.join(one, other) {
+            continue;
+        }
+        if !are_alike(one, other) {
+            return false;
+        }
+        for index in 0.. {
+            match (part(one, index), part(other, index)) {
+                (Some(one), Some(other)) => {
+                    nodes.extend([Node::of(one, Some(a)), Node::of(other, Some(b))]);
+                    pairs.push((nodes.len() - 2, nodes.len() - 1));
+                }
+                (None, None) => break,
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// A type code and the index of the one that it is a part of.
+struct Node<'t> {
+    type_code: &'t TypeCode<'t>,
+    outer: Option<usize>,
+}
+
+impl<'t> Node<'t> {
+    fn of(type_code: &'t TypeCode<'_>, outer: Option<usize>) -> Self {
+        Self { type_code, outer }
+    }
+}
+
+/// The node itself, or the one that it stands for; `None` if it is within no such type.
+fn resolve(nodes: &[Node<'_>], index: usize) -> Option<usize> {
+    let TypeCode::Recursive { id } = nodes[index].type_code else {
+        return Some(index);
+    };
+    let mut outers = std::iter::successors(nodes[index].outer, |&index| nodes[index].outer);
+    outers.find(|&index| nodes[index].type_code.id() == Some(id))
+}
+
+/// Classes of type codes that are assumed to be equal, by address: each leads to another one of its
+/// class, or is the last.
+#[derive(Default)]
+struct Classes(BTreeMap<usize, usize>);
+
+impl Classes {
+    /// Makes the classes of both one. Returns whether they were two.
+    fn join(&mut self, one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
+        let (one, other) = (self.last(one), self.last(other));
+        if one != other {
+            self.0.insert(one, other);
+        }
+        one != other
+    }
+
+    fn last(&mut self, type_code: &TypeCode<'_>) -> usize {
+        let mut at = std::ptr::from_ref(type_code).addr();
+        while let Some(&next) = self.0.get(&at) {
+            // Each look halves the way of the next one.
+            let after = self.0.get(&next).copied();
+            if let Some(after) = after {
+                self.0.insert(at, after);
+            }
+            at = next;
+        }
+        at
+    }
+}
+
+/// Whether two type codes are the same but for their parts.
+fn are_alike(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
+    use TypeCode::{Event, Except, Sequence, Struct, Union, Value};
+    if (one.kind(), one.id(), one.name()) != (other.kind(), other.id(), other.name()) {
+        return false;
+    }
+    match (one, other) {
+        (Struct { members: a, .. }, Struct { members: b, .. })
+        | (Except { members: a, .. }, Except { members: b, .. }) => {
+            a.iter().map(|a| a.name).eq(b.iter().map(|b| b.name))
+        }
+        (
+            Union {
+                default_index: default_a,
+                members: a,
+                ..
+            },
+            Union {
+                default_index: default_b,
+                members: b,
+                ..
+            },
+        ) => {
+            let (a, b) = (a.iter(), b.iter());
+            default_a == default_b
+                && a.map(|a| (a.label, a.name))
+                    .eq(b.map(|b| (b.label, b.name)))
+        }
+        (Sequence { bound: a, .. }, Sequence { bound: b, .. }) => a == b,
+        (TypeCode::Array { length: a, .. }, TypeCode::Array { length: b, .. }) => a == b,
+        (
+            Value {
+                modifier: modifier_a,
+                members: a,
+                ..
+            },
+            Value {
+                modifier: modifier_b,
+                members: b,
+                ..
+            },
+        )
+        | (
+            Event {
+                modifier: modifier_a,
+                members: a,
+                ..
+            },
+            Event {
+                modifier: modifier_b,
+                members: b,
+                ..
+            },
+        ) => {
+            let (a, b) = (a.iter(), b.iter());
+            modifier_a == modifier_b
+                && a.map(|a| (a.name, a.is_public))
+                    .eq(b.map(|b| (b.name, b.is_public)))
+        }
+        (TypeCode::Alias { .. }, _) | (TypeCode::ValueBox { .. }, _) => true,
+        _ => one == other,
+    }
+}
+
+/// The part of that index; `None` behind the last.
+fn part<'t>(type_code: &TypeCode<'t>, index: usize) -> Option<&'t TypeCode<'t>> {
+    match type_code {
+        TypeCode::Struct { members, .. } | TypeCode::Except { members, .. } => {
+            members.get(index).map(|member| &member.type_code)
+        }
+        TypeCode::Union {
+            discriminator,
+            members,
+            ..
+        } => match index.checked_sub(1) {
+            None => Some(discriminator),
+            Some(index) => members.get(index).map(|member| &member.type_code),
+        },
+        TypeCode::Value { base, members, .. } | TypeCode::Event { base, members, .. } => {
+            match index.checked_sub(1) {
+                None => Some(base.unwrap_or(&TypeCode::Null)),
+                Some(index) => members.get(index).map(|member| &member.type_code),
+            }
+        }
+        TypeCode::Sequence { element: part, .. }
+        | TypeCode::Array { element: part, .. }
+        | TypeCode::Alias { target: part, .. }
+        | TypeCode::ValueBox { target: part, .. } => (index == 0).then_some(*part),
+        _ => None,
+    }
+}
