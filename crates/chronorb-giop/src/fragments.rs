@@ -21,8 +21,24 @@ pub use pieces::{Piece, Pieces};
 pub struct Limits {
     /// Number of messages that are in parts at a time.
     pub messages: usize,
-    /// Number of octets of all their parts together, headers included.
+    /// Number of octets of all these messages together. The headers of fragments do not count.
     pub bytes: usize,
+}
+
+/// The greatest length of a message that is skipped rather than refused, as a multiple of the limit
+/// that it is beyond. All octets of its parts count, the headers of fragments too.
+pub const SKIPPED_TIMES: usize = 8;
+
+/// Number of octets that are kept of a message that is skipped: room for the header of its request.
+pub const KEPT_OF_SKIPPED: usize = 16 << 10;
+
+/// What the last part of a message makes of it.
+#[derive(Debug)]
+pub enum Joined {
+    /// The whole message.
+    Whole(Frame),
+    /// The beginning of a message that is greater than the limit, with a header of its own length.
+    Beginning(Frame),
 }
 
 impl Default for Limits {
@@ -62,8 +78,8 @@ pub enum FragmentError {
     /// More messages are in parts than the limit allows.
     #[error("too many messages are in fragments at a time")]
     TooMany,
-    /// The parts are greater than the limit allows.
-    #[error("the fragments are greater than the limit")]
+    /// The message is greater than the limit allows.
+    #[error("the message in fragments is greater than the limit")]
     TooLarge,
 }
 
@@ -101,15 +117,26 @@ impl Reassembly {
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
-        match header.kind {
-            MessageType::Fragment => self.join(header, part),
-            MessageType::CancelRequest => {
-                self.cancel(part);
-                Ok(None)
-            }
-            _ if header.more_fragments => self.open(header, part).map(|()| None),
-            kind => Err(FragmentError::NotInParts(kind)),
+        match self.take(header, part, false)? {
+            None => Ok(None),
+            Some(Joined::Whole(frame)) => Ok(Some(frame)),
+            Some(Joined::Beginning(_)) => Err(FragmentError::TooLarge),
         }
+    }
+
+    /// Takes a part as [`push`](Self::push) does, and skips messages that are greater than the
+    /// limit, up to [`SKIPPED_TIMES`] the limit: of such a message at most [`KEPT_OF_SKIPPED`] octets
+    /// are kept. `part` may be the beginning of a part that was skipped itself, and then makes its
+    /// message one that is skipped.
+    ///
+    /// # Errors
+    /// See [`FragmentError`].
+    pub fn push_or_skip(&mut self, part: &[u8]) -> Result<Option<Joined>, FragmentError> {
+        let header = Protocol::read_header(part)?;
+        if part.len() > header.message_len() {
+            return Err(HeaderError::TooShort.into());
+        }
+        self.take(header, part, true)
     }
 
     /// Number of messages of which parts are missing.
@@ -117,12 +144,34 @@ impl Reassembly {
         self.open.len()
     }
 
-    /// Number of octets of the parts that are here; zero if no message is in parts.
+    /// Number of octets of messages that are kept here; zero if no message is in parts.
     pub fn octets(&self) -> usize {
         self.bytes
     }
 
-    fn open(&mut self, header: MessageHeader, message: &[u8]) -> Result<(), FragmentError> {
+    fn take(
+        &mut self,
+        header: MessageHeader,
+        part: &[u8],
+        skips: bool,
+    ) -> Result<Option<Joined>, FragmentError> {
+        match header.kind {
+            MessageType::Fragment => self.join(header, part, skips),
+            MessageType::CancelRequest => {
+                self.cancel(part);
+                Ok(None)
+            }
+            _ if header.more_fragments => self.open(header, part, skips).map(|()| None),
+            kind => Err(FragmentError::NotInParts(kind)),
+        }
+    }
+
+    fn open(
+        &mut self,
+        header: MessageHeader,
+        message: &[u8],
+        skips: bool,
+    ) -> Result<(), FragmentError> {
         let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
             (
@@ -140,16 +189,26 @@ impl Reassembly {
         if self.open.len() >= self.limits.messages {
             return Err(FragmentError::TooMany);
         }
-        self.count(message.len())?;
-        let mut frame = Frame::new(message.len() * 2, self.limits.bytes);
+        let received = self.received(0, header)?;
+        let is_skipped = self.is_beyond(header, message, message.len());
+        if is_skipped && !skips {
+            return Err(FragmentError::TooLarge);
+        }
+        let kept = match is_skipped {
+            false => message,
+            true => &message[..message.len().min(KEPT_OF_SKIPPED)],
+        };
+        let mut frame = Frame::new(kept.len() * 2, self.limits.bytes.max(KEPT_OF_SKIPPED));
         frame
-            .extend_from_slice(message)
+            .extend_from_slice(kept)
             .map_err(|_| FragmentError::TooLarge)?;
+        self.bytes += frame.len();
         self.open.push(Open {
             request_id,
             version: header.version(),
             endian: header.endian,
-            counted: message.len(),
+            received,
+            is_skipped,
             frame,
         });
         Ok(())
@@ -159,7 +218,8 @@ impl Reassembly {
         &mut self,
         header: MessageHeader,
         message: &[u8],
-    ) -> Result<Option<Frame>, FragmentError> {
+        skips: bool,
+    ) -> Result<Option<Joined>, FragmentError> {
         let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
         } else {
@@ -175,21 +235,56 @@ impl Reassembly {
         if (open.version, open.endian) != (header.version(), header.endian) {
             return Err(FragmentError::Inconsistent);
         }
-        self.count(message.len())?;
+        let received = self.received(open.received, header)?;
+        let is_beyond = self.is_beyond(header, message, body.len());
+        if is_beyond && !skips {
+            return Err(FragmentError::TooLarge);
+        }
         let open = &mut self.open[at];
-        open.counted += message.len();
-        let joined = match header.version() {
-            Version::V1_1 => open.frame.join(body),
-            _ => open.frame.extend_from_slice(body),
-        };
-        joined.map_err(|_| FragmentError::TooLarge)?;
+        open.received = received;
+        if is_beyond && !open.is_skipped {
+            open.is_skipped = true;
+            self.bytes -= open.frame.len();
+            open.frame.truncate(KEPT_OF_SKIPPED);
+            open.frame.shrink_to(KEPT_OF_SKIPPED);
+            self.bytes += open.frame.len();
+        }
+        if !open.is_skipped {
+            let joined = match header.version() {
+                Version::V1_1 => open.frame.join(body),
+                _ => open.frame.extend_from_slice(body),
+            };
+            joined.map_err(|_| FragmentError::TooLarge)?;
+            self.bytes += body.len();
+        }
         if header.more_fragments {
             return Ok(None);
         }
-        let mut frame = self.remove(at);
+        let Open {
+            is_skipped,
+            mut frame,
+            ..
+        } = self.remove(at);
         clear_more_fragments(&mut frame);
         finish_message(&mut frame);
-        Ok(Some(frame))
+        Ok(Some(match is_skipped {
+            false => Joined::Whole(frame),
+            true => Joined::Beginning(frame),
+        }))
+    }
+
+    /// Number of octets of a message that have come with this part.
+    fn received(&self, before: usize, part: MessageHeader) -> Result<usize, FragmentError> {
+        let received = before.saturating_add(part.message_len());
+        match received > self.limits.bytes.saturating_mul(SKIPPED_TIMES) {
+            true => Err(FragmentError::TooLarge),
+            false => Ok(received),
+        }
+    }
+
+    /// Whether `more` octets of a part cannot be kept: they are over the limit, or not all there.
+    fn is_beyond(&self, header: MessageHeader, part: &[u8], more: usize) -> bool {
+        part.len() < header.message_len() || self.bytes.saturating_add(more) > self.limits.bytes
     }
 
     /// Forgets the message that a CancelRequest is about.
@@ -206,19 +301,10 @@ impl Reassembly {
         }
     }
 
-    fn count(&mut self, bytes: usize) -> Result<(), FragmentError> {
-        let total = self.bytes.saturating_add(bytes);
-        if total > self.limits.bytes {
-            return Err(FragmentError::TooLarge);
-        }
-        self.bytes = total;
-        Ok(())
-    }
-
-    fn remove(&mut self, at: usize) -> Frame {
+    fn remove(&mut self, at: usize) -> Open {
         let open = self.open.swap_remove(at);
-        self.bytes -= open.counted;
-        open.frame
+        self.bytes -= open.frame.len();
+        open
     }
 }
 
@@ -231,7 +317,9 @@ struct Open {
     endian: Endian,
     /// Number of octets of its parts, headers included, so that parts without
     /// a body count too.
-    counted: usize,
+    received: usize,
+    /// Greater than the limit: only the beginning is kept.
+    is_skipped: bool,
     frame: Frame,
 }
 

@@ -3,7 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_cdr::{CdrError, Frame};
-use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
 use chronorb_giop::framing::{Framed, FramingError};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
@@ -144,7 +144,11 @@ impl Inbox {
                 return Ok(header);
             }
             let joined = self.fragments.push(frame.as_slice());
-            if let Some(joined) = joined.map_err(|_| malformed())? {
+            let joined = joined.map_err(|error| match error {
+                FragmentError::TooLarge => too_large(CdrError::FrameFull),
+                _ => malformed(),
+            })?;
+            if let Some(joined) = joined {
                 *frame = joined;
                 let header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
                 self.speech = self.speech.after(header, frame);
