@@ -18,6 +18,8 @@ pub(super) struct Input {
     pending: Frame,
     /// Where the next message begins in `pending`.
     start: usize,
+    /// Octets of the message at the start of `pending` that were skipped: it is greater than the limit.
+    pub(super) skipped: usize,
     /// A thread is receiving into the frame that was `pending`, and `pending` is its own, empty.
     exchanged: bool,
     /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
@@ -48,6 +50,7 @@ impl Input {
         let mut this = Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
+            skipped: 0,
             exchanged: false,
             unread: true,
             hung_up: false,

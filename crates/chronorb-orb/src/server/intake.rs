@@ -3,8 +3,9 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_cdr::Frame;
-use chronorb_giop::MessageHeader;
-use chronorb_giop::framing::Framed;
+use chronorb_giop::fragments::{KEPT_OF_SKIPPED, SKIPPED_TIMES};
+use chronorb_giop::framing::{Framed, FramingError};
+use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, Protocol};
 use chronorb_transport::IoError;
 
 use super::connection::Gone;
@@ -17,9 +18,16 @@ use crate::room::room_for;
 pub(super) enum Intake {
     /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait
     /// already, or may.
-    Message { header: MessageHeader, more: bool },
+    Message {
+        header: MessageHeader,
+        /// The message is greater than the limit and was skipped; the frame has its beginning.
+        is_skipped: bool,
+        more: bool,
+    },
     /// Nothing whole is there yet.
     Incomplete,
+    /// A message beyond the limit is being skipped, and more of it may be there already.
+    Skipping,
 }
 
 /// Why a connection ends.
@@ -45,6 +53,7 @@ impl From<Gone> for End {
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
 /// beyond the message wait in `input`, and so does the beginning of one whose rest is not there:
 /// a long one in the frame that it was received into, so that no octet of it is moved again.
+/// A request beyond `max_message` is skipped, up to [`SKIPPED_TIMES`] that.
 /// `read` takes what is there into the room that it is given.
 pub(super) fn receive(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
@@ -58,9 +67,9 @@ pub(super) fn receive(
         match speech.next_message(input.pending(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.take(len, frame)?;
-                return Ok(message(header, input));
+                return Ok(message(header, false, input));
             }
-            Ok(Framed::NeedMore { .. }) => input.resume(frame)?,
+            Ok(Framed::NeedMore { .. }) | Err(FramingError::TooLarge(_)) => input.resume(frame)?,
             Err(_) => return Err(End::Malformed),
         }
     }
@@ -68,9 +77,12 @@ pub(super) fn receive(
         let total = match speech.next_message(frame.as_slice(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.complete(len, frame)?;
-                return Ok(message(header, input));
+                return Ok(message(header, false, input));
             }
             Ok(Framed::NeedMore { total }) => total,
+            Err(FramingError::TooLarge(len)) if len / SKIPPED_TIMES <= max_message => {
+                return skip(read, input, frame);
+            }
             Err(_) => return Err(End::Malformed),
         };
         if !input.unread {
@@ -93,10 +105,70 @@ pub(super) fn receive(
     }
 }
 
-fn message(header: MessageHeader, input: &Input) -> Intake {
+/// Skips the message whose beginning is in the frame, as far as it has come: all but
+/// [`KEPT_OF_SKIPPED`] octets of it are thrown away as they are read.
+#[cold]
+fn skip(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    input: &mut Input,
+    frame: &mut Frame,
+) -> Result<Intake, End> {
+    let header = Protocol::read_header(frame.as_slice()).map_err(|_| End::Malformed)?;
+    let len = header.message_len();
+    if !matches!(
+        header.kind,
+        MessageType::Request | MessageType::LocateRequest | MessageType::Fragment
+    ) {
+        return Err(End::Malformed);
+    }
+    if frame.len() >= len {
+        // It has come at once, perhaps with what follows it.
+        input.complete(len, frame)?;
+        return Ok(message(header, true, input));
+    }
+    let mut at_once = 0;
+    loop {
+        let surplus = frame.len().saturating_sub(KEPT_OF_SKIPPED);
+        frame.truncate(KEPT_OF_SKIPPED);
+        input.skipped += surplus;
+        let missing = len.saturating_sub(frame.len() + input.skipped);
+        if missing == 0 {
+            input.skipped = 0;
+            input.complete(frame.len(), frame)?;
+            return Ok(message(header, true, input));
+        }
+        if !input.unread || at_once >= SKIPPED_AT_ONCE {
+            input.suspend(frame.len(), frame)?;
+            return Ok(match input.unread {
+                false => Intake::Incomplete,
+                true => Intake::Skipping,
+            });
+        }
+        let room = frame.spare_mut(LEAST_ROOM).map_err(|_| End::Gone)?;
+        let most = room.len().min(missing);
+        match read(&mut room[..most]) {
+            Ok(n) => {
+                input.unread = n == most || input.hung_up;
+                frame.commit(n);
+                at_once += n;
+            }
+            Err(IoError::WouldBlock) => input.unread = false,
+            Err(IoError::Ended) => return Err(End::Ended),
+            Err(_) => return Err(End::Gone),
+        }
+    }
+}
+
+fn message(header: MessageHeader, is_skipped: bool, input: &Input) -> Intake {
     let more = input.unread || !input.pending().is_empty();
-    Intake::Message { header, more }
+    Intake::Message {
+        header,
+        is_skipped,
+        more,
+    }
 }
 
 /// What one `recv` has room for at least, while the length of the message is not known.
 const LEAST_ROOM: usize = 16 << 10;
+/// Octets that a thread skips before others have a right to it.
+const SKIPPED_AT_ONCE: usize = 1 << 20;

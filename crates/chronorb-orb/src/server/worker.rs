@@ -12,8 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, Frame};
-use chronorb_giop::fragments::Reassembly;
-use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException};
+use chronorb_giop::fragments::{Joined, Reassembly};
+use chronorb_giop::{
+    MessageHeader, MessageProtocol, MessageType, SystemException, SystemExceptionKind, minor,
+};
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
@@ -532,8 +534,18 @@ impl Worker {
                 input.opens = !connection.transport().is_established();
             }
             let limit = self.core.config.input_timeout;
-            let Intake::Message { header, more } = intake else {
+            let Intake::Message {
+                header,
+                is_skipped,
+                more,
+            } = intake
+            else {
                 input.settle_incomplete(parts > 0, limit)?;
+                if matches!(intake, Intake::Skipping) {
+                    drop(input);
+                    lane.rearm(connection, key);
+                    return Ok(None);
+                }
                 match input.release() {
                     Released::Done => return Ok(None),
                     Released::Again(again) => {
@@ -544,8 +556,9 @@ impl Worker {
                     }
                 }
             };
-            let whole = self.whole(header, &mut input.fragments);
-            let Some(header) = whole.map_err(|end| input.give_up(end))? else {
+            let taken = self.whole(header, is_skipped, &mut input.fragments);
+            let Some(Taken { header, is_skipped }) = taken.map_err(|end| input.give_up(end))?
+            else {
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;
@@ -561,7 +574,8 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
-            self.may_stay = connection.is_one_at_a_time()
+            self.may_stay = !is_skipped
+                && connection.is_one_at_a_time()
                 && waits_for_reply(header, &self.request)
                 && input.is_worth_staying();
             let at_work = connection.begin_work();
@@ -572,31 +586,51 @@ impl Worker {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }
+            if is_skipped {
+                self.refuse_skipped(lane, connection, key, header)?;
+                return Ok(None);
+            }
             return Ok(Some((header, at_work)));
         }
     }
 
-    /// The whole message that the frame holds, or completes; `None` where more fragments follow.
+    /// Tells the client of a request whose beginning is in the frame that it is too large.
+    #[cold]
+    fn refuse_skipped(
+        &mut self,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+        header: MessageHeader,
+    ) -> Result<(), End> {
+        lane.watch().refused.fetch_add(1, Ordering::Relaxed);
+        self.refuse(lane, connection, key, header, REQUEST_TOO_LARGE)
+            .map(drop)
+    }
+
+    /// The message that the frame holds, or completes; `None` where more fragments follow.
+    /// `is_skipped` says that the frame holds the beginning of a message or fragment that is too large.
     fn whole(
         &mut self,
         header: MessageHeader,
+        is_skipped: bool,
         fragments: &mut Reassembly,
-    ) -> Result<Option<MessageHeader>, End> {
+    ) -> Result<Option<Taken>, End> {
         let part = header.more_fragments
             || header.kind == MessageType::Fragment
             || (header.kind == MessageType::CancelRequest && fragments.octets() > 0);
         if !part {
-            return Ok(Some(header));
+            return Ok(Some(Taken { header, is_skipped }));
         }
-        match fragments.push(self.request.as_slice()) {
-            Ok(Some(joined)) => {
-                self.request = joined;
-                let header = MessageHeader::parse(self.request.as_slice());
-                header.map(Some).map_err(|_| End::Malformed)
-            }
-            Ok(None) => Ok(None),
-            Err(_) => Err(End::Malformed),
-        }
+        let joined = fragments.push_or_skip(self.request.as_slice());
+        let (frame, is_skipped) = match joined.map_err(|_| End::Malformed)? {
+            None => return Ok(None),
+            Some(Joined::Whole(frame)) => (frame, false),
+            Some(Joined::Beginning(frame)) => (frame, true),
+        };
+        self.request = frame;
+        let header = MessageHeader::parse(self.request.as_slice()).map_err(|_| End::Malformed)?;
+        Ok(Some(Taken { header, is_skipped }))
     }
 
     /// Tells the client of the request in the frame that it is not served.
@@ -677,6 +711,13 @@ impl Worker {
     }
 }
 
+/// A message in the frame.
+struct Taken {
+    header: MessageHeader,
+    /// It is greater than the limit, and the frame has its beginning.
+    is_skipped: bool,
+}
+
 /// Whether the client of a message sends the next one only after it was answered, where it
 /// announced that it sends one at a time.
 fn waits_for_reply(header: MessageHeader, message: &Frame) -> bool {
@@ -697,6 +738,9 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
     }
 }
 
+/// The request is greater than `-ORBMaxMessageSize`.
+const REQUEST_TOO_LARGE: SystemException =
+    SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE);
 /// Fragments and cancellations that a thread takes from one connection in one go.
 const MAX_PARTS: u32 = 64;
 /// What a thread's frames hold without growing.

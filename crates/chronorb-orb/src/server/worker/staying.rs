@@ -15,12 +15,17 @@ use super::super::lane::Lane;
 use super::super::linger::Stay;
 use super::super::probe::Stage;
 use super::super::watch::Activity;
-use super::{Worker, conclude, waits_for_reply};
+use super::{Taken, Worker, conclude, waits_for_reply};
 
 /// What a thread with a connection to itself has waited for.
 enum Awaited {
     /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait already.
-    Message { header: MessageHeader, more: bool },
+    Message {
+        header: MessageHeader,
+        /// As in [`Intake::Message`].
+        is_skipped: bool,
+        more: bool,
+    },
     /// A part of one has come.
     Part,
     /// Nothing came for as long as a connection may be idle.
@@ -97,8 +102,11 @@ impl Worker {
         };
         let mut due = None;
         while !stay.is_called() {
-            let header = match self.await_message(&stay, connection, &mut input, &mut due)? {
-                Awaited::Message { header, .. } => header,
+            let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
+            let (header, is_skipped) = match awaited {
+                Awaited::Message {
+                    header, is_skipped, ..
+                } => (header, is_skipped),
                 Awaited::Part | Awaited::Nothing => continue,
                 Awaited::Idleness => {
                     if !stay.is_called() && connection.is_idle() {
@@ -108,17 +116,21 @@ impl Worker {
                     continue;
                 }
             };
-            let header = self.whole(header, &mut input.fragments)?;
+            let taken = self.whole(header, is_skipped, &mut input.fragments)?;
             if input.fragments.octets() == 0 {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
                 // The rest may not come by and by either.
                 return Err(End::Gone);
             }
-            let Some(header) = header else {
+            let Some(Taken { header, is_skipped }) = taken else {
                 continue;
             };
             let at_work = connection.begin_work();
+            if is_skipped {
+                self.refuse_skipped(lane, connection, key, header)?;
+                continue;
+            }
             self.serve_here(lane, connection, key, at_work, header)?;
             stay.has_served();
         }
@@ -151,11 +163,23 @@ impl Worker {
     ) -> Result<(), End> {
         let mut due = None;
         while !lane.load.has_slow() {
-            let (header, more) = match self.await_message(&stay, connection, input, &mut due)? {
-                Awaited::Message { header, more } => (header, more),
+            let awaited = self.await_message(&stay, connection, input, &mut due)?;
+            let (header, is_skipped, more) = match awaited {
+                Awaited::Message {
+                    header,
+                    is_skipped,
+                    more,
+                } => (header, is_skipped, more),
                 Awaited::Part => continue,
                 Awaited::Idleness | Awaited::Nothing => return Ok(()),
             };
+            if is_skipped {
+                // What is left of it cannot be put back.
+                let taken = self.whole(header, is_skipped, &mut input.fragments)?;
+                return taken.map_or(Ok(()), |taken| {
+                    self.refuse_skipped(lane, connection, key, taken.header)
+                });
+            }
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
             }
@@ -204,7 +228,12 @@ impl Worker {
             // What was due has come.
             *due = None;
         }
-        let Intake::Message { header, more } = intake else {
+        let Intake::Message {
+            header,
+            is_skipped,
+            more,
+        } = intake
+        else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Gone);
             }
@@ -216,6 +245,10 @@ impl Worker {
             });
         };
         self.core.at(Stage::Read);
-        Ok(Awaited::Message { header, more })
+        Ok(Awaited::Message {
+            header,
+            is_skipped,
+            more,
+        })
     }
 }
