@@ -43,6 +43,9 @@ pub enum CdrError {
     /// The frame would grow over its limit.
     #[error("the message is greater than its limit")]
     FrameFull,
+    /// There is no memory for the message to grow.
+    #[error("there is no memory for the message")]
+    OutOfMemory,
     /// Values are nested more than [`MAX_DEPTH`](crate::MAX_DEPTH) deep.
     #[error("values are nested too deeply")]
     TooDeep,
