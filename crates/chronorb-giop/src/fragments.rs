@@ -5,7 +5,7 @@
 
 mod pieces;
 
-use chronorb_cdr::{Endian, Frame};
+use chronorb_cdr::{CdrError, Endian, Frame};
 
 use crate::encapsulation::Reader;
 use crate::header::clear_more_fragments;
@@ -37,8 +37,9 @@ pub const KEPT_OF_SKIPPED: usize = 16 << 10;
 pub enum Joined {
     /// The whole message.
     Whole(Frame),
-    /// The beginning of a message that is greater than the limit, with a header of its own length.
-    Beginning(Frame),
+    /// The beginning of a message that was skipped, with a header of its own length, and why it was:
+    /// [`CdrError::FrameFull`] where it is greater than the limit, or [`CdrError::OutOfMemory`].
+    Beginning(Frame, CdrError),
 }
 
 impl Default for Limits {
@@ -81,6 +82,9 @@ pub enum FragmentError {
     /// The message is greater than the limit allows.
     #[error("the message in fragments is greater than the limit")]
     TooLarge,
+    /// There is no memory for the message.
+    #[error("there is no memory for the message in fragments")]
+    NoMemory,
 }
 
 /// Joins the parts of messages of one connection.
@@ -117,26 +121,30 @@ impl Reassembly {
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
-        match self.take(header, part, false)? {
+        match self.take(header, part, Skips::Nothing)? {
             None => Ok(None),
             Some(Joined::Whole(frame)) => Ok(Some(frame)),
-            Some(Joined::Beginning(_)) => Err(FragmentError::TooLarge),
+            Some(Joined::Beginning(_, cause)) => Err(cause.into()),
         }
     }
 
     /// Takes a part as [`push`](Self::push) does, and skips messages that are greater than the
-    /// limit, up to [`SKIPPED_TIMES`] the limit: of such a message at most [`KEPT_OF_SKIPPED`] octets
-    /// are kept. `part` may be the beginning of a part that was skipped itself, and then makes its
-    /// message one that is skipped.
+    /// limit, up to [`SKIPPED_TIMES`] the limit, or find no memory: of such a message at most
+    /// [`KEPT_OF_SKIPPED`] octets are kept. `part` may be the beginning of a part whose rest was skipped;
+    /// `cut` says why, and makes the message one that is skipped.
     ///
     /// # Errors
     /// See [`FragmentError`].
-    pub fn push_or_skip(&mut self, part: &[u8]) -> Result<Option<Joined>, FragmentError> {
+    pub fn push_or_skip(
+        &mut self,
+        part: &[u8],
+        cut: Option<CdrError>,
+    ) -> Result<Option<Joined>, FragmentError> {
         let header = Protocol::read_header(part)?;
-        if part.len() > header.message_len() {
+        if cut.is_none() && part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
-        self.take(header, part, true)
+        self.take(header, part, cut.map_or(Skips::Beyond, Skips::This))
     }
 
     /// Number of messages of which parts are missing.
@@ -153,7 +161,7 @@ impl Reassembly {
         &mut self,
         header: MessageHeader,
         part: &[u8],
-        skips: bool,
+        skips: Skips,
     ) -> Result<Option<Joined>, FragmentError> {
         match header.kind {
             MessageType::Fragment => self.join(header, part, skips),
@@ -170,7 +178,7 @@ impl Reassembly {
         &mut self,
         header: MessageHeader,
         message: &[u8],
-        skips: bool,
+        skips: Skips,
     ) -> Result<(), FragmentError> {
         let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
@@ -190,25 +198,22 @@ impl Reassembly {
             return Err(FragmentError::TooMany);
         }
         let received = self.received(0, header)?;
-        let is_skipped = self.is_beyond(header, message, message.len());
-        if is_skipped && !skips {
-            return Err(FragmentError::TooLarge);
+        let mut frame = Frame::new(0, self.limits.bytes.max(KEPT_OF_SKIPPED));
+        let kept = self.fits(skips, message.len()).and_then(|()| {
+            frame.reserve((2 * message.len()).min(frame.limit()))?;
+            frame.extend_from_slice(message)
+        });
+        let skipped = skips.cause(kept)?;
+        if skipped.is_some() {
+            frame.extend_from_slice(&message[..message.len().min(KEPT_OF_SKIPPED)])?;
         }
-        let kept = match is_skipped {
-            false => message,
-            true => &message[..message.len().min(KEPT_OF_SKIPPED)],
-        };
-        let mut frame = Frame::new(kept.len() * 2, self.limits.bytes.max(KEPT_OF_SKIPPED));
-        frame
-            .extend_from_slice(kept)
-            .map_err(|_| FragmentError::TooLarge)?;
         self.bytes += frame.len();
         self.open.push(Open {
             request_id,
             version: header.version(),
             endian: header.endian,
             received,
-            is_skipped,
+            skipped,
             frame,
         });
         Ok(())
@@ -218,7 +223,7 @@ impl Reassembly {
         &mut self,
         header: MessageHeader,
         message: &[u8],
-        skips: bool,
+        skips: Skips,
     ) -> Result<Option<Joined>, FragmentError> {
         let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
@@ -236,40 +241,33 @@ impl Reassembly {
             return Err(FragmentError::Inconsistent);
         }
         let received = self.received(open.received, header)?;
-        let is_beyond = self.is_beyond(header, message, body.len());
-        if is_beyond && !skips {
-            return Err(FragmentError::TooLarge);
-        }
+        let fits = self.fits(skips, body.len());
         let open = &mut self.open[at];
         open.received = received;
-        if is_beyond && !open.is_skipped {
-            open.is_skipped = true;
-            self.bytes -= open.frame.len();
-            open.frame.truncate(KEPT_OF_SKIPPED);
-            open.frame.shrink_to(KEPT_OF_SKIPPED);
-            self.bytes += open.frame.len();
-        }
-        if !open.is_skipped {
-            let joined = match header.version() {
+        if open.skipped.is_none() {
+            let before = open.frame.len();
+            let kept = fits.and_then(|()| match header.version() {
                 Version::V1_1 => open.frame.join(body),
                 _ => open.frame.extend_from_slice(body),
-            };
-            joined.map_err(|_| FragmentError::TooLarge)?;
-            self.bytes += body.len();
+            });
+            open.skipped = skips.cause(kept)?;
+            if open.skipped.is_some() {
+                open.frame.truncate(KEPT_OF_SKIPPED);
+                open.frame.shrink_to(KEPT_OF_SKIPPED);
+            }
+            self.bytes = self.bytes - before + open.frame.len();
         }
         if header.more_fragments {
             return Ok(None);
         }
         let Open {
-            is_skipped,
-            mut frame,
-            ..
+            skipped, mut frame, ..
         } = self.remove(at);
         clear_more_fragments(&mut frame);
         finish_message(&mut frame);
-        Ok(Some(match is_skipped {
-            false => Joined::Whole(frame),
-            true => Joined::Beginning(frame),
+        Ok(Some(match skipped {
+            None => Joined::Whole(frame),
+            Some(cause) => Joined::Beginning(frame, cause),
         }))
     }
 
@@ -282,9 +280,13 @@ impl Reassembly {
         }
     }
 
-    /// Whether `more` octets of a part cannot be kept: they are over the limit, or not all there.
-    fn is_beyond(&self, header: MessageHeader, part: &[u8], more: usize) -> bool {
-        part.len() < header.message_len() || self.bytes.saturating_add(more) > self.limits.bytes
+    /// Whether `more` octets of a part can be kept.
+    fn fits(&self, skips: Skips, more: usize) -> Result<(), CdrError> {
+        match skips {
+            Skips::This(cause) => Err(cause),
+            _ if self.bytes.saturating_add(more) > self.limits.bytes => Err(CdrError::FrameFull),
+            _ => Ok(()),
+        }
     }
 
     /// Forgets the message that a CancelRequest is about.
@@ -308,6 +310,38 @@ impl Reassembly {
     }
 }
 
+/// What becomes of a part that cannot be kept.
+#[derive(Clone, Copy, Debug)]
+enum Skips {
+    /// It is an error.
+    Nothing,
+    /// Its message is skipped.
+    Beyond,
+    /// The part was cut for this cause, and its message is skipped.
+    This(CdrError),
+}
+
+impl Skips {
+    /// Why a message is skipped, if it is.
+    fn cause(self, kept: Result<(), CdrError>) -> Result<Option<CdrError>, FragmentError> {
+        match (kept, self) {
+            (Ok(()), _) => Ok(None),
+            (Err(cause), Self::Nothing) => Err(cause.into()),
+            (Err(cause), Self::Beyond | Self::This(_)) => Ok(Some(cause)),
+        }
+    }
+}
+
+impl From<CdrError> for FragmentError {
+    /// A frame that is full, or finds no memory.
+    fn from(cause: CdrError) -> Self {
+        match cause {
+            CdrError::OutOfMemory => Self::NoMemory,
+            _ => Self::TooLarge,
+        }
+    }
+}
+
 /// A message of which parts are missing.
 #[derive(Debug)]
 struct Open {
@@ -318,8 +352,8 @@ struct Open {
     /// Number of octets of its parts, headers included, so that parts without
     /// a body count too.
     received: usize,
-    /// Greater than the limit: only the beginning is kept.
-    is_skipped: bool,
+    /// Why only the beginning is kept.
+    skipped: Option<CdrError>,
     frame: Frame,
 }
 

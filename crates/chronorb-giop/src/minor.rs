@@ -109,6 +109,7 @@ minors! {
     Marshal: BAD_REFERENCE = CHRONORB | 11, "an object reference cannot be read or written";
     Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
     NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
+    NoMemory: OUT_OF_MEMORY = CHRONORB | 2, "there is no memory for the message";
     Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
     Marshal: WRONG_VALUE_TYPE = CHRONORB | 20, "a value is of another type than is expected";
     Marshal: INVALID_VALUE = CHRONORB | 21, "a value of a value type is malformed";

@@ -1,6 +1,6 @@
 //! Messages in parts: joined in order, mixed in GIOP 1.2, and bounded.
 
-use chronorb_cdr::{Endian, Frame};
+use chronorb_cdr::{CdrError, Endian, Frame};
 use chronorb_giop::fragments::{
     FragmentError, Joined, KEPT_OF_SKIPPED, Limits, Pieces, Reassembly, SKIPPED_TIMES,
 };
@@ -164,7 +164,7 @@ fn headers_of_fragments_do_not_count_but_are_not_without_end() {
     assert_eq!(reassembly.octets(), 16);
     let endless = reassembly.push(&fragment(1, "", true));
     assert_eq!(endless.err(), Some(FragmentError::TooLarge));
-    let whole = reassembly.push_or_skip(&fragment(1, "", true));
+    let whole = reassembly.push_or_skip(&fragment(1, "", true), None);
     assert_eq!(whole.err(), Some(FragmentError::TooLarge));
 }
 
@@ -172,7 +172,7 @@ fn headers_of_fragments_do_not_count_but_are_not_without_end() {
 fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
     const LIMIT: usize = 1 << 20;
     let beginning = |joined: Option<Joined>| match joined {
-        Some(Joined::Beginning(frame)) => frame,
+        Some(Joined::Beginning(frame, CdrError::FrameFull)) => frame,
         other => panic!("{other:?} is no beginning"),
     };
     let long = "a".repeat(LIMIT / 4);
@@ -180,7 +180,7 @@ fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
         messages: 2,
         bytes: LIMIT,
     });
-    let mut push = |part: &[u8]| reassembly.push_or_skip(part);
+    let mut push = |part: &[u8]| reassembly.push_or_skip(part, None);
     assert!(push(&request(1, "small")).unwrap().is_none());
     assert!(push(&request(2, &long)).unwrap().is_none());
     for _ in 0..20 {
@@ -192,15 +192,21 @@ fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
     // The other message is not touched, and a part that was cut makes its message one that is skipped.
     let mut cut = fragment(1, " and more", false);
     cut.truncate(HEADER_LEN + 4);
-    let skipped = beginning(reassembly.push_or_skip(&cut).unwrap());
+    let refused = reassembly.push_or_skip(&cut, None);
+    let short = FragmentError::Header(HeaderError::TooShort);
+    assert_eq!(refused.err(), Some(short));
+    let cause = Some(CdrError::FrameFull);
+    let skipped = beginning(reassembly.push_or_skip(&cut, cause).unwrap());
     assert_eq!(body(&skipped), b"\x01\0\0\0small");
     assert_eq!((reassembly.open_messages(), reassembly.octets()), (0, 0));
 
-    reassembly.push_or_skip(&request(3, &long)).unwrap();
+    reassembly.push_or_skip(&request(3, &long), None).unwrap();
     let refused = (0..SKIPPED_TIMES * 4).find_map(|_| {
         let kept = reassembly.octets();
         assert!(kept <= LIMIT, "{kept}");
-        reassembly.push_or_skip(&fragment(3, &long, true)).err()
+        reassembly
+            .push_or_skip(&fragment(3, &long, true), None)
+            .err()
     });
     assert_eq!(refused, Some(FragmentError::TooLarge));
 }
