@@ -146,6 +146,7 @@ impl Inbox {
             let joined = self.fragments.push(frame.as_slice());
             let joined = joined.map_err(|error| match error {
                 FragmentError::TooLarge => too_large(CdrError::FrameFull),
+                FragmentError::NoMemory => too_large(CdrError::OutOfMemory),
                 _ => malformed(),
             })?;
             if let Some(joined) = joined {
@@ -168,7 +169,10 @@ impl Inbox {
         loop {
             let total = match self.speech.next_message(frame.as_slice(), self.max_message) {
                 Ok(Framed::Complete { header, len }) => {
-                    self.surplus.extend_from_slice(&frame.as_slice()[len..]);
+                    let surplus = &frame.as_slice()[len..];
+                    let room = self.surplus.try_reserve(surplus.len());
+                    room.map_err(|_| too_large(CdrError::OutOfMemory))?;
+                    self.surplus.extend_from_slice(surplus);
                     frame.truncate(len);
                     return Ok(header);
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use chronorb_cdr::Frame;
+use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::fragments::{Limits, Reassembly};
 use chronorb_rt::Monotonic;
 
@@ -18,7 +18,9 @@ pub(super) struct Input {
     pending: Frame,
     /// Where the next message begins in `pending`.
     start: usize,
-    /// Octets of the message at the start of `pending` that were skipped: it is greater than the limit.
+    /// Why the message at the start of `pending` is being skipped.
+    pub(super) skipping: Option<CdrError>,
+    /// Octets of it that were thrown away.
     pub(super) skipped: usize,
     /// A thread is receiving into the frame that was `pending`, and `pending` is its own, empty.
     exchanged: bool,
@@ -50,6 +52,7 @@ impl Input {
         let mut this = Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
+            skipping: None,
             skipped: 0,
             exchanged: false,
             unread: true,

@@ -2,7 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use chronorb_cdr::Frame;
+use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::fragments::{KEPT_OF_SKIPPED, SKIPPED_TIMES};
 use chronorb_giop::framing::{Framed, FramingError};
 use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, Protocol};
@@ -20,13 +20,13 @@ pub(super) enum Intake {
     /// already, or may.
     Message {
         header: MessageHeader,
-        /// The message is greater than the limit and was skipped; the frame has its beginning.
-        is_skipped: bool,
+        /// Why the message was skipped, and the frame has only its beginning.
+        skipped: Option<CdrError>,
         more: bool,
     },
     /// Nothing whole is there yet.
     Incomplete,
-    /// A message beyond the limit is being skipped, and more of it may be there already.
+    /// A message is being skipped, and more of it may be there already.
     Skipping,
 }
 
@@ -53,7 +53,8 @@ impl From<Gone> for End {
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
 /// beyond the message wait in `input`, and so does the beginning of one whose rest is not there:
 /// a long one in the frame that it was received into, so that no octet of it is moved again.
-/// A request beyond `max_message` is skipped, up to [`SKIPPED_TIMES`] that.
+/// A request beyond `max_message` is skipped, up to [`SKIPPED_TIMES`] that, and so is one for which
+/// there is no memory.
 /// `read` takes what is there into the room that it is given.
 pub(super) fn receive(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
@@ -63,11 +64,15 @@ pub(super) fn receive(
     max_message: usize,
 ) -> Result<Intake, End> {
     frame.clear();
+    if let Some(cause) = input.skipping {
+        input.resume(frame)?;
+        return skip(read, input, frame, cause);
+    }
     if !input.pending().is_empty() {
         match speech.next_message(input.pending(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.take(len, frame)?;
-                return Ok(message(header, false, input));
+                return Ok(message(header, None, input));
             }
             Ok(Framed::NeedMore { .. }) | Err(FramingError::TooLarge(_)) => input.resume(frame)?,
             Err(_) => return Err(End::Malformed),
@@ -77,11 +82,11 @@ pub(super) fn receive(
         let total = match speech.next_message(frame.as_slice(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.complete(len, frame)?;
-                return Ok(message(header, false, input));
+                return Ok(message(header, None, input));
             }
             Ok(Framed::NeedMore { total }) => total,
             Err(FramingError::TooLarge(len)) if len / SKIPPED_TIMES <= max_message => {
-                return skip(read, input, frame);
+                return skip(read, input, frame, CdrError::FrameFull);
             }
             Err(_) => return Err(End::Malformed),
         };
@@ -90,7 +95,10 @@ pub(super) fn receive(
             input.suspend(total, frame)?;
             return Ok(Intake::Incomplete);
         }
-        let room = room_for(frame, total, LEAST_ROOM).map_err(|_| End::Gone)?;
+        let room = match room_for(frame, total, LEAST_ROOM) {
+            Ok(room) => room,
+            Err(cause) => return skip(read, input, frame, cause),
+        };
         let capacity = room.len();
         match read(room) {
             Ok(n) => {
@@ -112,6 +120,7 @@ fn skip(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     input: &mut Input,
     frame: &mut Frame,
+    cause: CdrError,
 ) -> Result<Intake, End> {
     let header = Protocol::read_header(frame.as_slice()).map_err(|_| End::Malformed)?;
     let len = header.message_len();
@@ -124,8 +133,9 @@ fn skip(
     if frame.len() >= len {
         // It has come at once, perhaps with what follows it.
         input.complete(len, frame)?;
-        return Ok(message(header, true, input));
+        return Ok(message(header, Some(cause), input));
     }
+    input.skipping = Some(cause);
     let mut at_once = 0;
     loop {
         let surplus = frame.len().saturating_sub(KEPT_OF_SKIPPED);
@@ -134,8 +144,9 @@ fn skip(
         let missing = len.saturating_sub(frame.len() + input.skipped);
         if missing == 0 {
             input.skipped = 0;
+            input.skipping = None;
             input.complete(frame.len(), frame)?;
-            return Ok(message(header, true, input));
+            return Ok(message(header, Some(cause), input));
         }
         if !input.unread || at_once >= SKIPPED_AT_ONCE {
             input.suspend(frame.len(), frame)?;
@@ -159,11 +170,11 @@ fn skip(
     }
 }
 
-fn message(header: MessageHeader, is_skipped: bool, input: &Input) -> Intake {
+fn message(header: MessageHeader, skipped: Option<CdrError>, input: &Input) -> Intake {
     let more = input.unread || !input.pending().is_empty();
     Intake::Message {
         header,
-        is_skipped,
+        skipped,
         more,
     }
 }

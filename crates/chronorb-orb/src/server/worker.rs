@@ -11,11 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use chronorb_cdr::{Arena, Frame};
-use chronorb_giop::fragments::{Joined, Reassembly};
-use chronorb_giop::{
-    MessageHeader, MessageProtocol, MessageType, SystemException, SystemExceptionKind, minor,
-};
+use chronorb_cdr::{Arena, CdrError, Frame};
+use chronorb_giop::fragments::{FragmentError, Joined, Reassembly};
+use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException};
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
@@ -322,8 +320,12 @@ impl Worker {
         let rank = rank.or_else(|| lane.priority());
         // What waits takes no more room than it needs.
         let mut copy = Frame::new(self.request.len(), usize::MAX);
-        copy.extend_from_slice(self.request.as_slice())
-            .map_err(|_| End::Gone)?;
+        if copy.extend_from_slice(self.request.as_slice()).is_err() {
+            let own = Frame::new(FRAME_CAPACITY, usize::MAX);
+            let handed = self.hand_on(target, key, at_work, header, own);
+            self.turn_away(handed);
+            return Ok(());
+        }
         let own = std::mem::replace(&mut self.request, copy);
         let handed = self.hand_on(target, key, at_work, header, own);
         if staff.crew(lane.index()).counts().0 == 0 {
@@ -536,7 +538,7 @@ impl Worker {
             let limit = self.core.config.input_timeout;
             let Intake::Message {
                 header,
-                is_skipped,
+                skipped,
                 more,
             } = intake
             else {
@@ -556,9 +558,8 @@ impl Worker {
                     }
                 }
             };
-            let taken = self.whole(header, is_skipped, &mut input.fragments);
-            let Some(Taken { header, is_skipped }) = taken.map_err(|end| input.give_up(end))?
-            else {
+            let taken = self.whole(header, skipped, &mut input.fragments);
+            let Some(Taken { header, skipped }) = taken.map_err(|end| input.give_up(end))? else {
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;
@@ -574,7 +575,7 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
-            self.may_stay = !is_skipped
+            self.may_stay = skipped.is_none()
                 && connection.is_one_at_a_time()
                 && waits_for_reply(header, &self.request)
                 && input.is_worth_staying();
@@ -586,15 +587,15 @@ impl Worker {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }
-            if is_skipped {
-                self.refuse_skipped(lane, connection, key, header)?;
+            if let Some(cause) = skipped {
+                self.refuse_skipped(lane, connection, key, header, cause)?;
                 return Ok(None);
             }
             return Ok(Some((header, at_work)));
         }
     }
 
-    /// Tells the client of a request whose beginning is in the frame that it is too large.
+    /// Tells the client of a request whose beginning is in the frame why it was skipped.
     #[cold]
     fn refuse_skipped(
         &mut self,
@@ -602,35 +603,40 @@ impl Worker {
         connection: &ServerConnection,
         key: Key,
         header: MessageHeader,
+        cause: CdrError,
     ) -> Result<(), End> {
         lane.watch().refused.fetch_add(1, Ordering::Relaxed);
-        self.refuse(lane, connection, key, header, REQUEST_TOO_LARGE)
+        self.refuse(lane, connection, key, header, cause.into())
             .map(drop)
     }
 
     /// The message that the frame holds, or completes; `None` where more fragments follow.
-    /// `is_skipped` says that the frame holds the beginning of a message or fragment that is too large.
+    /// `skipped` says why it holds only the beginning of a message or fragment.
     fn whole(
         &mut self,
         header: MessageHeader,
-        is_skipped: bool,
+        skipped: Option<CdrError>,
         fragments: &mut Reassembly,
     ) -> Result<Option<Taken>, End> {
         let part = header.more_fragments
             || header.kind == MessageType::Fragment
             || (header.kind == MessageType::CancelRequest && fragments.octets() > 0);
         if !part {
-            return Ok(Some(Taken { header, is_skipped }));
+            return Ok(Some(Taken { header, skipped }));
         }
-        let joined = fragments.push_or_skip(self.request.as_slice());
-        let (frame, is_skipped) = match joined.map_err(|_| End::Malformed)? {
+        let joined = fragments.push_or_skip(self.request.as_slice(), skipped);
+        let joined = joined.map_err(|error| match error {
+            FragmentError::NoMemory => End::Gone,
+            _ => End::Malformed,
+        });
+        let (frame, skipped) = match joined? {
             None => return Ok(None),
-            Some(Joined::Whole(frame)) => (frame, false),
-            Some(Joined::Beginning(frame)) => (frame, true),
+            Some(Joined::Whole(frame)) => (frame, None),
+            Some(Joined::Beginning(frame, cause)) => (frame, Some(cause)),
         };
         self.request = frame;
         let header = MessageHeader::parse(self.request.as_slice()).map_err(|_| End::Malformed)?;
-        Ok(Some(Taken { header, is_skipped }))
+        Ok(Some(Taken { header, skipped }))
     }
 
     /// Tells the client of the request in the frame that it is not served.
@@ -714,8 +720,8 @@ impl Worker {
 /// A message in the frame.
 struct Taken {
     header: MessageHeader,
-    /// It is greater than the limit, and the frame has its beginning.
-    is_skipped: bool,
+    /// Why the frame has only its beginning.
+    skipped: Option<CdrError>,
 }
 
 /// Whether the client of a message sends the next one only after it was answered, where it
@@ -738,9 +744,6 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
     }
 }
 
-/// The request is greater than `-ORBMaxMessageSize`.
-const REQUEST_TOO_LARGE: SystemException =
-    SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE);
 /// Fragments and cancellations that a thread takes from one connection in one go.
 const MAX_PARTS: u32 = 64;
 /// What a thread's frames hold without growing.

@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use chronorb_cdr::CdrError;
 use chronorb_giop::{MessageHeader, MessageType};
 use chronorb_rt::{BatonGuard, Deadline, Key};
 
@@ -23,7 +24,7 @@ enum Awaited {
     Message {
         header: MessageHeader,
         /// As in [`Intake::Message`].
-        is_skipped: bool,
+        skipped: Option<CdrError>,
         more: bool,
     },
     /// A part of one has come.
@@ -103,10 +104,10 @@ impl Worker {
         let mut due = None;
         while !stay.is_called() {
             let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
-            let (header, is_skipped) = match awaited {
+            let (header, skipped) = match awaited {
                 Awaited::Message {
-                    header, is_skipped, ..
-                } => (header, is_skipped),
+                    header, skipped, ..
+                } => (header, skipped),
                 Awaited::Part | Awaited::Nothing => continue,
                 Awaited::Idleness => {
                     if !stay.is_called() && connection.is_idle() {
@@ -116,19 +117,19 @@ impl Worker {
                     continue;
                 }
             };
-            let taken = self.whole(header, is_skipped, &mut input.fragments)?;
+            let taken = self.whole(header, skipped, &mut input.fragments)?;
             if input.fragments.octets() == 0 {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
                 // The rest may not come by and by either.
                 return Err(End::Gone);
             }
-            let Some(Taken { header, is_skipped }) = taken else {
+            let Some(Taken { header, skipped }) = taken else {
                 continue;
             };
             let at_work = connection.begin_work();
-            if is_skipped {
-                self.refuse_skipped(lane, connection, key, header)?;
+            if let Some(cause) = skipped {
+                self.refuse_skipped(lane, connection, key, header, cause)?;
                 continue;
             }
             self.serve_here(lane, connection, key, at_work, header)?;
@@ -164,21 +165,24 @@ impl Worker {
         let mut due = None;
         while !lane.load.has_slow() {
             let awaited = self.await_message(&stay, connection, input, &mut due)?;
-            let (header, is_skipped, more) = match awaited {
+            let (header, skipped, more) = match awaited {
                 Awaited::Message {
                     header,
-                    is_skipped,
+                    skipped,
                     more,
-                } => (header, is_skipped, more),
+                } => (header, skipped, more),
                 Awaited::Part => continue,
                 Awaited::Idleness | Awaited::Nothing => return Ok(()),
             };
-            if is_skipped {
+            if skipped.is_some() {
                 // What is left of it cannot be put back.
-                let taken = self.whole(header, is_skipped, &mut input.fragments)?;
-                return taken.map_or(Ok(()), |taken| {
-                    self.refuse_skipped(lane, connection, key, taken.header)
-                });
+                let taken = self.whole(header, skipped, &mut input.fragments)?;
+                return match taken.and_then(|taken| Some((taken.header, taken.skipped?))) {
+                    Some((header, cause)) => {
+                        self.refuse_skipped(lane, connection, key, header, cause)
+                    }
+                    None => Ok(()),
+                };
             }
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
@@ -230,7 +234,7 @@ impl Worker {
         }
         let Intake::Message {
             header,
-            is_skipped,
+            skipped,
             more,
         } = intake
         else {
@@ -247,7 +251,7 @@ impl Worker {
         self.core.at(Stage::Read);
         Ok(Awaited::Message {
             header,
-            is_skipped,
+            skipped,
             more,
         })
     }
