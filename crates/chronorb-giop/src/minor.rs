@@ -131,6 +131,7 @@ minors! {
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
     BadInvOrder: THREADPOOL_IN_USE = CHRONORB | 4, "object adapters are still served by the thread pool";
     InvPolicy: NO_ENDPOINT_TO_TELL = CHRONORB | 1, "the server listens by none of the protocols that references to the object may tell of";
+    InvPolicy: POLICY_UNREADABLE = CHRONORB | 2, "a policy in the reference cannot be read";
     Internal: MAPPING_PANICKED = CHRONORB | 1, "the priority mapping or transform of the application panicked";
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
     NoPermission: NO_PROTECTION = CHRONORB | 2, "the reference or this ORB allows protected connections only, and there is none: the two sides do not believe each other, or one has no TLS";
