@@ -57,11 +57,14 @@ impl Profile {
         Some(first)
     }
 
-    /// How text travels, and the service context that tells the server.
+    /// How text of a client travels, and the service context that tells the server.
     ///
     /// # Errors
     /// `CODESET_INCOMPATIBLE` (OMG minor 1) where there is no common code set.
-    pub(crate) fn text(&self) -> Result<(TextForm, Option<[u8; 12]>), SystemException> {
+    pub(crate) fn text(
+        &self,
+        client: &CodeSetComponentInfo,
+    ) -> Result<(TextForm, Option<[u8; 12]>), SystemException> {
         let server = self
             .code_sets
             .as_ref()
@@ -69,7 +72,7 @@ impl Profile {
         let Some(server) = server else {
             return Ok((self.version.text(CharSet::Latin1), None));
         };
-        let text = text_form(Some(server), self.version)?;
+        let text = text_form(client, Some(server), self.version)?;
         Ok((text, Some(CodeSetContext::of(text).encode())))
     }
 

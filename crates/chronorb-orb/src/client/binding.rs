@@ -276,7 +276,7 @@ fn connect(
     deadline: Deadline,
 ) -> Result<Rc<ClientConnection>, SystemException> {
     let core = target.core();
-    let (text, code_sets) = profile.text()?;
+    let (text, code_sets) = profile.text(&core.config.code_sets())?;
     let carries = match core.config.share_connections_across_priorities {
         true => Carries::Priority(None),
         false => route.carries,
