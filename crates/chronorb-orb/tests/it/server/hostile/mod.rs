@@ -12,6 +12,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+mod classes;
 mod too_large;
 
 use crate::support::adapters::until;
