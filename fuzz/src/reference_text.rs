@@ -1,4 +1,4 @@
-use chronorb_giop::codesets::text_form;
+use chronorb_giop::codesets::{CodeSetComponentInfo, text_form};
 use chronorb_giop::url::{CorbalocPlace, ObjectUrl};
 use chronorb_giop::{
     Component, IiopProfile, Ior, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_INTERNET_IOP,
@@ -100,7 +100,7 @@ fn check_component(component: &TaggedComponent) {
     assert_eq!(again, Ok(Ok(typed.clone())));
     match typed {
         Component::CodeSets(info) => {
-            let _ = text_form(Some(&info), Version::V1_2);
+            let _ = text_form(&CodeSetComponentInfo::ours(), Some(&info), Version::V1_2);
         }
         Component::Policies(policies) => {
             policies.priority_model();

@@ -25,10 +25,10 @@ pub enum CdrError {
     /// A string of transmission code set UTF-8 is not UTF-8.
     #[error("a string is not valid UTF-8")]
     InvalidUtf8,
-    /// A character does not exist in the other code set.
+    /// A character does not exist in the other code set, or is a surrogate alone.
     #[error("a character cannot be converted to the other code set")]
     UnmappableChar,
-    /// A wide character or string is not UTF-16, or has an odd length.
+    /// A wide character is not one of UTF-16, or a wide string has an odd length.
     #[error("a wide character or string is not valid UTF-16")]
     InvalidWideChar,
     /// The number of an enumerator that the IDL type does not have.
@@ -43,6 +43,9 @@ pub enum CdrError {
     /// The frame would grow over its limit.
     #[error("the message is greater than its limit")]
     FrameFull,
+    /// There is no memory for the message to grow.
+    #[error("there is no memory for the message")]
+    OutOfMemory,
     /// Values are nested more than [`MAX_DEPTH`](crate::MAX_DEPTH) deep.
     #[error("values are nested too deeply")]
     TooDeep,

@@ -24,6 +24,7 @@ impl Frame {
     /// Makes an empty frame that holds `capacity` bytes before it must grow,
     /// and never more than `limit` bytes, nor more than an `unsigned long` can
     /// count, as GIOP cannot say more. A capacity above the limit is cut to it.
+    /// Without memory for the capacity it begins with none.
     pub fn new(capacity: usize, limit: usize) -> Self {
         let limit = limit.min(u32::MAX as usize);
         let mut frame = Self {
@@ -34,7 +35,7 @@ impl Frame {
             joints: Vec::new(),
             unneeded: 0,
         };
-        frame.resize_storage(capacity.min(limit));
+        let _ = frame.resize_storage(capacity.min(limit));
         frame
     }
 
@@ -107,11 +108,14 @@ impl Frame {
     /// [`extend_from_slice`](Self::extend_from_slice) joins them.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`] if the frame would grow over its limit; it is
-    /// then unchanged.
+    /// [`CdrError::FrameFull`] if the frame would grow over its limit; [`CdrError::OutOfMemory`].
+    /// It is then unchanged.
     pub fn join(&mut self, body: &[u8]) -> Result<(), CdrError> {
         // A frame is never longer than an `unsigned long` can say.
         let joint = self.len as u32;
+        self.joints
+            .try_reserve(1)
+            .map_err(|_| CdrError::OutOfMemory)?;
         self.extend_from_slice(body)?;
         if self.joints.last() != Some(&joint) {
             self.joints.push(joint);
@@ -134,8 +138,8 @@ impl Frame {
     /// Appends `bytes`.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`] if the frame would grow over its limit; it is
-    /// then unchanged.
+    /// [`CdrError::FrameFull`] if the frame would grow over its limit; [`CdrError::OutOfMemory`].
+    /// It is then unchanged.
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), CdrError> {
         self.append(bytes.len())?.copy_from_slice(bytes);
@@ -148,7 +152,7 @@ impl Frame {
     /// [`commit`](Self::commit).
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`] if `min` more bytes would be over the limit.
+    /// [`CdrError::FrameFull`] if `min` more bytes would be over the limit; [`CdrError::OutOfMemory`].
     #[inline]
     pub fn spare_mut(&mut self, min: usize) -> Result<&mut [u8], CdrError> {
         let total = self.len.checked_add(min).ok_or(CdrError::FrameFull)?;
@@ -167,7 +171,7 @@ impl Frame {
     /// Makes room for a message of `total` bytes.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`] if `total` is over the limit.
+    /// [`CdrError::FrameFull`] if `total` is over the limit; [`CdrError::OutOfMemory`].
     #[inline]
     pub fn reserve(&mut self, total: usize) -> Result<(), CdrError> {
         if total <= self.capacity {
@@ -181,7 +185,7 @@ impl Frame {
     pub fn shrink_to(&mut self, capacity: usize) {
         let capacity = capacity.max(self.len);
         if capacity < self.capacity {
-            self.resize_storage(capacity);
+            let _ = self.resize_storage(capacity);
         }
     }
 
@@ -228,18 +232,20 @@ impl Frame {
         }
         copied::count(self.len);
         let doubled = self.capacity.saturating_mul(2).max(MIN_GROWN_CAPACITY);
-        self.resize_storage(total.max(doubled).min(self.limit));
-        Ok(())
+        self.resize_storage(total.max(doubled).min(self.limit))
     }
 
-    fn resize_storage(&mut self, capacity: usize) {
+    fn resize_storage(&mut self, capacity: usize) -> Result<(), CdrError> {
         let words = capacity.div_ceil(8);
         if self.len == 0 {
             // There is nothing to be copied.
             self.words = Vec::new();
+            self.capacity = 0;
         }
         let old_words = self.words.len();
-        self.words.reserve_exact(words.saturating_sub(old_words));
+        self.words
+            .try_reserve_exact(words.saturating_sub(old_words))
+            .map_err(|_| CdrError::OutOfMemory)?;
         self.words.resize(words, 0);
         self.words.shrink_to(words);
         self.capacity = capacity;
@@ -248,6 +254,7 @@ impl Frame {
         for word in self.words.iter_mut().skip(old_words).step_by(PAGE / 8) {
             *hint::black_box(word) = 0;
         }
+        Ok(())
     }
 }
 

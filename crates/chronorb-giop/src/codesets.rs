@@ -39,14 +39,19 @@ pub struct CodeSetComponentInfo {
 }
 
 impl CodeSetComponentInfo {
-    /// The code sets of this ORB: UTF-8, converted to ISO 8859-1 for those
-    /// who do not know it, and UTF-16.
+    /// The code sets of this ORB: UTF-8, converted to ISO 8859-1 for peers
+    /// that do not know it, and UTF-16.
     pub fn ours() -> Self {
+        Self::with_char(CodeSetComponent {
+            native: UTF_8,
+            conversion: vec![ISO_8859_1],
+        })
+    }
+
+    /// These code sets for `char` and `string`, and UTF-16.
+    pub fn with_char(for_char: CodeSetComponent) -> Self {
         Self {
-            for_char: CodeSetComponent {
-                native: UTF_8,
-                conversion: vec![ISO_8859_1],
-            },
+            for_char,
             for_wchar: CodeSetComponent {
                 native: UTF_16,
                 conversion: Vec::new(),
@@ -151,17 +156,18 @@ impl CodeSetContext {
     }
 }
 
-/// The form in which this ORB, as a client, sends text to a server of those
-/// code sets. A server that names none gets ISO 8859-1.
+/// The form in which a client of these code sets sends text to a server of
+/// those. A server that names none gets ISO 8859-1.
 ///
 /// # Errors
 /// As [`negotiate`].
 pub fn text_form(
+    client: &CodeSetComponentInfo,
     server: Option<&CodeSetComponentInfo>,
     version: Version,
 ) -> Result<TextForm, SystemException> {
     match server {
-        Some(server) => negotiate(&CodeSetComponentInfo::ours(), server)?.text(version),
+        Some(server) => negotiate(client, server)?.text(version),
         None => Ok(version.text(CharSet::Latin1)),
     }
 }

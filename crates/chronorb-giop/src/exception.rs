@@ -151,6 +151,7 @@ impl From<CdrError> for SystemException {
             CdrError::InvalidEnum => (Marshal, minor::INVALID_ENUM),
             CdrError::InvalidDiscriminator => (Marshal, minor::INVALID_DISCRIMINATOR),
             CdrError::ArenaFull => (NoMemory, minor::ARENA_FULL),
+            CdrError::OutOfMemory => (NoMemory, minor::OUT_OF_MEMORY),
             CdrError::FrameFull => (ImpLimit, minor::MESSAGE_TOO_LARGE),
             CdrError::TooDeep => (Marshal, minor::TOO_DEEP),
             CdrError::WideNotAllowedWrite => (Marshal, minor::WIDE_CHAR_SENT_OVER_1_0),

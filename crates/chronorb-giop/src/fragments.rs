@@ -5,7 +5,7 @@
 
 mod pieces;
 
-use chronorb_cdr::{Endian, Frame};
+use chronorb_cdr::{CdrError, Endian, Frame};
 
 use crate::encapsulation::Reader;
 use crate::header::clear_more_fragments;
@@ -21,8 +21,25 @@ pub use pieces::{Piece, Pieces};
 pub struct Limits {
     /// Number of messages that are in parts at a time.
     pub messages: usize,
-    /// Number of octets of all their parts together, headers included.
+    /// Number of octets of all these messages together. The headers of fragments do not count.
     pub bytes: usize,
+}
+
+/// The greatest length of a message that is skipped rather than refused, as a multiple of the limit
+/// that it is beyond. All octets of its parts count, the headers of fragments too.
+pub const SKIPPED_TIMES: usize = 8;
+
+/// Number of octets that are kept of a message that is skipped: room for the header of its request.
+pub const KEPT_OF_SKIPPED: usize = 16 << 10;
+
+/// What the last part of a message makes of it.
+#[derive(Debug)]
+pub enum Joined {
+    /// The whole message.
+    Whole(Frame),
+    /// The beginning of a message that was skipped, with a header of its own length, and why it was:
+    /// [`CdrError::FrameFull`] where it is greater than the limit, or [`CdrError::OutOfMemory`].
+    Beginning(Frame, CdrError),
 }
 
 impl Default for Limits {
@@ -62,9 +79,12 @@ pub enum FragmentError {
     /// More messages are in parts than the limit allows.
     #[error("too many messages are in fragments at a time")]
     TooMany,
-    /// The parts are greater than the limit allows.
-    #[error("the fragments are greater than the limit")]
+    /// The message is greater than the limit allows.
+    #[error("the message in fragments is greater than the limit")]
     TooLarge,
+    /// There is no memory for the message.
+    #[error("there is no memory for the message in fragments")]
+    NoMemory,
 }
 
 /// Joins the parts of messages of one connection.
@@ -101,15 +121,30 @@ impl Reassembly {
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
-        match header.kind {
-            MessageType::Fragment => self.join(header, part),
-            MessageType::CancelRequest => {
-                self.cancel(part);
-                Ok(None)
-            }
-            _ if header.more_fragments => self.open(header, part).map(|()| None),
-            kind => Err(FragmentError::NotInParts(kind)),
+        match self.take(header, part, Skips::Nothing)? {
+            None => Ok(None),
+            Some(Joined::Whole(frame)) => Ok(Some(frame)),
+            Some(Joined::Beginning(_, cause)) => Err(cause.into()),
         }
+    }
+
+    /// Takes a part as [`push`](Self::push) does, and skips messages that are greater than the
+    /// limit, up to [`SKIPPED_TIMES`] the limit, or find no memory: of such a message at most
+    /// [`KEPT_OF_SKIPPED`] octets are kept. `part` may be the beginning of a part whose rest was skipped;
+    /// `cut` says why, and makes the message one that is skipped.
+    ///
+    /// # Errors
+    /// See [`FragmentError`].
+    pub fn push_or_skip(
+        &mut self,
+        part: &[u8],
+        cut: Option<CdrError>,
+    ) -> Result<Option<Joined>, FragmentError> {
+        let header = Protocol::read_header(part)?;
+        if cut.is_none() && part.len() != header.message_len() {
+            return Err(HeaderError::TooShort.into());
+        }
+        self.take(header, part, cut.map_or(Skips::Beyond, Skips::This))
     }
 
     /// Number of messages of which parts are missing.
@@ -117,12 +152,34 @@ impl Reassembly {
         self.open.len()
     }
 
-    /// Number of octets of the parts that are here; zero if no message is in parts.
+    /// Number of octets of messages that are kept here; zero if no message is in parts.
     pub fn octets(&self) -> usize {
         self.bytes
     }
 
-    fn open(&mut self, header: MessageHeader, message: &[u8]) -> Result<(), FragmentError> {
+    fn take(
+        &mut self,
+        header: MessageHeader,
+        part: &[u8],
+        skips: Skips,
+    ) -> Result<Option<Joined>, FragmentError> {
+        match header.kind {
+            MessageType::Fragment => self.join(header, part, skips),
+            MessageType::CancelRequest => {
+                self.cancel(part);
+                Ok(None)
+            }
+            _ if header.more_fragments => self.open(header, part, skips).map(|()| None),
+            kind => Err(FragmentError::NotInParts(kind)),
+        }
+    }
+
+    fn open(
+        &mut self,
+        header: MessageHeader,
+        message: &[u8],
+        skips: Skips,
+    ) -> Result<(), FragmentError> {
         let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
             (
@@ -140,16 +197,23 @@ impl Reassembly {
         if self.open.len() >= self.limits.messages {
             return Err(FragmentError::TooMany);
         }
-        self.count(message.len())?;
-        let mut frame = Frame::new(message.len() * 2, self.limits.bytes);
-        frame
-            .extend_from_slice(message)
-            .map_err(|_| FragmentError::TooLarge)?;
+        let received = self.received(0, header)?;
+        let mut frame = Frame::new(0, self.limits.bytes.max(KEPT_OF_SKIPPED));
+        let kept = self.fits(skips, message.len()).and_then(|()| {
+            frame.reserve((2 * message.len()).min(frame.limit()))?;
+            frame.extend_from_slice(message)
+        });
+        let skipped = skips.cause(kept)?;
+        if skipped.is_some() {
+            frame.extend_from_slice(&message[..message.len().min(KEPT_OF_SKIPPED)])?;
+        }
+        self.bytes += frame.len();
         self.open.push(Open {
             request_id,
             version: header.version(),
             endian: header.endian,
-            counted: message.len(),
+            received,
+            skipped,
             frame,
         });
         Ok(())
@@ -159,7 +223,8 @@ impl Reassembly {
         &mut self,
         header: MessageHeader,
         message: &[u8],
-    ) -> Result<Option<Frame>, FragmentError> {
+        skips: Skips,
+    ) -> Result<Option<Joined>, FragmentError> {
         let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
         } else {
@@ -175,21 +240,53 @@ impl Reassembly {
         if (open.version, open.endian) != (header.version(), header.endian) {
             return Err(FragmentError::Inconsistent);
         }
-        self.count(message.len())?;
+        let received = self.received(open.received, header)?;
+        let fits = self.fits(skips, body.len());
         let open = &mut self.open[at];
-        open.counted += message.len();
-        let joined = match header.version() {
-            Version::V1_1 => open.frame.join(body),
-            _ => open.frame.extend_from_slice(body),
-        };
-        joined.map_err(|_| FragmentError::TooLarge)?;
+        open.received = received;
+        if open.skipped.is_none() {
+            let before = open.frame.len();
+            let kept = fits.and_then(|()| match header.version() {
+                Version::V1_1 => open.frame.join(body),
+                _ => open.frame.extend_from_slice(body),
+            });
+            open.skipped = skips.cause(kept)?;
+            if open.skipped.is_some() {
+                open.frame.truncate(KEPT_OF_SKIPPED);
+                open.frame.shrink_to(KEPT_OF_SKIPPED);
+            }
+            self.bytes = self.bytes - before + open.frame.len();
+        }
         if header.more_fragments {
             return Ok(None);
         }
-        let mut frame = self.remove(at);
+        let Open {
+            skipped, mut frame, ..
+        } = self.remove(at);
         clear_more_fragments(&mut frame);
         finish_message(&mut frame);
-        Ok(Some(frame))
+        Ok(Some(match skipped {
+            None => Joined::Whole(frame),
+            Some(cause) => Joined::Beginning(frame, cause),
+        }))
+    }
+
+    /// Number of octets of a message that have come with this part.
+    fn received(&self, before: usize, part: MessageHeader) -> Result<usize, FragmentError> {
+        let received = before.saturating_add(part.message_len());
+        match received > self.limits.bytes.saturating_mul(SKIPPED_TIMES) {
+            true => Err(FragmentError::TooLarge),
+            false => Ok(received),
+        }
+    }
+
+    /// Whether `more` octets of a part can be kept.
+    fn fits(&self, skips: Skips, more: usize) -> Result<(), CdrError> {
+        match skips {
+            Skips::This(cause) => Err(cause),
+            _ if self.bytes.saturating_add(more) > self.limits.bytes => Err(CdrError::FrameFull),
+            _ => Ok(()),
+        }
     }
 
     /// Forgets the message that a CancelRequest is about.
@@ -206,19 +303,42 @@ impl Reassembly {
         }
     }
 
-    fn count(&mut self, bytes: usize) -> Result<(), FragmentError> {
-        let total = self.bytes.saturating_add(bytes);
-        if total > self.limits.bytes {
-            return Err(FragmentError::TooLarge);
-        }
-        self.bytes = total;
-        Ok(())
-    }
-
-    fn remove(&mut self, at: usize) -> Frame {
+    fn remove(&mut self, at: usize) -> Open {
         let open = self.open.swap_remove(at);
-        self.bytes -= open.counted;
-        open.frame
+        self.bytes -= open.frame.len();
+        open
+    }
+}
+
+/// What becomes of a part that cannot be kept.
+#[derive(Clone, Copy, Debug)]
+enum Skips {
+    /// It is an error.
+    Nothing,
+    /// Its message is skipped.
+    Beyond,
+    /// The part was cut for this cause, and its message is skipped.
+    This(CdrError),
+}
+
+impl Skips {
+    /// Why a message is skipped, if it is.
+    fn cause(self, kept: Result<(), CdrError>) -> Result<Option<CdrError>, FragmentError> {
+        match (kept, self) {
+            (Ok(()), _) => Ok(None),
+            (Err(cause), Self::Nothing) => Err(cause.into()),
+            (Err(cause), Self::Beyond | Self::This(_)) => Ok(Some(cause)),
+        }
+    }
+}
+
+impl From<CdrError> for FragmentError {
+    /// A frame that is full, or finds no memory.
+    fn from(cause: CdrError) -> Self {
+        match cause {
+            CdrError::OutOfMemory => Self::NoMemory,
+            _ => Self::TooLarge,
+        }
     }
 }
 
@@ -231,7 +351,9 @@ struct Open {
     endian: Endian,
     /// Number of octets of its parts, headers included, so that parts without
     /// a body count too.
-    counted: usize,
+    received: usize,
+    /// Why only the beginning is kept.
+    skipped: Option<CdrError>,
     frame: Frame,
 }
 

@@ -109,6 +109,7 @@ minors! {
     Marshal: BAD_REFERENCE = CHRONORB | 11, "an object reference cannot be read or written";
     Marshal: OTHER_MARSHAL_FAILURE = CHRONORB | 12, "a value cannot be marshalled";
     NoMemory: ARENA_FULL = CHRONORB | 1, "the arena for decoded values is full";
+    NoMemory: OUT_OF_MEMORY = CHRONORB | 2, "there is no memory for the message";
     Marshal: MALFORMED_MESSAGE = CHRONORB | 13, "the message is malformed, or not the one that was expected";
     Marshal: WRONG_VALUE_TYPE = CHRONORB | 20, "a value is of another type than is expected";
     Marshal: INVALID_VALUE = CHRONORB | 21, "a value of a value type is malformed";
@@ -131,6 +132,7 @@ minors! {
     Unknown: SERVANT_PANICKED = CHRONORB | 1, "the servant panicked";
     BadInvOrder: THREADPOOL_IN_USE = CHRONORB | 4, "object adapters are still served by the thread pool";
     InvPolicy: NO_ENDPOINT_TO_TELL = CHRONORB | 1, "the server listens by none of the protocols that references to the object may tell of";
+    InvPolicy: POLICY_UNREADABLE = CHRONORB | 2, "a policy in the reference cannot be read";
     Internal: MAPPING_PANICKED = CHRONORB | 1, "the priority mapping or transform of the application panicked";
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
     NoPermission: NO_PROTECTION = CHRONORB | 2, "the reference or this ORB allows protected connections only, and there is none: the two sides do not believe each other, or one has no TLS";

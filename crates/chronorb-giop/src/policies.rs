@@ -169,16 +169,17 @@ impl Policies {
     }
 
     /// The PriorityBandedConnection policy, if it is among them. Nothing is said of whether its
-    /// bands make sense.
-    pub fn priority_bands(&self) -> Option<Vec<PriorityBandValue>> {
-        bands(self.value(POLICY_PRIORITY_BANDED_CONNECTION)?).ok()
+    /// bands make sense. An error where it cannot be read.
+    pub fn priority_bands(&self) -> Option<Result<Vec<PriorityBandValue>, CdrError>> {
+        Some(bands(self.value(POLICY_PRIORITY_BANDED_CONNECTION)?))
     }
 
-    /// The ClientProtocol policy, if it is among them. `None` too where a protocol in it is one
-    /// whose properties have an unknown form: what comes after them cannot be found.
-    pub fn client_protocols(&self) -> Option<Vec<ProtocolValue>> {
-        let mut r = Reader::new(self.value(POLICY_CLIENT_PROTOCOL)?).ok()?;
-        r.read_seq(ProtocolValue::decode).ok()
+    /// The ClientProtocol policy, if it is among them. An error where it cannot be read, as where
+    /// a protocol in it is one whose properties have an unknown form: what comes after them cannot
+    /// be found.
+    pub fn client_protocols(&self) -> Option<Result<Vec<ProtocolValue>, CdrError>> {
+        let data = self.value(POLICY_CLIENT_PROTOCOL)?;
+        Some(Reader::new(data).and_then(|mut r| r.read_seq(ProtocolValue::decode)))
     }
 
     fn value(&self, policy_type: u32) -> Option<&[u8]> {

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chronorb_giop::Version;
+use chronorb_giop::codesets::{CodeSetComponent, CodeSetComponentInfo, ISO_8859_1, UTF_8};
 #[cfg(feature = "miop")]
 use chronorb_transport::multicast::MulticastOptions;
 use chronorb_transport::{Endpoint, Waiting};
@@ -114,6 +115,10 @@ pub struct OrbConfig {
     pub giop_lite: bool,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
     pub max_giop_version: Version,
+    /// `-ORBNativeCharCodeSet`: the code set for `char` and `string` that is preferred.
+    pub native_char_code_set: CharCodeSet,
+    /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
+    pub char_code_set_conversion: bool,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
     pub poa_demultiplexing: Demultiplexing,
     /// `-ORBServantDemultiplexing`: how requests find their servant within a POA.
@@ -197,6 +202,8 @@ impl Default for OrbConfig {
             #[cfg(feature = "gioplite")]
             giop_lite: false,
             max_giop_version: Version::V1_2,
+            native_char_code_set: CharCodeSet::Utf8,
+            char_code_set_conversion: true,
             poa_demultiplexing: Demultiplexing::Active,
             servant_demultiplexing: Demultiplexing::Active,
             collocation: Collocation::ThroughPoa,
@@ -319,6 +326,16 @@ pub enum MonitorSocket {
     At(PathBuf),
 }
 
+/// A code set for `char` and `string` on the wire.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum CharCodeSet {
+    /// UTF-8. A single `char` is ASCII.
+    #[default]
+    Utf8,
+    /// ISO 8859-1. Other characters are `DATA_CONVERSION` (OMG minor 1).
+    Latin1,
+}
+
 /// Whether real-time scheduling is wanted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RealTimeMode {
@@ -437,6 +454,19 @@ impl OrbConfig {
     ///
     /// # Errors
     /// [`ConfigError::BadValue`] names the one that does not.
+    /// The code sets that references tell, and that a client chooses from.
+    pub(crate) fn code_sets(&self) -> CodeSetComponentInfo {
+        let (native, other) = match self.native_char_code_set {
+            CharCodeSet::Utf8 => (UTF_8, ISO_8859_1),
+            CharCodeSet::Latin1 => (ISO_8859_1, UTF_8),
+        };
+        let conversion = self.char_code_set_conversion.then_some(other);
+        CodeSetComponentInfo::with_char(CodeSetComponent {
+            native,
+            conversion: conversion.into_iter().collect(),
+        })
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
         match has_chain || self.request_filters.is_empty() {

@@ -2,16 +2,18 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::hash::{BuildHasher, RandomState};
+
 use chronorb_rt::{Full, HashIndex, Key, Removed, SlotRef, Slots};
 
 /// How a request finds its POA or its object (the papers' request demultiplexing strategies).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Demultiplexing {
-    /// By index and generation in the object key, and by hash where the key cannot have them:
-    /// the same time whatever the number of entries.
+    /// By index and generation in the object key, and by a hash of the name where the key cannot
+    /// have them: the same time whatever the number of entries.
     #[default]
     Active,
-    /// By a hash of the name, made for each request.
+    /// By a hash of the name, always.
     DynamicHash,
     /// By comparing with one name after another: for comparison only.
     LinearSearch,
@@ -28,6 +30,7 @@ pub(crate) trait Named {
 pub(crate) struct Directory<T> {
     slots: Slots<T>,
     names: HashIndex,
+    hasher: NameHasher,
     strategy: Demultiplexing,
 }
 
@@ -36,6 +39,7 @@ impl<T: Named> Directory<T> {
         Self {
             slots: Slots::new(max),
             names: HashIndex::new(),
+            hasher: NameHasher::new(),
             strategy,
         }
     }
@@ -61,8 +65,7 @@ impl<T: Named> Directory<T> {
         self.slots.get_held_or_inherit(key, orphans)
     }
 
-    /// The entry of a name. The slot and the hash are guesses; right ones make it faster.
-    /// Wait-free.
+    /// The entry of a name. The slot is a guess; a right one makes it faster. Wait-free.
     ///
     /// Who looks at a wrong entry for a moment may be the last to do so, and then gives it to
     /// `orphans`, as whoever is the last to use a removed entry has to see to its end.
@@ -70,7 +73,6 @@ impl<T: Named> Directory<T> {
     pub(crate) fn find(
         &self,
         slot: Option<Key>,
-        hash: Option<u32>,
         name: &[u8],
         orphans: impl Fn(T) + Copy,
     ) -> Option<SlotRef<'_, T>> {
@@ -84,9 +86,9 @@ impl<T: Named> Directory<T> {
                     }
                     guessed.release().map(orphans);
                 }
-                self.find_named(hash, name, orphans)
+                self.find_named(name, orphans)
             }
-            Demultiplexing::DynamicHash => self.find_hashed(hash_of(name), name, orphans),
+            Demultiplexing::DynamicHash => self.find_named(name, orphans),
             Demultiplexing::LinearSearch => {
                 (0..self.slots.bound()).find_map(|index| self.named_at(index, name, orphans))
             }
@@ -95,7 +97,7 @@ impl<T: Named> Directory<T> {
 
     /// Whether the name is one of an entry that was inserted with it. Who asks holds the lock.
     pub(crate) fn has_name(&self, name: &[u8]) -> bool {
-        self.find_hashed(hash_of(name), name, drop).is_some()
+        self.find_named(name, drop).is_some()
     }
 
     /// Puts an entry in, made knowing its slot. Its name can be found where `named` says so; one
@@ -105,7 +107,7 @@ impl<T: Named> Directory<T> {
         if (named || self.strategy == Demultiplexing::DynamicHash)
             && let Some(entry) = self.slots.get(key)
         {
-            self.names.insert(hash_of(entry.name()), key.index);
+            self.names.insert(self.hasher.hash(entry.name()), key.index);
         }
         Ok(key)
     }
@@ -114,7 +116,7 @@ impl<T: Named> Directory<T> {
     pub(crate) fn remove(&self, key: Key) -> Removed<T> {
         if let Some(entry) = self.slots.get(key) {
             // The name goes first, while the slot is still its own.
-            self.names.remove(hash_of(entry.name()), key.index);
+            self.names.remove(self.hasher.hash(entry.name()), key.index);
         }
         self.slots.remove(key)
     }
@@ -138,31 +140,13 @@ impl<T: Named> Directory<T> {
         self.slots.readers(key)
     }
 
-    fn find_named(
-        &self,
-        hash: Option<u32>,
-        name: &[u8],
-        orphans: impl Fn(T) + Copy,
-    ) -> Option<SlotRef<'_, T>> {
+    fn find_named(&self, name: &[u8], orphans: impl Fn(T) + Copy) -> Option<SlotRef<'_, T>> {
         if self.names.is_empty() {
             return None;
         }
-        let guessed = hash.and_then(|hash| self.find_hashed(hash, name, orphans));
-        guessed.or_else(|| {
-            let right = hash_of(name);
-            // A guess that was right has found what there is.
-            (hash != Some(right)).then(|| self.find_hashed(right, name, orphans))?
+        self.names.find(self.hasher.hash(name), |index| {
+            self.named_at(index, name, orphans)
         })
-    }
-
-    fn find_hashed(
-        &self,
-        hash: u32,
-        name: &[u8],
-        orphans: impl Fn(T) + Copy,
-    ) -> Option<SlotRef<'_, T>> {
-        self.names
-            .find(hash, |index| self.named_at(index, name, orphans))
     }
 
     fn named_at(&self, index: u32, name: &[u8], orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
@@ -184,8 +168,55 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// The hash of a name that tables and persistent keys use: FNV-1a of 64 bits, folded to 32. It
-/// stays as it is, since keys outlive the program.
+/// Hashes the names of a table by a random key, so that a peer that chooses names cannot choose any
+/// that collide.
+struct NameHasher {
+    start: u64,
+    factor: u64,
+    last: u64,
+}
+
+impl NameHasher {
+    fn new() -> Self {
+        let random = RandomState::new();
+        Self {
+            start: random.hash_one(0),
+            factor: random.hash_one(1) | 1,
+            last: random.hash_one(2) | 1,
+        }
+    }
+
+    /// Multiplies word by word, and keeps both halves of each product (folded multiplication).
+    #[inline]
+    fn hash(&self, name: &[u8]) -> u32 {
+        let mut state = self.start ^ name.len() as u64;
+        let mut rest = name;
+        while let Some((word, after)) = rest.split_first_chunk() {
+            state = fold(state ^ u64::from_le_bytes(*word), self.factor);
+            rest = after;
+        }
+        if !rest.is_empty() {
+            let word = match name.last_chunk() {
+                // Octets that were hashed already do no harm.
+                Some(last) => u64::from_le_bytes(*last),
+                None => rest
+                    .iter()
+                    .fold(0, |word, octet| word << 8 | u64::from(*octet)),
+            };
+            state = fold(state ^ word, self.factor);
+        }
+        (fold(state, self.last) >> 32) as u32
+    }
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The hash of a name in persistent keys: FNV-1a of 64 bits, folded to 32. It stays as it is, since
+/// keys outlive the program.
 #[inline]
 pub(crate) fn hash_of(name: &[u8]) -> u32 {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
@@ -197,6 +228,9 @@ pub(crate) fn hash_of(name: &[u8]) -> u32 {
 #[cfg(test)]
 #[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod tests {
+    use std::cell::Cell;
+    use std::collections::HashSet;
+
     use super::*;
 
     impl Named for String {
@@ -218,31 +252,29 @@ mod tests {
         let keys: Vec<Key> = (0..500)
             .map(|n| table.insert(named, |_| name(n)).expect("there is room"))
             .collect();
-        let found = |n: u32, slot, hash| {
-            let entry = table.find(slot, hash, name(n).as_bytes(), drop);
+        let found = |n: u32, slot| {
+            let entry = table.find(slot, name(n).as_bytes(), drop);
             entry.map(|entry| entry.to_string())
         };
         let wrong_slot = Some(keys[7]);
         for n in 100..400 {
             let slot = Some(keys[n as usize]);
-            assert_eq!(found(n, slot, None), Some(name(n)), "by its slot");
+            assert_eq!(found(n, slot), Some(name(n)), "by its slot");
             if named {
-                let hash = hash_of(name(n).as_bytes());
-                assert_eq!(found(n, None, None), Some(name(n)), "by name alone");
-                assert_eq!(found(n, None, Some(hash)), Some(name(n)), "by its hash");
-                assert_eq!(found(n, wrong_slot, Some(!hash)), Some(name(n)), "guesses");
+                assert_eq!(found(n, None), Some(name(n)), "by name alone");
+                assert_eq!(found(n, wrong_slot), Some(name(n)), "by a wrong guess");
                 assert!(table.has_name(name(n).as_bytes()));
             }
         }
-        assert_eq!(found(1000, wrong_slot, Some(0)), None);
+        assert_eq!(found(1000, wrong_slot), None);
         for n in (0..500).step_by(2) {
             let removed = table.remove(keys[n as usize]);
             assert!(matches!(removed, Removed::Last(gone) if gone == name(n)));
-            assert_eq!(found(n, Some(keys[n as usize]), None), None, "it is gone");
+            assert_eq!(found(n, Some(keys[n as usize])), None, "it is gone");
             assert!(table.was_issued(keys[n as usize]));
         }
         let key = table.insert(named, |_| name(2)).expect("there is room");
-        assert_eq!(found(2, Some(key), None), Some(name(2)), "it is back");
+        assert_eq!(found(2, Some(key)), Some(name(2)), "it is back");
         assert_eq!(table.len(), 251);
         assert!(table.at(keys[2], drop).is_none(), "and not where it was");
     }
@@ -254,6 +286,87 @@ mod tests {
             conforms(strategy, false);
         }
     }
+
+    /// A name that counts how often it is compared.
+    struct Counting<'c> {
+        name: [u8; 8],
+        comparisons: &'c Cell<u32>,
+    }
+
+    impl Named for Counting<'_> {
+        fn name(&self) -> &[u8] {
+            self.comparisons.set(self.comparisons.get() + 1);
+            &self.name
+        }
+    }
+
+    #[test]
+    fn names_of_one_stable_hash_are_found_by_one_comparison() {
+        let names = COLLIDING.map(u64::to_be_bytes);
+        assert!(names.iter().all(|name| hash_of(name) == COLLIDES_AT));
+        let comparisons = Cell::new(0);
+        let table = Directory::new(1 << 10, Demultiplexing::Active);
+        for name in names {
+            let make = |_| Counting {
+                name,
+                comparisons: &comparisons,
+            };
+            table.insert(true, make).expect("there is room");
+        }
+        comparisons.set(0);
+        for name in names {
+            assert!(table.find(None, &name, drop).is_some());
+        }
+        // Two of them may collide by chance, but not many.
+        let most = names.len() as u32 + 2;
+        assert!(comparisons.get() <= most, "{}", comparisons.get());
+    }
+
+    #[test]
+    fn names_of_all_lengths_have_hashes_of_their_own() {
+        let hasher = NameHasher::new();
+        let long = [0; 40];
+        let names = (0..=40).map(|len| &long[..len]);
+        let hashes: HashSet<_> = names.map(|name| hasher.hash(name)).collect();
+        assert!(hashes.len() >= 40, "{}", hashes.len());
+        let hashes: HashSet<_> = (0..40)
+            .map(|at| {
+                let mut name = long;
+                name[at] = 1;
+                hasher.hash(&name[..39 - at % 2])
+            })
+            .collect();
+        assert!(hashes.len() >= 38, "{}", hashes.len());
+    }
+
+    /// Names, as numbers of big-endian order, that have this stable hash.
+    const COLLIDES_AT: u32 = 0x1234_5678;
+    const COLLIDING: [u64; 24] = [
+        0x6964_0002_4183_bc21,
+        0x6964_0002_7269_9451,
+        0x6964_0003_fc8c_3ca6,
+        0x6964_0005_e7dc_be63,
+        0x6964_0005_e8bd_3d9d,
+        0x6964_0008_3be9_af87,
+        0x6964_0008_910b_2520,
+        0x6964_000c_026c_7dd1,
+        0x6964_000d_760e_a144,
+        0x6964_000d_dec8_210d,
+        0x6964_000e_395a_f400,
+        0x6964_000e_9fba_4f24,
+        0x6964_000e_af36_7182,
+        0x6964_0010_26db_ab8e,
+        0x6964_0010_f40b_0299,
+        0x6964_0011_2608_9707,
+        0x6964_0012_01f7_fbd8,
+        0x6964_0012_2023_36ee,
+        0x6964_0012_49fc_0ca9,
+        0x6964_0015_2ef0_55bc,
+        0x6964_0015_314d_bda1,
+        0x6964_0015_4ccc_b5fb,
+        0x6964_0017_8629_6138,
+        0x6964_0019_3a60_85d1,
+    ];
 
     #[test]
     fn the_hash_of_names_stays_as_it_is() {

@@ -61,8 +61,8 @@ pub use config::RioSettings;
 #[cfg(feature = "trace")]
 pub use config::TraceSettings;
 pub use config::{
-    Architecture, Collocation, ConfigError, ConnectionStrategy, OrbConfig, RealTimeMode,
-    ThreadpoolStrategy,
+    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, OrbConfig,
+    RealTimeMode, ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 #[cfg(feature = "miop")]

@@ -18,6 +18,7 @@ use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 use crate::protocol::Registry;
 use crate::resolver;
+use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, Snapshot, Watcher};
 
@@ -42,6 +43,9 @@ pub enum InitError {
     /// `-ORBLockMemory true`, and the memory cannot be locked.
     #[error("memory cannot be locked: {0}")]
     NoMemoryLock(String),
+    /// There is no memory for one arena of `-ORBArenaSize`.
+    #[error("there is no memory for an arena of {0} octets (-ORBArenaSize)")]
+    NoMemoryForArena(usize),
     /// `-ORBMonitor` asks for a monitor, and it cannot be made.
     #[cfg(feature = "monitor")]
     #[error("the monitor cannot be made: {0}")]
@@ -87,6 +91,9 @@ impl Orb {
         }
         if config.lock_memory {
             lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
+        }
+        if !has_memory_for(config.arena_size) {
+            return Err(InitError::NoMemoryForArena(config.arena_size));
         }
         let core = Core::new(config, protocols);
         #[cfg(feature = "monitor")]

@@ -3,8 +3,8 @@
 use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
-    Component, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_TAO_ENDPOINTS,
-    TaggedProfile, Version,
+    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_POLICIES,
+    TAG_TAO_ENDPOINTS, TaggedProfile, Version,
 };
 use chronorb_transport::Address;
 
@@ -28,6 +28,8 @@ pub(crate) struct Profile {
     pub(crate) bands: Option<PriorityBands>,
     /// Protocols that the server wants its clients to use.
     pub(crate) protocols: Option<Protocols>,
+    /// A policy of these kinds is there and cannot be read.
+    pub(crate) has_unreadable_policy: bool,
     pub(crate) code_sets: Option<CodeSetComponentInfo>,
     /// Which profile of the reference it is, for requests that name the target by it.
     pub(crate) index: usize,
@@ -55,11 +57,14 @@ impl Profile {
         Some(first)
     }
 
-    /// How text travels, and the service context that tells the server.
+    /// How text of a client travels, and the service context that tells the server.
     ///
     /// # Errors
     /// `CODESET_INCOMPATIBLE` (OMG minor 1) where there is no common code set.
-    pub(crate) fn text(&self) -> Result<(TextForm, Option<[u8; 12]>), SystemException> {
+    pub(crate) fn text(
+        &self,
+        client: &CodeSetComponentInfo,
+    ) -> Result<(TextForm, Option<[u8; 12]>), SystemException> {
         let server = self
             .code_sets
             .as_ref()
@@ -67,7 +72,7 @@ impl Profile {
         let Some(server) = server else {
             return Ok((self.version.text(CharSet::Latin1), None));
         };
-        let text = text_form(Some(server), self.version)?;
+        let text = text_form(client, Some(server), self.version)?;
         Ok((text, Some(CodeSetContext::of(text).encode())))
     }
 
@@ -110,6 +115,7 @@ impl Profile {
             priority_model: None,
             bands: None,
             protocols: None,
+            has_unreadable_policy: false,
             code_sets: None,
             index,
         };
@@ -123,19 +129,14 @@ impl Profile {
                 }
                 continue;
             }
-            // A component that cannot be read is as good as one that is not there.
+            // A component that cannot be read is as good as one that is not there, but for policies.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
                     this.add(core, tag, &Address::host(host, port), None);
                 }
                 Ok(Component::CodeSets(info)) => this.code_sets = Some(info),
-                Ok(Component::Policies(policies)) => {
-                    this.priority_model = policies.priority_model().and_then(priority_model);
-                    let bands = policies.priority_bands();
-                    this.bands = bands.and_then(|bands| PriorityBands::from_values(&bands));
-                    let protocols = policies.client_protocols();
-                    this.protocols = protocols.and_then(|list| Protocols::from_values(&list));
-                }
+                Ok(Component::Policies(policies)) => this.set_policies(&policies),
+                Err(_) if component.tag == TAG_POLICIES => this.has_unreadable_policy = true,
                 _ => {}
             }
         }
@@ -151,6 +152,23 @@ impl Profile {
             this.add_components(&core.protocols, &parts.components, &host);
         }
         this
+    }
+
+    fn set_policies(&mut self, policies: &Policies) {
+        let (model, bands) = (policies.priority_model(), policies.priority_bands());
+        let protocols = policies.client_protocols();
+        let said = [model.is_some(), bands.is_some(), protocols.is_some()];
+        self.priority_model = model.and_then(priority_model);
+        let bands = bands.and_then(Result::ok);
+        self.bands = bands.and_then(|bands| PriorityBands::from_values(&bands));
+        let protocols = protocols.and_then(Result::ok);
+        self.protocols = protocols.and_then(|list| Protocols::from_values(&list));
+        let read = [
+            self.priority_model.is_some(),
+            self.bands.is_some(),
+            self.protocols.is_some(),
+        ];
+        self.has_unreadable_policy |= said != read;
     }
 
     /// Adds the ways to an address that references tell by this tag: of any request, or of those of a lane.

@@ -2,6 +2,8 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::hint::black_box;
+
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::HEADER_LEN;
 
@@ -14,7 +16,7 @@ use chronorb_giop::HEADER_LEN;
 /// has arrived, not with what a header promises: the frame is at most doubled.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`] where that is over the frame's limit.
+/// [`CdrError::FrameFull`] where that is over the frame's limit; [`CdrError::OutOfMemory`].
 pub(crate) fn room_for(
     frame: &mut Frame,
     total: usize,
@@ -28,6 +30,15 @@ pub(crate) fn room_for(
     let room = frame.spare_mut(missing.min(arrived.max(least)))?;
     let len = room.len().min(missing.saturating_add(least));
     Ok(&mut room[..len])
+}
+
+/// Whether there is memory for a block of so many octets now. It is given back.
+pub(crate) fn has_memory_for(octets: usize) -> bool {
+    let mut trial = Vec::<u8>::new();
+    let reserved = trial.try_reserve_exact(octets);
+    // An allocation that nothing looks at could be left out.
+    black_box(&mut trial);
+    reserved.is_ok()
 }
 
 /// What a frame keeps at any rate that once held a great message.

@@ -3,6 +3,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::hint::black_box;
+use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::System;
 
@@ -68,7 +69,33 @@ pub fn forbid<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Lets each allocation of more than `octets` fail, by all threads, as long as the guard lives; only
+/// if [`CountingAllocator`] is the program's global allocator. One guard at a time.
+#[must_use = "nothing fails when the guard is dropped"]
+pub fn refuse_above(octets: usize) -> RefusedAllocations {
+    GRANTED_OCTETS.store(octets, Ordering::Relaxed);
+    RefusedAllocations { _private: () }
+}
+
+/// Great allocations fail, see [`refuse_above`].
+#[derive(Debug)]
+pub struct RefusedAllocations {
+    _private: (),
+}
+
+impl Drop for RefusedAllocations {
+    fn drop(&mut self) {
+        GRANTED_OCTETS.store(usize::MAX, Ordering::Relaxed);
+    }
+}
+
 static LIVE_OCTETS: AtomicUsize = AtomicUsize::new(0);
+/// Greater blocks are not to be had.
+static GRANTED_OCTETS: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+fn is_refused(octets: usize) -> bool {
+    octets > GRANTED_OCTETS.load(Ordering::Relaxed)
+}
 
 /// Counts a block, unless it is null.
 fn resized(block: *mut u8, before: usize, after: usize) -> *mut u8 {
@@ -82,18 +109,27 @@ fn resized(block: *mut u8, before: usize, after: usize) -> *mut u8 {
 // are constant-initialised and have no destructor, so using them neither allocates nor fails.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_refused(layout.size()) {
+            return ptr::null_mut();
+        }
         tally::allocated(layout.size());
         // SAFETY: the caller's contract.
         resized(unsafe { System.alloc(layout) }, 0, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_refused(layout.size()) {
+            return ptr::null_mut();
+        }
         tally::allocated(layout.size());
         // SAFETY: the caller's contract.
         resized(unsafe { System.alloc_zeroed(layout) }, 0, layout.size())
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if is_refused(size) {
+            return ptr::null_mut();
+        }
         tally::allocated(size);
         // SAFETY: the caller's contract.
         let moved = unsafe { System.realloc(block, layout, size) };

@@ -93,7 +93,10 @@ mod uring;
 mod wake;
 
 pub use activity::{Activity, ActivityTimes, Doing, doing, keep_activity_times};
-pub use alloc::{CountingAllocator, allocated_octets, allocations, forbid, live_octets};
+pub use alloc::{
+    CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
+    refuse_above,
+};
 pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
 pub use crew::{Bounds, Call, Crew, Offered, Risen};

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 use core::fmt;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::thread::{futex, gettid};
@@ -15,11 +15,15 @@ use crate::tally::{self, ThreadCounts};
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.
 ///
 /// Without contention neither call makes a system call. The most urgent waiter is next, and gets
-/// the lock directly from the kernel. It is not recursive. Where a thread ends that has the lock,
-/// whoever waits gets it, as if it had been unlocked; if nobody waits, it stays locked.
+/// the lock directly from the kernel. It is not recursive. A thread that ends while it has the lock
+/// poisons it for good: what the lock guards may be half changed, or still be borrowed by a leaked
+/// guard. Every thread that waits or locks later gets [`PiLockError::OwnerEnded`].
 pub struct PiLock {
     /// 0, or the thread id of the owner and the kernel's flags.
     owner: AtomicU32,
+    /// An owner has ended without unlocking. An owner after it writes this before it unlocks, so
+    /// that each later one sees it.
+    poisoned: AtomicBool,
 }
 
 impl PiLock {
@@ -28,6 +32,7 @@ impl PiLock {
     pub const fn new() -> Self {
         Self {
             owner: AtomicU32::new(0),
+            poisoned: AtomicBool::new(false),
         }
     }
 
@@ -39,18 +44,18 @@ impl PiLock {
     pub fn lock(&self) -> Result<(), PiLockError> {
         let _locking = doing(Activity::Synchronisation);
         if self.take() {
-            return Ok(());
+            return self.check();
         }
         self.wait(None).map(|_always| ())
     }
 
     /// Locks if the lock is free, and returns whether it was; never waits. `false` also if the
-    /// calling thread has it.
+    /// calling thread has it, or if an owner has ended without unlocking.
     #[inline]
     #[must_use = "nothing is locked where it returns false"]
     pub fn try_lock(&self) -> bool {
         let _locking = doing(Activity::Synchronisation);
-        self.take()
+        self.take() && self.check().is_ok()
     }
 
     /// Locks, and waits until `deadline` at most; the owner inherits the priority meanwhile.
@@ -63,7 +68,7 @@ impl PiLock {
     pub fn lock_until(&self, deadline: Deadline) -> Result<bool, PiLockError> {
         let _locking = doing(Activity::Synchronisation);
         if self.take() {
-            return Ok(true);
+            return self.check().map(|()| true);
         }
         self.wait(Some(deadline))
     }
@@ -109,11 +114,28 @@ impl PiLock {
             .is_ok()
     }
 
+    /// Unlocks a poisoned lock that the calling thread has just locked.
+    #[inline]
+    fn check(&self) -> Result<(), PiLockError> {
+        match self.poisoned.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => {
+                let unlocked = self.unlock();
+                debug_assert!(unlocked.is_ok(), "the thread has just locked it");
+                Err(PiLockError::OwnerEnded)
+            }
+        }
+    }
+
     /// Whether the lock was had in time.
     #[cold]
     fn wait(&self, deadline: Option<Deadline>) -> Result<bool, PiLockError> {
         let time_out = deadline.map(|deadline| deadline.instant().to_timespec());
         loop {
+            // The id of an owner that has ended may be that of another thread by now.
+            if self.poisoned.load(Ordering::Relaxed) {
+                return Err(PiLockError::OwnerEnded);
+            }
             let locked = match &time_out {
                 // By the monotonic clock, since Linux 5.14.
                 Some(time_out) => {
@@ -123,14 +145,17 @@ impl PiLock {
             };
             match locked {
                 Ok(()) => {
-                    // Pairs with that of the owner before, who handed it over.
-                    self.owner.load(Ordering::Acquire);
-                    return Ok(true);
+                    // Pairs with the release by the owner before, which handed the lock over.
+                    let owner = self.owner.load(Ordering::Acquire);
+                    if owner & OWNER_DIED != 0 {
+                        self.poisoned.store(true, Ordering::Relaxed);
+                    }
+                    return self.check().map(|()| true);
                 }
                 Err(Errno::TIMEDOUT) => return Ok(false),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(Errno::DEADLK) => return Err(PiLockError::Deadlock),
-                Err(Errno::SRCH) => return Err(PiLockError::OwnerEnded),
+                Err(Errno::SRCH) => self.poisoned.store(true, Ordering::Relaxed),
                 Err(other) => return Err(PiLockError::Os(other.raw_os_error())),
             }
         }
@@ -205,6 +230,8 @@ pub fn thread_id() -> u32 {
 /// Threads wait for the lock.
 #[cfg(test)]
 const WAITERS: u32 = 0x8000_0000;
+/// The kernel gave the lock to its present owner because the one before has ended.
+const OWNER_DIED: u32 = 0x4000_0000;
 /// The part of the word that is the owner's thread id.
 const TID_MASK: u32 = 0x3fff_ffff;
 
@@ -315,23 +342,32 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_while_the_owner_ends_gets_the_lock() {
+    fn all_that_wait_while_the_owner_ends_are_refused() {
         let lock = PiLock::new();
+        let waiting = AtomicU32::new(0);
         thread::scope(|scope| {
             let owner = scope.spawn(|| {
                 lock.lock().unwrap();
-                while !lock.has_waiters() {
+                while waiting.load(Ordering::Relaxed) < 2 || !lock.has_waiters() {
                     thread::yield_now();
                 }
             });
             while lock.owner.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
             }
-            assert_eq!(lock.lock(), Ok(()));
-            assert!(lock.is_owned_by_this_thread());
-            assert_eq!(lock.unlock(), Ok(()));
+            let wait = || {
+                waiting.fetch_add(1, Ordering::Relaxed);
+                assert_eq!(lock.lock(), Err(PiLockError::OwnerEnded));
+                assert!(!lock.is_owned_by_this_thread());
+            };
+            let waiters = [scope.spawn(wait), scope.spawn(wait)];
             owner.join().unwrap();
+            for waiter in waiters {
+                waiter.join().unwrap();
+            }
         });
-        assert!(lock.try_lock());
+        assert!(!lock.try_lock());
+        assert_eq!(lock.lock(), Err(PiLockError::OwnerEnded));
+        assert_eq!(lock.lock_until(late()), Err(PiLockError::OwnerEnded));
     }
 }

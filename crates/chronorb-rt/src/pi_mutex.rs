@@ -14,8 +14,9 @@ use crate::pi_lock::{PiLock, PiLockError};
 /// owner runs at that priority, so that no thread of middle priority can delay both.
 ///
 /// Without contention neither locking nor unlocking makes a system call. The most urgent waiter is
-/// next, and gets the mutex directly from the kernel. A panic of the owner unlocks; there is no
-/// poisoning. The mutex is not recursive.
+/// next, and gets the mutex directly from the kernel. A panic of the owner unlocks and does not
+/// poison. A thread that ends while it has the mutex, by a leaked guard, poisons it for good: the
+/// leaked guard may still lend the value out. The mutex is not recursive.
 pub struct PiMutex<T: ?Sized> {
     lock: PiLock,
     value: UnsafeCell<T>,
@@ -55,7 +56,8 @@ impl<T: ?Sized> PiMutex<T> {
         self.guard()
     }
 
-    /// Locks if the mutex is free; never waits. `None` also if the calling thread has it.
+    /// Locks if the mutex is free; never waits. `None` also if the calling thread has it, or if an
+    /// owner ended without unlocking.
     pub fn try_lock(&self) -> Option<PiMutexGuard<'_, T>> {
         self.lock.try_lock().then(|| self.guard())
     }
@@ -161,6 +163,7 @@ fn refuse(error: PiLockError) -> ! {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc;
     use std::{mem, thread};
 
     use super::*;
@@ -258,6 +261,30 @@ mod tests {
             leaker.join().unwrap();
         });
         let _never = mutex.lock();
+    }
+
+    #[test]
+    fn a_leaked_guard_is_never_joined_by_a_second() {
+        let mutex = PiMutex::new(7);
+        let (send, leaked) = mpsc::channel();
+        thread::scope(|scope| {
+            let leaker = scope.spawn(|| {
+                let guard: &mut PiMutexGuard<'_, i32> = Box::leak(Box::new(mutex.lock()));
+                send.send(&mut **guard).unwrap();
+                while !mutex.lock.has_waiters() {
+                    thread::yield_now();
+                }
+            });
+            let first: &mut i32 = leaked.recv().unwrap();
+            let waited = catch_unwind(AssertUnwindSafe(|| *mutex.lock()));
+            assert!(waited.is_err(), "the value is still lent out");
+            leaker.join().unwrap();
+            assert!(mutex.try_lock().is_none());
+            let tried = catch_unwind(AssertUnwindSafe(|| mutex.try_lock_for(LONG).is_some()));
+            assert!(tried.is_err());
+            *first += 1;
+            assert_eq!(*first, 8);
+        });
     }
 
     #[test]

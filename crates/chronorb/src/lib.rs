@@ -114,14 +114,14 @@ pub use chronorb_orb::transport;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
     Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
-    Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing, Endpoint,
-    EndpointError, Filtered, FilteredRequest, Fixed, FixedError, InitError, InlineStr, Interface,
-    Ior, LaneSnapshot, Lazy, LazyIter, LongDouble, Native, Object, Operation, Orb, OrbConfig,
-    Pending, PluggableProtocol, PoolSnapshot, RealTimeMode, Reply, ReplyWriter, RequestFilter,
-    RequestFilters, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe,
-    StructMember, SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy,
-    TypeCode, TypeCodeBuf, Typed, UnionMember, UserException, ValueMember, ValueModifier, Version,
-    Waiting, WideStr, minor, narrow, parse_endpoints,
+    CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing,
+    Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError, InitError, InlineStr,
+    Interface, Ior, LaneSnapshot, Lazy, LazyIter, LongDouble, Native, Object, Operation, Orb,
+    OrbConfig, Pending, PluggableProtocol, PoolSnapshot, RealTimeMode, Reply, ReplyWriter,
+    RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage,
+    StageProbe, StructMember, SystemException, SystemExceptionKind, ThreadSnapshot,
+    ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException, ValueMember,
+    ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

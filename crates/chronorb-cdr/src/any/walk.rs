@@ -301,7 +301,7 @@ impl Walk {
         let unit = u16::from_ne_bytes(d.native_word()?);
         match char::from_u32(unit.into()) {
             Some(_) => Ok(unit),
-            None => Err(CdrError::InvalidWideChar),
+            None => Err(CdrError::UnmappableChar),
         }
     }
 
@@ -468,7 +468,7 @@ fn check_units(units: impl ExactSizeIterator<Item = u16>, bound: u32) -> Result<
     char::decode_utf16(units).try_for_each(|c| match c {
         Ok('\0') => Err(CdrError::EmbeddedNul),
         Ok(_) => Ok(()),
-        Err(_) => Err(CdrError::InvalidWideChar),
+        Err(_) => Err(CdrError::UnmappableChar),
     })
 }
 

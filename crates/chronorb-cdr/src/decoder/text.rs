@@ -23,13 +23,14 @@ impl<'a> Decoder<'a> {
     /// Reads a `wchar`.
     ///
     /// Fails with [`CdrError::InvalidWideChar`] if it is not one character of
-    /// UTF-16, and with [`CdrError::WideNotAllowedRead`] in GIOP 1.0.
+    /// UTF-16, with [`CdrError::UnmappableChar`] if it is a surrogate alone, and
+    /// with [`CdrError::WideNotAllowedRead`] in GIOP 1.0.
     pub fn read_wchar(&mut self) -> Result<char, CdrError> {
         match self.text.wide {
             WideForm::Illegal => Err(CdrError::WideNotAllowedRead),
             WideForm::Ucs2 => {
                 let unit = self.read_u16()?;
-                char::from_u32(u32::from(unit)).ok_or(CdrError::InvalidWideChar)
+                char::from_u32(u32::from(unit)).ok_or(CdrError::UnmappableChar)
             }
             WideForm::Utf16 => {
                 let n = self.read_u8()?;
@@ -86,7 +87,8 @@ impl<'a> Decoder<'a> {
 
     /// Reads a `wstring`; the result is in the arena.
     ///
-    /// Fails with [`CdrError::InvalidWideChar`],
+    /// Fails with [`CdrError::InvalidWideChar`], with
+    /// [`CdrError::UnmappableChar`] if a surrogate stands alone, with
     /// [`CdrError::UnterminatedString`], [`CdrError::EmbeddedNul`], and with
     /// [`CdrError::WideNotAllowedRead`] in GIOP 1.0.
     #[inline]
@@ -186,5 +188,5 @@ pub(crate) fn utf16_units(
 }
 
 fn utf16_chars(units: impl Iterator<Item = u16>) -> impl Iterator<Item = Result<char, CdrError>> {
-    char::decode_utf16(units).map(|c| c.map_err(|_| CdrError::InvalidWideChar))
+    char::decode_utf16(units).map(|c| c.map_err(|_| CdrError::UnmappableChar))
 }

@@ -335,7 +335,7 @@ fn a_value_that_is_not_of_its_type_is_refused() {
     );
     assert_eq!(
         error(&octets(&wide, b"\0\0\0\x02\xd8\0")),
-        Some(CdrError::InvalidWideChar)
+        Some(CdrError::UnmappableChar)
     );
     assert_eq!(
         error(&octets(&wide, b"\0\0\0\x01a")),

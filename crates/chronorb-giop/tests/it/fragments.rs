@@ -1,7 +1,9 @@
 //! Messages in parts: joined in order, mixed in GIOP 1.2, and bounded.
 
-use chronorb_cdr::{Endian, Frame};
-use chronorb_giop::fragments::{FragmentError, Limits, Pieces, Reassembly};
+use chronorb_cdr::{CdrError, Endian, Frame};
+use chronorb_giop::fragments::{
+    FragmentError, Joined, KEPT_OF_SKIPPED, Limits, Pieces, Reassembly, SKIPPED_TIMES,
+};
 use chronorb_giop::{HEADER_LEN, HeaderError, MessageHeader, MessageType, Version};
 use proptest::prelude::*;
 
@@ -141,11 +143,72 @@ fn there_is_a_limit_to_messages_and_to_octets() {
     let third = reassembly.push(&request(3, "a"));
     assert_eq!(third.err(), Some(FragmentError::TooMany));
     assert_eq!(reassembly.octets(), 34);
-    let long = "a".repeat(51);
+    let long = "a".repeat(67);
     let too_large = reassembly.push(&fragment(1, &long, true));
     assert_eq!(too_large.err(), Some(FragmentError::TooLarge));
     reassembly.push(&fragment(1, &long[1..], true)).unwrap();
     assert_eq!(reassembly.octets(), 100);
+}
+
+#[test]
+fn headers_of_fragments_do_not_count_but_are_not_without_end() {
+    let mut reassembly = Reassembly::new(Limits {
+        messages: 1,
+        bytes: 100,
+    });
+    reassembly.push(&request(1, "")).unwrap();
+    // 16 octets each, of the 800 that all parts may have.
+    for _ in 0..49 {
+        assert!(reassembly.push(&fragment(1, "", true)).unwrap().is_none());
+    }
+    assert_eq!(reassembly.octets(), 16);
+    let endless = reassembly.push(&fragment(1, "", true));
+    assert_eq!(endless.err(), Some(FragmentError::TooLarge));
+    let whole = reassembly.push_or_skip(&fragment(1, "", true), None);
+    assert_eq!(whole.err(), Some(FragmentError::TooLarge));
+}
+
+#[test]
+fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
+    const LIMIT: usize = 1 << 20;
+    let beginning = |joined: Option<Joined>| match joined {
+        Some(Joined::Beginning(frame, CdrError::FrameFull)) => frame,
+        other => panic!("{other:?} is no beginning"),
+    };
+    let long = "a".repeat(LIMIT / 4);
+    let mut reassembly = Reassembly::new(Limits {
+        messages: 2,
+        bytes: LIMIT,
+    });
+    let mut push = |part: &[u8]| reassembly.push_or_skip(part, None);
+    assert!(push(&request(1, "small")).unwrap().is_none());
+    assert!(push(&request(2, &long)).unwrap().is_none());
+    for _ in 0..20 {
+        assert!(push(&fragment(2, &long, true)).unwrap().is_none());
+    }
+    let skipped = beginning(push(&fragment(2, &long, false)).unwrap());
+    assert_eq!(body(&skipped)[..6], *b"\x02\0\0\0aa");
+    assert_eq!(skipped.len(), KEPT_OF_SKIPPED);
+    // The other message is not touched, and a part that was cut makes its message one that is skipped.
+    let mut cut = fragment(1, " and more", false);
+    cut.truncate(HEADER_LEN + 4);
+    let refused = reassembly.push_or_skip(&cut, None);
+    let short = FragmentError::Header(HeaderError::TooShort);
+    assert_eq!(refused.err(), Some(short));
+    let cause = Some(CdrError::FrameFull);
+    let skipped = beginning(reassembly.push_or_skip(&cut, cause).unwrap());
+    assert_eq!(body(&skipped), b"\x01\0\0\0small");
+    assert_eq!((reassembly.open_messages(), reassembly.octets()), (0, 0));
+
+    reassembly.push_or_skip(&request(3, &long), None).unwrap();
+    let refused = (0..SKIPPED_TIMES * 4).find_map(|_| {
+        let kept = reassembly.octets();
+        assert!(kept <= LIMIT, "{kept}");
+        reassembly
+            .push_or_skip(&fragment(3, &long, true), None)
+            .err()
+    });
+    assert_eq!(refused, Some(FragmentError::TooLarge));
 }
 
 proptest! {

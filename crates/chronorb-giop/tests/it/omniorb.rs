@@ -306,7 +306,8 @@ fn references_say_where_the_object_is_and_what_the_server_can() {
     assert_eq!(info.for_char.native, codesets::ISO_8859_1);
     assert_eq!(info.for_char.conversion, [codesets::UTF_8]);
     assert_eq!(info.for_wchar.native, codesets::UTF_16);
-    let text = codesets::text_form(Some(&info), Version::V1_2).unwrap();
+    let ours = codesets::CodeSetComponentInfo::ours();
+    let text = codesets::text_form(&ours, Some(&info), Version::V1_2).unwrap();
     assert_eq!(text.narrow, CharSet::Latin1, "the server's own comes first");
     assert_eq!(
         (profiles[3].host.as_str(), profiles[3].port),

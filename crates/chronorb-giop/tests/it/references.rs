@@ -307,13 +307,15 @@ fn code_sets_are_negotiated_in_the_order_of_the_standard() {
 
 #[test]
 fn text_travels_as_the_server_wants_it() {
+    let ours = CodeSetComponentInfo::ours();
     let narrow = |server: Option<&CodeSetComponentInfo>| {
-        codesets::text_form(server, Version::V1_2).unwrap().narrow
+        let text = codesets::text_form(&ours, server, Version::V1_2);
+        text.unwrap().narrow
     };
     assert_eq!(narrow(None), CharSet::Latin1);
     assert_eq!(narrow(Some(&CodeSetComponentInfo::ours())), CharSet::Utf8);
     assert_eq!(narrow(Some(&side(ISO_8859_1, &[UTF_8]))), CharSet::Latin1);
-    let old = codesets::text_form(None, Version::V1_0).unwrap();
+    let old = codesets::text_form(&ours, None, Version::V1_0).unwrap();
     assert_eq!(old.wide, WideForm::Illegal);
 }
 

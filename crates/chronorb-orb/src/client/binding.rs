@@ -21,7 +21,7 @@ use crate::object::Object;
 use crate::order::sort_few;
 use crate::profile::Profile;
 use crate::protocol::Way;
-use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
+use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE};
 use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, request_priority};
 
 /// How this thread reaches an object at one priority.
@@ -276,7 +276,7 @@ fn connect(
     deadline: Deadline,
 ) -> Result<Rc<ClientConnection>, SystemException> {
     let core = target.core();
-    let (text, code_sets) = profile.text()?;
+    let (text, code_sets) = profile.text(&core.config.code_sets())?;
     let carries = match core.config.share_connections_across_priorities {
         true => Carries::Priority(None),
         false => route.carries,
@@ -514,9 +514,11 @@ fn forget_where(
 /// The profile that requests by a reference go by.
 ///
 /// # Errors
-/// `TRANSIENT` where there is none; `NO_PERMISSION` where there is one, and protection forbids it.
+/// `TRANSIENT` where there is none; `NO_PERMISSION` where there is one, and protection forbids it;
+/// `INV_POLICY` where a policy in it cannot be read.
 pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemException> {
     match object.profile() {
+        Some(profile) if profile.has_unreadable_policy => Err(POLICY_UNREADABLE),
         Some(profile) => Ok(profile),
         #[cfg(feature = "ssliop")]
         None if crate::protocol::is_forbidden(object.ior(), &object.core().protocols) => {

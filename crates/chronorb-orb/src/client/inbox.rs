@@ -3,7 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_cdr::{CdrError, Frame};
-use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
 use chronorb_giop::framing::{Framed, FramingError};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
@@ -144,7 +144,12 @@ impl Inbox {
                 return Ok(header);
             }
             let joined = self.fragments.push(frame.as_slice());
-            if let Some(joined) = joined.map_err(|_| malformed())? {
+            let joined = joined.map_err(|error| match error {
+                FragmentError::TooLarge => too_large(CdrError::FrameFull),
+                FragmentError::NoMemory => too_large(CdrError::OutOfMemory),
+                _ => malformed(),
+            })?;
+            if let Some(joined) = joined {
                 *frame = joined;
                 let header = MessageHeader::parse(frame.as_slice()).map_err(|_| malformed())?;
                 self.speech = self.speech.after(header, frame);
@@ -164,7 +169,10 @@ impl Inbox {
         loop {
             let total = match self.speech.next_message(frame.as_slice(), self.max_message) {
                 Ok(Framed::Complete { header, len }) => {
-                    self.surplus.extend_from_slice(&frame.as_slice()[len..]);
+                    let surplus = &frame.as_slice()[len..];
+                    let room = self.surplus.try_reserve(surplus.len());
+                    room.map_err(|_| too_large(CdrError::OutOfMemory))?;
+                    self.surplus.extend_from_slice(surplus);
                     frame.truncate(len);
                     return Ok(header);
                 }

@@ -363,6 +363,25 @@ pub(super) const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "native_char_code_set",
+        options: "-ORBNativeCharCodeSet",
+        missing: None,
+        apply: |config, text| {
+            config.native_char_code_set = match text {
+                "utf-8" => CharCodeSet::Utf8,
+                "iso-8859-1" => CharCodeSet::Latin1,
+                other => return Err(format!("{other:?} is not utf-8 or iso-8859-1")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "char_code_set_conversion",
+        options: "-ORBCharCodeSetConversion",
+        missing: None,
+        apply: |config, text| boolean(text).map(|b| config.char_code_set_conversion = b),
+    },
+    Setting {
         key: "poa_demultiplexing",
         options: "-ORBPOADemultiplexing",
         missing: None,

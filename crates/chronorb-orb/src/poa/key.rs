@@ -15,9 +15,10 @@
 //! it is two array look-ups, and a stale key is told by a generation. `incarnation` tells keys of
 //! this run of the ORB from those of any other.
 //!
-//! A persistent key has nothing in it that a restart would change. Its hints are the hashes that
-//! the tables are searched with; they follow from path and id alone, so that a reference is the
-//! same octet for octet whatever else was activated before it.
+//! A persistent key has nothing in it that a restart would change: a reference is the same octet
+//! for octet whatever else was activated before it. Its hashes follow from path and id alone. They
+//! belong to the form of keys and are not searched for: a peer could choose names whose hashes are
+//! all the same, so tables have a random key ([`crate::demux`]).
 
 use chronorb_rt::Key;
 

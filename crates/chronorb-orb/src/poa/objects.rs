@@ -68,15 +68,14 @@ impl Poa {
     /// The active object of an id. Wait-free.
     #[inline]
     pub(crate) fn find(&self, hint: Hint, id: &[u8]) -> Option<ActiveRef<'_>> {
-        let (place, hash) = match hint {
-            Hint::Slot(key) => (Some(key), None),
+        let place = match hint {
+            Hint::Slot(key) => Some(key),
             // Ids of the POA's own making are slots, also in keys that name the POA by its path.
-            Hint::Hash(_) if self.makes_slots() => (slot(id), None),
-            Hint::Hash(hash) => (None, Some(hash)),
-            Hint::None => (slot(id), None),
+            Hint::Hash(_) if !self.makes_slots() => None,
+            Hint::Hash(_) | Hint::None => slot(id),
         };
         let orphans = |active| self.give_back(active);
-        let found = self.inner.objects.find(place, hash, id, orphans)?;
+        let found = self.inner.objects.find(place, id, orphans)?;
         Some(self.in_use(found))
     }
 

@@ -1,6 +1,5 @@
 //! The profiles of references: one for each protocol that the object is reached by.
 
-use chronorb_giop::codesets::CodeSetComponentInfo;
 use chronorb_giop::{
     Component, Policies, PolicyValue, SystemException, SystemExceptionKind, TAG_INTERNET_IOP,
     TaggedComponent, TaggedProfile, Version, minor,
@@ -127,7 +126,7 @@ impl Told<'_> {
     ) -> Result<Vec<TaggedComponent>, SystemException> {
         let mut components = vec![
             Component::OrbType(ORB_TYPE).tagged()?,
-            Component::CodeSets(CodeSetComponentInfo::ours()).tagged()?,
+            Component::CodeSets(self.core.config.code_sets()).tagged()?,
         ];
         let protocol = self.core.protocols.of_tag(tag);
         if let Some(place) = protocol.and_then(PluggableProtocol::place) {

@@ -103,8 +103,8 @@ impl PoaTable {
                 incarnation: of,
                 key,
             } => (of == incarnation).then(|| self.live.at(key, ORPHANS))?,
-            PoaKey::Path { place, hash, path } => {
-                let found = self.live.find(None, Some(hash), path, ORPHANS);
+            PoaKey::Path { place, path, .. } => {
+                let found = self.live.find(None, path, ORPHANS);
                 let found = PoaRef { slot: Some(found?) };
                 let is_meant = match place {
                     None => found.is_persistent(),

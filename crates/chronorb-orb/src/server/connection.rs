@@ -321,6 +321,7 @@ impl ServerConnection {
         if posted.len() + message.len() > self.max_posted {
             return Err(Gone);
         }
+        posted.try_reserve(message.len()).map_err(|_| Gone)?;
         posted.extend_from_slice(message);
         self.has_posted.store(true, Ordering::SeqCst);
         Ok(())

@@ -317,13 +317,33 @@ impl<'a> Request<'a> {
         });
         match served {
             Ok(outcome) => Ok(outcome?),
-            Err(Unserved::Exception(unknown)) if ObjectKey::parse(key).is_none() => {
-                // The key may be a plain name.
-                let registered = self.core.resolver.registered(key).ok_or(unknown)?;
-                Ok(reply.location_forward(&registered)?)
-            }
+            Err(Unserved::Exception(exception)) => self.conclude_unserved(key, exception, reply),
             Err(unserved) => Err(unserved),
         }
+    }
+
+    /// Answers a request whose target is not here, where there is another answer than the exception.
+    #[cold]
+    fn conclude_unserved(
+        &self,
+        key: &[u8],
+        exception: SystemException,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), Unserved> {
+        // The key may be a plain name.
+        if ObjectKey::parse(key).is_none()
+            && let Some(registered) = self.core.resolver.registered(key)
+        {
+            return Ok(reply.location_forward(&registered)?);
+        }
+        // That the object is gone is the answer (CORBA 3.3 part 1, 8.3.5.1).
+        if exception.kind == SystemExceptionKind::ObjectNotExist
+            && NON_EXISTENT.contains(&self.header.operation)
+        {
+            let result = reply.normal()?;
+            return Ok(result.write_bool(true).map_err(reply_error)?);
+        }
+        Err(exception.into())
     }
 }
 
@@ -409,7 +429,7 @@ fn implicit(
                     answer(&|e| e.write_bool(is))
                 }),
         ),
-        b"_non_existent" | b"_not_existent" => Some(answer(&|e| e.write_bool(false))),
+        _ if NON_EXISTENT.contains(&operation) => Some(answer(&|e| e.write_bool(false))),
         b"_repository_id" => {
             let id = servant.repository_id();
             Some(answer(&|e| e.write_str(id)))
@@ -491,6 +511,8 @@ fn agree_to_lite(_: &Core, _: &ServerConnection, _: &RequestHeader<'_>) -> bool 
     false
 }
 
+/// The operation that asks whether an object is gone, in all versions of GIOP.
+const NON_EXISTENT: [&[u8]; 2] = [b"_non_existent", b"_not_existent"];
 /// What a reply agrees to GIOPlite by.
 const AGREED: ServiceContext<'_> = ServiceContext {
     id: contexts::GIOP_LITE,

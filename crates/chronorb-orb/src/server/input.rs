@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use chronorb_cdr::Frame;
+use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::fragments::{Limits, Reassembly};
 use chronorb_rt::Monotonic;
 
@@ -18,6 +18,10 @@ pub(super) struct Input {
     pending: Frame,
     /// Where the next message begins in `pending`.
     start: usize,
+    /// Why the message at the start of `pending` is being skipped.
+    pub(super) skipping: Option<CdrError>,
+    /// Octets of it that were thrown away.
+    pub(super) skipped: usize,
     /// A thread is receiving into the frame that was `pending`, and `pending` is its own, empty.
     exchanged: bool,
     /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
@@ -48,6 +52,8 @@ impl Input {
         let mut this = Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
+            skipping: None,
+            skipped: 0,
             exchanged: false,
             unread: true,
             hung_up: false,

@@ -2,9 +2,10 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use chronorb_cdr::Frame;
-use chronorb_giop::MessageHeader;
-use chronorb_giop::framing::Framed;
+use chronorb_cdr::{CdrError, Frame};
+use chronorb_giop::fragments::{KEPT_OF_SKIPPED, SKIPPED_TIMES};
+use chronorb_giop::framing::{Framed, FramingError};
+use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, Protocol};
 use chronorb_transport::IoError;
 
 use super::connection::Gone;
@@ -17,9 +18,16 @@ use crate::room::room_for;
 pub(super) enum Intake {
     /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait
     /// already, or may.
-    Message { header: MessageHeader, more: bool },
+    Message {
+        header: MessageHeader,
+        /// Why the message was skipped, and the frame has only its beginning.
+        skipped: Option<CdrError>,
+        more: bool,
+    },
     /// Nothing whole is there yet.
     Incomplete,
+    /// A message is being skipped, and more of it may be there already.
+    Skipping,
 }
 
 /// Why a connection ends.
@@ -45,6 +53,8 @@ impl From<Gone> for End {
 /// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
 /// beyond the message wait in `input`, and so does the beginning of one whose rest is not there:
 /// a long one in the frame that it was received into, so that no octet of it is moved again.
+/// A request beyond `max_message` is skipped, up to [`SKIPPED_TIMES`] that, and so is one for which
+/// there is no memory.
 /// `read` takes what is there into the room that it is given.
 pub(super) fn receive(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
@@ -54,13 +64,17 @@ pub(super) fn receive(
     max_message: usize,
 ) -> Result<Intake, End> {
     frame.clear();
+    if let Some(cause) = input.skipping {
+        input.resume(frame)?;
+        return skip(read, input, frame, cause);
+    }
     if !input.pending().is_empty() {
         match speech.next_message(input.pending(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.take(len, frame)?;
-                return Ok(message(header, input));
+                return Ok(message(header, None, input));
             }
-            Ok(Framed::NeedMore { .. }) => input.resume(frame)?,
+            Ok(Framed::NeedMore { .. }) | Err(FramingError::TooLarge(_)) => input.resume(frame)?,
             Err(_) => return Err(End::Malformed),
         }
     }
@@ -68,9 +82,12 @@ pub(super) fn receive(
         let total = match speech.next_message(frame.as_slice(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.complete(len, frame)?;
-                return Ok(message(header, input));
+                return Ok(message(header, None, input));
             }
             Ok(Framed::NeedMore { total }) => total,
+            Err(FramingError::TooLarge(len)) if len / SKIPPED_TIMES <= max_message => {
+                return skip(read, input, frame, CdrError::FrameFull);
+            }
             Err(_) => return Err(End::Malformed),
         };
         if !input.unread {
@@ -78,7 +95,10 @@ pub(super) fn receive(
             input.suspend(total, frame)?;
             return Ok(Intake::Incomplete);
         }
-        let room = room_for(frame, total, LEAST_ROOM).map_err(|_| End::Gone)?;
+        let room = match room_for(frame, total, LEAST_ROOM) {
+            Ok(room) => room,
+            Err(cause) => return skip(read, input, frame, cause),
+        };
         let capacity = room.len();
         match read(room) {
             Ok(n) => {
@@ -93,10 +113,73 @@ pub(super) fn receive(
     }
 }
 
-fn message(header: MessageHeader, input: &Input) -> Intake {
+/// Skips the message whose beginning is in the frame, as far as it has come: all but
+/// [`KEPT_OF_SKIPPED`] octets of it are thrown away as they are read.
+#[cold]
+fn skip(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    input: &mut Input,
+    frame: &mut Frame,
+    cause: CdrError,
+) -> Result<Intake, End> {
+    let header = Protocol::read_header(frame.as_slice()).map_err(|_| End::Malformed)?;
+    let len = header.message_len();
+    if !matches!(
+        header.kind,
+        MessageType::Request | MessageType::LocateRequest | MessageType::Fragment
+    ) {
+        return Err(End::Malformed);
+    }
+    if frame.len() >= len {
+        // It has come at once, perhaps with what follows it.
+        input.complete(len, frame)?;
+        return Ok(message(header, Some(cause), input));
+    }
+    input.skipping = Some(cause);
+    let mut at_once = 0;
+    loop {
+        let surplus = frame.len().saturating_sub(KEPT_OF_SKIPPED);
+        frame.truncate(KEPT_OF_SKIPPED);
+        input.skipped += surplus;
+        let missing = len.saturating_sub(frame.len() + input.skipped);
+        if missing == 0 {
+            input.skipped = 0;
+            input.skipping = None;
+            input.complete(frame.len(), frame)?;
+            return Ok(message(header, Some(cause), input));
+        }
+        if !input.unread || at_once >= SKIPPED_AT_ONCE {
+            input.suspend(frame.len(), frame)?;
+            return Ok(match input.unread {
+                false => Intake::Incomplete,
+                true => Intake::Skipping,
+            });
+        }
+        let room = frame.spare_mut(LEAST_ROOM).map_err(|_| End::Gone)?;
+        let most = room.len().min(missing);
+        match read(&mut room[..most]) {
+            Ok(n) => {
+                input.unread = n == most || input.hung_up;
+                frame.commit(n);
+                at_once += n;
+            }
+            Err(IoError::WouldBlock) => input.unread = false,
+            Err(IoError::Ended) => return Err(End::Ended),
+            Err(_) => return Err(End::Gone),
+        }
+    }
+}
+
+fn message(header: MessageHeader, skipped: Option<CdrError>, input: &Input) -> Intake {
     let more = input.unread || !input.pending().is_empty();
-    Intake::Message { header, more }
+    Intake::Message {
+        header,
+        skipped,
+        more,
+    }
 }
 
 /// What one `recv` has room for at least, while the length of the message is not known.
 const LEAST_ROOM: usize = 16 << 10;
+/// Octets that a thread skips before others have a right to it.
+const SKIPPED_AT_ONCE: usize = 1 << 20;

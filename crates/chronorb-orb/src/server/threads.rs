@@ -3,6 +3,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use super::staff::Staff;
 use super::watch::{Activity, ThreadWatch};
 use super::worker::Worker;
 use crate::core::Core;
+use crate::room::has_memory_for;
 use crate::rtcorba::set_request_priority;
 
 thread_local! {
@@ -107,6 +109,9 @@ pub(super) fn start_one(
             core.config.orb_id
         ),
     };
+    if !has_memory_for(core.config.arena_size) {
+        return Err(no_thread(lane, &"no memory for its arena (-ORBArenaSize)"));
+    }
     let watch = Arc::new(ThreadWatch::new(name.clone()));
     let worker = Worker::new(core, lane, watch);
     lane.running.fetch_add(1, Ordering::AcqRel);
@@ -115,15 +120,20 @@ pub(super) fn start_one(
         .stack_size(setup.stack_size)
         .prefault_stack(true)
         .spawn(move || run(worker, part));
-    if let Err(error) = spawned {
+    spawned.map(drop).map_err(|error| {
         leave(core, lane);
-        // A thread on demand is asked for again with each request.
-        if !lane.warned.swap(true, Ordering::Relaxed) {
-            eprintln!("chronorb: lane {}: no thread: {error}", setup.name);
-        }
-        return Err(SystemException::no(SystemExceptionKind::NoResources, 0));
+        no_thread(lane, &error)
+    })
+}
+
+/// Says once for each lane why a thread cannot be had: one on demand is asked for again with each
+/// request.
+#[allow(clippy::disallowed_macros, reason = "not in steady state")]
+fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
+    if !lane.warned.swap(true, Ordering::Relaxed) {
+        eprintln!("chronorb: lane {}: no thread: {why}", lane.setup().name);
     }
-    Ok(())
+    SystemException::no(SystemExceptionKind::NoResources, 0)
 }
 
 /// A thread, or a request that it handed on, leaves the lane; the last one closes it.

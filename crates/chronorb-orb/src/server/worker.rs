@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use chronorb_cdr::{Arena, Frame};
-use chronorb_giop::fragments::Reassembly;
+use chronorb_cdr::{Arena, CdrError, Frame};
+use chronorb_giop::fragments::{FragmentError, Joined, Reassembly};
 use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException};
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
@@ -320,8 +320,12 @@ impl Worker {
         let rank = rank.or_else(|| lane.priority());
         // What waits takes no more room than it needs.
         let mut copy = Frame::new(self.request.len(), usize::MAX);
-        copy.extend_from_slice(self.request.as_slice())
-            .map_err(|_| End::Gone)?;
+        if copy.extend_from_slice(self.request.as_slice()).is_err() {
+            let own = Frame::new(FRAME_CAPACITY, usize::MAX);
+            let handed = self.hand_on(target, key, at_work, header, own);
+            self.turn_away(handed);
+            return Ok(());
+        }
         let own = std::mem::replace(&mut self.request, copy);
         let handed = self.hand_on(target, key, at_work, header, own);
         if staff.crew(lane.index()).counts().0 == 0 {
@@ -532,8 +536,18 @@ impl Worker {
                 input.opens = !connection.transport().is_established();
             }
             let limit = self.core.config.input_timeout;
-            let Intake::Message { header, more } = intake else {
+            let Intake::Message {
+                header,
+                skipped,
+                more,
+            } = intake
+            else {
                 input.settle_incomplete(parts > 0, limit)?;
+                if matches!(intake, Intake::Skipping) {
+                    drop(input);
+                    lane.rearm(connection, key);
+                    return Ok(None);
+                }
                 match input.release() {
                     Released::Done => return Ok(None),
                     Released::Again(again) => {
@@ -544,8 +558,8 @@ impl Worker {
                     }
                 }
             };
-            let whole = self.whole(header, &mut input.fragments);
-            let Some(header) = whole.map_err(|end| input.give_up(end))? else {
+            let taken = self.whole(header, skipped, &mut input.fragments);
+            let Some(Taken { header, skipped }) = taken.map_err(|end| input.give_up(end))? else {
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;
@@ -561,7 +575,8 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
-            self.may_stay = connection.is_one_at_a_time()
+            self.may_stay = skipped.is_none()
+                && connection.is_one_at_a_time()
                 && waits_for_reply(header, &self.request)
                 && input.is_worth_staying();
             let at_work = connection.begin_work();
@@ -572,31 +587,56 @@ impl Worker {
                 // Promotes a follower: it gets an event for this connection at once.
                 lane.rearm(connection, key);
             }
+            if let Some(cause) = skipped {
+                self.refuse_skipped(lane, connection, key, header, cause)?;
+                return Ok(None);
+            }
             return Ok(Some((header, at_work)));
         }
     }
 
-    /// The whole message that the frame holds, or completes; `None` where more fragments follow.
+    /// Tells the client of a request whose beginning is in the frame why it was skipped.
+    #[cold]
+    fn refuse_skipped(
+        &mut self,
+        lane: &Lane,
+        connection: &ServerConnection,
+        key: Key,
+        header: MessageHeader,
+        cause: CdrError,
+    ) -> Result<(), End> {
+        lane.watch().refused.fetch_add(1, Ordering::Relaxed);
+        self.refuse(lane, connection, key, header, cause.into())
+            .map(drop)
+    }
+
+    /// The message that the frame holds, or completes; `None` where more fragments follow.
+    /// `skipped` says why it holds only the beginning of a message or fragment.
     fn whole(
         &mut self,
         header: MessageHeader,
+        skipped: Option<CdrError>,
         fragments: &mut Reassembly,
-    ) -> Result<Option<MessageHeader>, End> {
+    ) -> Result<Option<Taken>, End> {
         let part = header.more_fragments
             || header.kind == MessageType::Fragment
             || (header.kind == MessageType::CancelRequest && fragments.octets() > 0);
         if !part {
-            return Ok(Some(header));
+            return Ok(Some(Taken { header, skipped }));
         }
-        match fragments.push(self.request.as_slice()) {
-            Ok(Some(joined)) => {
-                self.request = joined;
-                let header = MessageHeader::parse(self.request.as_slice());
-                header.map(Some).map_err(|_| End::Malformed)
-            }
-            Ok(None) => Ok(None),
-            Err(_) => Err(End::Malformed),
-        }
+        let joined = fragments.push_or_skip(self.request.as_slice(), skipped);
+        let joined = joined.map_err(|error| match error {
+            FragmentError::NoMemory => End::Gone,
+            _ => End::Malformed,
+        });
+        let (frame, skipped) = match joined? {
+            None => return Ok(None),
+            Some(Joined::Whole(frame)) => (frame, None),
+            Some(Joined::Beginning(frame, cause)) => (frame, Some(cause)),
+        };
+        self.request = frame;
+        let header = MessageHeader::parse(self.request.as_slice()).map_err(|_| End::Malformed)?;
+        Ok(Some(Taken { header, skipped }))
     }
 
     /// Tells the client of the request in the frame that it is not served.
@@ -675,6 +715,13 @@ impl Worker {
         self.reply.relax(KEPT_CAPACITY);
         Ok(handled)
     }
+}
+
+/// A message in the frame.
+struct Taken {
+    header: MessageHeader,
+    /// Why the frame has only its beginning.
+    skipped: Option<CdrError>,
 }
 
 /// Whether the client of a message sends the next one only after it was answered, where it

@@ -16,6 +16,7 @@ mod gioplite;
 mod groups;
 mod large;
 mod policies;
+mod refused;
 mod scale;
 mod shared;
 mod steady_state;

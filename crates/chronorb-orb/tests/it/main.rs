@@ -19,6 +19,7 @@ mod client {
     mod bands;
     mod binding;
     mod calls;
+    mod code_sets;
     mod collocation;
     mod connections;
     mod exclusive;

@@ -7,7 +7,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::collections::VecDeque;
+use std::collections::{TryReserveError, VecDeque};
 use std::mem;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -144,9 +144,15 @@ impl Collections {
             counters.count(Drop::CrowdedOut);
             at -= usize::from(victim < at);
         }
-        self.octets += needed.octets();
         let collection = &mut self.open[at];
-        collection.insert(place, packet, needed);
+        let before = collection.octets();
+        let reserved = collection.reserve(needed);
+        self.octets += collection.octets() - before;
+        if reserved.is_err() {
+            self.remove(at);
+            return Err(Drop::CrowdedOut);
+        }
+        collection.insert(place, packet);
         Ok(collection.is_whole().then_some(at))
     }
 
@@ -171,7 +177,9 @@ impl Collections {
 
     fn take_whole(&mut self, at: usize, counters: &Counters) -> Option<&[u8]> {
         let collection = self.remove(at)?;
-        collection.join(&mut self.whole);
+        if collection.join(&mut self.whole).is_err() {
+            return counters.drop(Drop::CrowdedOut);
+        }
         match self.is_message(&self.whole) {
             true => counters.whole(&self.whole),
             false => counters.drop(Drop::NoMessage),
@@ -316,17 +324,25 @@ impl Collection {
         }
     }
 
-    fn insert(&mut self, place: usize, packet: Packet<'_>, growth: Growth) {
-        // Exactly so much, as it was counted.
+    /// Makes exactly so much room, as it is counted.
+    ///
+    /// # Errors
+    /// There is no memory for it, or for a part of it.
+    fn reserve(&mut self, growth: Growth) -> Result<(), TryReserveError> {
         let room = |len: usize, capacity: usize, more: usize| capacity + more - len;
         if growth.pieces > 0 {
             let pieces = &mut self.pieces;
-            pieces.reserve_exact(room(pieces.len(), pieces.capacity(), growth.pieces));
+            pieces.try_reserve_exact(room(pieces.len(), pieces.capacity(), growth.pieces))?;
         }
         if growth.data > 0 {
             let data = &mut self.data;
-            data.reserve_exact(room(data.len(), data.capacity(), growth.data));
+            data.try_reserve_exact(room(data.len(), data.capacity(), growth.data))?;
         }
+        Ok(())
+    }
+
+    /// Puts a piece in, for which there is room.
+    fn insert(&mut self, place: usize, packet: Packet<'_>) {
         self.total = self.total.or(packet.total);
         let piece = Piece {
             number: packet.number,
@@ -338,17 +354,21 @@ impl Collection {
     }
 
     /// The message, in place of what `whole` was.
-    fn join(mut self, whole: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// There is no memory.
+    fn join(mut self, whole: &mut Vec<u8>) -> Result<(), TryReserveError> {
         let is_in_order = self.pieces.is_sorted_by_key(|piece| piece.start);
         if is_in_order {
             mem::swap(whole, &mut self.data);
-            return;
+            return Ok(());
         }
         whole.clear();
-        whole.reserve_exact(self.data.len());
+        whole.try_reserve_exact(self.data.len())?;
         for piece in &self.pieces {
             whole.extend_from_slice(self.data_of(*piece));
         }
+        Ok(())
     }
 
     fn data_of(&self, piece: Piece) -> &[u8] {

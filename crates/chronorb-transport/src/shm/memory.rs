@@ -3,14 +3,17 @@
 //!
 //! The first page holds the [`Words`] of both directions, the two rings follow. The file is sealed,
 //! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals neither
-//! side takes anything out: whatever the other process does, no access can fail then. The octets of a ring are copied in and out and never referred to, since the other process may
-//! change them at any time.
+//! side takes anything out: whatever the other process does, no access can fail then. The other
+//! process may change the octets of a ring at any time. So they are never referred to, and copied in
+//! and out by atomics.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use core::mem;
 use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{self, MemfdFlags, SealFlags};
@@ -175,14 +178,8 @@ impl Octets<'_> {
         // SAFETY: `before_end` keeps the first part within the ring, and the assertion the rest. Own
         // memory and the mapping do not overlap.
         unsafe {
-            let at = self.start.add(self.offset(position));
-            at.as_ptr()
-                .copy_to_nonoverlapping(first.as_mut_ptr(), first.len());
-            if !rest.is_empty() {
-                self.start
-                    .as_ptr()
-                    .copy_to_nonoverlapping(rest.as_mut_ptr(), rest.len());
-            }
+            copy_out(self.start.add(self.offset(position)).as_ptr(), first);
+            copy_out(self.start.as_ptr(), rest);
         }
     }
 
@@ -193,14 +190,8 @@ impl Octets<'_> {
         assert!(rest.len() <= self.len);
         // SAFETY: as in `read`.
         unsafe {
-            let at = self.start.add(self.offset(position));
-            at.as_ptr()
-                .copy_from_nonoverlapping(first.as_ptr(), first.len());
-            if !rest.is_empty() {
-                self.start
-                    .as_ptr()
-                    .copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-            }
+            copy_in(self.start.add(self.offset(position)).as_ptr(), first);
+            copy_in(self.start.as_ptr(), rest);
         }
     }
 
@@ -214,6 +205,86 @@ impl Octets<'_> {
     fn before_end(self, position: u32, n: usize) -> usize {
         n.min(self.len - self.offset(position))
     }
+}
+
+/// Runs `$step` for each unit of a range of shared memory that ends at `$end` and has as many octets
+/// as `$rest`, with the unit's atomic type and its value's type. A unit is the greatest to which its
+/// address is aligned and which the range still holds. Each step takes its octets off `$rest`.
+macro_rules! by_units {
+    ($end:expr, $rest:expr, $step:ident) => {
+        let start = $end.addr() - $rest.len();
+        if start & 1 != 0 && !$rest.is_empty() {
+            $step!(AtomicU8, u8);
+        }
+        if start & 2 != 0 && $rest.len() >= 2 {
+            $step!(AtomicU16, u16);
+        }
+        if start & 4 != 0 && $rest.len() >= 4 {
+            $step!(AtomicU32, u32);
+        }
+        while $rest.len() >= 64 {
+            for _ in 0..8 {
+                $step!(AtomicU64, u64);
+            }
+        }
+        while $rest.len() >= 8 {
+            $step!(AtomicU64, u64);
+        }
+        if $rest.len() >= 4 {
+            $step!(AtomicU32, u32);
+        }
+        if $rest.len() >= 2 {
+            $step!(AtomicU16, u16);
+        }
+        if !$rest.is_empty() {
+            $step!(AtomicU8, u8);
+        }
+        debug_assert!($rest.is_empty());
+    };
+}
+
+/// Copies out of shared memory by relaxed atomics, since the other process may write to it at the
+/// same time.
+///
+/// # Safety
+/// So many octets at `from` are mapped, and only reached by atomics in this process.
+#[inline]
+unsafe fn copy_out(from: *mut u8, mut to: &mut [u8]) {
+    // SAFETY: the caller says that it is mapped.
+    let end = unsafe { from.add(to.len()) };
+    macro_rules! load {
+        ($Unit:ident, $Value:ident) => {
+            // SAFETY: between `from` and `end`, of which `to` is what is left; `by_units` looks at
+            // length and alignment.
+            let shared = unsafe { $Unit::from_ptr(end.sub(to.len()).cast()) };
+            let (unit, rest) = mem::take(&mut to).split_at_mut(size_of::<$Value>());
+            unit.copy_from_slice(&shared.load(Ordering::Relaxed).to_ne_bytes());
+            to = rest;
+        };
+    }
+    by_units!(end, to, load);
+}
+
+/// Copies into shared memory, as [`copy_out`] copies out.
+///
+/// # Safety
+/// As for [`copy_out`].
+#[inline]
+unsafe fn copy_in(to: *mut u8, mut from: &[u8]) {
+    // SAFETY: the caller says that it is mapped.
+    let end = unsafe { to.add(from.len()) };
+    macro_rules! store {
+        ($Unit:ident, $Value:ident) => {
+            // SAFETY: as in `copy_out`.
+            let shared = unsafe { $Unit::from_ptr(end.sub(from.len()).cast()) };
+            let Some((unit, rest)) = from.split_first_chunk() else {
+                unreachable!("`by_units` looks at the length");
+            };
+            shared.store($Value::from_ne_bytes(*unit), Ordering::Relaxed);
+            from = rest;
+        };
+    }
+    by_units!(end, from, store);
 }
 
 /// Octets of the whole memory.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use chronorb_giop::PriorityBandValue;
 use thiserror::Error;
 
-use crate::order::sort_few;
 use crate::rtcorba::Priority;
 
 /// A range of priorities, both ends included.
@@ -17,8 +16,8 @@ pub struct PriorityBand {
     pub high: Priority,
 }
 
-/// One or more bands that do not overlap. They need not cover every priority: a call at a
-/// priority in none of them is `INV_POLICY` (OMG minor 1).
+/// One or more bands. A priority that is in several belongs to the first of these. The bands need
+/// not cover every priority: a call at a priority in none of them is `INV_POLICY` (OMG minor 1).
 ///
 /// A handle: clones share the list.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -34,9 +33,6 @@ pub enum BandsError {
     /// A band ends below its beginning.
     #[error("band {0} ends below its beginning")]
     Reversed(usize),
-    /// A priority is in two bands.
-    #[error("bands {0} and {1} overlap")]
-    Overlap(usize, usize),
 }
 
 impl PriorityBand {
@@ -52,7 +48,7 @@ impl PriorityBand {
 }
 
 impl PriorityBands {
-    /// A list of bands, in any order.
+    /// A list of bands, in the order in which a priority is looked for.
     ///
     /// # Errors
     /// [`BandsError`] names the band at fault; the first of several.
@@ -63,18 +59,7 @@ impl PriorityBands {
         if let Some(index) = bands.iter().position(|band| band.low > band.high) {
             return Err(BandsError::Reversed(index));
         }
-        let mut order: Vec<usize> = (0..bands.len()).collect();
-        sort_few(&mut order, |index| bands[*index].low);
-        let overlap = order
-            .windows(2)
-            .find(|pair| bands[pair[1]].low <= bands[pair[0]].high);
-        match overlap {
-            Some(pair) => Err(BandsError::Overlap(
-                pair[0].min(pair[1]),
-                pair[0].max(pair[1]),
-            )),
-            None => Ok(Self(bands.into())),
-        }
+        Ok(Self(bands.into()))
     }
 
     /// The bands, in the order in which they were given.
@@ -82,7 +67,7 @@ impl PriorityBands {
         &self.0
     }
 
-    /// The band that a priority is in.
+    /// The first band that a priority is in.
     pub fn band_of(&self, priority: Priority) -> Option<PriorityBand> {
         let mut bands = self.0.iter();
         bands.find(|band| band.contains(priority)).copied()
@@ -120,24 +105,38 @@ mod tests {
     }
 
     #[test]
-    fn bands_are_ranges_that_do_not_overlap() {
+    fn bands_are_ranges_in_any_order() {
         for (ranges, expected) in [
             (&[][..], Err(BandsError::Empty)),
             (&[(0, 0)], Ok(())),
             (&[(0, i16::MAX)], Ok(())),
             (&[(20, 30), (0, 10)], Ok(())),
             (&[(0, 10), (20, 19)], Err(BandsError::Reversed(1))),
-            (&[(0, 10), (10, 20)], Err(BandsError::Overlap(0, 1))),
-            (&[(5, 5), (20, 30), (0, 10)], Err(BandsError::Overlap(0, 2))),
-            (&[(7, 7), (7, 7)], Err(BandsError::Overlap(0, 1))),
+            (&[(0, 10), (10, 20)], Ok(())),
+            (&[(5, 5), (20, 30), (0, 10)], Ok(())),
         ] {
             assert_eq!(bands(ranges).map(drop), expected, "{ranges:?}");
         }
     }
 
     #[test]
+    fn the_first_band_that_has_a_priority_is_its_band() {
+        let bands = bands(&[(0, 5000), (5000, 10_000), (4000, 20_000)]).expect("they are sound");
+        for (value, high) in [
+            (4500, Some(5000)),
+            (5000, Some(5000)),
+            (5001, Some(10_000)),
+            (20_000, Some(20_000)),
+            (20_001, None),
+        ] {
+            let band = bands.band_of(Priority::new(value).expect("not negative"));
+            assert_eq!(band.map(|band| band.high.value()), high, "{value}");
+        }
+    }
+
+    #[test]
     fn both_ends_of_a_band_are_in_it() {
-        let bands = bands(&[(10, 20), (30, 30)]).expect("they do not overlap");
+        let bands = bands(&[(10, 20), (30, 30)]).expect("they are sound");
         for (value, low) in [
             (9, None),
             (10, Some(10)),
@@ -156,7 +155,7 @@ mod tests {
         for values in [&[][..], &[value(-1, 3)], &[value(3, 2)]] {
             assert_eq!(PriorityBands::from_values(values), None);
         }
-        let sound = bands(&[(1, 2), (4, 4)]).expect("they do not overlap");
+        let sound = bands(&[(1, 2), (4, 4)]).expect("they are sound");
         assert_eq!(PriorityBands::from_values(&sound.to_values()), Some(sound));
     }
 }

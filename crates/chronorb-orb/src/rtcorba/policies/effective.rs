@@ -61,13 +61,18 @@ impl Effective {
 /// The policy of this kind that a call by the reference goes by (`Object::_get_policy`).
 ///
 /// # Errors
-/// `INV_POLICY` (OMG minor 1) where both sides say one, and only one may.
+/// `INV_POLICY`: OMG minor 1 where both sides say one, and only one may; chronorb's minor 2 where
+/// one in the reference cannot be read.
 pub(crate) fn effective_policy(
     client: &Overrides,
     profile: Option<&Profile>,
     kind: ClientPolicyKind,
 ) -> Result<Option<ClientPolicy>, SystemException> {
     match (kind, profile) {
+        (
+            ClientPolicyKind::PriorityBandedConnection | ClientPolicyKind::ClientProtocol,
+            Some(profile),
+        ) if profile.has_unreadable_policy => Err(POLICY_UNREADABLE),
         (ClientPolicyKind::PriorityBandedConnection, Some(profile)) => {
             let bands = one_of(&client.bands, &profile.bands).map_err(|_| POLICIES_CONFLICT)?;
             Ok(bands.cloned().map(ClientPolicy::PriorityBandedConnection))
@@ -96,3 +101,6 @@ fn one_of<'p, P>(
 /// The policies of client and server do not agree.
 pub(crate) const POLICIES_CONFLICT: SystemException =
     SystemException::no(SystemExceptionKind::InvPolicy, minor::POLICIES_CONFLICT);
+/// A policy in the reference cannot be read.
+pub(crate) const POLICY_UNREADABLE: SystemException =
+    SystemException::no(SystemExceptionKind::InvPolicy, minor::POLICY_UNREADABLE);

@@ -19,7 +19,7 @@ use chronorb_giop::{
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
-pub(crate) use effective::{Effective, POLICIES_CONFLICT, effective_policy};
+pub(crate) use effective::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE, effective_policy};
 pub(crate) use levels::{OrbPolicies, effective_overrides, effective_time_out};
 pub use levels::{PolicyCurrent, PolicyManager};
 pub(crate) use overrides::Overrides;

@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use chronorb_cdr::CdrError;
 use chronorb_giop::{MessageHeader, MessageType};
 use chronorb_rt::{BatonGuard, Deadline, Key};
 
@@ -15,12 +16,17 @@ use super::super::lane::Lane;
 use super::super::linger::Stay;
 use super::super::probe::Stage;
 use super::super::watch::Activity;
-use super::{Worker, conclude, waits_for_reply};
+use super::{Taken, Worker, conclude, waits_for_reply};
 
 /// What a thread with a connection to itself has waited for.
 enum Awaited {
     /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait already.
-    Message { header: MessageHeader, more: bool },
+    Message {
+        header: MessageHeader,
+        /// As in [`Intake::Message`].
+        skipped: Option<CdrError>,
+        more: bool,
+    },
     /// A part of one has come.
     Part,
     /// Nothing came for as long as a connection may be idle.
@@ -97,8 +103,11 @@ impl Worker {
         };
         let mut due = None;
         while !stay.is_called() {
-            let header = match self.await_message(&stay, connection, &mut input, &mut due)? {
-                Awaited::Message { header, .. } => header,
+            let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
+            let (header, skipped) = match awaited {
+                Awaited::Message {
+                    header, skipped, ..
+                } => (header, skipped),
                 Awaited::Part | Awaited::Nothing => continue,
                 Awaited::Idleness => {
                     if !stay.is_called() && connection.is_idle() {
@@ -108,17 +117,21 @@ impl Worker {
                     continue;
                 }
             };
-            let header = self.whole(header, &mut input.fragments)?;
+            let taken = self.whole(header, skipped, &mut input.fragments)?;
             if input.fragments.octets() == 0 {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
                 // The rest may not come by and by either.
                 return Err(End::Gone);
             }
-            let Some(header) = header else {
+            let Some(Taken { header, skipped }) = taken else {
                 continue;
             };
             let at_work = connection.begin_work();
+            if let Some(cause) = skipped {
+                self.refuse_skipped(lane, connection, key, header, cause)?;
+                continue;
+            }
             self.serve_here(lane, connection, key, at_work, header)?;
             stay.has_served();
         }
@@ -151,11 +164,26 @@ impl Worker {
     ) -> Result<(), End> {
         let mut due = None;
         while !lane.load.has_slow() {
-            let (header, more) = match self.await_message(&stay, connection, input, &mut due)? {
-                Awaited::Message { header, more } => (header, more),
+            let awaited = self.await_message(&stay, connection, input, &mut due)?;
+            let (header, skipped, more) = match awaited {
+                Awaited::Message {
+                    header,
+                    skipped,
+                    more,
+                } => (header, skipped, more),
                 Awaited::Part => continue,
                 Awaited::Idleness | Awaited::Nothing => return Ok(()),
             };
+            if skipped.is_some() {
+                // What is left of it cannot be put back.
+                let taken = self.whole(header, skipped, &mut input.fragments)?;
+                return match taken.and_then(|taken| Some((taken.header, taken.skipped?))) {
+                    Some((header, cause)) => {
+                        self.refuse_skipped(lane, connection, key, header, cause)
+                    }
+                    None => Ok(()),
+                };
+            }
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
             }
@@ -204,7 +232,12 @@ impl Worker {
             // What was due has come.
             *due = None;
         }
-        let Intake::Message { header, more } = intake else {
+        let Intake::Message {
+            header,
+            skipped,
+            more,
+        } = intake
+        else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Gone);
             }
@@ -216,6 +249,10 @@ impl Worker {
             });
         };
         self.core.at(Stage::Read);
-        Ok(Awaited::Message { header, more })
+        Ok(Awaited::Message {
+            header,
+            skipped,
+            more,
+        })
     }
 }

@@ -1,8 +1,13 @@
 //! Priority-banded connections: which connection, and which lane, a request takes.
 
+use chronorb_giop::{
+    Component, IiopProfile, Policies, PolicyValue, PriorityBandValue, TAG_POLICIES,
+};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{ClientPolicy, PriorityBands, SetOverride};
-use chronorb_orb::{CompletionStatus, Object, SystemException, SystemExceptionKind, minor};
+use chronorb_orb::{
+    BindError, CompletionStatus, Object, Orb, SystemException, SystemExceptionKind, minor,
+};
 
 use crate::support::laned::{DECLARED, LANES, Laned, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::{add, priority};
@@ -75,6 +80,77 @@ fn a_request_takes_the_lane_of_its_band_with_bands_of_the_server() {
     let policy = Policy::PriorityBandedConnection(bands(&TWO));
     let s = laned(Pool::Lanes, &[model(), policy]);
     check_lanes(&s, &s.object);
+}
+
+#[test]
+fn a_priority_in_several_bands_belongs_to_the_first() {
+    // Each lane's priority is in both bands next to it.
+    let touching = || bands(&[(0, 20), (20, 30), (0, 40)]);
+    let s = laned(
+        Pool::Lanes,
+        &[model(), Policy::PriorityBandedConnection(touching())],
+    );
+    let other = laned(Pool::Lanes, &[model()]);
+    let of_client = banded(&other.object, touching());
+    for (s, object) in [(&s, &s.object), (&other, &of_client)] {
+        for (value, lane) in [(10, 10), (15, 20), (20, 20), (21, 30), (30, 30), (35, 30)] {
+            let (served, connected) = s.at(Some(value), || (priority(object), s.connected()));
+            assert_eq!(served.map(|(corba, _)| corba), Ok(value));
+            assert_eq!(connected, [lane], "{value}");
+        }
+    }
+}
+
+/// The reference with another policy in place of those of the server.
+fn with_policy(object: &Object, client: &Orb, policy: PolicyValue) -> Object {
+    let mut ior = object.ior().clone();
+    let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
+    profile
+        .components
+        .retain(|component| component.tag != TAG_POLICIES);
+    let policies = Component::Policies(Policies(vec![policy]));
+    profile
+        .components
+        .push(policies.tagged().expect("it is short"));
+    ior.profiles[0].data = profile.encode().expect("it is short");
+    client.string_to_object(&ior.to_string()).expect("it reads")
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_inv_policy_and_not_none() {
+    let s = laned(Pool::Lanes, &[model()]);
+    let band = |low, high| {
+        let bands = [PriorityBandValue { low, high }];
+        PolicyValue::priority_bands(&bands).expect("it is short")
+    };
+    let mut cut = band(1, 2);
+    cut.data.truncate(10);
+    let policy = |policy_type, data: &[u8]| PolicyValue {
+        policy_type,
+        data: data.to_vec(),
+    };
+    let bands_that_are_none = [cut, band(2, 1), band(-1, 2), policy(45, &[0; 8])];
+    let protocols = [
+        policy(43, b"\0\0\0\0\0\0\0\x01\0\0\0\x4d\0\0\0\0"),
+        policy(43, &[0; 8]),
+    ];
+    let models = [policy(40, b"\0\0\0\0\0\0\0\x09\0\0"), policy(40, &[])];
+    let kind = SystemExceptionKind::InvPolicy;
+    let unreadable = SystemException::no(kind, minor::POLICY_UNREADABLE);
+    for policy in bands_that_are_none
+        .into_iter()
+        .chain(protocols)
+        .chain(models)
+    {
+        let object = with_policy(&s.object, &s.client, policy.clone());
+        assert_eq!(add(&object, 1, 1), Err(unreadable), "{policy:?}");
+        let bound = object.validate_connection();
+        assert_eq!(bound, Err(BindError::System(unreadable)), "{policy:?}");
+    }
+    // Of other kinds nothing has to be known.
+    let unknown = policy(99, &[1, 2, 3]);
+    let object = with_policy(&s.object, &s.client, unknown);
+    assert_eq!(s.at(None, || add(&object, 1, 1)), Ok(2));
 }
 
 #[test]

@@ -98,6 +98,10 @@ impl Skeleton for ProbeSkeleton {
                 let text = d.read_str()?;
                 reply.normal()?.write_str(text).map_err(reply_error)
             }
+            b"letter" => {
+                let letter = d.read_char()?;
+                reply.normal()?.write_char(letter).map_err(reply_error)
+            }
             b"octets" => {
                 let octets = d.read_octet_seq()?;
                 reply.normal()?.write_octet_seq(octets).map_err(reply_error)

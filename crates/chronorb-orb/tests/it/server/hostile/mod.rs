@@ -12,6 +12,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+mod classes;
+mod too_large;
+
 use crate::support::adapters::until;
 use crate::support::{Served, add, call, nothing, orb_with, served, served_by};
 
@@ -249,6 +252,45 @@ fn who_waits_for_the_server_only_is_told_of_forwards_and_refusals() {
         );
     }
     s.probe.gate.reach(1);
+}
+
+#[test]
+fn that_an_object_is_gone_is_an_answer_and_no_exception() {
+    let s = served();
+    let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
+    let mut gone = profile.object_key.clone();
+    *gone.last_mut().expect("it is not empty") ^= 1;
+    let nothing = |_: &mut Encoder<'_>| Ok(());
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        for operation in [&b"_non_existent"[..], b"_not_existent"] {
+            for (key, answer) in [
+                (&profile.object_key[..], 0),
+                (&gone, 1),
+                (b"Nobody", 1),
+                (b"", 1),
+            ] {
+                let twoway = ResponseFlags::SyncWithTarget;
+                let request = request_to(key, version, operation, twoway, &[], &nothing);
+                let mut stream = connect(&s);
+                stream.write_all(&request).expect("it is there");
+                let (_, reply) = receive(&mut stream).expect("a reply");
+                let status = match version {
+                    Version::V1_2 => &reply[16..20],
+                    _ => &reply[20..24],
+                };
+                assert_eq!(status, [0; 4], "no exception");
+                assert_eq!(reply.last(), Some(&answer), "{}", key.escape_ascii());
+            }
+        }
+    }
+    // Other operations are refused as before.
+    let add = |e: &mut Encoder<'_>| e.write_i32(20).and_then(|()| e.write_i32(22));
+    let twoway = ResponseFlags::SyncWithTarget;
+    let mut stream = connect(&s);
+    let request = request_to(&gone, Version::V1_2, b"add", twoway, &[], &add);
+    stream.write_all(&request).expect("it is there");
+    let (_, reply) = receive(&mut stream).expect("a reply");
+    assert_eq!(reply[16..20], 2_u32.to_ne_bytes(), "SYSTEM_EXCEPTION");
 }
 
 #[test]

@@ -1,0 +1,248 @@
+//! Requests beyond `-ORBMaxMessageSize`: skipped within bounds, and answered by `IMP_LIMIT`.
+
+use chronorb_cdr::{Arena, Frame};
+use chronorb_giop::{
+    LocateReplyHeader, LocateRequestHeader, LocateStatus, ReplyHeader, ReplyStatus,
+    encode_locate_request, minor,
+};
+use chronorb_orb::ThreadpoolStrategy::{
+    HalfSyncHalfAsync, LeaderFollowers, ThreadPerConnection, WorkerPool,
+};
+use chronorb_orb::{Orb, SystemException, SystemExceptionKind, ThreadpoolStrategy};
+
+use super::*;
+
+const LIMIT: usize = 64 << 10;
+/// Messages of up to so many octets are skipped.
+const SKIPPED: usize = 8 * LIMIT;
+const REFUSED: SystemException =
+    SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE);
+
+/// A server whose lanes keep less for slow peers than one message that is too large.
+fn limited(strategy: ThreadpoolStrategy) -> Orb {
+    orb_with(|config| {
+        config.max_message_size = LIMIT;
+        config.max_buffered_octets = 2 * LIMIT;
+        config.threadpool_strategy = strategy;
+    })
+}
+
+/// A request to `octets` whose message has so many octets.
+fn request_of(s: &Served, version: Version, response: ResponseFlags, len: usize) -> Vec<u8> {
+    let with = |octets: usize| {
+        let octets = vec![7; octets];
+        let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
+        message(s, version, b"octets", response, &[], &write)
+    };
+    let less = with(0).len();
+    with(len - less)
+}
+
+/// The same message in fragments with bodies of `size` octets.
+fn in_fragments(whole: &[u8], size: usize) -> Vec<u8> {
+    let header = MessageHeader::parse(whole).expect("our own");
+    let names_request = header.version() >= Version::V1_2;
+    let mut parts = whole[HEADER_LEN..].chunks(size).peekable();
+    let mut octets = Vec::new();
+    let mut kind = header.kind;
+    while let Some(part) = parts.next() {
+        let id = match names_request && kind == MessageType::Fragment {
+            true => &whole[HEADER_LEN..HEADER_LEN + 4],
+            false => &[],
+        };
+        let header = MessageHeader {
+            kind,
+            more_fragments: parts.peek().is_some(),
+            size: (id.len() + part.len()) as u32,
+            ..header
+        };
+        octets.extend_from_slice(&header.to_bytes());
+        octets.extend_from_slice(id);
+        octets.extend_from_slice(part);
+        kind = MessageType::Fragment;
+    }
+    octets
+}
+
+/// The exception that the next message tells.
+fn refusal(stream: &mut TcpStream) -> Option<SystemException> {
+    let (header, octets) = receive(stream)?;
+    let mut frame = Frame::new(octets.len(), octets.len());
+    frame.extend_from_slice(&octets).expect("it fits");
+    let arena = Arena::new(1024);
+    let mut d = header.decoder(&mut frame, &arena);
+    match header.kind {
+        MessageType::Reply => {
+            let reply = ReplyHeader::decode(&mut d, header.protocol).expect("a reply");
+            assert_eq!(reply.status, ReplyStatus::SystemException);
+        }
+        MessageType::LocateReply => {
+            let reply = LocateReplyHeader::decode(&mut d, header.protocol).expect("a reply");
+            assert_eq!(reply.status, LocateStatus::SystemException);
+        }
+        other => panic!("{other:?}"),
+    }
+    Some(SystemException::decode(&mut d).expect("an exception"))
+}
+
+/// Sends octets from a thread of its own, so that their receiver may also stop reading.
+fn send(stream: &TcpStream, octets: Vec<u8>) {
+    let mut stream = stream.try_clone().expect("it is open");
+    std::thread::spawn(move || stream.write_all(&octets));
+}
+
+fn assert_serves(s: &Served, stream: &mut TcpStream) {
+    stream
+        .write_all(&request(s, Version::V1_2))
+        .expect("it is open");
+    let (header, octets) = receive(stream).expect("a reply");
+    assert_eq!(header.kind, MessageType::Reply);
+    assert!(octets.ends_with(&42_i32.to_ne_bytes()));
+}
+
+#[test]
+fn a_request_beyond_the_limit_is_refused_and_the_next_is_served() {
+    let twoway = ResponseFlags::SyncWithTarget;
+    for strategy in [
+        LeaderFollowers,
+        HalfSyncHalfAsync,
+        WorkerPool,
+        ThreadPerConnection,
+    ] {
+        let s = served_by(limited(strategy));
+        let mut stream = connect(&s);
+        for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+            for len in [LIMIT + 1, LIMIT + 20_000, 2 * LIMIT, SKIPPED] {
+                send(&stream, request_of(&s, version, twoway, len));
+                assert_eq!(refusal(&mut stream), Some(REFUSED), "{version:?}, {len}");
+            }
+            assert_serves(&s, &mut stream);
+        }
+        // What is just within the limit is served.
+        send(&stream, request_of(&s, Version::V1_2, twoway, LIMIT - 100));
+        let (_, reply) = receive(&mut stream).expect("a reply");
+        assert!(reply.len() > LIMIT - 300);
+    }
+}
+
+#[test]
+fn fragments_have_the_same_limit_as_whole_messages() {
+    let twoway = ResponseFlags::SyncWithTarget;
+    let s = served_by(limited(LeaderFollowers));
+    let mut stream = connect(&s);
+    for version in [Version::V1_1, Version::V1_2] {
+        for (len, size) in [
+            (LIMIT + 1, LIMIT / 4),
+            (4 * LIMIT, 1024),
+            (4 * LIMIT, 3 * LIMIT),
+            (SKIPPED - 1024, LIMIT),
+        ] {
+            let whole = request_of(&s, version, twoway, len);
+            send(&stream, in_fragments(&whole, size));
+            let refused = refusal(&mut stream);
+            assert_eq!(refused, Some(REFUSED), "{version:?}, {len} by {size}");
+        }
+        // The headers of fragments are as long as what they carry, and do not count.
+        let whole = request_of(&s, version, twoway, LIMIT - 100);
+        send(&stream, in_fragments(&whole, 16));
+        let (_, reply) = receive(&mut stream).expect("a reply");
+        assert!(reply.len() > LIMIT - 300, "{}", reply.len());
+    }
+    assert_serves(&s, &mut stream);
+}
+
+#[test]
+fn a_oneway_beyond_the_limit_is_skipped_without_an_answer() {
+    let s = served_by(limited(LeaderFollowers));
+    let mut stream = connect(&s);
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        let oneway = request_of(&s, version, ResponseFlags::None, 3 * LIMIT);
+        let fragmented = match version >= Version::V1_1 {
+            true => in_fragments(&oneway, LIMIT / 2),
+            false => Vec::new(),
+        };
+        let octets = [oneway, fragmented, request(&s, Version::V1_2)].concat();
+        send(&stream, octets);
+        let (_, octets) = receive(&mut stream).expect("a reply");
+        assert!(octets.ends_with(&42_i32.to_ne_bytes()), "{version:?}");
+    }
+}
+
+#[test]
+fn a_locate_request_beyond_the_limit_is_refused() {
+    let s = served_by(limited(LeaderFollowers));
+    let mut frame = Frame::new(1024, SKIPPED);
+    let kind = MessageType::LocateRequest;
+    let mut e = start_message(&mut frame, Version::V1_2, kind).expect("it fits");
+    let header = LocateRequestHeader {
+        request_id: 5,
+        target: Target::Key(b"Nobody"),
+    };
+    encode_locate_request(&mut e, Version::V1_2, &header).expect("it fits");
+    e.write_octets(&vec![0; 2 * LIMIT]).expect("it fits");
+    finish_message(&mut frame);
+    let mut stream = connect(&s);
+    send(&stream, frame.as_slice().to_vec());
+    assert_eq!(refusal(&mut stream), Some(REFUSED));
+    assert_serves(&s, &mut stream);
+}
+
+#[test]
+fn what_cannot_be_skipped_gets_message_error_and_the_close() {
+    let s = served_by(limited(LeaderFollowers));
+    let twoway = ResponseFlags::SyncWithTarget;
+    let nothing = |_: &mut Encoder<'_>| Ok(());
+    let beyond = request_of(&s, Version::V1_2, twoway, SKIPPED + 8);
+    let fragmented = in_fragments(&beyond, LIMIT);
+    // Its header is longer than what is kept.
+    let key = vec![7; 2 * LIMIT];
+    let unreadable = request_to(&key, Version::V1_2, b"add", twoway, &[], &nothing);
+    let mut reply = request_of(&s, Version::V1_2, twoway, 2 * LIMIT);
+    reply[7] = MessageType::Reply as u8;
+    for octets in [beyond, fragmented, unreadable, reply] {
+        let mut stream = connect(&s);
+        send(&stream, octets);
+        let answer = receive(&mut stream).map(|(header, _)| header.kind);
+        // A reset may be faster than the answer.
+        assert!(matches!(answer, None | Some(MessageType::MessageError)));
+        assert!(is_cut_off(&mut stream, Ok(())));
+    }
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn a_message_that_is_skipped_has_no_more_time_than_others() {
+    let s = served_by(orb_with(|config| {
+        config.max_message_size = LIMIT;
+        config.input_timeout = Duration::from_millis(1);
+    }));
+    let twoway = ResponseFlags::SyncWithTarget;
+    let mut octets = request_of(&s, Version::V1_2, twoway, 4 * LIMIT);
+    octets.truncate(2 * LIMIT);
+    let mut stream = connect(&s);
+    let sent = stream.write_all(&octets);
+    assert!(is_cut_off(&mut stream, sent), "the rest is waited for");
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+}
+
+#[test]
+fn a_call_beyond_the_servers_limit_fails_once_and_keeps_its_connection() {
+    for fragment_size in [0, 1024] {
+        let s = served_by(orb_with(|config| {
+            config.max_message_size = LIMIT;
+            // A second connection would find no place.
+            config.max_connections = 1;
+        }));
+        let client = orb_with(|config| config.fragment_size = fragment_size);
+        let text = s.server.object_to_string(&s.object);
+        let object = client.string_to_object(&text).expect("the reference reads");
+        assert_eq!(add(&object, 1, 1), Ok(2));
+        let octets = vec![7; 2 * LIMIT];
+        let outcome = call(&object, "octets", &|e| e.write_octet_seq(&octets), |_| {
+            Ok(())
+        });
+        assert_eq!(outcome, Err(REFUSED), "fragments of {fragment_size}");
+        assert_eq!(add(&object, 1, 1), Ok(2));
+        client.shutdown(false).expect("it can be shut down");
+    }
+}
