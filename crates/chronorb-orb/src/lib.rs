@@ -18,6 +18,7 @@ mod demux;
 mod gather;
 #[cfg(feature = "miop")]
 mod groups;
+mod host;
 #[cfg(feature = "gioplite")]
 mod lite;
 #[cfg(feature = "monitor")]
@@ -25,7 +26,6 @@ pub mod monitor;
 mod object;
 mod operation_table;
 mod orb;
-mod order;
 pub mod poa;
 mod profile;
 mod protocol;

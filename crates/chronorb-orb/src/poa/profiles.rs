@@ -8,7 +8,6 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
-use crate::order::sort_few;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
@@ -48,7 +47,7 @@ impl Told<'_> {
             }
         }
         if let Some(wanted) = wanted {
-            sort_few(&mut forms, |(tag, _)| wanted.rank(*tag));
+            forms.sort_by_key(|(tag, _)| wanted.rank(*tag));
         }
         let mut profiles = Vec::new();
         for (tag, form) in forms {
