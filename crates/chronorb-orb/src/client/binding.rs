@@ -18,7 +18,6 @@ use super::route::{Carries, Route};
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
-use crate::order::sort_few;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
@@ -35,6 +34,8 @@ pub(super) struct Binding {
     /// How requests name their target; a server may ask for another way.
     pub(super) addressing: Cell<AddressingDisposition>,
     pub(super) prepared: Prepared,
+    /// Whether it is known where the object is: a reference that is only an address may lead elsewhere.
+    pub(super) is_located: Cell<bool>,
     /// The state of the ORB's policies that it was made by.
     policies: u64,
     pub(super) rebind: RebindMode,
@@ -68,8 +69,10 @@ impl Binding {
         may_move(self.rebind, &self.target, other)
     }
 
-    fn is_current(&self) -> bool {
-        !self.connection.is_closed() && self.policies == self.target.core().policies.generation()
+    #[inline]
+    fn is_current(&self, deadline: Deadline) -> bool {
+        self.connection.is_usable(deadline)
+            && self.policies == self.target.core().policies.generation()
     }
 }
 
@@ -152,7 +155,7 @@ fn bind_by(
     let now = begin_call(object.core());
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     let binding = match present {
-        Some(binding) if binding.is_current() => binding,
+        Some(binding) if binding.is_current(deadline) => binding,
         Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
         None => establish(key, object.clone(), false, deadline)?,
     };
@@ -239,7 +242,9 @@ fn establish(
     let route = Route::of(profile, effective.bands.as_ref(), priority)?;
     let way = (&route, object & SHARES != 0);
     let connection = connect(&target, profile, way, &effective, deadline)?;
+    connection.begin_use(deadline);
     let binding = Rc::new(Binding {
+        is_located: Cell::new(forwarded || !target.is_only_an_address()),
         connection,
         forwarded,
         propagated: route.propagated,
@@ -331,7 +336,7 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     let mut ways: Vec<_> = ways.iter().collect();
     if let Some(protocols) = protocols {
         ways.retain(|way| protocols.rank(way.protocol).is_some());
-        sort_few(&mut ways, |way| protocols.rank(way.protocol));
+        ways.sort_by_key(|way| protocols.rank(way.protocol));
     }
     ways
 }

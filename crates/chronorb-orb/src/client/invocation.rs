@@ -19,7 +19,7 @@ use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
 use super::collocated;
-use super::connection::Failure;
+use super::connection::{Failure, MAX_STRAYS, TOO_MANY_STRAYS};
 use crate::call::Operation;
 use crate::gather;
 use crate::object::Object;
@@ -239,7 +239,7 @@ fn exchange(
     let request_id = send_request(binding, scope, operation, arguments, deadline)?;
     let core = binding.target.core();
     core.at(Stage::Await);
-    loop {
+    for _ in 0..=MAX_STRAYS {
         let connection = &binding.connection;
         let message = connection.receive_reply(request_id, &mut scope.reply, deadline)?;
         core.at(Stage::Understand);
@@ -256,6 +256,8 @@ fn exchange(
             }
         }
     }
+    binding.connection.close();
+    Err(TOO_MANY_STRAYS)
 }
 
 fn send_request(
