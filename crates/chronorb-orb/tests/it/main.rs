@@ -12,6 +12,7 @@ mod support;
 mod asynchronous {
     mod peers;
     mod results;
+    mod unasked;
 }
 
 mod client {
@@ -26,6 +27,7 @@ mod client {
     mod limits;
     mod policies;
     mod rebind;
+    mod references;
     mod sharing;
 }
 
