@@ -11,7 +11,7 @@ use chronorb_giop::{
 use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
-use super::connection::{Failure, MAX_STRAYS, TOO_MANY_STRAYS};
+use super::connection::{Failure, MALFORMED, MAX_STRAYS};
 use super::invocation::{Ongoing, Outcome, protocol_of};
 use super::route::{self, NoRoute, Route};
 use crate::object::{BindError, Object};
@@ -114,7 +114,7 @@ pub(super) fn locate(
         }
     }
     connection.close();
-    Err(TOO_MANY_STRAYS)
+    Err(MALFORMED)
 }
 
 /// Reads a locate reply; `None` where it is not the one to `request_id`.

@@ -19,7 +19,7 @@ use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
 use super::collocated;
-use super::connection::{Failure, MAX_STRAYS, TOO_MANY_STRAYS};
+use super::connection::{Failure, MALFORMED, MAX_STRAYS};
 use crate::call::Operation;
 use crate::gather;
 use crate::object::Object;
@@ -257,7 +257,7 @@ fn exchange(
         }
     }
     binding.connection.close();
-    Err(TOO_MANY_STRAYS)
+    Err(MALFORMED)
 }
 
 fn send_request(

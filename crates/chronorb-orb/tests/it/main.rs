@@ -24,6 +24,8 @@ mod client {
     mod connections;
     mod exclusive;
     mod failures;
+    mod hostile;
+    mod idle;
     mod limits;
     mod policies;
     mod rebind;

@@ -37,7 +37,7 @@ pub(super) use directory::{
 };
 pub(super) use exclusive::Exclusive;
 pub(super) use member::Open;
-pub(super) use multiplexed::{Attendant, MAX_STRAYS, Multiplexed, Rest, TOO_MANY_STRAYS};
+pub(super) use multiplexed::{Attendant, MALFORMED, MAX_STRAYS, Multiplexed, Rest};
 pub(super) use own_thread::OwnThread;
 
 use self::member::Member;

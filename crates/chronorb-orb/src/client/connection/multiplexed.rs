@@ -180,7 +180,7 @@ impl Multiplexed {
     /// that nobody waits for any more.
     pub(super) fn is_stale(&self) -> bool {
         let calls = self.calls.lock();
-        let is_idle = calls.waiting.is_empty() && calls.given_up == 0 && !calls.is_read;
+        let is_idle = calls.waiting.is_empty() && calls.given_up == 0;
         self.is_closed() || (is_idle && self.transport.is_stale())
     }
 
@@ -435,7 +435,7 @@ impl Multiplexed {
                 drop(calls);
                 scope::clear(frame);
                 return match are_too_many {
-                    true => Err(TOO_MANY_STRAYS),
+                    true => Err(MALFORMED),
                     false => Ok(()),
                 };
             }
@@ -522,6 +522,7 @@ fn reply_in(
 ) -> Result<(u32, MessageHeader), Failure> {
     match (header.kind, reply_id(frame.as_slice())) {
         (MessageType::Reply | MessageType::LocateReply, Some(id)) => Ok((id, header)),
+        (MessageType::Reply | MessageType::LocateReply, None) => Err(MALFORMED),
         // The server promises that it has not begun what it has not answered; a part of an
         // answer shows that it has.
         (MessageType::CloseConnection, _) if !inbox.has_part() => Err(Failure::NotProcessed),
@@ -586,8 +587,8 @@ pub(super) fn first_request_id() -> u32 {
 
 /// A server that sends more replies that nobody has asked for is not one to go on with.
 pub(in crate::client) const MAX_STRAYS: usize = 1000;
-/// It has done so.
-pub(in crate::client) const TOO_MANY_STRAYS: Failure = Failure::Exception(SystemException::new(
+/// What such a server has sent, and any other one that sends what is no reply.
+pub(in crate::client) const MALFORMED: Failure = Failure::Exception(SystemException::new(
     SystemExceptionKind::Marshal,
     minor::MALFORMED_MESSAGE,
     CompletionStatus::Maybe,
