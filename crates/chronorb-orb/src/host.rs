@@ -19,13 +19,14 @@ use crate::core::Core;
 #[derive(Debug)]
 pub(crate) struct Host {
     core: Arc<Core>,
-    left: Cell<usize>,
+    /// What the references of the present message take.
+    taken: Cell<usize>,
 }
 
 impl Host {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        let left = Cell::new(core.config.max_message_size);
-        Self { core, left }
+        let taken = Cell::new(0);
+        Self { core, taken }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -35,7 +36,7 @@ impl Host {
     /// The host for a new message, whose references have the whole budget.
     #[inline]
     pub(crate) fn begin(&self) -> &dyn Any {
-        self.left.set(self.core.config.max_message_size);
+        self.taken.set(0);
         self
     }
 
@@ -50,8 +51,11 @@ impl Host {
         let Some(this) = host.downcast_ref::<Self>() else {
             return host.downcast_ref().ok_or(CdrError::BadReference);
         };
-        let left = this.left.get().checked_sub(octets);
-        this.left.set(left.ok_or(CdrError::TooManyReferences)?);
+        let taken = this.taken.get().saturating_add(octets);
+        if taken > this.core.config.max_message_size {
+            return Err(CdrError::TooManyReferences);
+        }
+        this.taken.set(taken);
         Ok(&this.core)
     }
 }

@@ -427,7 +427,8 @@ impl Object {
     /// The object key, where this is an object of this ORB that is to be called within it.
     #[inline]
     pub(crate) fn key_within(&self) -> Option<&[u8]> {
-        if self.inner.collocation == Collocation::Off {
+        let known = self.inner.within.get();
+        if self.inner.collocation == Collocation::Off || known == Some(&false) {
             return None;
         }
         let profile = self.profile()?;

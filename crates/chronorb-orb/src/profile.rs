@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use chronorb_cdr::{CharSet, TextForm};
+#[cfg(any(feature = "uiop", feature = "ssliop"))]
+use chronorb_giop::TAG_INTERNET_IOP;
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
-    Component, Ior, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_TAO_ENDPOINTS,
-    TaggedProfile, Version,
+    Component, Ior, PriorityModelValue, SystemException, TAG_TAO_ENDPOINTS, TaggedProfile, Version,
 };
 use chronorb_transport::Address;
 

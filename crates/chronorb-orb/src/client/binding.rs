@@ -9,7 +9,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
-use chronorb_giop::{AddressingDisposition, SystemException, SystemExceptionKind, Target, minor};
+use chronorb_giop::{
+    AddressingDisposition, SystemException, SystemExceptionKind, Target, Version, minor,
+};
 use chronorb_rt::{Deadline, Monotonic};
 
 use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
@@ -29,6 +31,8 @@ pub(super) struct Binding {
     /// Where requests go: the object itself, or what a location forward named.
     pub(super) target: Object,
     pub(super) forwarded: bool,
+    /// That of the messages: the greatest one that both sides speak.
+    pub(super) version: Version,
     /// The priority that travels with requests, where the server's model wants it.
     pub(super) propagated: Option<Priority>,
     /// How requests name their target; a server may ask for another way.
@@ -69,7 +73,7 @@ impl Binding {
         may_move(self.rebind, &self.target, other)
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_current(&self, deadline: Deadline) -> bool {
         self.connection.is_usable(deadline)
             && self.policies == self.target.core().policies.generation()
@@ -247,6 +251,7 @@ fn establish(
         is_located: Cell::new(forwarded || !target.is_only_an_address()),
         connection,
         forwarded,
+        version: profile.version,
         propagated: route.propagated,
         addressing: Cell::new(target.addressing()),
         prepared: Prepared::new(),

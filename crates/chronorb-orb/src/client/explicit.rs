@@ -101,11 +101,16 @@ pub(super) fn locate(
     write(scope).map_err(SystemException::from)?;
     let connection = &binding.connection;
     connection.send_for_reply(request_id, &mut scope.request, deadline)?;
-    for _ in 0..=MAX_STRAYS {
+    let mut strays = 0;
+    loop {
         let message = connection.receive_locate_reply(request_id, &mut scope.reply, deadline)?;
         match read(binding, scope, message, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
-            Ok(None) => {}
+            Ok(None) if strays == MAX_STRAYS => {
+                connection.close();
+                return Err(MALFORMED);
+            }
+            Ok(None) => strays += 1,
             Err(malformed) => {
                 connection.close();
                 let exception = SystemException::from(malformed);
@@ -113,8 +118,6 @@ pub(super) fn locate(
             }
         }
     }
-    connection.close();
-    Err(MALFORMED)
 }
 
 /// Reads a locate reply; `None` where it is not the one to `request_id`.

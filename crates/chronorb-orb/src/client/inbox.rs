@@ -139,8 +139,16 @@ impl Inbox {
     }
 
     /// Begins a message with what came together with the one before.
+    #[inline]
     fn begin(&mut self, frame: &mut Frame) -> Result<(), SystemException> {
         frame.clear();
+        match self.has_surplus() {
+            true => self.take_surplus(frame),
+            false => Ok(()),
+        }
+    }
+
+    fn take_surplus(&mut self, frame: &mut Frame) -> Result<(), SystemException> {
         if !self.suspended.is_empty() {
             std::mem::swap(&mut self.suspended, frame);
             scope::release(&mut self.suspended);

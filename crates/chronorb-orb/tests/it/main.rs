@@ -10,6 +10,7 @@ mod settings_in_the_book;
 mod support;
 
 mod asynchronous {
+    mod aside;
     mod peers;
     mod results;
     mod unasked;

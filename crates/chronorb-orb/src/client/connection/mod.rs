@@ -62,6 +62,8 @@ pub(super) struct ClientConnection {
     last_use: Cell<u64>,
     /// The deadline of the call that used it last, in nanoseconds: it shows how long ago that was.
     last_deadline: Cell<u64>,
+    /// When it was looked at last, by the clock of ticks.
+    last_tick: Cell<u64>,
     /// Whether that is a time, and idle connections are closed: a call counts until its end.
     tells_time: bool,
 }
@@ -251,6 +253,7 @@ impl ClientConnection {
             urgency: Cell::new(None),
             last_use: Cell::new(0),
             last_deadline: Cell::new(0),
+            last_tick: Cell::new(0),
             tells_time: core.config.client_idle_timeout.is_some(),
         }
     }
@@ -332,23 +335,32 @@ impl ClientConnection {
     ///
     /// Calls have the same time as a rule, so that their deadlines are as far apart as they are: the clock need not be
     /// read again. Where one has another time the look is in vain, and does no harm.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_usable(&self, deadline: Deadline) -> bool {
-        if self.begin_use(deadline) > IDLE && self.channel.is_stale() {
-            self.close();
+        let now = deadline.instant().as_nanos();
+        if now.wrapping_sub(self.last_deadline.get()) > IDLE || now == u64::MAX {
+            self.look(deadline);
         }
+        self.last_deadline.set(now);
         !self.is_closed()
     }
 
-    /// A call with this deadline begins to use it. Returns how long ago the one before did, in nanoseconds.
-    #[inline]
-    pub(super) fn begin_use(&self, deadline: Deadline) -> u64 {
-        let now = match deadline.instant().as_nanos() {
-            // The call has all the time there is.
-            u64::MAX => Monotonic::of_last_tick().as_nanos(),
-            nanos => nanos,
-        };
-        now.wrapping_sub(self.last_deadline.replace(now))
+    /// Closes it if the server has ended it.
+    #[cold]
+    fn look(&self, deadline: Deadline) {
+        let tick = Monotonic::of_last_tick().as_nanos();
+        let before = self.last_tick.replace(tick);
+        // A call that has all the time there is shows nothing by its deadline.
+        let is_busy = deadline.instant().as_nanos() == u64::MAX && tick - before <= IDLE;
+        if !is_busy && self.channel.is_stale() {
+            self.close();
+        }
+    }
+
+    /// A call with this deadline begins to use it, which has just been made or found.
+    pub(super) fn begin_use(&self, deadline: Deadline) {
+        self.last_deadline.set(deadline.instant().as_nanos());
+        self.last_tick.set(Monotonic::of_last_tick().as_nanos());
     }
 
     /// Its thread begins a call of this priority.
