@@ -26,6 +26,7 @@ pub mod monitor;
 mod object;
 mod operation_table;
 mod orb;
+mod order;
 pub mod poa;
 mod profile;
 mod protocol;

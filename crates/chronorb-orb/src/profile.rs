@@ -12,6 +12,7 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 
 use crate::core::Core;
+use crate::order::sort_by_rank;
 use crate::poa::PriorityModel;
 use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
@@ -44,7 +45,7 @@ impl Profile {
             .filter_map(|(index, profile)| Self::read(profile, index, core))
             .collect();
         let rank = |profile: &Self| profile.ways.first().map(|way| way.rank);
-        all.sort_by_key(rank);
+        sort_by_rank(&mut all, rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
         for other in all.filter(|other| other.key == first.key) {
@@ -215,8 +216,8 @@ impl Profile {
     /// Puts ways into the order of preference; those of one protocol stay in theirs.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn sort(&mut self) {
-        self.ways.sort_by_key(|way| way.rank);
-        self.lanes.sort_by_key(|(_, way)| way.rank);
+        sort_by_rank(&mut self.ways, |way| way.rank);
+        sort_by_rank(&mut self.lanes, |(_, way)| way.rank);
     }
 }
 

@@ -20,6 +20,7 @@ use super::route::{Carries, Route};
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
+use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT};
@@ -341,7 +342,7 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     let mut ways: Vec<_> = ways.iter().collect();
     if let Some(protocols) = protocols {
         ways.retain(|way| protocols.rank(way.protocol).is_some());
-        ways.sort_by_key(|way| protocols.rank(way.protocol));
+        sort_by_rank(&mut ways, |way| protocols.rank(way.protocol));
     }
     ways
 }

@@ -8,6 +8,7 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
+use crate::order::sort_by_rank;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
@@ -47,7 +48,7 @@ impl Told<'_> {
             }
         }
         if let Some(wanted) = wanted {
-            forms.sort_by_key(|(tag, _)| wanted.rank(*tag));
+            sort_by_rank(&mut forms, |(tag, _)| wanted.rank(*tag));
         }
         let mut profiles = Vec::new();
         for (tag, form) in forms {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chronorb_giop::PriorityBandValue;
 use thiserror::Error;
 
+use crate::order::sort_by_rank;
 use crate::rtcorba::Priority;
 
 /// A range of priorities, both ends included.
@@ -63,7 +64,7 @@ impl PriorityBands {
             return Err(BandsError::Reversed(index));
         }
         let mut order: Vec<usize> = (0..bands.len()).collect();
-        order.sort_by_key(|index| bands[*index].low);
+        sort_by_rank(&mut order, |index| bands[*index].low);
         let overlap = order
             .windows(2)
             .find(|pair| bands[pair[1]].low <= bands[pair[0]].high);
