@@ -108,7 +108,7 @@ pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues, set_queues};
 pub use link_socket::LinkSocket;
 pub use mailbox::Mailboxes;
-pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
+pub use memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
 pub use namespace::NetworkNamespace;
 pub use packet_rights::{PacketAccess, PacketRights};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
