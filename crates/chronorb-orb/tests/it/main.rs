@@ -26,6 +26,7 @@ mod client {
     mod limits;
     mod policies;
     mod rebind;
+    mod references;
     mod sharing;
 }
 
