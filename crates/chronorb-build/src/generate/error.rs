@@ -46,6 +46,16 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// It adds Rust code, and `no_verbatim` is on.
+    #[error(
+        "{place} has @verbatim(language=\"rust\"), which is code, and no_verbatim is on\n  \
+         hint: read what it adds; then compile the file without no_verbatim"
+    )]
+    Verbatim {
+        /// What it is applied to.
+        place: Place,
+    },
+
     /// This version does not generate code for it.
     #[error("{place}: {what} are not compiled by this version")]
     Unsupported {

@@ -66,6 +66,8 @@ pub struct GenerateOptions {
     /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
     /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
     pub ami: bool,
+    /// Refuses `@verbatim(language="rust")`, the text of which is Rust code as it stands.
+    pub no_verbatim: bool,
     /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
     /// with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
@@ -234,7 +236,7 @@ impl<'m> Checked<'m> {
         error::refuse_unsupported(model)?;
         let recursion = Recursion::new(model);
         limits::refuse_too_large(model, &recursion)?;
-        applied::refuse_invalid(model)?;
+        applied::refuse_invalid(model, options)?;
         if options.no_alloc {
             let externals = Externals::new(model, &options.extern_paths)?;
             allocating::refuse(model, &externals)?;
