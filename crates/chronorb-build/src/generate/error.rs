@@ -72,6 +72,29 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// A definition has more than 16,384 parts.
+    #[error(
+        "{place} has {parts} parts, and 16384 are the most: members, enumerators, operations and \
+         attributes with their parameters and exceptions, inherited ones too\n  \
+         hint: divide it"
+    )]
+    TooManyParts {
+        /// The definition.
+        place: Place,
+        /// How many it has.
+        parts: usize,
+    },
+
+    /// All code together has more than 128 MiB.
+    #[error(
+        "the code has more than 128 MiB with that of {place}\n  \
+         hint: divide the IDL into files, and generate each by itself, with extern_path for the others"
+    )]
+    TooMuchText {
+        /// The definition that goes beyond it.
+        place: Place,
+    },
+
     /// An operation or attribute that is not to be had without allocation.
     #[error(
         "{place} carries object references or values, which are allocated, and no_alloc is on\n  \
