@@ -50,7 +50,8 @@ fn words(line: &str) -> String {
 
 /// The line with references to characters in place of those that could begin code or HTML.
 ///
-/// A piece between two single backticks stays as it is.
+/// A piece between two single backticks stays as it is, unless it has a `<`: the first of them may
+/// belong to the address of a link.
 fn escaped(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len());
     let mut rest = line;
@@ -71,6 +72,11 @@ fn escaped(line: &str) -> String {
                 1 + next.map_or(0, char::len_utf8)
             }
             '`' => match code_span(rest) {
+                Some(span) if span.contains('<') => {
+                    let inner = self::escaped(&span[1..span.len() - 1]);
+                    escaped.extend(["&#96;", &inner, "&#96;"]);
+                    span.len()
+                }
                 Some(span) => {
                     escaped.push_str(span);
                     span.len()
@@ -109,9 +115,7 @@ fn code_span(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('`')?;
     let end = inner.find('`').filter(|&end| end > 0)?;
     let span = &text[..end + 2];
-    // In a table `|` ends the piece.
-    let is_cut = span.contains('|') && span.contains('<');
-    (!is_cut && !text[span.len()..].starts_with('`')).then_some(span)
+    (!text[span.len()..].starts_with('`')).then_some(span)
 }
 
 /// The length of the longest run of backticks.
@@ -180,14 +184,14 @@ mod tests {
     #[test]
     fn ordinary_comments_stay_as_they_are() {
         for text in [
-            "A quote of `sequence<long>` & more, ~5 % or ~~less~~; see [here](http://a.b/c_d).",
+            "A quote of `sequence` & more, ~5 % or ~~less~~; see [here](http://a.b/c_d).",
             "- one\n- two\n\n| a | b |\n|---|---|\n| `1` | *2* |\n\n> said\n\n# Heading",
         ] {
             assert_eq!(tamed(text), text);
         }
         assert_eq!(
-            tamed("sequence<long> of \\`x\\`"),
-            "sequence&lt;long> of &#96;x&#96;"
+            tamed("sequence<long> of `map<a, b>` or \\`x\\`"),
+            "sequence&lt;long> of &#96;map&lt;a, b>&#96; or &#96;x&#96;"
         );
     }
 
@@ -204,6 +208,7 @@ mod tests {
             "<div>\n```\n\n    fn main() {}\n</div>",
             "<!--\n```\n-->\n\n    fn main() {}",
             "| `a | <b> | c` |\n|--|--|--|\n| `a | <b> | c` |",
+            "[](`1)<div>`",
             "a\r\r    fn main() {}",
             "- a\n\n\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}fn main() {}",
             "``` `x\n    fn main() {}",
