@@ -26,6 +26,7 @@ mod client {
     mod connections;
     mod exclusive;
     mod failures;
+    mod files;
     mod hostile;
     mod idle;
     mod limits;
