@@ -10,6 +10,13 @@ mod active;
     reason = "it makes connections"
 )]
 mod directory;
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests may allocate"
+)]
+pub(super) mod endless;
 mod exclusive;
 mod leader;
 mod member;
