@@ -37,10 +37,12 @@ struct LookUps {
     ended: Gate,
 }
 
+/// What was found. An error can be told to one only: others are told its kind and text.
+type Found = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
+
 struct LookUp {
     host: String,
-    /// An error can be told to one only: others are told its kind and text.
-    found: PiMutex<Option<Result<Vec<SocketAddr>, (io::ErrorKind, String)>>>,
+    found: PiMutex<Option<Found>>,
     /// 1 when it has ended.
     is_over: Gate,
 }
@@ -121,7 +123,7 @@ impl LookUps {
         }
     }
 
-    fn end(&self, look_up: &Arc<LookUp>, found: Result<Vec<SocketAddr>, (io::ErrorKind, String)>) {
+    fn end(&self, look_up: &Arc<LookUp>, found: Found) {
         let is_other = |other: &Arc<LookUp>| !Arc::ptr_eq(other, look_up);
         self.present.lock().retain(is_other);
         *look_up.found.lock() = Some(found);

@@ -409,3 +409,24 @@ const PEER: u64 = 0;
 const WAKE: u64 = 1;
 /// Without calls there is nothing to be done in time.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::client::connection::endless::awaiting_endless;
+
+    #[test]
+    fn an_attendant_looks_up_from_a_peer_that_sends_without_end() {
+        let seat = Arc::new(Gate::new(0));
+        let (shared, received) = awaiting_endless(7, &seat);
+        let replier = Replier::new(&shared).expect("descriptors are left");
+        let mut frame = scope::frame();
+        for turn in 1..=4_usize {
+            replier.read(&shared, &mut frame, Deadline::after(LOOK_AGAIN));
+            assert!(!shared.is_closed(), "it reads to the end");
+            assert!(received.load(Ordering::Relaxed) <= (1 << 20) << turn);
+        }
+    }
+}

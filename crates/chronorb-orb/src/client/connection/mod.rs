@@ -10,6 +10,13 @@ mod active;
     reason = "it makes connections"
 )]
 mod directory;
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests may allocate"
+)]
+pub(super) mod endless;
 mod exclusive;
 mod leader;
 mod member;
@@ -139,6 +146,10 @@ pub(super) trait Channel {
 
 /// The strategies there are. They are known, so that the way of a request need not be looked up in
 /// tables of functions, which after a system call the processor does not foresee.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it has its place in a connection, of which there are few"
+)]
 enum Strategy {
     Exclusive(Exclusive),
     Shared(Member),

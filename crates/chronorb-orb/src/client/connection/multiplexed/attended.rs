@@ -10,8 +10,6 @@ use chronorb_rt::{Deadline, Gate, Monotonic};
 use super::{Multiplexed, Pending, Sending};
 use crate::client::asynchronous::Attended;
 use crate::client::connection::Failure;
-#[allow(unused_imports, reason = "documentation names it")]
-use crate::client::inbox::Inbox;
 use crate::core::Core;
 
 /// Who looks after the asynchronous calls of a connection that have nobody else for that.
@@ -55,7 +53,7 @@ impl Multiplexed {
     }
 
     /// Looks whether a call has come to an end, without waiting; reads what has come if nobody else does, as much
-    /// as is [read in one turn](Inbox::turn).
+    /// as is read in one turn.
     pub(in crate::client) fn look(
         &self,
         request_id: u32,
@@ -166,6 +164,34 @@ impl Multiplexed {
         drop(calls);
         if let Some(seat) = next {
             seat.advance();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests may allocate")]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::client::connection::endless::awaiting_endless;
+    use crate::scope;
+
+    #[test]
+    fn a_look_ends_although_the_peer_sends_without_end() {
+        let seat = Arc::new(Gate::new(0));
+        let (shared, received) = awaiting_endless(7, &seat);
+        let mut frame = scope::frame();
+        let mut before = 0;
+        // What is there of the message already may be doubled by each.
+        for _ in 0..4 {
+            assert_eq!(shared.look(7, &mut frame), None);
+            let now = received.load(Ordering::Relaxed);
+            assert!(
+                now > before && now <= 2 * before + (1 << 20),
+                "{now} octets"
+            );
+            before = now;
         }
     }
 }

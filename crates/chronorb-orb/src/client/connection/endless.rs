@@ -1,0 +1,135 @@
+//! A peer for tests, which sends one message without end.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use chronorb_cdr::Frame;
+use chronorb_rt::{Deadline, Gate, PiMutex};
+use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
+
+use super::Awaited;
+use super::directory::ClientConnections;
+use super::multiplexed::{Multiplexed, Sending};
+use crate::config::OrbConfig;
+use crate::scope;
+
+/// It has always something, until so much was received that nobody can be meant to have waited for more.
+pub(in crate::client) struct Endless {
+    socket: UnixStream,
+    received: Arc<AtomicUsize>,
+}
+
+/// A connection to such a peer, on which a reply is awaited by this seat, and how much was received from it.
+pub(in crate::client) fn awaiting_endless(
+    request_id: u32,
+    seat: &Arc<Gate>,
+) -> (Multiplexed, Arc<AtomicUsize>) {
+    let (socket, _) = UnixStream::pair().expect("descriptors are left");
+    let received = Arc::new(AtomicUsize::new(0));
+    let transport = Endless {
+        socket,
+        received: received.clone(),
+    };
+    let config = OrbConfig {
+        max_message_size: 1 << 30,
+        ..OrbConfig::default()
+    };
+    let permit = ClientConnections::new(1).permit();
+    let shared = Multiplexed::new(
+        Box::new(transport),
+        permit.expect("it is the first"),
+        &config,
+        Sending::InTurn(PiMutex::new(())),
+        false,
+    );
+    let awaited = Awaited {
+        request_id,
+        urgency: None,
+    };
+    let request: Frame = scope::frame();
+    assert_eq!(shared.expect(awaited, &request, seat), Ok(()));
+    (shared, received)
+}
+
+impl Connection for Endless {
+    fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
+        let before = self.received.fetch_add(room.len(), Ordering::Relaxed);
+        if before > MOST {
+            return Err(IoError::Ended);
+        }
+        room.fill(0);
+        if let Some(start) = HEADER.get(before..) {
+            let len = start.len().min(room.len());
+            room[..len].copy_from_slice(&start[..len]);
+        }
+        Ok(room.len())
+    }
+
+    fn try_send(&self, octets: &[u8]) -> Result<usize, IoError> {
+        Ok(octets.len())
+    }
+
+    fn shutdown(&self) {}
+
+    fn try_send_both(&self, _: &[u8], _: &[u8]) -> Result<usize, IoError> {
+        unreachable!("nothing is fragmented")
+    }
+
+    fn recv(&self, _: &mut [u8], _: Deadline) -> Result<usize, IoError> {
+        unreachable!("nobody waits")
+    }
+
+    fn recv_until_interrupted(
+        &self,
+        _: &mut [u8],
+        _: Option<Duration>,
+    ) -> Result<Option<usize>, IoError> {
+        unreachable!("nobody waits")
+    }
+
+    fn interrupt(&self) {}
+
+    fn resume(&self) {}
+
+    fn send_all(&self, _: &[u8], _: Deadline) -> Result<(), SendError> {
+        unreachable!("nobody waits")
+    }
+
+    fn send_both(&self, _: &[u8], _: &[u8], _: Deadline) -> Result<(), SendError> {
+        unreachable!("nobody waits")
+    }
+
+    fn is_stale(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> io::Result<SocketOptions> {
+        Ok(SocketOptions::default())
+    }
+
+    fn peer(&self) -> String {
+        "an endless one".to_owned()
+    }
+}
+
+impl fmt::Debug for Endless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Endless")
+    }
+}
+
+impl AsFd for Endless {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// That of a reply of 512 MiB.
+const HEADER: &[u8] = b"GIOP\x01\x02\x01\x01\x00\x00\x00\x20";
+/// What is received at most.
+const MOST: usize = 64 << 20;
