@@ -61,8 +61,13 @@ fn by_attack(outcome: &Outcome) -> Result<String, PlotError> {
     ];
     let points = drawn.iter().flat_map(|line| &line.points);
     let upwards = with_room_above(decades(points.map(|point| point.1)));
-    let across = (0.0, outcome.plan.attacks.len() as f64 + 1.0);
-    let number: (&str, &dyn Fn(&f64) -> String) = ("attack", &|at| format!("{at:.0}"));
+    let behind = outcome.plan.attacks.len() as f64 + 1.0;
+    let across = (0.0, behind);
+    let of_attack = |at: &f64| match *at {
+        at if at > 0.5 && at < behind - 0.5 => format!("{at:.0}"),
+        _ => String::new(),
+    };
+    let number: (&str, &dyn Fn(&f64) -> String) = ("attack", &of_attack);
     lines(
         "latency-by-attack",
         &drawn,
