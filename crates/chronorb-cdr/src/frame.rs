@@ -152,7 +152,8 @@ impl Frame {
     /// [`commit`](Self::commit).
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`] if `min` more bytes would be over the limit; [`CdrError::OutOfMemory`].
+    /// [`CdrError::FrameFull`] if `min` more bytes would be over the limit;
+    /// [`CdrError::OutOfMemory`].
     #[inline]
     pub fn spare_mut(&mut self, min: usize) -> Result<&mut [u8], CdrError> {
         let total = self.len.checked_add(min).ok_or(CdrError::FrameFull)?;

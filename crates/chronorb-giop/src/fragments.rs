@@ -37,8 +37,9 @@ pub const KEPT_OF_SKIPPED: usize = 16 << 10;
 pub enum Joined {
     /// The whole message.
     Whole(Frame),
-    /// The beginning of a message that was skipped, with a header of its own length, and why it was:
-    /// [`CdrError::FrameFull`] where it is greater than the limit, or [`CdrError::OutOfMemory`].
+    /// The beginning of a message that was skipped, with a header of its own length, and why it
+    /// was: [`CdrError::FrameFull`] where it is greater than the limit, or
+    /// [`CdrError::OutOfMemory`].
     Beginning(Frame, CdrError),
 }
 
@@ -130,8 +131,8 @@ impl Reassembly {
 
     /// Takes a part as [`push`](Self::push) does, and skips messages that are greater than the
     /// limit, up to [`SKIPPED_TIMES`] the limit, or find no memory: of such a message at most
-    /// [`KEPT_OF_SKIPPED`] octets are kept. `part` may be the beginning of a part whose rest was skipped;
-    /// `cut` says why, and makes the message one that is skipped.
+    /// [`KEPT_OF_SKIPPED`] octets are kept. `part` may be the beginning of a part whose rest was
+    /// skipped; `cut` says why, and makes the message one that is skipped.
     ///
     /// # Errors
     /// See [`FragmentError`].

@@ -144,7 +144,7 @@ impl Profile {
                 }
                 continue;
             }
-            // A component that cannot be read is as good as one that is not there, but for policies.
+            // A component that cannot be read counts as one that is not there, but for policies.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
                     this.add(core, tag, &Address::host(host, port), None);

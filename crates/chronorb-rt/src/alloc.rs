@@ -69,8 +69,8 @@ pub fn forbid<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Lets each allocation of more than `octets` fail, by all threads, as long as the guard lives; only
-/// if [`CountingAllocator`] is the program's global allocator. One guard at a time.
+/// Lets each allocation of more than `octets` fail, by all threads, as long as the guard lives.
+/// Only if [`CountingAllocator`] is the program's global allocator. One guard at a time.
 #[must_use = "nothing fails when the guard is dropped"]
 pub fn refuse_above(octets: usize) -> RefusedAllocations {
     GRANTED_OCTETS.store(octets, Ordering::Relaxed);

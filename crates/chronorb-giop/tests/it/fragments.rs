@@ -189,7 +189,7 @@ fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
     let skipped = beginning(push(&fragment(2, &long, false)).unwrap());
     assert_eq!(body(&skipped)[..6], *b"\x02\0\0\0aa");
     assert_eq!(skipped.len(), KEPT_OF_SKIPPED);
-    // The other message is not touched, and a part that was cut makes its message one that is skipped.
+    // The other message is not touched. A part that was cut makes its message one that is skipped.
     let mut cut = fragment(1, " and more", false);
     cut.truncate(HEADER_LEN + 4);
     let refused = reassembly.push_or_skip(&cut, None);

@@ -324,7 +324,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Answers a request whose target is not here, where there is another answer than the exception.
+    /// Answers a request whose target is not here, if there is another answer than the exception.
     #[cold]
     fn conclude_unserved(
         &self,

@@ -62,7 +62,8 @@ pub struct LaneSnapshot {
     pub accepted: u64,
     /// Requests that its threads have served so far, for whichever lane.
     pub served: u64,
-    /// Requests that were answered by `TRANSIENT` because there was no room for them.
+    /// Requests that were answered by `TRANSIENT` because there was no room for them, or skipped
+    /// because they were too large or found no memory.
     pub refused: u64,
     /// Requests that were buffered so far.
     pub buffered: u64,

@@ -4,8 +4,8 @@
 //! The first page holds the [`Words`] of both directions, the two rings follow. The file is sealed,
 //! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals neither
 //! side takes anything out: whatever the other process does, no access can fail then. The other
-//! process may change the octets of a ring at any time. So they are never referred to, and copied in
-//! and out by atomics.
+//! process may change the octets of a ring at any time. So they are never referred to, and copied
+//! in and out by atomics.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -207,9 +207,9 @@ impl Octets<'_> {
     }
 }
 
-/// Runs `$step` for each unit of a range of shared memory that ends at `$end` and has as many octets
-/// as `$rest`, with the unit's atomic type and its value's type. A unit is the greatest to which its
-/// address is aligned and which the range still holds. Each step takes its octets off `$rest`.
+/// Runs `$step` for each unit of a range of shared memory that ends at `$end` and has as many
+/// octets as `$rest`, with the unit's atomic type and its value's type. A unit is the greatest to
+/// which its address is aligned and which the range still holds. Each step takes its octets off `$rest`.
 macro_rules! by_units {
     ($end:expr, $rest:expr, $step:ident) => {
         let start = $end.addr() - $rest.len();

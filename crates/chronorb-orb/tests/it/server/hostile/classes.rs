@@ -1,5 +1,5 @@
-//! Every class of hostile input, one after the other, in a process of its own: after each the server
-//! answers others, and at the end it has the threads, descriptors and memory that it had before.
+//! Every class of hostile input, one after the other, in a process of its own. After each the
+//! server answers others, and at the end it has the threads, descriptors and memory that it had before.
 
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -155,7 +155,7 @@ fn fragments(s: &Served) -> Vec<Case> {
         ),
         case(
             "a cancel amid them",
-            [begin(1), cancel.clone(), whole.clone()].concat(),
+            [begin(1), cancel.clone(), whole].concat(),
             &[REPLY],
         ),
         case(
