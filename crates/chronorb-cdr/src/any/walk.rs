@@ -376,7 +376,12 @@ impl Walk {
             TypeCode::Char | TypeCode::Octet => {
                 self.align(1);
                 let octet = d.read_octets(1)?[0];
-                self.traits.has_narrow |= matches!(type_code, TypeCode::Char) && octet > 0x7f;
+                if matches!(type_code, TypeCode::Char) && octet > 0x7f {
+                    self.traits.has_narrow = true;
+                    if d.text().narrow == CharSet::Utf8 {
+                        return Err(CdrError::UnmappableChar);
+                    }
+                }
                 octet.into()
             }
             TypeCode::Short | TypeCode::UShort => {
