@@ -116,6 +116,7 @@ impl Difference {
             Self::OnlyOmniOrb(error) => match error {
                 CdrError::BoundExceeded
                 | CdrError::TooDeep
+                | CdrError::TooMuchWork
                 | CdrError::ArenaFull
                 | CdrError::InvalidUtf8
                 | CdrError::InvalidWideChar
