@@ -30,8 +30,8 @@ pub(crate) fn asan() -> Result<(), Failure> {
 
 const TARGET: &str = "--target=x86_64-unknown-linux-gnu";
 
-/// What has `unsafe` code, and what reaches it. Tests of how deep a stack lets types be are left out: the
-/// sanitizer makes each level of a recursion several times as large.
+/// What has `unsafe` code, and what reaches it. Tests of how deep a stack lets types be are left
+/// out: the sanitizer makes each level of a recursion several times as large.
 const TESTS: &[&[&str]] = &[
     &[
         "--package=chronorb-cdr",
@@ -65,4 +65,5 @@ const CORPORA: &[&str] = &[
     "corpus::cdr_values",
     "corpus::giop_message",
     "corpus::shared_ring",
+    "corpus::typed_values",
 ];

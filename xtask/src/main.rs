@@ -22,9 +22,9 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test    run all tests: units, properties, documentation, programs, the models of the lock-free
-          parts, the fuzz targets with their corpora and with inputs of fixed seeds, and calls to and from other ORBs.
-          Installs what these need beyond Rust (apt-get, as root) and says what it leaves out where it cannot. With CHRONORB_PEERS=required a
-          missing peer is a failure.
+          parts, the fuzz targets with their corpora and with inputs of fixed seeds, and calls to
+          and from other ORBs. Installs what these need beyond Rust (apt-get, as root) and says what
+          it leaves out where it cannot. With CHRONORB_PEERS=required a missing peer is a failure.
   tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
           thread pools
   asan    what has `unsafe` code under AddressSanitizer: the arena, the lock-free tables, the rings

@@ -1,4 +1,4 @@
-//! Decisions by the octets of an input, which never end: where none is left, it is the first choice.
+//! Decisions by the octets of an input. They never end: where none is left, it is the first choice.
 
 use arbitrary::{Arbitrary, Unstructured};
 

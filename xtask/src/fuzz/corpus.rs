@@ -1,4 +1,4 @@
-//! The corpora: what a run has found is in the folder of the build, and what is kept of it in `fuzz`.
+//! The corpora: what a run has found is in the folder of the build, what is kept of it in `fuzz`.
 
 use std::fs;
 use std::path::PathBuf;
