@@ -10,7 +10,7 @@ use chronorb_rt::PiMutex;
 
 use crate::typed::{Choices, Grammar, Octets, mutate};
 
-/// Has an any decoded by omniORB and by chronorb. It does nothing where `CHRONORB_FUZZ_OMNIORB` does
+/// Has an any decoded by omniORB and by chronorb. Does nothing where `CHRONORB_FUZZ_OMNIORB` does
 /// not name the program of `interop/omniorb` for it.
 ///
 /// # Panics

@@ -25,8 +25,8 @@ use super::{PATIENCE, orb};
 use crate::idl::hostile::{Mirror, TakeErrorBuf};
 use crate::typed::Choices;
 
-/// Makes calls, synchronous and asynchronous, whose replies are mostly well-formed, over connections
-/// of any strategy; and then one that is answered as it should be.
+/// Makes calls, synchronous and asynchronous, whose replies are mostly well-formed, over
+/// connections of any strategy; and then one that is answered as it should be.
 pub fn client_replies(data: &[u8]) {
     let clients = &*CLIENTS;
     let mut choices = Choices::new(data);

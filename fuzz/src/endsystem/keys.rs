@@ -17,8 +17,8 @@ use super::{exchange, orb};
 use crate::idl::hostile::MirrorSkeleton;
 use crate::typed::Choices;
 
-/// Sends requests to objects whose keys were made of those of others. An object that answers has been
-/// activated and not deactivated, and has the identifier that it was given.
+/// Sends requests to objects whose keys were made of those of others. An object that answers has
+/// been activated and not deactivated, and has the identifier that it was given.
 pub fn object_keys(data: &[u8]) {
     let server = &*SERVER;
     let mut choices = Choices::new(data);

@@ -166,8 +166,8 @@ struct Cost<'m, 'a> {
 }
 
 impl Cost<'_, '_> {
-    /// Does something that asks for memory in proportion to what came, and to what was made of it in
-    /// the arena, and takes steps in proportion to what came.
+    /// Does something that asks for memory in proportion to what came, and to what was made of it
+    /// in the arena, and takes steps in proportion to what came.
     fn of<T>(&self, work: impl FnOnce() -> T) -> T {
         let (asked, steps) = (allocated_octets(), self.arena.work());
         let done = work();
