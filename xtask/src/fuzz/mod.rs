@@ -136,8 +136,16 @@ fn report(outcomes: &[Outcome], programs: &build::Programs, json: bool) -> Resul
         for path in &outcome.failures {
             count += 1;
             let program = programs.path(&outcome.target);
+            let environment = programs.environment.iter();
+            let environment =
+                environment.map(|(name, value)| format!("{name}={} ", value.display()));
+            let environment: String = environment.collect();
             eprintln!("{}: {}", outcome.target, path.display());
-            eprintln!("  again: {} {}", program.display(), path.display());
+            eprintln!(
+                "  again: {environment}{} {}",
+                program.display(),
+                path.display()
+            );
         }
     }
     match count {
