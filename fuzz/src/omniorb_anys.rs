@@ -120,6 +120,7 @@ impl Difference {
                 | CdrError::ArenaFull
                 | CdrError::InvalidUtf8
                 | CdrError::InvalidWideChar
+                | CdrError::UnmappableChar
                 | CdrError::EmbeddedNul
                 | CdrError::InvalidEnum
                 | CdrError::OpaqueValue => true,
@@ -128,11 +129,9 @@ impl Difference {
                 _ => false,
             },
             Self::OnlyChronorb { type_code, .. } => {
-                let empty = ["null", "void", "struct"];
-                [ARRAY, REFERENCE, ABSTRACT, COMPONENT, HOME, EVENT, VALUE]
-                    .into_iter()
-                    .any(has)
-                    || empty.iter().any(|kind| type_code.contains(kind))
+                CHRONORB_TAKES.into_iter().any(has)
+                    || type_code.contains("null")
+                    || type_code.contains("void")
             }
             Self::NotReadAgain { .. } => has(EXCEPTION),
             Self::AnotherValue { .. } => has(EXCEPTION) || has(LONG_DOUBLE),
@@ -141,15 +140,21 @@ impl Difference {
 }
 
 /// Kinds of type codes.
-const ARRAY: u32 = 20;
 const REFERENCE: u32 = 14;
-const ABSTRACT: u32 = 32;
+const STRUCT: u32 = 15;
+const ARRAY: u32 = 20;
 const EXCEPTION: u32 = 22;
 const LONG_DOUBLE: u32 = 25;
+const VALUE: u32 = 29;
+const ABSTRACT: u32 = 32;
 const COMPONENT: u32 = 34;
 const HOME: u32 = 35;
 const EVENT: u32 = 36;
-const VALUE: u32 = 29;
+
+/// Kinds that only chronorb knows or whose values may have no octets.
+const CHRONORB_TAKES: [u32; 9] = [
+    REFERENCE, STRUCT, ARRAY, EXCEPTION, VALUE, ABSTRACT, COMPONENT, HOME, EVENT,
+];
 
 fn read(octets: &[u8], endian: Endian) -> Result<AnyBuf, CdrError> {
     let mut octets = octets.to_vec();
