@@ -19,6 +19,8 @@ pub(super) fn run(programs: &Programs, target: &str, time: Duration) -> Result<O
     create(&artifacts)?;
     let before = files(&artifacts);
     let last_input = target_dir().join("fuzz").join(format!("{target}.input"));
+    // That of another run says nothing.
+    let _ = fs::remove_file(&last_input);
     let mut command = Command::new(programs.path(target));
     command
         .envs(&programs.environment)
