@@ -140,6 +140,8 @@ impl Difference {
 }
 
 /// Kinds of type codes.
+const ANY: u32 = 11;
+const TYPE_CODE: u32 = 12;
 const REFERENCE: u32 = 14;
 const STRUCT: u32 = 15;
 const ARRAY: u32 = 20;
@@ -151,9 +153,9 @@ const COMPONENT: u32 = 34;
 const HOME: u32 = 35;
 const EVENT: u32 = 36;
 
-/// Kinds that only chronorb knows or whose values may have no octets.
-const CHRONORB_TAKES: [u32; 9] = [
-    REFERENCE, STRUCT, ARRAY, EXCEPTION, VALUE, ABSTRACT, COMPONENT, HOME, EVENT,
+/// Kinds that only chronorb knows, whose values may have no octets, or that hold type codes.
+const CHRONORB_TAKES: [u32; 11] = [
+    ANY, TYPE_CODE, REFERENCE, STRUCT, ARRAY, EXCEPTION, VALUE, ABSTRACT, COMPONENT, HOME, EVENT,
 ];
 
 fn read(octets: &[u8], endian: Endian) -> Result<AnyBuf, CdrError> {
