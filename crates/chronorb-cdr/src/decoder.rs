@@ -9,7 +9,7 @@ use std::mem;
 
 use crate::limits::Limits;
 use crate::values::ReadNotes;
-use crate::{Arena, Cdr, CdrError, Endian, LongDouble, StackLimit, TextForm};
+use crate::{Arena, Cdr, CdrError, Endian, LongDouble, StackLimit, TextForm, stack};
 
 /// The nesting of sequences, encapsulations and whatever else calls
 /// [`Decoder::enter`] in one message. It is less where the stack has no room.
@@ -30,6 +30,8 @@ pub struct Decoder<'a> {
     endian: Endian,
     text: TextForm,
     depth: u8,
+    /// The bytes of the stack that the open levels take when their values are worked on.
+    levels: usize,
     limits: Limits,
     arena: &'a Arena,
     host: Option<&'a dyn Any>,
@@ -61,6 +63,7 @@ impl<'a> Decoder<'a> {
             endian,
             text: TextForm::default(),
             depth: 0,
+            levels: 0,
             limits,
             arena,
             host: None,
@@ -133,12 +136,21 @@ impl<'a> Decoder<'a> {
         if self.depth >= MAX_DEPTH {
             return Err(CdrError::TooDeep);
         }
+        let levels = self.levels + stack::level::<T>();
         // The type alone, and not the message, says what the first level takes.
         if self.depth > 0 {
-            self.stack_limit().check::<T>()?;
+            self.stack_limit().check(levels)?;
         }
+        self.levels = levels;
         self.depth += 1;
         Ok(())
+    }
+
+    /// Comes back from a level that makes a `T`.
+    #[inline]
+    fn leave_for<T>(&mut self) {
+        self.levels = self.levels.saturating_sub(stack::level::<T>());
+        self.depth = self.depth.saturating_sub(1);
     }
 
     /// The limit of the stack.
@@ -173,7 +185,7 @@ impl<'a> Decoder<'a> {
     /// Comes back from one level.
     #[inline]
     pub fn leave(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
+        self.leave_for::<()>();
     }
 
     /// What [`with_host`](Self::with_host) set.
@@ -528,7 +540,7 @@ impl<'a> Decoder<'a> {
         }
         self.enter_for::<T>()?;
         let items = T::decode_slice(self, n)?;
-        self.leave();
+        self.leave_for::<T>();
         Ok(items)
     }
 
@@ -552,7 +564,7 @@ impl<'a> Decoder<'a> {
         }
         self.enter_for::<T>()?;
         let items = self.arena.fill(n, |_| element(self))?;
-        self.leave();
+        self.leave_for::<T>();
         Ok(items)
     }
 
@@ -619,6 +631,7 @@ impl<'a> Decoder<'a> {
             .with_text(self.text)
             .with_host(self.host);
         inner.depth = self.depth;
+        inner.levels = self.levels;
         inner.limits = self.limits;
         inner.enter()?;
         Ok(inner)

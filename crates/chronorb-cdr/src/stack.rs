@@ -35,18 +35,25 @@ impl StackLimit {
         Self::at(here().saturating_sub(UNKNOWN))
     }
 
-    /// Checks that there is room for one more level of the recursion, which makes a `T`.
+    /// Checks that there is room for one more level of the recursion, and `more` bytes.
     ///
     /// # Errors
     /// [`CdrError::TooDeep`]
     #[inline(always)]
-    pub(crate) fn check<T>(self) -> Result<(), CdrError> {
-        const { assert!(size_of::<T>() < isize::MAX as usize / COPIES) };
-        if here().saturating_sub(self.0.get()) < RESERVE + COPIES * size_of::<T>() {
+    pub(crate) fn check(self, more: usize) -> Result<(), CdrError> {
+        if here().saturating_sub(self.0.get()) < RESERVE + more {
             return Err(CdrError::TooDeep);
         }
         Ok(())
     }
+}
+
+/// The bytes that a level of values of type `T` takes when they are copied, compared or printed by
+/// functions that recurse without a check.
+#[inline(always)]
+pub(crate) const fn level<T>() -> usize {
+    const { assert!(size_of::<T>() < isize::MAX as usize / COPIES / 2) };
+    LEVEL + COPIES * size_of::<T>()
 }
 
 /// Sets the function that returns the limit of the calling thread's stack, or nothing where it is
@@ -70,6 +77,8 @@ const UNKNOWN: usize = 256 << 10;
 /// Room for the functions of a level and what they call, in bytes. Without optimisation a level of
 /// [`walk`](crate::any) takes 3 KiB.
 const RESERVE: usize = 16 << 10;
+/// The bytes of a level for addresses and counters.
+const LEVEL: usize = 1 << 10;
 /// The values of a level that may be on the stack at once: in the frames of functions that return
 /// them, and as parts of each other.
 const COPIES: usize = 8;
@@ -81,14 +90,14 @@ mod tests {
     #[test]
     fn room_is_asked_for_above_the_limit() {
         let limit = StackLimit::at(here() - RESERVE - 4096);
-        assert_eq!(limit.check::<()>(), Ok(()));
-        assert_eq!(limit.check::<[u8; 4096]>(), Err(CdrError::TooDeep));
-        assert_eq!(StackLimit::at(here()).check::<()>(), Err(CdrError::TooDeep));
+        assert_eq!(limit.check(0), Ok(()));
+        assert_eq!(limit.check(1 << 15), Err(CdrError::TooDeep));
+        assert_eq!(StackLimit::at(here()).check(0), Err(CdrError::TooDeep));
     }
 
     #[test]
     fn a_stack_below_its_limit_has_no_room() {
         let limit = StackLimit::at(here() + (1 << 20));
-        assert_eq!(limit.check::<()>(), Err(CdrError::TooDeep));
+        assert_eq!(limit.check(0), Err(CdrError::TooDeep));
     }
 }

@@ -24,7 +24,7 @@ fn value(
     outer: Option<&Scope<'_>>,
     arms: &mut Arms,
 ) -> Result<(), CdrError> {
-    d.stack_limit().check::<()>()?;
+    d.stack_limit().check(0)?;
     let here = &Scope { type_code, outer };
     match type_code {
         TypeCode::Null | TypeCode::Void => Ok(()),

@@ -166,11 +166,11 @@ impl Walk {
             TypeCode::Array { element, length } => self.elements(element, *length, d, here),
             // Whatever else recurses enters a level of the decoder, which checks the stack too.
             TypeCode::Alias { target, .. } => {
-                d.stack_limit().check::<()>()?;
+                d.stack_limit().check(0)?;
                 self.value(target, d, Some(here))
             }
             TypeCode::Recursive { id } => {
-                d.stack_limit().check::<()>()?;
+                d.stack_limit().check(0)?;
                 let scope = Scope::find(outer, id, d)?;
                 self.value(scope.type_code, d, scope.outer)
             }

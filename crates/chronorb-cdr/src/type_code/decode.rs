@@ -4,7 +4,7 @@ use super::encode::INDIRECTION;
 use super::{StructMember, TypeCode, UnionMember, ValueMember, ValueModifier};
 use crate::limits::{Limits, steps_of_text};
 use crate::memory::plain_str;
-use crate::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, MAX_DEPTH, WideForm};
+use crate::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, MAX_DEPTH, WideForm, stack};
 
 /// The least number of octets of a type code on the wire.
 pub(super) const MIN_SIZE: usize = 4;
@@ -175,7 +175,10 @@ impl<'a> Whole<'a> {
     }
 
     fn check_stack(&self) -> Result<(), CdrError> {
-        self.limits.borrow_mut().stack().check::<TypeCode<'_>>()
+        self.limits
+            .borrow_mut()
+            .stack()
+            .check(stack::level::<TypeCode<'_>>())
     }
 
     fn charge(&self, steps: usize) -> Result<(), CdrError> {

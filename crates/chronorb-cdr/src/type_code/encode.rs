@@ -92,7 +92,7 @@ pub(super) fn encode(
         }
         complex if complex.is_complex() => {
             if outer.is_some() {
-                e.stack_limit().check::<()>()?;
+                e.stack_limit().check(0)?;
             }
             let text = TextForm {
                 narrow: CharSet::Utf8,

@@ -195,7 +195,7 @@ impl<'a> Decoder<'a> {
 
     fn open_value(&mut self, start: usize, is_chunked: bool) -> Result<(), CdrError> {
         let has_fragments = self.joint != usize::MAX;
-        self.stack_limit().check::<()>()?;
+        self.stack_limit().check(0)?;
         let reading = self.reading();
         if reading.open.len() >= MAX_VALUE_DEPTH as usize {
             return Err(CdrError::TooDeep);

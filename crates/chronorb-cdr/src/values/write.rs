@@ -72,7 +72,7 @@ impl Encoder<'_> {
         let chunks = if is_chunked { CHUNKED } else { 0 };
         self.write_u32(TAG | ids | chunks)?;
         let position = self.position() - 4;
-        self.stack_limit().check::<()>()?;
+        self.stack_limit().check(0)?;
         let notes = self.writing();
         if notes.depth >= MAX_VALUE_DEPTH as usize {
             return Err(CdrError::TooDeep);

@@ -1,17 +1,19 @@
 //! Types that hold themselves: what is written is read again, whatever its shape, and what is
 //! nested too deeply is refused.
 
+use std::thread;
+
 use chronorb::prelude::*;
-use chronorb::{Arena, TypeCode, Typed};
+use chronorb::{Arena, Collocation, TypeCode, Typed};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian, MAX_DEPTH};
 use chronorb_generated_tests::recursive::nest::{
-    Directory, DirectoryBuf, Entry, EntryBuf, Expression, ExpressionBuf, Tree, TreeBuf, Walker,
-    WalkerServant, WalkerSkeleton,
+    Big, Directory, DirectoryBuf, Entry, EntryBuf, Expression, ExpressionBuf, Tree, TreeBuf,
+    Walker, WalkerServant, WalkerSkeleton,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way, octets, orb, there_and_back};
 
 fn trees() -> impl Strategy<Value = TreeBuf> {
     let leaf = "[a-z]{0,8}".prop_map(|name| TreeBuf {
@@ -118,6 +120,47 @@ fn what_is_nested_too_deeply_is_refused() {
     let arena = Arena::new(1 << 20);
     let mut d = Decoder::new(&mut octets, 0, Endian::Big, &arena);
     assert_eq!(Tree::decode(&mut d), Err(CdrError::TooDeep));
+}
+
+#[test]
+fn great_structs_within_each_other_take_no_more_than_the_stack() {
+    // An ORB lets decoders know the stacks of threads.
+    let _orb = orb(Collocation::Off);
+    for stack_size in [64 << 10, 256 << 10, 1 << 20, 8 << 20] {
+        let nested = move || {
+            let mut is_refused = false;
+            for levels in 1..60 {
+                let arena = Arena::new(1 << 18);
+                let written = octets(Endian::NATIVE, |e| {
+                    for level in (0..levels).rev() {
+                        for _ in 0..100 {
+                            e.write_f64(1.0)?;
+                            e.write_str("")?;
+                        }
+                        e.write_u32(u32::from(level > 0))?;
+                    }
+                    Ok(())
+                });
+                let mut octets = written.expect("room");
+                let mut d = Decoder::new(&mut octets, 0, Endian::NATIVE, &arena);
+                match Big::decode(&mut d) {
+                    // What was read can be worked on as well.
+                    Ok(big) => {
+                        let own = big.to_owned();
+                        assert_eq!(own, own.clone());
+                        assert!(!format!("{own:?}").is_empty());
+                    }
+                    Err(error) => {
+                        assert_eq!(error, CdrError::TooDeep);
+                        is_refused = true;
+                    }
+                }
+            }
+            assert!(is_refused || stack_size >= 1 << 20);
+        };
+        let thread = thread::Builder::new().stack_size(stack_size).spawn(nested);
+        thread.expect("started").join().expect("it returned");
+    }
 }
 
 #[test]

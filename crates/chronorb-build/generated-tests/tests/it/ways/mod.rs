@@ -58,7 +58,7 @@ impl Drop for Served {
     }
 }
 
-fn orb(collocation: Collocation) -> Orb {
+pub(crate) fn orb(collocation: Collocation) -> Orb {
     let mut args = [
         "-ORBListenEndpoints",
         "iiop://127.0.0.1:0",
