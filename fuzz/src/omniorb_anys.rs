@@ -124,7 +124,7 @@ impl Difference {
                 | CdrError::EmbeddedNul
                 | CdrError::InvalidEnum
                 | CdrError::OpaqueValue => true,
-                CdrError::InvalidTypeCode => has(u32::MAX),
+                CdrError::InvalidTypeCode => [u32::MAX, UNION, FIXED, VALUE].into_iter().any(has),
                 CdrError::EndOfData | CdrError::LengthOverflow => has(ARRAY),
                 _ => false,
             },
@@ -144,9 +144,11 @@ const ANY: u32 = 11;
 const TYPE_CODE: u32 = 12;
 const REFERENCE: u32 = 14;
 const STRUCT: u32 = 15;
+const UNION: u32 = 16;
 const ARRAY: u32 = 20;
 const EXCEPTION: u32 = 22;
 const LONG_DOUBLE: u32 = 25;
+const FIXED: u32 = 28;
 const VALUE: u32 = 29;
 const ABSTRACT: u32 = 32;
 const COMPONENT: u32 = 34;
