@@ -55,12 +55,18 @@ pub(super) fn keep(programs: &Programs, target: &str) -> Result<(), Failure> {
     for old in files(&corpus).iter().filter(|path| is_digest(path)) {
         fs::remove_file(old).map_err(bad)?;
     }
+    let named: Vec<Vec<u8>> = [&corpus, &regressions]
+        .into_iter()
+        .flat_map(|folder| files(folder))
+        .filter_map(|path| fs::read(path).ok())
+        .collect();
     let (mut count, mut octets) = (0, 0);
     for (size, path) in &chosen {
         if count == MAX_FILES || octets + size > MAX_OCTETS {
             break;
         }
-        let Some(name) = path.file_name() else {
+        let is_named = fs::read(path).is_ok_and(|octets| named.contains(&octets));
+        let Some(name) = path.file_name().filter(|_| !is_named) else {
             continue;
         };
         fs::copy(path, corpus.join(name)).map_err(bad)?;
