@@ -125,7 +125,7 @@ impl Difference {
                 | CdrError::InvalidEnum
                 | CdrError::OpaqueValue => true,
                 CdrError::InvalidTypeCode => [u32::MAX, UNION, FIXED, VALUE].into_iter().any(has),
-                CdrError::EndOfData | CdrError::LengthOverflow => has(ARRAY),
+                CdrError::EndOfData | CdrError::LengthOverflow => has(ARRAY) || has(EXCEPTION),
                 _ => false,
             },
             Self::OnlyChronorb { type_code, .. } => {
