@@ -3,6 +3,7 @@
 fn main() -> Result<(), chronorb_build::BuildError> {
     chronorb_build::configure().compile(&[
         "idl/demo.idl",
+        "idl/hostile.idl",
         "idl/overtake.idl",
         "idl/whitebox.idl",
         "idl/peers.idl",

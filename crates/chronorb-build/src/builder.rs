@@ -104,6 +104,13 @@ impl Builder {
         self
     }
 
+    /// Refuses `@verbatim(language="rust")`, the text of which is Rust code as it stands. It is for
+    /// IDL files of others; without it such a file is code and is trusted like code.
+    pub fn no_verbatim(mut self, on: bool) -> Self {
+        self.options.no_verbatim = on;
+        self
+    }
+
     /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does for single ones; see
     /// [`GenerateOptions::ami`].
     pub fn ami(mut self, on: bool) -> Self {

@@ -34,6 +34,7 @@
 mod builder;
 mod files;
 mod generate;
+mod markdown;
 mod names;
 mod operation_demux;
 mod perfect_hash;

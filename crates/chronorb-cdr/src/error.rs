@@ -81,6 +81,10 @@ pub enum CdrError {
     /// or could not write the one it was given.
     #[error("an object reference cannot be read or written")]
     BadReference,
+    /// The object references of one message need more memory than the layer
+    /// above allows them.
+    #[error("the object references of one message need more memory than they may")]
+    TooManyReferences,
     /// A value is outside of the range that its IDL type allows.
     #[error("a value is outside of the range of its type")]
     OutOfRange,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
 use chronorb_lab::{
-    contest, doctor, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
+    contest, doctor, hostile, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
 };
 use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
@@ -100,6 +100,9 @@ pub(crate) enum Command {
 
     #[command(name = contest::CROWD_COMMAND, hide = true)]
     ContestCrowd { order: String },
+
+    #[command(name = hostile::PART_COMMAND, hide = true)]
+    HostilePart { order: String },
 
     #[command(name = inversion::SERVER_COMMAND, hide = true)]
     InversionServer { order: String },

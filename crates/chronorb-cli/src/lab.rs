@@ -7,6 +7,7 @@ use std::time::Duration;
 use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
+use chronorb_lab::hostile::{Attack, Hostile};
 use chronorb_lab::inversion::{self, Inversion};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
@@ -53,6 +54,17 @@ pub(crate) enum LabCommand {
     /// of the figures and whether it holds, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(ExperimentArguments),
+
+    /// Measure what other clients notice while a server is attacked.
+    ///
+    /// For each attack there is a server with the default settings, a legitimate client whose calls are
+    /// measured alone, beside the attack and alone again, new clients that come meanwhile, and an attacker:
+    /// idle connections, half headers, requests never finished, replies never read, floods, and small
+    /// messages that are deep, endless or dear to decode. Tells the calls' latencies and failures, the
+    /// server's memory and processor time, and whether it lives. Ends with tables, what chronorb aims at and
+    /// whether it is so, and a report with a plot. Takes some four minutes, with --short one.
+    #[command(after_help = HOSTILE_EXAMPLES)]
+    Hostile(HostileArguments),
 
     /// Measure how the architecture of an ORB inverts priorities.
     ///
@@ -179,6 +191,7 @@ impl LabCommand {
             Self::All(asked) => status(all::run(&asked.into())),
             Self::Compare(asked) => asked.run(),
             Self::Demux(asked) => asked.run::<Demux>(),
+            Self::Hostile(asked) => asked.run(),
             Self::Inversion(asked) => asked.run(),
             Self::Latency(asked) => asked.run(),
             Self::Os(asked) => asked.run::<OperatingSystem>(),
@@ -331,6 +344,28 @@ fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),
         _ => Err("no number from 0 to 1000000".to_owned()),
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HostileArguments {
+    #[command(flatten)]
+    common: ExperimentArguments,
+
+    /// Only these attacks, in this order; separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(Attack::ALL.map(Attack::name)))]
+    attack: Vec<String>,
+}
+
+impl HostileArguments {
+    fn run(self) -> ExitCode {
+        let mut plan = self.common.plan::<Hostile>();
+        if !self.attack.is_empty() {
+            let attacks = self.attack.iter();
+            plan.attacks = attacks.filter_map(|name| Attack::named(name)).collect();
+        }
+        status(chronorb_lab::run::<Hostile>(&self.common.options::<Hostile>(plan)).map(drop))
     }
 }
 
@@ -664,6 +699,17 @@ Examples:
 
 Other programs that run at the same time change the figures. A claim that was missed is said, and
 is no failure of the command.";
+
+const HOSTILE_EXAMPLES: &str = "\
+Examples:
+  chronorb lab hostile
+  chronorb lab hostile --short --report short.html
+  chronorb lab hostile --attack idle-connections,profiles
+  chronorb lab hostile --json | jq '.claims[] | [.verdict, .claim, .measured]'
+
+Only a server that the command itself starts is attacked, on the loopback of this machine. A server that
+an attack ends is a finding, and no failure of the command. Attackers share the processors with the
+server and its clients: other programs that run at the same time change the figures.";
 
 const INVERSION_EXAMPLES: &str = "\
 Examples:

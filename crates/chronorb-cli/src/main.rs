@@ -13,7 +13,9 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::{contest, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox};
+use chronorb_lab::{
+    contest, hostile, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
+};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::ContestCrowd { order } => status(contest::crowd_main(&order)),
         Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
         Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
+        Command::HostilePart { order } => status(hostile::part_main(&order)),
         Command::InversionServer { order } => status(inversion::server_main(&order)),
         Command::InversionClient { order } => status(inversion::client_main(&order)),
         Command::OsPart { order } => status(os::part_main(&order)),

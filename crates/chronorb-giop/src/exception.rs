@@ -157,6 +157,7 @@ impl From<CdrError> for SystemException {
             CdrError::WideNotAllowedWrite => (Marshal, minor::WIDE_CHAR_SENT_OVER_1_0),
             CdrError::WideNotAllowedRead => (Marshal, minor::WIDE_CHAR_RECEIVED_OVER_1_0),
             CdrError::BadReference => (Marshal, minor::BAD_REFERENCE),
+            CdrError::TooManyReferences => (ImpLimit, minor::TOO_MANY_REFERENCES),
             CdrError::NoValueFactory => (Marshal, minor::NO_VALUE_FACTORY),
             CdrError::WrongValueType => (Marshal, minor::WRONG_VALUE_TYPE),
             CdrError::InvalidValue => (Marshal, minor::INVALID_VALUE),

@@ -84,13 +84,20 @@ impl Ior {
         Ok(())
     }
 
+    /// The most profiles that a reference may have. Those of real ORBs have a few.
+    pub const MAX_PROFILES: usize = 64;
+
     /// Reads a reference as a value.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with it; [`CdrError::BoundExceeded`] if it has more than
+    /// [`MAX_PROFILES`](Self::MAX_PROFILES) profiles.
     pub fn decode(d: &mut Decoder<'_>) -> Result<Self, CdrError> {
         let type_id = d.read_str()?.to_owned();
         let n = d.read_len(8)?;
+        if n > Self::MAX_PROFILES {
+            return Err(CdrError::BoundExceeded);
+        }
         let profiles = (0..n)
             .map(|_| {
                 Ok(TaggedProfile {

@@ -118,6 +118,9 @@ minors! {
     ImpLimit: POA_PATH_TOO_LONG = CHRONORB | 2, "the names of the object adapters are too long together, or too many";
     ImpLimit: TOO_MANY_POAS = CHRONORB | 3, "there are too many object adapters";
     ImpLimit: TOO_MANY_OBJECTS = CHRONORB | 4, "the object adapter has too many objects";
+    ImpLimit: TOO_MANY_ADDRESSES = CHRONORB | 5, "the object reference has more addresses than a call may try";
+    ImpLimit: TOO_MANY_REFERENCES = CHRONORB | 6, "the object references of one message need more memory than they may";
+    ImpLimit: TOO_MANY_REPLY_OCTETS = CHRONORB | 7, "replies that nobody has fetched need more memory than those of a connection may";
     ImpLimit: TOO_MUCH_WORK = CHRONORB | 8, "the message takes more work than its size allows";
     CommFailure: CONNECTION_LOST = CHRONORB | 1, "the connection was lost";
     Transient: FORWARD_LOOP = CHRONORB | 1, "the request was forwarded too many times";

@@ -95,6 +95,9 @@ pub enum UrlError {
     /// The port of an address is not a number from 1 to 65535. Minor OMG|8.
     #[error("the port of address {0:?} is not a number from 1 to 65535")]
     Port(String),
+    /// There are more addresses than a reference may have [profiles](Ior::MAX_PROFILES). Minor OMG|8.
+    #[error("there are {0} addresses, and {max} may be", max = Ior::MAX_PROFILES)]
+    TooManyAddresses(usize),
     /// `rir:` stands beside other addresses. Minor OMG|8.
     #[error("rir: cannot stand beside other addresses")]
     MixedRir,
@@ -127,6 +130,7 @@ impl UrlError {
             | Self::BadVersion(_)
             | Self::Host(_)
             | Self::Port(_)
+            | Self::TooManyAddresses(_)
             | Self::MixedRir => minor::BAD_ADDRESS,
             Self::NoKey | Self::Group(_) | Self::Escape | Self::Name | Self::Path => {
                 minor::BAD_SCHEME_SPECIFIC
@@ -212,6 +216,10 @@ fn ends_in_protocol(text: &str) -> bool {
 fn parse_addresses(list: &str) -> Result<Option<Vec<CorbalocAddress>>, UrlError> {
     if list.eq_ignore_ascii_case("rir:") {
         return Ok(None);
+    }
+    let number = list.split(',').count();
+    if number > Ior::MAX_PROFILES {
+        return Err(UrlError::TooManyAddresses(number));
     }
     list.split(',')
         .map(parse_address)

@@ -1,8 +1,9 @@
 //! The texts that are compiled, and places in them.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -143,11 +144,7 @@ impl Sources {
         if let Some(&known) = self.by_path.get(&canonical) {
             return Ok(known);
         }
-        // Anything but a regular file (a pipe, a device) could block or never end.
-        if !fs::metadata(&canonical)?.is_file() {
-            return Err(ReadError::NotAFile);
-        }
-        let number = self.read_from(path, File::open(&canonical)?)?;
+        let number = self.read_from(path, open(&canonical)?)?;
         self.by_path.insert(canonical, number);
         Ok(number)
     }
@@ -348,6 +345,22 @@ impl Sources {
     }
 }
 
+/// Opens a regular file. Anything else (a pipe, a device) could block or never end.
+fn open(path: &Path) -> Result<File, ReadError> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(ReadError::NotAFile);
+    }
+    // The file may be another one by now, and some regular files of /proc wait for data.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(ReadError::NotAFile);
+    }
+    Ok(file)
+}
+
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
@@ -371,5 +384,25 @@ impl ReadError {
             Some(span) => Diagnostic::error(code, span, message, "asked for here"),
             None => Diagnostic::without_place(code, message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn no_file_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.idl");
+        fs::write(&path, "").unwrap();
+        let file = open(&path).unwrap();
+        let about = format!("/proc/self/fdinfo/{}", file.as_raw_fd());
+        let about = fs::read_to_string(about).unwrap();
+        let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = i32::from_str_radix(flags.unwrap().trim(), 8).unwrap();
+        assert_eq!(flags & libc::O_NONBLOCK, libc::O_NONBLOCK);
     }
 }

@@ -1,6 +1,12 @@
 //! The interfaces between the clients and the servers of the experiments.
 
+#![expect(
+    unnameable_types,
+    reason = "value types are public in a module that is not"
+)]
+
 chronorb::include_idl!("demo");
+chronorb::include_idl!("hostile");
 chronorb::include_idl!("overtake");
 chronorb::include_idl!("whitebox");
 chronorb::include_idl!("peers");

@@ -4,7 +4,7 @@
 //! An experiment runs the real thing, describes the machine ([`Environment`]) and reports what it
 //! found, for people and for programs. [`demo`] runs a server and clients, and measures each call
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
-//! target of a request; [`overtake`] measures calls of high priority while all lower lanes are
+//! target of a request; [`hostile`] measures what a client notices of attacks on its server; [`overtake`] measures calls of high priority while all lower lanes are
 //! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and
 //! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`contest`], and
 //! [`peer`] takes part in comparisons that others make; [`protocols`] measures what the ORB adds to what its protocols
@@ -20,6 +20,7 @@ pub mod contest;
 pub mod demo;
 pub mod demux;
 pub mod doctor;
+pub mod hostile;
 pub mod inversion;
 pub mod latency;
 pub mod os;
@@ -47,6 +48,7 @@ mod schedule;
 mod series;
 mod stats;
 mod units;
+mod usage;
 mod verdict;
 mod watch;
 mod work;

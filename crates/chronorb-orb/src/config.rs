@@ -77,6 +77,9 @@ pub struct OrbConfig {
     /// `-ORBDefaultInitRef URL`: where initial references that are not given are looked for;
     /// `/NAME` is added to it.
     pub default_init_ref: Option<String>,
+    /// `-ORBFileReferences`: whether `string_to_object`, and names with `-ORBDefaultInitRef`, may
+    /// lead to `file:`. URLs of `-ORBInitRef` always may.
+    pub file_references: bool,
     /// `-ORBThreads`: threads of the default thread pool, 1 to 1024.
     pub threads: u32,
     /// `-ORBRealTime`: whether real-time scheduling is wanted.
@@ -185,6 +188,7 @@ impl Default for OrbConfig {
             lane_listen_endpoints: Vec::new(),
             init_refs: Vec::new(),
             default_init_ref: None,
+            file_references: true,
             threads: 4,
             real_time: RealTimeMode::Preferred,
             lock_memory: false,

@@ -140,6 +140,7 @@ impl<T: Named> Directory<T> {
         self.slots.readers(key)
     }
 
+    #[inline(never)]
     fn find_named(&self, name: &[u8], orphans: impl Fn(T) + Copy) -> Option<SlotRef<'_, T>> {
         if self.names.is_empty() {
             return None;

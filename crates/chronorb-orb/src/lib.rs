@@ -18,6 +18,7 @@ mod demux;
 mod gather;
 #[cfg(feature = "miop")]
 mod groups;
+mod host;
 #[cfg(feature = "gioplite")]
 mod lite;
 #[cfg(feature = "monitor")]

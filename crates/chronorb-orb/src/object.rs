@@ -1,12 +1,14 @@
 //! Object references.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder, Reference};
-use chronorb_giop::{AddressingDisposition, Ior, SystemException};
+use chronorb_giop::{AddressingDisposition, Ior, SystemException, TAG_UIPMC, TaggedProfile};
 use thiserror::Error;
 
 use crate::call::{Operation, Reply};
@@ -15,6 +17,7 @@ use crate::config::Collocation;
 use crate::core::Core;
 #[cfg(feature = "miop")]
 use crate::groups::Group;
+use crate::host::Host;
 use crate::poa::{ObjectKey, PriorityModel};
 use crate::profile::Profile;
 use crate::rtcorba::policies::{
@@ -37,8 +40,9 @@ struct Inner {
     number: u64,
     core: Arc<Core>,
     ior: Ior,
-    /// How to reach it; `None` where no profile can be used here.
-    profile: Option<Profile>,
+    /// How to reach it, read when that is first needed: most references that come in messages are only kept or
+    /// passed on. `None` where no profile can be used here.
+    profile: OnceLock<Option<Box<Profile>>>,
     overrides: Overrides,
     collocation: Collocation,
     /// The number of the reference that private connections belong to: this one's, or that of
@@ -46,7 +50,7 @@ struct Inner {
     owner: u64,
     /// The group of objects that it stands for, if it is none by itself.
     #[cfg(feature = "miop")]
-    group: Option<Group>,
+    group: Option<Box<Group>>,
     /// Whether it is an object of this ORB; found out when that is first asked.
     within: OnceLock<bool>,
 }
@@ -135,8 +139,8 @@ impl Object {
                 number,
                 owner,
                 #[cfg(feature = "miop")]
-                group,
-                profile: Profile::of(&ior, &core),
+                group: group.map(Box::new),
+                profile: OnceLock::new(),
                 core,
                 ior,
                 overrides,
@@ -338,6 +342,12 @@ impl Object {
         Scope::with(|scope| client::invoke_oneway(self, scope, operation, arguments))
     }
 
+    /// Whether this and another reference are known to be of the same object (`Object::_is_equivalent`). That is what
+    /// `==` says.
+    pub fn is_equivalent(&self, other: &Self) -> bool {
+        self == other
+    }
+
     /// Writes a reference, nil as `None`.
     ///
     /// # Errors
@@ -352,11 +362,11 @@ impl Object {
     /// Reads a reference, nil as `None`.
     ///
     /// # Errors
-    /// Where it is malformed.
+    /// Where it is malformed; [`CdrError::TooManyReferences`] where the references of the message take more memory
+    /// than a message may have octets (`-ORBMaxMessageSize`).
     pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         let ior = Ior::decode(d)?;
-        let core = d.host().and_then(|host| host.downcast_ref::<Arc<Core>>());
-        let core = core.ok_or(CdrError::BadReference)?;
+        let core = Host::admit(d, octets_kept(&ior))?;
         Ok(Self::from_ior(core, ior))
     }
 
@@ -387,7 +397,7 @@ impl Object {
     /// The group of objects that it stands for, if it is none by itself.
     #[cfg(feature = "miop")]
     pub(crate) fn group(&self) -> Option<&Group> {
-        self.inner.group.as_ref()
+        self.inner.group.as_deref()
     }
 
     /// How requests name it, where the server does not ask for another way.
@@ -407,14 +417,18 @@ impl Object {
         &self.inner.core
     }
 
+    #[inline]
     pub(crate) fn profile(&self) -> Option<&Profile> {
-        self.inner.profile.as_ref()
+        let inner = &*self.inner;
+        let read = || Profile::of(&inner.ior, &inner.core).map(Box::new);
+        inner.profile.get_or_init(read).as_deref()
     }
 
     /// The object key, where this is an object of this ORB that is to be called within it.
     #[inline]
     pub(crate) fn key_within(&self) -> Option<&[u8]> {
-        if self.inner.collocation == Collocation::Off {
+        let known = self.inner.within.get();
+        if self.inner.collocation == Collocation::Off || known == Some(&false) {
             return None;
         }
         let profile = self.profile()?;
@@ -430,6 +444,12 @@ impl Object {
             }
         });
         within.then_some(&*profile.key)
+    }
+
+    /// Whether it says nothing of its object but an address and a key, as that of a `corbaloc:` does.
+    pub(crate) fn is_only_an_address(&self) -> bool {
+        let tells_nothing = |profile: &Profile| profile.code_sets.is_none();
+        self.type_id().is_empty() && self.profile().is_some_and(tells_nothing)
     }
 
     pub(crate) fn time_out(&self) -> Duration {
@@ -466,15 +486,40 @@ impl Reference for Object {
     }
 }
 
-/// Equal where the references have the same content (`is_equivalent`); different references
-/// may still lead to the same object.
+/// Equal where the profiles of the references say the same, in whatever byte order, with whatever padding and order of
+/// components: an ORB that passes a reference on may write it anew. Different references may still lead to the same
+/// object. The interface that a reference names is no part of the object's identity.
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner) || self.inner.ior == other.inner.ior
+        let (this, other) = (&*self.inner, &*other.inner);
+        std::ptr::eq(this, other) || this.core.protocols.say_the_same(&this.ior, &other.ior)
     }
 }
 
 impl Eq for Object {}
+
+/// By the object key: equal references have the same.
+impl Hash for Object {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.profile().map(|profile| &profile.key).hash(state);
+    }
+}
+
+/// The memory that an object takes which was made of this reference and of which nothing else was asked yet.
+fn octets_kept(ior: &Ior) -> usize {
+    let profile =
+        |profile: &TaggedProfile| size_of::<TaggedProfile>() + profile.data.len() + ALLOCATION;
+    let profiles: usize = ior.profiles.iter().map(profile).sum();
+    let own = size_of::<Inner>() + ior.type_id.len() + profiles + 3 * ALLOCATION;
+    // A group has a reference to what answers for it.
+    match ior.profiles.iter().any(|profile| profile.tag == TAG_UIPMC) {
+        true => 2 * own,
+        false => own,
+    }
+}
+
+/// What the allocator adds to each block.
+const ALLOCATION: usize = 16;
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chronorb_cdr::Any;
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Rights, Termination, lock_all};
+use chronorb_rt::{Deadline, Rights, Termination, lock_all, return_great_blocks};
 use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
@@ -91,6 +91,9 @@ impl Orb {
         }
         if config.lock_memory {
             lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
+        } else {
+            // Memory that is locked is meant to stay.
+            return_great_blocks();
         }
         if !has_memory_for(config.arena_size) {
             return Err(InitError::NoMemoryForArena(config.arena_size));

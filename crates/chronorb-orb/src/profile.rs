@@ -1,15 +1,19 @@
 //! What a reference says about the way to its object.
 
+use std::net::IpAddr;
+
 use chronorb_cdr::{CharSet, TextForm};
+#[cfg(any(feature = "uiop", feature = "ssliop"))]
+use chronorb_giop::TAG_INTERNET_IOP;
 use chronorb_giop::codesets::{CodeSetComponentInfo, CodeSetContext, text_form};
 use chronorb_giop::{
-    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_INTERNET_IOP, TAG_POLICIES,
-    TAG_TAO_ENDPOINTS, TaggedProfile, Version,
+    Component, Ior, Policies, PriorityModelValue, SystemException, TAG_POLICIES, TAG_TAO_ENDPOINTS,
+    TaggedProfile, Version,
 };
 use chronorb_transport::Address;
 
 use crate::core::Core;
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::poa::PriorityModel;
 use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
@@ -44,7 +48,7 @@ impl Profile {
             .filter_map(|(index, profile)| Self::read(profile, index, core))
             .collect();
         let rank = |profile: &Self| profile.ways.first().map(|way| way.rank);
-        sort_few(&mut all, rank);
+        sort_by_rank(&mut all, rank);
         let mut all = all.into_iter();
         let mut first = all.next()?;
         for other in all.filter(|other| other.key == first.key) {
@@ -52,9 +56,25 @@ impl Profile {
             first.ways.extend(other.ways);
             first.lanes.extend(other.lanes);
         }
+        first.ways.truncate(MAX_WAYS + 1);
+        first.lanes.truncate(MAX_LANE_WAYS + 1);
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         first.sort();
         Some(first)
+    }
+
+    /// Whether the reference names more addresses than a call may try. As many are known then as show it.
+    pub(crate) fn has_too_many_ways(&self) -> bool {
+        self.ways.len() > MAX_WAYS || self.lanes.len() > MAX_LANE_WAYS
+    }
+
+    /// Whether an address has the name of a host, which has to be looked up.
+    pub(crate) fn has_names(&self) -> bool {
+        let is_name = |way: &Way| {
+            let host = way.address.as_host();
+            host.is_some_and(|(host, _)| host.parse::<IpAddr>().is_err())
+        };
+        self.ways.iter().any(is_name) || self.lanes.iter().any(|(_, way)| is_name(way))
     }
 
     /// How text of a client travels, and the service context that tells the server.
@@ -80,12 +100,7 @@ impl Profile {
     fn read(profile: &TaggedProfile, index: usize, core: &Core) -> Option<Self> {
         let registry = &core.protocols;
         let protocol = registry.of_tag(profile.tag);
-        // Profiles of IIOP tell of other protocols too.
-        let form = match protocol {
-            Some(protocol) => protocol.profiles()?,
-            None if profile.tag == TAG_INTERNET_IOP => AddressForm::HOST_AND_PORT,
-            None => return None,
-        };
+        let form = registry.form_of(profile.tag)?;
         let parts = form.decode(&profile.data).ok()?;
         if parts.version.major != 1 {
             return None;
@@ -177,6 +192,9 @@ impl Profile {
         if address.as_host().is_some_and(|(_, port)| port == 0) {
             return;
         }
+        if self.has_too_many_ways() {
+            return;
+        }
         for caller in core.protocols.callers(tag) {
             let way = core.protocols.way(caller, address.clone());
             match lane {
@@ -200,7 +218,7 @@ impl Profile {
             };
             let way = |address| registry.way(other, address);
             let addresses = (told.read)(components, host).into_iter();
-            self.ways.extend(addresses.map(way));
+            self.ways.extend(addresses.map(way).take(MAX_WAYS + 1));
             let is_told =
                 |component: &&chronorb_giop::TaggedComponent| Some(component.tag) == told.lanes;
             for component in components.iter().filter(is_told) {
@@ -217,10 +235,15 @@ impl Profile {
     /// Puts ways into the order of preference; those of one protocol stay in theirs.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn sort(&mut self) {
-        sort_few(&mut self.ways, |way| way.rank);
-        sort_few(&mut self.lanes, |(_, way)| way.rank);
+        sort_by_rank(&mut self.ways, |way| way.rank);
+        sort_by_rank(&mut self.lanes, |(_, way)| way.rank);
     }
 }
+
+/// The most addresses that a call tries, one after the other.
+pub(crate) const MAX_WAYS: usize = 64;
+/// The most addresses of lanes that a reference may name, for all priorities together.
+const MAX_LANE_WAYS: usize = 4096;
 
 fn priority_model(value: PriorityModelValue) -> Option<(PriorityModel, Priority)> {
     let model = match value.model {

@@ -1,6 +1,7 @@
 //! From texts and names to references.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl};
@@ -17,6 +18,8 @@ use crate::orb::ResolveError;
 pub(crate) struct Resolver {
     given: Vec<(String, String)>,
     default: Option<String>,
+    /// Whether texts may name files; those of `-ORBInitRef` always may.
+    files: bool,
     registered: PiMutex<HashMap<String, Ior>>,
 }
 
@@ -25,6 +28,7 @@ impl Resolver {
         Self {
             given: config.init_refs.clone(),
             default: config.default_init_ref.clone(),
+            files: config.file_references,
             registered: PiMutex::new(HashMap::new()),
         }
     }
@@ -56,7 +60,7 @@ pub(crate) fn resolve(
         return Ok(Object::from_ior(core, ior));
     }
     if let Some((_, url)) = resolver.given.iter().find(|(given, _)| given == name) {
-        return string_to_object(core, url, depth + 1).map(Some);
+        return read(core, url, depth + 1, true).map(Some);
     }
     if let Some(prefix) = &resolver.default {
         let url = format!("{}/{name}", prefix.trim_end_matches('/'));
@@ -71,6 +75,11 @@ pub(crate) fn string_to_object(
     text: &str,
     depth: u32,
 ) -> Result<Object, SystemException> {
+    read(core, text, depth, core.resolver.files)
+}
+
+/// As [`string_to_object`]; `files` is whether the text may name a file.
+fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object, SystemException> {
     let bad_param = |minor| SystemException::no(SystemExceptionKind::BadParam, minor);
     if depth > MAX_DEPTH {
         return Err(bad_param(minor::STRING_TO_OBJECT));
@@ -96,10 +105,11 @@ pub(crate) fn string_to_object(
             return resolve(core, &name, depth)?
                 .ok_or_else(|| bad_param(minor::BAD_SCHEME_SPECIFIC));
         }
+        ObjectUrl::File(_) if !files => return Err(bad_param(minor::BAD_SCHEME)),
         ObjectUrl::File(path) => {
-            let text =
-                std::fs::read_to_string(path).map_err(|_| bad_param(minor::STRING_TO_OBJECT))?;
-            return string_to_object(core, text.trim(), depth + 1);
+            let text = chronorb_rt::read_text(Path::new(&path));
+            let text = text.map_err(|_| bad_param(minor::STRING_TO_OBJECT))?;
+            return read(core, text.trim(), depth + 1, files);
         }
         // A name has to be resolved by the naming service, which is not part of the ORB core.
         _ => return Err(SystemException::no(SystemExceptionKind::NoImplement, 0)),

@@ -2,7 +2,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use chronorb_giop::{SystemException, Version};
 
 use crate::call::Reply;
 use crate::core::Core;
+use crate::host::Host;
 use crate::room::KEPT_CAPACITY;
 
 /// The frames and the arena of one call at a time, for reuse.
@@ -31,7 +31,7 @@ pub struct Scope {
     pub(crate) reply: Frame,
     arena: Arena,
     /// The ORB of the last call, which brings references in its results to life.
-    core: Option<Arc<Core>>,
+    host: Option<Host>,
     /// Belongs to a thread, and takes its size from the ORB.
     of_thread: bool,
 }
@@ -54,7 +54,7 @@ impl Scope {
             request: frame(),
             reply: frame(),
             arena: Arena::new(capacity),
-            core: None,
+            host: None,
             of_thread: false,
         }
     }
@@ -74,7 +74,7 @@ impl Scope {
         let result = f(&mut scope);
         scope.arena.reset();
         // A thread that is not calling holds no ORB.
-        scope.core = None;
+        scope.host = None;
         let _ = SCOPES.try_with(|scopes| {
             let mut scopes = scopes.borrow_mut();
             if scopes.len() < KEPT_SCOPES {
@@ -141,14 +141,11 @@ impl Scope {
         core: &Arc<Core>,
         answer: Answer,
     ) -> Result<Reply<'s>, SystemException> {
-        if !self
-            .core
-            .as_ref()
-            .is_some_and(|last| Arc::ptr_eq(last, core))
-        {
-            self.core = Some(core.clone());
+        let is_it = |last: &Host| Arc::ptr_eq(last.core(), core);
+        if !self.host.as_ref().is_some_and(is_it) {
+            self.host = Some(Host::new(core.clone()));
         }
-        let host = self.core.as_ref().map(|core| core as &dyn Any);
+        let host = self.host.as_ref().map(Host::begin);
         let arena = &self.arena;
         let body = self.reply.decoder(answer.body, answer.endian, arena);
         let mut body = body.with_text(answer.text).with_host(host);
@@ -175,6 +172,14 @@ pub(crate) fn empty_frame() -> Frame {
 pub(crate) fn clear(frame: &mut Frame) {
     frame.relax(KEPT_CAPACITY);
     frame.clear();
+}
+
+/// Makes room in such a frame, which gives memory back at once where it has much of it.
+pub(crate) fn release(frame: &mut Frame) {
+    frame.clear();
+    if frame.capacity() > KEPT_CAPACITY {
+        frame.shrink_to(FRAME_CAPACITY);
+    }
 }
 
 /// How text is marshalled in calls within the process.

@@ -29,6 +29,7 @@
 //! | the least that a message between processes costs, to measure by | [`Mailboxes`] |
 //! | operations that the kernel gets together with the wait for them | `Ring`, with the feature `uring` |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
+//! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
@@ -58,6 +59,7 @@ mod clock;
 mod crew;
 mod datagram;
 pub mod epoch;
+mod files;
 mod gate;
 mod hash_index;
 mod interfaces;
@@ -101,6 +103,7 @@ pub use baton::{Baton, BatonGuard, Released};
 pub use clock::{Deadline, Monotonic, sleep_until};
 pub use crew::{Bounds, Call, Crew, Offered, Risen};
 pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
+pub use files::{MAX_FILE, read_file, read_text};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
 pub use interfaces::interface_addresses;
@@ -108,7 +111,7 @@ pub use kick::{Kick, epoll_wait_or_kick};
 pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues, set_queues};
 pub use link_socket::LinkSocket;
 pub use mailbox::Mailboxes;
-pub use memory::{MemoryLockError, Usage, lock_all, page_faults};
+pub use memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
 pub use namespace::NetworkNamespace;
 pub use packet_rights::{PacketAccess, PacketRights};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};

@@ -20,6 +20,28 @@ pub fn lock_all() -> Result<(), MemoryLockError> {
     })
 }
 
+/// Has blocks of a mebibyte and more go back to the system when they are freed, where glibc allocates.
+///
+/// glibc maps great blocks and unmaps them, but each that is freed raises the size from which it does, up to 32 MiB:
+/// then such blocks come from its heaps, where one small block behind them keeps all of their memory in the process.
+/// This ends that: blocks of 1 MiB and more are always mapped, and of what is free at the end of a heap 2 MiB are
+/// kept, which is what glibc has after it has freed one block of 1 MiB. What the user has set by the environment
+/// (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`, `GLIBC_TUNABLES`) stays. Holds for the whole process.
+pub fn return_great_blocks() {
+    #[cfg(target_env = "gnu")]
+    {
+        const SETTINGS: [&str; 3] = [
+            "MALLOC_MMAP_THRESHOLD_",
+            "MALLOC_TRIM_THRESHOLD_",
+            "GLIBC_TUNABLES",
+        ];
+        if SETTINGS.iter().any(|name| std::env::var_os(name).is_some()) {
+            return;
+        }
+        sys::set_allocator_thresholds(1 << 20, 2 << 20);
+    }
+}
+
 /// The page faults of the calling thread so far: minor ones (served from memory) and major ones
 /// (served from a disk). A thread of a lane shows none between two requests.
 #[must_use]

@@ -155,7 +155,9 @@ impl PiLock {
                 Err(Errno::TIMEDOUT) => return Ok(false),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(Errno::DEADLK) => return Err(PiLockError::Deadlock),
-                Err(Errno::SRCH) => self.poisoned.store(true, Ordering::Relaxed),
+                // The owner is gone, or is just going: then the kernel finds its waiters without an
+                // owner, and the word with one.
+                Err(Errno::SRCH | Errno::INVAL) => self.poisoned.store(true, Ordering::Relaxed),
                 Err(other) => return Err(PiLockError::Os(other.raw_os_error())),
             }
         }

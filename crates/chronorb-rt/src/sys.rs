@@ -314,3 +314,12 @@ fn check(result: c_long) -> Result<c_long, Errno> {
     }
     Ok(result)
 }
+/// The sizes of blocks that glibc maps, and of what is kept free at the end of a heap.
+#[cfg(target_env = "gnu")]
+pub(crate) fn set_allocator_thresholds(mapped: c_int, kept: c_int) {
+    // SAFETY: `mallopt` takes numbers, and may be called at any time, by any thread.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, mapped);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, kept);
+    }
+}

@@ -3,6 +3,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use chronorb_rt::Deadline;
+
+use crate::names::addresses_of;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
 /// The option of an endpoint that says how many ports to try, from the given one on.
@@ -85,20 +88,25 @@ impl<'e> HostEndpoint<'e> {
     }
 }
 
-/// The socket addresses of a peer.
-pub(crate) fn resolve(address: &Address) -> Result<impl Iterator<Item = SocketAddr>, ConnectError> {
+/// The socket addresses of a peer, as far as they can be found before the deadline.
+pub(crate) fn resolve(
+    address: &Address,
+    deadline: Deadline,
+) -> Result<impl Iterator<Item = SocketAddr>, ConnectError> {
     let Some((host, port)) = address.as_host() else {
         return Err(ConnectError::Refused {
             address: address.to_string(),
             source: io::ErrorKind::AddrNotAvailable.into(),
         });
     };
-    (host, port)
-        .to_socket_addrs()
-        .map_err(|source| ConnectError::Unresolved {
-            host: host.to_owned(),
-            source,
-        })
+    let found = addresses_of(host, deadline).map_err(|source| ConnectError::Unresolved {
+        host: host.to_owned(),
+        source,
+    })?;
+    Ok(found.into_iter().map(move |mut address| {
+        address.set_port(port);
+        address
+    }))
 }
 
 /// The addresses to bind to, the preferred one first.

@@ -22,6 +22,7 @@ mod inet;
 mod ip_options;
 #[cfg(feature = "multicast")]
 pub mod multicast;
+mod names;
 mod reactor;
 mod setup;
 #[cfg(feature = "shm")]

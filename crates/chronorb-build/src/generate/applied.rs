@@ -5,8 +5,8 @@ use std::str::FromStr;
 use chronorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Definition, Location, Model};
 use proc_macro2::TokenStream;
 
-use super::GenerateError;
 use super::context::Context;
+use super::{GenerateError, GenerateOptions};
 use crate::names::Place;
 
 /// What stands around the item, and in its derive.
@@ -37,16 +37,24 @@ impl Context<'_> {
     }
 }
 
-/// Refuses what the annotations of a model want to add and is not Rust.
-pub(super) fn refuse_invalid(model: &Model) -> Result<(), GenerateError> {
+/// Refuses what the annotations of a model want to add and is not Rust, or is not to be added.
+pub(super) fn refuse_invalid(
+    model: &Model,
+    options: &GenerateOptions,
+) -> Result<(), GenerateError> {
     for (_, definition) in model.iter() {
-        of(&definition.annotations).map_err(|Invalid { annotation, text }| {
+        let place = || place(model, definition, &definition.location);
+        let applied = of(&definition.annotations).map_err(|Invalid { annotation, text }| {
             GenerateError::InvalidAnnotation {
                 annotation,
                 text,
-                place: place(model, definition, &definition.location),
+                place: place(),
             }
         })?;
+        let is_verbatim = !(applied.before.is_empty() && applied.after.is_empty());
+        if options.no_verbatim && is_verbatim {
+            return Err(GenerateError::Verbatim { place: place() });
+        }
     }
     Ok(())
 }

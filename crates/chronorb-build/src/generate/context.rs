@@ -1,5 +1,6 @@
 //! What all parts of the generator share.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use chronorb_idl::model::{DefId, DefKind, Model};
@@ -21,6 +22,8 @@ pub(super) struct Context<'g> {
     pub(super) recursion: &'g Recursion,
     /// The interfaces that others are derived from.
     pub(super) bases: &'g HashSet<DefId>,
+    /// How many octets of text may still be made.
+    pub(super) room: &'g Cell<usize>,
     /// The Rust module that code is generated for.
     pub(super) module: &'g [String],
 }

@@ -46,6 +46,16 @@ pub enum GenerateError {
         place: Place,
     },
 
+    /// It adds Rust code, and `no_verbatim` is on.
+    #[error(
+        "{place} has @verbatim(language=\"rust\"), which is code, and no_verbatim is on\n  \
+         hint: read what it adds; then compile the file without no_verbatim"
+    )]
+    Verbatim {
+        /// What it is applied to.
+        place: Place,
+    },
+
     /// This version does not generate code for it.
     #[error("{place}: {what} are not compiled by this version")]
     Unsupported {
@@ -59,6 +69,29 @@ pub enum GenerateError {
     #[error("{place} is nested too deeply or has too many parts")]
     TooLarge {
         /// The type.
+        place: Place,
+    },
+
+    /// A definition has more than 16,384 parts.
+    #[error(
+        "{place} has {parts} parts, and 16384 are the most: members, enumerators, operations and \
+         attributes with their parameters and exceptions, inherited ones too\n  \
+         hint: divide it"
+    )]
+    TooManyParts {
+        /// The definition.
+        place: Place,
+        /// How many it has.
+        parts: usize,
+    },
+
+    /// All code together has more than 128 MiB.
+    #[error(
+        "the code has more than 128 MiB with that of {place}\n  \
+         hint: divide the IDL into files, and generate each by itself, with extern_path for the others"
+    )]
+    TooMuchText {
+        /// The definition that goes beyond it.
         place: Place,
     },
 

@@ -6,27 +6,40 @@ use quote::{format_ident, quote};
 
 use super::codec::Form;
 use super::context::{Context, ident, rt, suffixed};
+use super::text::Text;
 use super::types::Lifetime;
-use super::{abstract_interface, ami, handle, local, raises, servant, skeleton};
+use super::{GenerateError, abstract_interface, ami, handle, local, raises, servant, skeleton};
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
 /// The handle, the servant's trait, the skeleton, and the types that their
 /// signatures name.
-pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
+///
+/// Each part is written before the next one is made, so that memory follows the greatest part.
+pub(super) fn items(
+    context: Context<'_>,
+    text: &mut Text,
+    id: DefId,
+    interface: &Interface,
+) -> Result<(), GenerateError> {
     if interface.local {
-        return local::interface(context, id, interface);
+        return text.items(local::interface(context, id, interface));
     }
-    let handle = handle::handle(context, id, interface);
-    let abstracts = abstract_interface::items(context, id, interface);
+    text.items(handle::handle(context, id, interface))?;
+    text.items(abstract_interface::items(context, id, interface))?;
     if interface.forward_only {
-        return quote! { #handle #abstracts };
+        return Ok(());
     }
-    let types = types_of_methods(context, context.names.own_methods(id));
-    let servant = servant::servant(context, id, interface);
-    let skeleton = skeleton::skeleton(context, id, interface);
-    let asynchronous = ami::items(context, id, interface);
-    quote! { #handle #abstracts #servant #types #skeleton #asynchronous }
+    text.items(servant::servant(context, id, interface))?;
+    let own = context.names.own_methods(id);
+    for method in own {
+        text.items(raises::items(context, method))?;
+    }
+    for method in own {
+        text.items(outs(context, method))?;
+    }
+    text.items(skeleton::skeleton(context, id, interface))?;
+    text.items(ami::items(context, id, interface))
 }
 
 /// The types that are named in the signatures of methods only.

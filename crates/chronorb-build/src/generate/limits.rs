@@ -1,10 +1,12 @@
-//! How large a type may be when all that it is made of is counted.
+//! How large a definition may be, a type when all that it is made of is counted, and the text of all.
 
 use std::collections::HashMap;
+use std::iter;
 
-use chronorb_idl::model::{DefId, DefKind, Model, Type};
+use chronorb_idl::model::{Attribute, DefId, DefKind, Model, Operation, Type};
 
 use super::GenerateError;
+use super::context::Context;
 use crate::names::Place;
 use crate::recursion::Recursion;
 use crate::shape;
@@ -30,6 +32,82 @@ pub(super) fn refuse_too_large(model: &Model, recursion: &Recursion) -> Result<(
             });
         }
     }
+    Ok(())
+}
+
+/// Refuses definitions with too many parts. The generator has all code of a definition in memory at
+/// a time, some ten thousand octets for each part.
+pub(super) fn refuse_too_many_parts(model: &Model) -> Result<(), GenerateError> {
+    let own = model.iter().map(|(id, _)| (id, own_parts(model, id)));
+    let own: HashMap<DefId, usize> = own.collect();
+    for (id, definition) in model.iter() {
+        let bases: Vec<DefId> = match &definition.kind {
+            DefKind::Interface(interface) => interface.all_bases.clone(),
+            DefKind::Value(value) => [&value.all_bases[..], &value.supports].concat(),
+            DefKind::Struct { base, .. } => {
+                iter::successors(*base, |id| base_of(model, *id)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let all = bases.iter().chain([&id]);
+        let parts = all.map(|id| own.get(id).unwrap_or(&0)).sum();
+        if parts > MAX_PARTS {
+            let what = shape::kind_name(&definition.kind);
+            return Err(GenerateError::TooManyParts {
+                place: Place::of(model, what, &definition.name, &definition.location),
+                parts,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn base_of(model: &Model, id: DefId) -> Option<DefId> {
+    match &model.get(id).kind {
+        DefKind::Struct { base, .. } => *base,
+        _ => None,
+    }
+}
+
+/// The parts of a definition that it does not inherit.
+fn own_parts(model: &Model, id: DefId) -> usize {
+    match &model.get(id).kind {
+        DefKind::Interface(interface) => {
+            of_operations(&interface.operations, &interface.attributes)
+        }
+        DefKind::Value(value) => {
+            let factories = value.factories.iter();
+            let factories = factories.map(|f| 1 + f.params.len() + f.raises.len());
+            let operations = of_operations(&value.operations, &value.attributes);
+            value.state.len() + operations + factories.sum::<usize>()
+        }
+        DefKind::Struct { members, .. } | DefKind::Exception { members, .. } => members.len(),
+        DefKind::Union(union) => union.cases.iter().map(|case| 1 + case.labels.len()).sum(),
+        DefKind::Enum { enumerators, .. } => enumerators.len(),
+        _ => 0,
+    }
+}
+
+/// Operations and attributes, with their parameters and exceptions.
+fn of_operations(operations: &[Operation], attributes: &[Attribute]) -> usize {
+    let operations = operations.iter();
+    let operations = operations.map(|o| 1 + o.params.len() + o.raises.len());
+    let attributes = attributes.iter();
+    let attributes = attributes.map(|a| 1 + a.get_raises.len() + a.set_raises.len());
+    operations.sum::<usize>() + attributes.sum::<usize>()
+}
+
+/// Counts the text of a definition, and refuses it where all of it is too much.
+pub(super) fn charge(context: Context<'_>, octets: usize, id: DefId) -> Result<(), GenerateError> {
+    let Some(room) = context.room.get().checked_sub(octets) else {
+        let definition = context.model.get(id);
+        let what = shape::kind_name(&definition.kind);
+        let (name, location) = (&definition.name, &definition.location);
+        return Err(GenerateError::TooMuchText {
+            place: Place::of(context.model, what, name, location),
+        });
+    };
+    context.room.set(room);
     Ok(())
 }
 
@@ -123,6 +201,12 @@ impl Extent {
 const MAX_DEPTH: u32 = 200;
 
 const MAX_TYPES: u32 = 1 << 16;
+
+/// The parts of one definition.
+const MAX_PARTS: usize = 1 << 14;
+
+/// Octets of all text that is made of a model.
+pub(super) const MAX_TEXT: usize = 128 << 20;
 
 /// Of types that hold each other every one has the others in its type code.
 const MAX_UNFOLDED: u32 = 1 << 12;

@@ -33,6 +33,7 @@ mod unions;
 mod value_boxes;
 mod values;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,8 @@ pub struct GenerateOptions {
     /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
     /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
     pub ami: bool,
+    /// Refuses `@verbatim(language="rust")`, the text of which is Rust code as it stands.
+    pub no_verbatim: bool,
     /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
     /// with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
@@ -227,14 +230,16 @@ struct Checked<'m> {
     names: Names<'m>,
     bases: HashSet<DefId>,
     recursion: Recursion,
+    room: Cell<usize>,
 }
 
 impl<'m> Checked<'m> {
     fn new(model: &'m Model, options: &GenerateOptions) -> Result<Self, GenerateError> {
         error::refuse_unsupported(model)?;
         let recursion = Recursion::new(model);
+        limits::refuse_too_many_parts(model)?;
         limits::refuse_too_large(model, &recursion)?;
-        applied::refuse_invalid(model)?;
+        applied::refuse_invalid(model, options)?;
         if options.no_alloc {
             let externals = Externals::new(model, &options.extern_paths)?;
             allocating::refuse(model, &externals)?;
@@ -243,6 +248,7 @@ impl<'m> Checked<'m> {
             names: Names::new(model, options.has_ami())?,
             bases: bases(model),
             recursion,
+            room: Cell::new(limits::MAX_TEXT),
         })
     }
 
@@ -260,6 +266,7 @@ impl<'m> Checked<'m> {
             externals,
             recursion: &self.recursion,
             bases: &self.bases,
+            room: &self.room,
             module: &[],
         }
     }
@@ -322,7 +329,7 @@ fn items(context: Context<'_>, text: &mut Text, ids: &[DefId]) -> Result<(), Gen
         }
         match &context.model.get(id).kind {
             DefKind::Module { members } => module(context, text, id, members)?,
-            _ => text.items(item(context, id))?,
+            _ => item(context, text, id)?,
         }
     }
     Ok(())
@@ -344,73 +351,125 @@ fn module(
     Ok(())
 }
 
-fn item(context: Context<'_>, id: DefId) -> TokenStream {
+fn item(context: Context<'_>, text: &mut Text, id: DefId) -> Result<(), GenerateError> {
     let definition = context.model.get(id);
-    match &definition.kind {
+    let none: &[DefId] = &[];
+    let before = text.len();
+    let nested = match &definition.kind {
         DefKind::Interface(interface) => {
-            let own = interface::items(context, id, interface);
-            let nested = nested(context, id, &interface.nested);
-            quote! { #own #nested }
+            interface::items(context, text, id, interface)?;
+            &interface.nested[..]
         }
         DefKind::Struct { nested, .. } => {
-            let own = match shape::is_local(context.model, &Type::Named(id)) {
+            text.items(match shape::is_local(context.model, &Type::Named(id)) {
                 true => local::structure(context, id),
                 false => structs::structure(context, id),
-            };
-            let nested = self::nested(context, id, nested);
-            quote! { #own #nested }
+            })?;
+            &nested[..]
         }
         DefKind::Exception { nested, .. } => {
-            let own = structs::exception(context, id);
-            let nested = self::nested(context, id, nested);
-            quote! { #own #nested }
+            text.items(structs::exception(context, id))?;
+            &nested[..]
         }
         DefKind::Union(union) => {
-            let own = unions::union(context, id, union);
-            let nested = nested(context, id, &union.nested);
-            quote! { #own #nested }
+            text.items(unions::union(context, id, union))?;
+            &union.nested[..]
         }
         DefKind::Enum {
             enumerators,
             default,
             bit_bound,
-        } => enums::enumeration(context, id, enumerators, *default, *bit_bound),
-        DefKind::Bitmask { flags, bit_bound } => bits::mask(context, id, flags, *bit_bound),
-        DefKind::Bitset { .. } => bits::set(context, id),
+        } => {
+            let default = *default;
+            let enumeration = enums::enumeration(context, id, enumerators, default, *bit_bound);
+            text.items(enumeration)?;
+            none
+        }
+        DefKind::Bitmask { flags, bit_bound } => {
+            text.items(bits::mask(context, id, flags, *bit_bound))?;
+            none
+        }
+        DefKind::Bitset { .. } => {
+            text.items(bits::set(context, id))?;
+            none
+        }
         DefKind::Value(value) => {
-            let own = values::value_type(context, id, value);
-            let nested = nested(context, id, &value.nested);
-            quote! { #own #nested }
+            text.items(values::value_type(context, id, value))?;
+            &value.nested[..]
         }
         DefKind::ValueBox { ty, nested } => {
-            let own = value_boxes::value_box(context, id, ty);
-            let nested = self::nested(context, id, nested);
-            quote! { #own #nested }
+            text.items(value_boxes::value_box(context, id, ty))?;
+            &nested[..]
         }
-        DefKind::Native => local::native(context, id),
-        DefKind::Typedef { ty } => types::alias(context, id, ty),
-        DefKind::Const { ty, value } => consts::constant(context, id, ty, value),
-        _ => TokenStream::new(),
-    }
+        DefKind::Native => {
+            text.items(local::native(context, id))?;
+            none
+        }
+        DefKind::Typedef { ty } => {
+            text.items(types::alias(context, id, ty))?;
+            none
+        }
+        DefKind::Const { ty, value } => {
+            text.items(consts::constant(context, id, ty, value))?;
+            none
+        }
+        _ => none,
+    };
+    limits::charge(context, text.len() - before, id)?;
+    self::nested(context, text, id, nested)
 }
 
 /// The module for the definitions inside an interface, struct or exception.
-fn nested(context: Context<'_>, owner: DefId, ids: &[DefId]) -> TokenStream {
+fn nested(
+    context: Context<'_>,
+    text: &mut Text,
+    owner: DefId,
+    ids: &[DefId],
+) -> Result<(), GenerateError> {
     let Some(&first) = ids.first() else {
-        return TokenStream::new();
+        return Ok(());
     };
     let path = context.names.module(first);
     let Some(name) = path.last().map(|name| context::ident(name)) else {
-        return TokenStream::new();
+        return Ok(());
     };
     let doc = format!(" Defined inside `{}`.", context.model.get(owner).name);
-    let context = context.within(path);
-    let items: TokenStream = ids.iter().map(|&id| item(context, id)).collect();
     let rt = context::rt();
-    quote! { #[doc = #doc] pub mod #name { use super::#rt; #items } }
+    text.open(quote! { #[doc = #doc] pub mod #name })?;
+    text.items(quote! { use super::#rt; })?;
+    for &id in ids {
+        item(context.within(path), text, id)?;
+    }
+    text.close();
+    Ok(())
 }
 
 /// The characters of a file name that an identifier may have.
 fn identifier(stem: &str) -> String {
     stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_all_definitions_together_is_bounded() {
+        let idl = "struct a { long x; }; module m { interface i { struct b { long x; }; }; };";
+        let compiled = chronorb_idl::compile_text("x.idl", idl, &chronorb_idl::Options::default());
+        let model = compiled.unwrap().model;
+        let options = GenerateOptions::default();
+        let checked = Checked::new(&model, &options).unwrap();
+        let externals = Externals::without_unused(&model, &[]).unwrap();
+        let context = checked.context(&model, &options, &externals);
+        let text = file(context, main_file(&model)).unwrap();
+        let taken = limits::MAX_TEXT - checked.room.get();
+        assert!(taken <= text.len() && text.len() < 2 * taken, "{taken}");
+
+        checked.room.set(taken);
+        assert_eq!(file(context, main_file(&model)), Ok(text));
+        checked.room.set(taken - 1);
+        let error = file(context, main_file(&model)).unwrap_err().to_string();
+        assert!(error.contains("struct `b` (x.idl:1:"), "{error}");
+    }
 }

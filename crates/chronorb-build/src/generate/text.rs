@@ -2,6 +2,8 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, File, Item, ItemMod, parse_quote};
 
 use super::GenerateError;
 
@@ -19,20 +21,43 @@ pub(super) struct Text {
 impl Text {
     /// Adds items to the module that was opened last.
     pub(super) fn items(&mut self, items: TokenStream) -> Result<(), GenerateError> {
-        if items.is_empty() {
-            return Ok(());
+        let parsed = Parser::parse2(|input: ParseStream<'_>| self.parsed(input), items);
+        parsed.map_err(|error| GenerateError::Internal(error.to_string()))
+    }
+
+    /// Reads, formats and forgets one item after the other.
+    fn parsed(&mut self, input: ParseStream<'_>) -> syn::Result<()> {
+        let attrs = input.call(Attribute::parse_inner)?;
+        if !attrs.is_empty() {
+            self.format(attrs, Vec::new());
         }
+        while !input.is_empty() {
+            let item = input.parse()?;
+            self.format(Vec::new(), vec![item]);
+        }
+        Ok(())
+    }
+
+    fn format(&mut self, attrs: Vec<Attribute>, items: Vec<Item>) {
+        let mut file: File = parse_quote! {};
+        (file.attrs, file.items) = (attrs, items);
         // The formatter has to know how far the lines are indented.
-        let nested = (0..self.depth).fold(items, |items, _| quote! { mod m { #items } });
-        let file =
-            syn::parse2(nested).map_err(|error| GenerateError::Internal(error.to_string()))?;
+        for _ in 0..self.depth {
+            let mut module: ItemMod = parse_quote! { mod m {} };
+            module.content = Some((Default::default(), file.items));
+            file.items = vec![Item::Mod(module)];
+        }
         let formatted = prettyplease::unparse(&file);
         let lines = formatted.lines().count();
         for line in formatted.lines().take(lines - self.depth).skip(self.depth) {
             self.text.push_str(line);
             self.text.push('\n');
         }
-        Ok(())
+    }
+
+    /// The octets of what was added so far.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// Opens a module: attributes, visibility and name are `head`.

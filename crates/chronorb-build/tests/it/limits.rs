@@ -1,4 +1,4 @@
-//! Types that a few lines of IDL make very large.
+//! Types that a few lines of IDL make very large, and files of which much code would be made.
 
 use std::fmt::Write;
 
@@ -73,4 +73,46 @@ fn unions_and_maps_count_as_structs_do() {
     let map = "typedef map<long, tP> tN;";
     let idl = chain("typedef string t0;\n", map, 3000);
     assert!(matches!(rust(&idl), Err(GenerateError::TooLarge { .. })));
+}
+
+/// `head`, `count` pieces with `N` their number, and `tail`.
+fn many(head: &str, piece: &str, count: usize, tail: &str) -> String {
+    let mut idl = head.to_owned();
+    for n in 0..count {
+        idl += &piece.replace('N', &n.to_string());
+    }
+    idl + tail
+}
+
+#[test]
+fn definitions_of_too_many_parts_are_refused() {
+    let too_many = |place: &str, parts: usize| {
+        format!(
+            "{place} has {parts} parts, and 16384 are the most: members, enumerators, operations \
+             and attributes with their parameters and exceptions, inherited ones too\n  \
+             hint: divide it"
+        )
+    };
+    let enumerators = many("enum e { first", ", eN", 16_384, " };");
+    assert_refused(&enumerators, &too_many("enum `e` (x.idl:1:6)", 16_385));
+    let operations = many("interface i {", "void opN(in long a);", 8_193, "};");
+    assert_refused(&operations, &too_many("interface `i` (x.idl:1:11)", 16_386));
+    let attributes = many("valuetype v {", "attribute long aN;", 16_385, "};");
+    assert_refused(&attributes, &too_many("valuetype `v` (x.idl:1:11)", 16_385));
+    let cases = many("union u switch(long) {", "case N: long mN;", 8_193, "};");
+    assert_refused(&cases, &too_many("union `u` (x.idl:1:7)", 16_386));
+    let members = many("struct s {", "long mN;", 16_385, "};");
+    assert_refused(&members, &too_many("struct `s` (x.idl:1:8)", 16_385));
+    let bases = many("interface a {", "void aN();", 8_193, "};\n")
+        + &many("interface b {", "void bN();", 8_193, "};\n");
+    assert_refused(
+        &(bases + "interface c : a, b {};"),
+        &too_many("interface `c` (x.idl:3:11)", 16_386),
+    );
+}
+
+#[test]
+fn an_enum_of_the_greatest_size_is_generated() {
+    let rust = rust(&many("enum e { first", ", eN", 16_383, " };")).expect("it is not too large");
+    assert!(rust.contains("E16382,"));
 }

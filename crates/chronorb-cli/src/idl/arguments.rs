@@ -151,6 +151,11 @@ pub(crate) struct RustArguments {
     #[arg(long)]
     no_alloc: bool,
 
+    /// Refuse @verbatim(language="rust"), which puts Rust code into the output as it stands: for
+    /// files of others.
+    #[arg(long)]
+    no_verbatim: bool,
+
     /// Write a file for each module at file level.
     #[arg(long, conflicts_with = "shared")]
     file_per_module: bool,
@@ -214,6 +219,7 @@ impl RustArguments {
             .out_dir(&self.out)
             .ami(self.ami)
             .no_alloc(self.no_alloc)
+            .no_verbatim(self.no_verbatim)
             .file_per_module(self.file_per_module)
             .disable_comments(self.disable_comments);
         let builder = match &self.shared {

@@ -59,6 +59,7 @@ fn help_shows_the_commands_that_are_for_people() {
     let help = stdout(&output);
     assert!(help.contains("demo ") && help.contains("idl "), "{help}");
     assert!(!help.contains("demo-server"), "{help}");
+    assert!(!help.contains("hostile-part"), "{help}");
     assert!(!help.contains("os-part"), "{help}");
     assert!(!help.contains("overtake-"), "{help}");
     assert!(!help.contains("contest-"), "{help}");
@@ -71,6 +72,7 @@ fn help_shows_the_commands_that_are_for_people() {
         &["lab", "all"],
         &["lab", "compare"],
         &["lab", "demux"],
+        &["lab", "hostile"],
         &["lab", "latency"],
         &["lab", "os"],
         &["lab", "overtake"],

@@ -118,6 +118,18 @@ fn methods_for_asynchronous_calls_are_generated_on_demand() {
 }
 
 #[test]
+fn code_of_others_is_refused_on_demand() {
+    let text = r#"@verbatim(language="rust", text="fn f() {}") struct S { long x; };"#;
+    let folder = folder(&[("s.idl", text)]);
+    let command = ["idl", "rust", "s.idl", "--out", "made"];
+    let output = chronorb(folder.path(), &command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = chronorb(folder.path(), &[&command[..], &["--no-verbatim"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("s.idl:1"), "{}", stderr(&output));
+}
+
+#[test]
 fn when_one_file_is_wrong_nothing_is_written() {
     let files = [
         ("right.idl", RIGHT),

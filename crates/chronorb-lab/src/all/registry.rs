@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::index::Told;
 use crate::demux::Demux;
 use crate::experiment::{Experiment, Findings, measure_and_write};
+use crate::hostile::Hostile;
 use crate::inversion::Inversion;
 use crate::latency::Latency;
 use crate::os::OperatingSystem;
@@ -21,6 +22,7 @@ use crate::whitebox::Whitebox;
 /// Every experiment, with about how many seconds its short and its full plan take. They run in this order.
 pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<Demux>(10, 60),
+    Entry::of::<Hostile>(60, 260),
     Entry::of::<Inversion>(210, 1_260),
     Entry::of::<Latency>(15, 120),
     Entry::of::<OperatingSystem>(60, 300),

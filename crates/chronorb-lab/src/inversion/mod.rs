@@ -27,7 +27,6 @@ mod plot;
 mod server;
 mod table;
 mod trial;
-mod usage;
 
 use std::time::Duration;
 

@@ -12,11 +12,12 @@ use super::architecture::{Architecture, Make};
 use super::error::InversionError;
 use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
 use super::plan::{Periods, Place};
-use super::{CLIENT_COMMAND, SERVER_COMMAND, usage};
+use super::{CLIENT_COMMAND, SERVER_COMMAND};
 use crate::contest::{Cpus, Programs};
 use crate::environment::ProcessorTime;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
+use crate::usage;
 
 /// What is tried.
 #[derive(Clone, Debug)]

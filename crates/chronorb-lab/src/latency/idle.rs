@@ -1,6 +1,5 @@
 //! What many idle connections cost.
 
-use std::fs;
 use std::net::TcpListener;
 
 use serde::Serialize;
@@ -12,9 +11,9 @@ use crate::contest::{
     Company, ContestError, Cpus, Crowd, Operation, Placement, Scheduled, Waits, allow_files,
     check_permitted,
 };
-use crate::environment::value_of;
 use crate::progress::Progress;
 use crate::stats::median;
+use crate::usage::resident;
 
 /// What was found of a server with many idle connections, beside one without.
 #[derive(Clone, Debug, Serialize)]
@@ -141,25 +140,7 @@ fn free_address() -> Result<String, ContestError> {
         .map_err(ContestError::work("looking for a free port"))
 }
 
-/// The resident memory of a process in octets; 0 where it cannot be read.
-fn resident(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let kib = value_of(&status, "VmRSS").and_then(|value| value.split_whitespace().next());
-    kib.and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) * 1024
-}
-
 /// Files of a server that are no connections of the crowd.
 const OTHER_FILES: u64 = 100;
 /// Connections of a server that are none of the crowd.
 const OTHER_CLIENTS: u32 = 16;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_process_has_memory() {
-        assert!(resident(std::process::id()) > 100_000);
-        assert_eq!(resident(u32::MAX), 0);
-    }
-}

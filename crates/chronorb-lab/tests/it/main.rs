@@ -4,6 +4,7 @@ mod contest;
 mod demux;
 mod demux_report;
 mod harness;
+mod hostile;
 mod inversion;
 mod omniorb;
 mod os;
@@ -24,6 +25,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn main() -> ExitCode {
     let commands = [
         contest::COMMANDS,
+        hostile::COMMANDS,
         inversion::COMMANDS,
         os::COMMANDS,
         overtake::COMMANDS,
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ("contest", contest::TESTS),
         ("demux", demux::TESTS),
         ("demux_report", demux_report::TESTS),
+        ("hostile", hostile::TESTS),
         ("inversion", inversion::TESTS),
         ("omniorb", omniorb::TESTS),
         ("os", os::TESTS),

@@ -9,7 +9,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
-use chronorb_giop::{AddressingDisposition, SystemException, SystemExceptionKind, Target, minor};
+use chronorb_giop::{
+    AddressingDisposition, SystemException, SystemExceptionKind, Target, Version, minor,
+};
 use chronorb_rt::{Deadline, Monotonic};
 
 use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
@@ -18,7 +20,7 @@ use super::route::{Carries, Route};
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::object::Object;
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE};
@@ -30,11 +32,15 @@ pub(super) struct Binding {
     /// Where requests go: the object itself, or what a location forward named.
     pub(super) target: Object,
     pub(super) forwarded: bool,
+    /// That of the messages: the greatest one that both sides speak.
+    pub(super) version: Version,
     /// The priority that travels with requests, where the server's model wants it.
     pub(super) propagated: Option<Priority>,
     /// How requests name their target; a server may ask for another way.
     pub(super) addressing: Cell<AddressingDisposition>,
     pub(super) prepared: Prepared,
+    /// Whether it is known where the object is: a reference that is only an address may lead elsewhere.
+    pub(super) is_located: Cell<bool>,
     /// The state of the ORB's policies that it was made by.
     policies: u64,
     pub(super) rebind: RebindMode,
@@ -68,8 +74,10 @@ impl Binding {
         may_move(self.rebind, &self.target, other)
     }
 
-    fn is_current(&self) -> bool {
-        !self.connection.is_closed() && self.policies == self.target.core().policies.generation()
+    #[inline(always)]
+    fn is_current(&self, deadline: Deadline) -> bool {
+        self.connection.is_usable(deadline)
+            && self.policies == self.target.core().policies.generation()
     }
 }
 
@@ -152,7 +160,7 @@ fn bind_by(
     let now = begin_call(object.core());
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
     let binding = match present {
-        Some(binding) if binding.is_current() => binding,
+        Some(binding) if binding.is_current(deadline) => binding,
         Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
         None => establish(key, object.clone(), false, deadline)?,
     };
@@ -239,9 +247,12 @@ fn establish(
     let route = Route::of(profile, effective.bands.as_ref(), priority)?;
     let way = (&route, object & SHARES != 0);
     let connection = connect(&target, profile, way, &effective, deadline)?;
+    connection.begin_use(deadline);
     let binding = Rc::new(Binding {
+        is_located: Cell::new(forwarded || !target.is_only_an_address()),
         connection,
         forwarded,
+        version: profile.version,
         propagated: route.propagated,
         addressing: Cell::new(target.addressing()),
         prepared: Prepared::new(),
@@ -331,7 +342,7 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     let mut ways: Vec<_> = ways.iter().collect();
     if let Some(protocols) = protocols {
         ways.retain(|way| protocols.rank(way.protocol).is_some());
-        sort_few(&mut ways, |way| protocols.rank(way.protocol));
+        sort_by_rank(&mut ways, |way| protocols.rank(way.protocol));
     }
     ways
 }

@@ -11,7 +11,7 @@ use chronorb_giop::{
 use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
-use super::connection::Failure;
+use super::connection::{Failure, MALFORMED, MAX_STRAYS};
 use super::invocation::{Ongoing, Outcome, protocol_of};
 use super::route::{self, NoRoute, Route};
 use crate::object::{BindError, Object};
@@ -80,7 +80,11 @@ fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemExcept
 }
 
 /// One locate request and its reply.
-fn locate(binding: &Binding, scope: &mut Scope, deadline: Deadline) -> Result<Outcome, Failure> {
+pub(super) fn locate(
+    binding: &Binding,
+    scope: &mut Scope,
+    deadline: Deadline,
+) -> Result<Outcome, Failure> {
     scope.begin(binding.target.core());
     let request_id = binding.connection.next_request_id();
     let header = LocateRequestHeader {
@@ -97,11 +101,16 @@ fn locate(binding: &Binding, scope: &mut Scope, deadline: Deadline) -> Result<Ou
     write(scope).map_err(SystemException::from)?;
     let connection = &binding.connection;
     connection.send_for_reply(request_id, &mut scope.request, deadline)?;
+    let mut strays = 0;
     loop {
         let message = connection.receive_locate_reply(request_id, &mut scope.reply, deadline)?;
         match read(binding, scope, message, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
-            Ok(None) => {}
+            Ok(None) if strays == MAX_STRAYS => {
+                connection.close();
+                return Err(MALFORMED);
+            }
+            Ok(None) => strays += 1,
             Err(malformed) => {
                 connection.close();
                 let exception = SystemException::from(malformed);

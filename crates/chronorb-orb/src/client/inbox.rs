@@ -6,7 +6,8 @@ use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
 use chronorb_giop::framing::{Framed, FramingError};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
+    CompletionStatus, HEADER_LEN, MessageHeader, MessageType, SystemException, SystemExceptionKind,
+    minor,
 };
 use chronorb_rt::{Deadline, look_for};
 use chronorb_transport::{Connection, IoError, Waiting};
@@ -14,6 +15,7 @@ use chronorb_transport::{Connection, IoError, Waiting};
 use super::connection::{Failure, comm_failure, timeout};
 use super::speech::Speech;
 use crate::room::room_for;
+use crate::scope;
 
 /// The receiving half of a connection to a server.
 pub(super) struct Inbox {
@@ -22,6 +24,8 @@ pub(super) struct Inbox {
     pub(super) speech: Speech,
     /// What was received beyond the last message.
     surplus: Vec<u8>,
+    /// The beginning of a message whose reader has stopped.
+    suspended: Frame,
     fragments: Reassembly,
     /// Whether the next message is in its frame already, as far as it has come.
     has_begun: bool,
@@ -34,6 +38,7 @@ impl Inbox {
             waiting,
             speech,
             surplus: Vec::new(),
+            suspended: scope::empty_frame(),
             fragments: Reassembly::new(Limits {
                 messages: MAX_FRAGMENTED,
                 bytes: max_message,
@@ -55,6 +60,7 @@ impl Inbox {
             waiting,
             speech,
             surplus: Vec::new(),
+            suspended: scope::empty_frame(),
             fragments: Reassembly::new(Limits {
                 messages: MAX_PARTIAL_REPLIES,
                 bytes: max_octets,
@@ -66,8 +72,18 @@ impl Inbox {
     /// Takes back what the frame has after a wait that was too long: the next call goes on from
     /// there.
     pub(super) fn put_back(&mut self, frame: &mut Frame) {
-        self.surplus.extend_from_slice(frame.as_slice());
+        if self.suspended.is_empty() {
+            std::mem::swap(&mut self.suspended, frame);
+        }
         frame.clear();
+    }
+
+    /// How much a reader that shall not wait may read before it looks at other things: what is about to fit the
+    /// begun message, and at least [`LEAST_TURN`] octets. So a long message takes few turns, and each of them is bounded.
+    pub(super) fn turn(&self) -> Turn {
+        Turn {
+            left: self.suspended.len().max(LEAST_TURN),
+        }
     }
 
     /// Whether the first part of a message is there, and its rest is not.
@@ -77,7 +93,7 @@ impl Inbox {
 
     /// Whether something has come that belongs to a message which has not begun.
     pub(super) fn has_surplus(&self) -> bool {
-        !self.surplus.is_empty()
+        !self.surplus.is_empty() || !self.suspended.is_empty()
     }
 
     /// Receives the next whole message into `frame`, which it clears.
@@ -123,8 +139,21 @@ impl Inbox {
     }
 
     /// Begins a message with what came together with the one before.
+    #[inline]
     fn begin(&mut self, frame: &mut Frame) -> Result<(), SystemException> {
         frame.clear();
+        match self.has_surplus() {
+            true => self.take_surplus(frame),
+            false => Ok(()),
+        }
+    }
+
+    fn take_surplus(&mut self, frame: &mut Frame) -> Result<(), SystemException> {
+        if !self.suspended.is_empty() {
+            std::mem::swap(&mut self.suspended, frame);
+            scope::release(&mut self.suspended);
+            return Ok(());
+        }
         frame.extend_from_slice(&self.surplus).map_err(too_large)?;
         self.surplus.clear();
         Ok(())
@@ -182,10 +211,38 @@ impl Inbox {
                 }
                 Err(_) => return Err(malformed().into()),
             };
-            let room = room_for(frame, total, LEAST_ROOM).map_err(too_large)?;
+            let is_new = frame.len() < HEADER_LEN;
+            let mut room = room_for(frame, total, LEAST_ROOM).map_err(too_large)?;
+            if is_new && room.len() > MOST_AHEAD {
+                room = &mut room[..MOST_AHEAD];
+            }
             let taken = take(room).map_err(Unreceived::Nothing)?;
             frame.commit(taken);
         }
+    }
+}
+
+/// The octets that a reader may still take in its turn.
+pub(super) struct Turn {
+    left: usize,
+}
+
+impl Turn {
+    /// Takes something by `receive`; there is nothing where the turn is over.
+    pub(super) fn take(
+        &mut self,
+        receive: impl FnOnce() -> Result<usize, IoError>,
+    ) -> Result<usize, IoError> {
+        if self.is_over() {
+            return Err(IoError::WouldBlock);
+        }
+        let received = receive()?;
+        self.left = self.left.saturating_sub(received);
+        Ok(received)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
     }
 }
 
@@ -248,6 +305,11 @@ fn too_large(error: CdrError) -> SystemException {
     SystemException::from(error).with_completed(CompletionStatus::Maybe)
 }
 
+/// What is received at once at most while the length of the message is not known: messages behind it are copied for
+/// each of them that is taken out.
+const MOST_AHEAD: usize = 64 << 10;
+/// What a reader may take in its turn at least.
+const LEAST_TURN: usize = 256 << 10;
 /// Replies of which a part has come, on a connection that is shared.
 const MAX_PARTIAL_REPLIES: usize = 64;
 /// What one `recv` has room for at least, while the length of the message is not known.

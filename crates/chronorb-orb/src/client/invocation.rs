@@ -19,7 +19,7 @@ use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
 use super::collocated;
-use super::connection::Failure;
+use super::connection::{Failure, MALFORMED, MAX_STRAYS};
 use crate::call::Operation;
 use crate::gather;
 use crate::object::Object;
@@ -239,6 +239,7 @@ fn exchange(
     let request_id = send_request(binding, scope, operation, arguments, deadline)?;
     let core = binding.target.core();
     core.at(Stage::Await);
+    let mut strays = 0;
     loop {
         let connection = &binding.connection;
         let message = connection.receive_reply(request_id, &mut scope.reply, deadline)?;
@@ -248,7 +249,11 @@ fn exchange(
                 core.at(Stage::Return);
                 return Ok(outcome);
             }
-            Ok(None) => {}
+            Ok(None) if strays == MAX_STRAYS => {
+                binding.connection.close();
+                return Err(MALFORMED);
+            }
+            Ok(None) => strays += 1,
             Err(malformed) => {
                 binding.connection.close();
                 let exception = SystemException::from(malformed);
@@ -296,7 +301,7 @@ pub(super) fn marshal(
     request_id: u32,
 ) -> Result<(usize, usize), SystemException> {
     let frame = &mut scope.request;
-    let version = binding.profile()?.version;
+    let version = binding.version;
     let connection = &binding.connection;
     let announces = connection.announces();
     let may_be_kept =
@@ -354,7 +359,7 @@ pub(super) fn write_header(
     announces: bool,
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
-    let version = binding.profile()?.version;
+    let version = binding.version;
 
     let priority = binding
         .propagated
@@ -406,7 +411,7 @@ pub(super) fn protocol_of(
     target: &Target<'_>,
     operation: &[u8],
 ) -> Result<Protocol, SystemException> {
-    let version = binding.profile()?.version;
+    let version = binding.version;
     #[cfg(feature = "gioplite")]
     if version >= Version::V1_2
         && binding.connection.speaks_lite()

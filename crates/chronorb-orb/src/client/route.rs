@@ -3,9 +3,9 @@
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::poa::PriorityModel;
-use crate::profile::Profile;
+use crate::profile::{MAX_WAYS, Profile};
 use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBand, PriorityBands};
 
@@ -34,6 +34,8 @@ pub(super) enum NoRoute {
     OutsideOfBands,
     /// The server has no endpoint for the priority, or for any of its band.
     NoEndpoint,
+    /// The reference names more addresses than a call may try.
+    TooManyWays,
 }
 
 impl Carries {
@@ -61,6 +63,9 @@ impl Route {
         bands: Option<&PriorityBands>,
         priority: Option<Priority>,
     ) -> Result<Self, NoRoute> {
+        if profile.has_too_many_ways() {
+            return Err(NoRoute::TooManyWays);
+        }
         let served_at = served_at(profile, priority);
         let band = match (bands, served_at) {
             (Some(bands), Some(priority)) => {
@@ -72,15 +77,19 @@ impl Route {
             profile.priority_model,
             Some((PriorityModel::ClientPropagated, _))
         );
-        Ok(Self {
-            ways: match (propagates, band) {
-                (true, Some(band)) => in_band(profile, band, served_at.unwrap_or(band.low))?,
-                (true, None) => match priority {
-                    Some(priority) => at_lane(profile, priority).ok_or(NoRoute::NoEndpoint)?,
-                    None => profile.ways.clone(),
-                },
-                (false, _) => profile.ways.clone(),
+        let ways = match (propagates, band) {
+            (true, Some(band)) => in_band(profile, band, served_at.unwrap_or(band.low))?,
+            (true, None) => match priority {
+                Some(priority) => at_lane(profile, priority).ok_or(NoRoute::NoEndpoint)?,
+                None => profile.ways.clone(),
             },
+            (false, _) => profile.ways.clone(),
+        };
+        if ways.len() > MAX_WAYS {
+            return Err(NoRoute::TooManyWays);
+        }
+        Ok(Self {
+            ways,
             carries: band.map_or(Carries::Priority(priority), Carries::Band),
             propagated: priority.filter(|_| propagates),
         })
@@ -100,7 +109,7 @@ pub(super) fn priorities(profile: &Profile, bands: Option<&PriorityBands>) -> Ve
     let of_band = |band: &PriorityBand| {
         let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
         let mut lanes: Vec<_> = lanes.filter(|lane| band.contains(*lane)).collect();
-        sort_few(&mut lanes, |lane| *lane);
+        sort_by_rank(&mut lanes, |lane| *lane);
         lanes.dedup();
         if lanes.is_empty() {
             lanes.push(band.low);
@@ -153,6 +162,9 @@ impl From<NoRoute> for SystemException {
                 SystemExceptionKind::NoResources,
                 minor::NO_CONNECTION_FOR_PRIORITY,
             ),
+            NoRoute::TooManyWays => {
+                Self::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_ADDRESSES)
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
         path: path.to_owned(),
         problem,
     };
-    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let text = chronorb_rt::read_text(path).map_err(|e| bad(e.to_string()))?;
     let table: toml::Table = text
         .parse()
         .map_err(|e: toml::de::Error| bad(e.to_string()))?;

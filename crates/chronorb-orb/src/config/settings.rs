@@ -218,6 +218,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "file_references",
+        options: "-ORBFileReferences",
+        missing: None,
+        apply: |config, text| boolean(text).map(|yes| config.file_references = yes),
+    },
+    Setting {
         key: "threads",
         options: "-ORBThreads",
         missing: None,

@@ -7,7 +7,7 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Endpoint};
 
 use crate::core::Core;
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
@@ -47,7 +47,7 @@ impl Told<'_> {
             }
         }
         if let Some(wanted) = wanted {
-            sort_few(&mut forms, |(tag, _)| wanted.rank(*tag));
+            sort_by_rank(&mut forms, |(tag, _)| wanted.rank(*tag));
         }
         let mut profiles = Vec::new();
         for (tag, form) in forms {

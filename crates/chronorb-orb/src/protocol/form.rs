@@ -2,7 +2,8 @@
 
 use chronorb_cdr::CdrError;
 use chronorb_giop::{
-    Component, IiopProfile, PathProfile, TaggedComponent, TaoEndpoint, TaoPathEndpoint, Version,
+    Component, IiopProfile, PathProfile, TAG_TAO_ENDPOINTS, TaggedComponent, TaoEndpoint,
+    TaoPathEndpoint, Version,
 };
 use chronorb_transport::Address;
 
@@ -12,6 +13,7 @@ use chronorb_transport::Address;
 pub struct AddressForm(&'static Codec);
 
 /// What a profile says.
+#[derive(Eq, PartialEq)]
 pub(crate) struct ProfileParts {
     pub(crate) version: Version,
     pub(crate) address: Address,
@@ -133,6 +135,20 @@ impl AddressForm {
 
     pub(crate) fn decode(self, data: &[u8]) -> Result<ProfileParts, CdrError> {
         (self.0.decode)(data)
+    }
+
+    /// Writes a component anew that can be read, so that those that say the same have the same octets.
+    pub(crate) fn normalize(self, component: &mut TaggedComponent) {
+        let written = match component.tag {
+            TAG_TAO_ENDPOINTS => {
+                let lanes = self.decode_lanes(component);
+                lanes.and_then(|lanes| self.encode_lanes(lanes).ok())
+            }
+            _ => component.typed().ok().and_then(|typed| typed.tagged().ok()),
+        };
+        if let Some(written) = written {
+            *component = written;
+        }
     }
 
     /// The component [`TAG_TAO_ENDPOINTS`](chronorb_giop::TAG_TAO_ENDPOINTS).

@@ -1,9 +1,10 @@
 //! The protocols that an ORB has.
 
+use chronorb_giop::{Ior, TAG_INTERNET_IOP, TaggedProfile};
 use chronorb_transport::{Address, Endpoint};
 use thiserror::Error;
 
-use super::{PluggableProtocol, Standing, Way, builtin};
+use super::{AddressForm, PluggableProtocol, Standing, Way, builtin};
 use crate::config::OrbConfig;
 
 /// The protocols of an ORB, the preferred one first.
@@ -128,6 +129,37 @@ impl Registry {
     pub(crate) fn callers(&self, tag: u32) -> impl Iterator<Item = &PluggableProtocol> {
         let all = self.0.iter();
         all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
+    }
+
+    /// How profiles of this tag write addresses, where that is known.
+    pub(crate) fn form_of(&self, tag: u32) -> Option<AddressForm> {
+        match self.of_tag(tag) {
+            Some(protocol) => protocol.profiles(),
+            // Profiles of IIOP tell of other protocols too.
+            None => (tag == TAG_INTERNET_IOP).then_some(AddressForm::HOST_AND_PORT),
+        }
+    }
+
+    /// Whether the profiles of two references say the same, in the same order. What cannot be read has to have the
+    /// same octets.
+    pub(crate) fn say_the_same(&self, one: &Ior, other: &Ior) -> bool {
+        let same = |(one, other): (&TaggedProfile, &TaggedProfile)| {
+            let said = |profile: &TaggedProfile| {
+                let form = self.form_of(profile.tag)?;
+                let mut parts = form.decode(&profile.data).ok()?;
+                for component in &mut parts.components {
+                    form.normalize(component);
+                }
+                parts
+                    .components
+                    .sort_unstable_by(|a, b| (a.tag, &a.data).cmp(&(b.tag, &b.data)));
+                Some(parts)
+            };
+            let is_read_same = || said(one).is_some_and(|parts| said(other) == Some(parts));
+            one == other || (one.tag == other.tag && is_read_same())
+        };
+        let (one, other) = (&one.profiles, &other.profiles);
+        one.len() == other.len() && one.iter().zip(other).all(same)
     }
 
     pub(crate) fn has(&self, tag: u32) -> bool {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::Priority;
 use crate::core::Core;
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::server::{self, LaneSpec, PoolSpec};
 
 /// `RTCORBA::RTORB`: thread pools and mutexes (RT-CORBA 1.2, 5.8 and 5.9).
@@ -161,7 +161,7 @@ impl RtOrb {
         pool: &ThreadpoolLanes,
     ) -> Result<ThreadpoolId, SystemException> {
         let mut priorities: Vec<_> = pool.lanes.iter().map(|lane| lane.priority).collect();
-        sort_few(&mut priorities, |priority| *priority);
+        sort_by_rank(&mut priorities, |priority| *priority);
         priorities.dedup();
         if priorities.len() != pool.lanes.len() {
             return Err(BAD_PARAM);

@@ -24,6 +24,7 @@ use super::outlet::Outlet;
 use super::probe::Stage;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
+use crate::host::Host;
 use crate::object::OBJECT_ID;
 use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
@@ -32,6 +33,7 @@ use crate::upcall::{Body, Thread, Unserved, Upcall};
 /// What one message is handled with.
 pub(super) struct Context<'w> {
     pub(super) core: &'w Arc<Core>,
+    pub(super) host: &'w Host,
     pub(super) lane: &'w Lane,
     pub(super) connection: &'w ServerConnection,
     pub(super) key: Key,
@@ -57,7 +59,7 @@ impl Context<'_> {
     pub(super) fn request(&mut self, message: MessageHeader) -> Result<Handled, End> {
         self.core.at(Stage::Dispatch);
         let body = message.decoder(self.request, self.arena);
-        let mut body = body.with_host(Some(self.core));
+        let mut body = body.with_host(Some(self.host.begin()));
         let header =
             RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
         let announced = learn_announced(self.connection, &header, message);

@@ -64,11 +64,9 @@ pub(super) fn receive(
     max_message: usize,
 ) -> Result<Intake, End> {
     frame.clear();
-    if let Some(cause) = input.skipping {
+    if input.skipping.is_some() {
         input.resume(frame)?;
-        return skip(read, input, frame, cause);
-    }
-    if !input.pending().is_empty() {
+    } else if !input.pending().is_empty() {
         match speech.next_message(input.pending(), max_message) {
             Ok(Framed::Complete { header, len }) => {
                 input.take(len, frame)?;
@@ -78,88 +76,44 @@ pub(super) fn receive(
             Err(_) => return Err(End::Malformed),
         }
     }
+    let mut at_once = 0;
     loop {
-        let total = match speech.next_message(frame.as_slice(), max_message) {
-            Ok(Framed::Complete { header, len }) => {
-                input.complete(len, frame)?;
-                return Ok(message(header, None, input));
+        let room = if input.skipping.is_some() {
+            match skip(input, frame, at_once)? {
+                Skip::Room(len) => &mut frame.spare_mut(len).map_err(|_| End::Gone)?[..len],
+                Skip::Over(intake) => return Ok(intake),
             }
-            Ok(Framed::NeedMore { total }) => total,
-            Err(FramingError::TooLarge(len)) if len / SKIPPED_TIMES <= max_message => {
-                return skip(read, input, frame, CdrError::FrameFull);
+        } else {
+            let total = match speech.next_message(frame.as_slice(), max_message) {
+                Ok(Framed::Complete { header, len }) => {
+                    input.complete(len, frame)?;
+                    return Ok(message(header, None, input));
+                }
+                Ok(Framed::NeedMore { total }) => total,
+                Err(FramingError::TooLarge(len)) if len / SKIPPED_TIMES <= max_message => {
+                    input.skipping = Some(CdrError::FrameFull);
+                    continue;
+                }
+                Err(_) => return Err(End::Malformed),
+            };
+            if !input.unread {
+                // The rest may take its time: the thread is needed for other connections.
+                input.suspend(total, frame)?;
+                return Ok(Intake::Incomplete);
             }
-            Err(_) => return Err(End::Malformed),
-        };
-        if !input.unread {
-            // The rest may take its time: the thread is needed for other connections.
-            input.suspend(total, frame)?;
-            return Ok(Intake::Incomplete);
-        }
-        let room = match room_for(frame, total, LEAST_ROOM) {
-            Ok(room) => room,
-            Err(cause) => return skip(read, input, frame, cause),
+            match room_for(frame, total, LEAST_ROOM) {
+                Ok(room) => room,
+                Err(cause) => {
+                    input.skipping = Some(cause);
+                    continue;
+                }
+            }
         };
         let capacity = room.len();
         match read(room) {
             Ok(n) => {
                 // A read that does not fill its room has emptied the transport (epoll(7)).
                 input.unread = n == capacity || input.hung_up;
-                frame.commit(n);
-            }
-            Err(IoError::WouldBlock) => input.unread = false,
-            Err(IoError::Ended) => return Err(End::Ended),
-            Err(_) => return Err(End::Gone),
-        }
-    }
-}
-
-/// Skips the message whose beginning is in the frame, as far as it has come: all but
-/// [`KEPT_OF_SKIPPED`] octets of it are thrown away as they are read.
-#[cold]
-fn skip(
-    mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
-    input: &mut Input,
-    frame: &mut Frame,
-    cause: CdrError,
-) -> Result<Intake, End> {
-    let header = Protocol::read_header(frame.as_slice()).map_err(|_| End::Malformed)?;
-    let len = header.message_len();
-    if !matches!(
-        header.kind,
-        MessageType::Request | MessageType::LocateRequest | MessageType::Fragment
-    ) {
-        return Err(End::Malformed);
-    }
-    if frame.len() >= len {
-        // It has come at once, perhaps with what follows it.
-        input.complete(len, frame)?;
-        return Ok(message(header, Some(cause), input));
-    }
-    input.skipping = Some(cause);
-    let mut at_once = 0;
-    loop {
-        let surplus = frame.len().saturating_sub(KEPT_OF_SKIPPED);
-        frame.truncate(KEPT_OF_SKIPPED);
-        input.skipped += surplus;
-        let missing = len.saturating_sub(frame.len() + input.skipped);
-        if missing == 0 {
-            input.skipped = 0;
-            input.skipping = None;
-            input.complete(frame.len(), frame)?;
-            return Ok(message(header, Some(cause), input));
-        }
-        if !input.unread || at_once >= SKIPPED_AT_ONCE {
-            input.suspend(frame.len(), frame)?;
-            return Ok(match input.unread {
-                false => Intake::Incomplete,
-                true => Intake::Skipping,
-            });
-        }
-        let room = frame.spare_mut(LEAST_ROOM).map_err(|_| End::Gone)?;
-        let most = room.len().min(missing);
-        match read(&mut room[..most]) {
-            Ok(n) => {
-                input.unread = n == most || input.hung_up;
                 frame.commit(n);
                 at_once += n;
             }
@@ -168,6 +122,50 @@ fn skip(
             Err(_) => return Err(End::Gone),
         }
     }
+}
+
+/// What comes next of a message that is skipped.
+enum Skip {
+    /// So many octets of it may be received.
+    Room(usize),
+    /// It is skipped, or not all of it has come.
+    Over(Intake),
+}
+
+/// Goes on to skip the message whose beginning is in the frame: all but [`KEPT_OF_SKIPPED`] octets
+/// of it are thrown away as they come. `at_once` octets of it were received by this call so far.
+#[cold]
+fn skip(input: &mut Input, frame: &mut Frame, at_once: usize) -> Result<Skip, End> {
+    let header = Protocol::read_header(frame.as_slice()).map_err(|_| End::Malformed)?;
+    let len = header.message_len();
+    if !matches!(
+        header.kind,
+        MessageType::Request | MessageType::LocateRequest | MessageType::Fragment
+    ) {
+        return Err(End::Malformed);
+    }
+    let has_come_at_once = input.skipped == 0 && frame.len() >= len;
+    if !has_come_at_once {
+        input.skipped += frame.len().saturating_sub(KEPT_OF_SKIPPED);
+        frame.truncate(KEPT_OF_SKIPPED);
+    }
+    let missing = len.saturating_sub(frame.len() + input.skipped);
+    if missing == 0 {
+        // What follows it may have come with it.
+        let kept = if has_come_at_once { len } else { frame.len() };
+        let cause = input.skipping.take();
+        input.skipped = 0;
+        input.complete(kept, frame)?;
+        return Ok(Skip::Over(message(header, cause, input)));
+    }
+    if !input.unread || at_once >= SKIPPED_AT_ONCE {
+        input.suspend(frame.len(), frame)?;
+        return Ok(Skip::Over(match input.unread {
+            false => Intake::Incomplete,
+            true => Intake::Skipping,
+        }));
+    }
+    Ok(Skip::Room(missing.min(LEAST_ROOM)))
 }
 
 fn message(header: MessageHeader, skipped: Option<CdrError>, input: &Input) -> Intake {

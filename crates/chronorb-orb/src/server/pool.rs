@@ -17,7 +17,7 @@ use super::staff::{PostSetup, Staff, StaffSetup};
 use super::threads;
 use crate::config::ThreadpoolStrategy;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::poa::is_in_upcall;
 use crate::protocol::{PluggableProtocol, Way};
 use crate::rtcorba::{DestroyThreadpoolError, Priority, RequestBuffering, ThreadpoolId};
@@ -422,7 +422,7 @@ fn behind_one(
     endpoints: &[Endpoint],
     staff: Option<&Arc<Staff>>,
 ) -> Result<Vec<Arc<Lane>>, SystemException> {
-    sort_few(&mut setups, |setup| Reverse(setup.priority));
+    sort_by_rank(&mut setups, |setup| Reverse(setup.priority));
     let mut setups = setups.into_iter();
     let first = setups.next();
     // Both ways of making a pool refuse one without lanes.
@@ -434,7 +434,7 @@ fn behind_one(
         .collect::<Result<Vec<_>, _>>()?;
     let behind = lanes.clone().into_boxed_slice();
     lanes.push(Arc::new(open(first, doors, behind)?));
-    sort_few(&mut lanes, |lane| lane.index());
+    sort_by_rank(&mut lanes, |lane| lane.index());
     Ok(lanes)
 }
 

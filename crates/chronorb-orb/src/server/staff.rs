@@ -24,7 +24,7 @@ use chronorb_rt::{
 use super::handed::Handed;
 use super::worker::FRAME_CAPACITY;
 use crate::config::ThreadpoolStrategy;
-use crate::order::sort_few;
+use crate::order::sort_by_rank;
 use crate::rtcorba::Priority;
 
 /// The crews of a pool's lanes, and what they share.
@@ -100,7 +100,7 @@ impl Staff {
             let mut others: Vec<usize> = (0..lanes.len())
                 .filter(|other| borrowing && towards(&lanes[*other], &lanes[from]))
                 .collect();
-            sort_few(&mut others, |other| {
+            sort_by_rank(&mut others, |other| {
                 std::cmp::Reverse(lanes[*other].priority)
             });
             others.into_boxed_slice()

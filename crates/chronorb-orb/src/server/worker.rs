@@ -28,6 +28,7 @@ use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
 use super::watch::{Activity, ThreadWatch};
 use crate::core::Core;
+use crate::host::Host;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::OwnPriority;
 use crate::upcall::{Role, Thread};
@@ -65,6 +66,7 @@ pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
 /// A thread with what it needs for one request: frames and an arena of its own.
 pub(super) struct Worker {
     core: Arc<Core>,
+    host: Host,
     /// The lane that it works for at present.
     lane: Arc<Lane>,
     thread: Thread,
@@ -96,6 +98,7 @@ impl Worker {
         let thread = thread_of(core, lane);
         Self {
             core: core.clone(),
+            host: Host::new(core.clone()),
             lane: lane.clone(),
             thread,
             request,
@@ -122,6 +125,7 @@ impl Worker {
     ) -> Self {
         Self {
             core: core.clone(),
+            host: Host::new(core.clone()),
             lane: lane.clone(),
             thread,
             request: Frame::new(0, usize::MAX),
@@ -697,6 +701,7 @@ impl Worker {
         self.arena.reset();
         let mut context = dispatch::Context {
             core: &self.core,
+            host: &self.host,
             lane,
             connection,
             key,

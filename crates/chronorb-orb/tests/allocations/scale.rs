@@ -1,11 +1,17 @@
 //! Objects in great numbers, and the memory that they leave: a program of its own, so that nobody
 //! else allocates meanwhile.
 
+use std::sync::Arc;
+
+use chronorb_orb::Pending;
 use chronorb_orb::poa::ObjectId;
 use chronorb_rt::live_octets;
 
 use crate::alone;
 use crate::support::adapters::{PERSISTENT, USER, ask, hex, id_teller, site, told};
+use crate::support::asynchronous::{STRATEGIES, begin_add};
+use crate::support::raw_server::{Peer, object_at, raw_server, wide_reply};
+use crate::support::{Latch, orb_with};
 
 #[test]
 fn fifty_thousand_objects_are_found_and_leave_nothing_behind() {
@@ -56,5 +62,63 @@ fn fifty_thousand_objects_are_found_and_leave_nothing_behind() {
             after.saturating_sub(before) < grown / 100,
             "{before} octets, then {full}, then {after}"
         );
+    }
+}
+
+#[test]
+fn a_reference_that_is_only_kept_takes_little_more_than_its_octets() {
+    let _alone = alone();
+    const REFERENCES: usize = 10_000;
+    let orb = orb_with(|_| {});
+    let port = "127.0.0.1:2809".parse().expect("an address");
+    let text = object_at(&orb, port).ior().to_string();
+    let read = || orb.string_to_object(&text).expect("it reads");
+    drop(read());
+    let mut all = Vec::with_capacity(REFERENCES);
+    let before = live_octets();
+    all.extend((0..REFERENCES).map(|_| read()));
+    let each = (live_octets() - before) / REFERENCES;
+    println!(
+        "{each} octets for a reference of {} on the wire",
+        text.len() / 2 - 2
+    );
+    assert!(each <= 512, "{each} octets for each reference");
+    drop(all);
+    let _ = orb.shutdown(true);
+}
+
+#[test]
+fn great_replies_leave_nothing_with_the_calls_that_they_were_for() {
+    let _alone = alone();
+    const CALLS: usize = 16;
+    const GREAT: usize = 3 << 20;
+    for strategy in STRATEGIES {
+        let all_sent = Arc::new(Latch::default());
+        let sent = all_sent.clone();
+        let server = raw_server(move |mut peer: Peer| {
+            let requests = [(); CALLS].map(|()| peer.request().expect("a request comes"));
+            for (id, _) in requests {
+                peer.send(&wide_reply(id, 7, GREAT));
+            }
+            sent.set(1);
+            peer.until_the_end();
+        });
+        let orb = orb_with(|config| config.client_connection = strategy);
+        let object = object_at(&orb, server.address);
+        let before = live_octets();
+        let calls: Vec<Pending<i32>> = (0..CALLS)
+            .map(|_| begin_add(&object, 0, 0).expect("it begins"))
+            .collect();
+        let results: Vec<_> = calls.into_iter().rev().map(Pending::wait).collect();
+        all_sent.reach(1);
+        let kept = live_octets().saturating_sub(before);
+        // Those that came first were bounded by what a connection may keep, 64 MiB.
+        assert!(
+            results.iter().filter(|r| **r == Ok(7)).count() >= 8,
+            "{results:?}"
+        );
+        // The thread that reads has a frame, with up to twice the room that a message needs.
+        assert!(kept < 3 * GREAT, "{strategy:?} keeps {kept} octets");
+        let _ = orb.shutdown(true);
     }
 }

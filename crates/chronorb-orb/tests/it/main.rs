@@ -10,8 +10,10 @@ mod settings_in_the_book;
 mod support;
 
 mod asynchronous {
+    mod aside;
     mod peers;
     mod results;
+    mod unasked;
 }
 
 mod client {
@@ -24,9 +26,13 @@ mod client {
     mod connections;
     mod exclusive;
     mod failures;
+    mod files;
+    mod hostile;
+    mod idle;
     mod limits;
     mod policies;
     mod rebind;
+    mod references;
     mod sharing;
 }
 

@@ -4,7 +4,6 @@
 mod tests;
 mod values;
 
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -60,12 +59,12 @@ impl Plan {
         Ok(Self { interface, classes })
     }
 
-    /// Reads the plan of a file; see [`parse`](Self::parse).
+    /// Reads the plan of a regular file of at most 1 MiB; see [`parse`](Self::parse).
     ///
     /// # Errors
     /// As [`parse`](Self::parse), or the file cannot be read.
     pub fn read(path: &Path, to_native: &dyn Fn(i16) -> Option<u8>) -> Result<Self, PlanError> {
-        let text = fs::read_to_string(path).map_err(|error| PlanError {
+        let text = chronorb_rt::read_text(path).map_err(|error| PlanError {
             line: 0,
             column: 0,
             problem: format!("the file cannot be read: {error}"),

@@ -45,3 +45,16 @@ fn locked_memory_gives_no_page_fault_when_it_is_first_used() {
     );
     assert!(status.is_none_or(|status| status.success()));
 }
+
+/// glibc puts 16 octets before a block that it maps by itself.
+#[cfg(target_env = "gnu")]
+#[test]
+fn great_blocks_are_mapped_although_greater_ones_were_freed() {
+    chronorb_rt::return_great_blocks();
+    for _ in 0..3 {
+        drop(std::hint::black_box(vec![1_u8; 8 << 20]));
+        let blocks = [(); 8].map(|()| vec![1_u8; 2 << 20]);
+        let starts = blocks.iter().map(|block| block.as_ptr().addr() % 4096);
+        assert_eq!(starts.collect::<Vec<_>>(), [16; 8]);
+    }
+}

@@ -101,7 +101,7 @@ fn connect(
     interface: Option<u32>,
     deadline: Deadline,
 ) -> Result<Box<dyn Connection>, ConnectError> {
-    let resolved = resolve(address)?;
+    let resolved = resolve(address, deadline)?;
     let mut last = ConnectError::Refused {
         address: address.to_string(),
         source: io::ErrorKind::AddrNotAvailable.into(),

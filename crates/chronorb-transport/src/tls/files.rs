@@ -1,10 +1,10 @@
 //! Certificates and keys in files.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use chronorb_rt::read_file;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -15,7 +15,7 @@ pub(super) fn certificates(
     file: &Path,
     what: &'static str,
 ) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
-    let octets = fs::read(file).map_err(|source| unreadable(file, what, source))?;
+    let (octets, _) = read_file(file).map_err(|source| unreadable(file, what, source))?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&octets).collect();
     let all = all.map_err(|problem| malformed(file, what, problem))?;
     if all.is_empty() {
@@ -50,12 +50,9 @@ pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsConf
 
 /// The file's octets, and its mode if it is this user's, and others have rights to it.
 fn read_secret(file: &Path) -> io::Result<(Vec<u8>, Option<u32>)> {
-    let mut opened = File::open(file)?;
-    let about = opened.metadata()?;
+    let (octets, about) = read_file(file)?;
     let mode = about.permissions().mode() & 0o7777;
     let is_own = about.uid() == rustix::process::getuid().as_raw();
-    let mut octets = Vec::new();
-    opened.read_to_end(&mut octets)?;
     Ok((octets, (is_own && mode & 0o077 != 0).then_some(mode)))
 }
 

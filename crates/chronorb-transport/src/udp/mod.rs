@@ -69,10 +69,10 @@ impl Transport for Udp {
         &self,
         address: &Address,
         setup: Setup,
-        _deadline: Deadline,
+        deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
         let mut last = io::ErrorKind::AddrNotAvailable.into();
-        for peer in resolve(address)? {
+        for peer in resolve(address, deadline)? {
             match connector::connect(peer, setup) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 Err(error) => last = error,

@@ -18,7 +18,8 @@ use super::slot::Slot;
 use super::table::Slots;
 use crate::call::Reply;
 use crate::client::connection::{
-    Attendant, Multiplexed, Open, OwnThread, Rest, comm_failure, no_thread, start_thread,
+    Attendant, Multiplexed, Open, OwnThread, Rest, comm_failure, no_thread, start_aside,
+    start_thread,
 };
 use crate::core::Core;
 use crate::rtcorba::set_request_priority;
@@ -124,6 +125,8 @@ struct Replier {
 
 struct State {
     calls: Vec<Attended>,
+    /// Calls that have come to their end elsewhere, and whose handlers are to be called here.
+    ended: Vec<Attended>,
     waits: Waits,
     is_closed: bool,
     has_ended: bool,
@@ -179,6 +182,7 @@ impl Replier {
             thread: OnceLock::new(),
             state: PiMutex::new(State {
                 calls: Vec::new(),
+                ended: Vec::new(),
                 waits: Waits::Not,
                 is_closed: false,
                 has_ended: false,
@@ -187,14 +191,17 @@ impl Replier {
     }
 
     /// Looks after calls until the connection has ended, with the last of them.
-    fn attend_all(&self, shared: &Multiplexed) {
+    fn attend_all(self: &Arc<Self>, shared: &Multiplexed) {
         let mut frame = scope::frame();
         loop {
             while let Some(call) = self.next_ended(shared) {
-                complete(call);
+                self.complete(call);
             }
             let (rest, until) = {
                 let mut state = self.state.lock();
+                if !state.ended.is_empty() {
+                    continue;
+                }
                 if state.is_closed && state.calls.is_empty() {
                     state.has_ended = true;
                     return;
@@ -226,9 +233,70 @@ impl Replier {
         }
     }
 
+    /// Completes a call that has come to its end; one that the server wants elsewhere goes on there.
+    fn complete(self: &Arc<Self>, mut call: Attended) {
+        let mut ended = call.slot.look_and_defer();
+        if call.slot.is_undecided() {
+            let Some(back) = self.decide_aside(call) else {
+                return;
+            };
+            call = back;
+            call.slot.decide();
+            ended = false;
+        }
+        let call = match ended {
+            true => Some(call),
+            false => go_on(call),
+        };
+        if let Some(call) = call {
+            finish(call);
+        }
+    }
+
+    /// Has another thread find out how a call goes on, for which the name of a host may have to be looked up; gives it
+    /// back where no thread can be had for that.
+    fn decide_aside(self: &Arc<Self>, call: Attended) -> Option<Attended> {
+        let (core, urgency) = (call.slot.core(), call.slot.urgency());
+        // It is not lost with a thread that cannot be had.
+        let place = Arc::new(PiMutex::new(Some(call)));
+        let (this, there, orb) = (self.clone(), place.clone(), core.number);
+        let started = start_aside(&core, urgency, move || {
+            ORB.set(orb);
+            let call = there.lock().take();
+            if let Some(mut call) = call {
+                call.slot.decide();
+                if let Some(ended) = go_on(call) {
+                    this.finish_soon(ended);
+                }
+            }
+        });
+        match started {
+            true => None,
+            false => place.lock().take(),
+        }
+    }
+
+    /// Finishes a call as soon as those before it are finished; at once where the thread has ended.
+    fn finish_soon(&self, call: Attended) {
+        let mut state = self.state.lock();
+        if state.has_ended {
+            drop(state);
+            return finish(call);
+        }
+        state.ended.push(call);
+        match state.waits {
+            Waits::Not => {}
+            Waits::Seated(_) => self.seat.advance(),
+            Waits::Reading(_) => self.wake.notify(),
+        }
+    }
+
     /// A call that has come to its end, or whose time is over.
     fn next_ended(&self, shared: &Multiplexed) -> Option<Attended> {
         let mut state = self.state.lock();
+        if let Some(call) = state.ended.pop() {
+            return Some(call);
+        }
         let calls = &mut state.calls;
         let ended = shared.ended_call_of(&self.seat);
         let ended = ended.and_then(|id| calls.iter().position(|call| call.request_id == id));
@@ -237,19 +305,26 @@ impl Replier {
         Some(calls.swap_remove(i))
     }
 
-    /// Reads for all until one of its own calls has its reply, or there is something else to look at.
+    /// Reads for all until one of its own calls has its reply, or there is something else to look at, or its turn is
+    /// over: where messages come without end, deadlines and new calls are looked at all the same.
     fn read(&self, shared: &Multiplexed, frame: &mut Frame, until: Deadline) {
         let mut inbox = shared.inbox.lock();
+        let mut turn = inbox.turn();
         loop {
             let transport = shared.transport();
-            match shared.read_present(&mut inbox, frame, |room| transport.try_recv(room)) {
+            let take = |room: &mut [u8]| turn.take(|| transport.try_recv(room));
+            match shared.read_present(&mut inbox, frame, take) {
                 Ok(Some((id, header))) => {
-                    shared.hand_over(id, header, frame);
+                    if let Err(failure) = shared.hand_over(id, header, frame) {
+                        shared.end(failure);
+                        break;
+                    }
                     let state = self.state.lock();
                     if state.calls.iter().any(|call| call.request_id == id) {
                         break;
                     }
                 }
+                Ok(None) if turn.is_over() => break,
                 Ok(None) => {
                     let Some(left) = until.remaining() else { break };
                     match self.reactor.wait(Some(left)) {
@@ -311,18 +386,19 @@ impl Attendant for Replier {
     }
 }
 
-/// Completes a call that has come to its end; one that the server wants elsewhere goes on there.
-fn complete(mut call: Attended) {
-    if !call.slot.look() {
-        call = match entrust(call) {
-            Ok(None) => return,
-            Ok(Some(ended)) => ended,
-            Err((mut lost, exception)) => {
-                lost.slot.fail(exception);
-                lost
-            }
-        };
+/// Has a call looked after that goes on; gives back one that has come to its end.
+fn go_on(call: Attended) -> Option<Attended> {
+    match entrust(call) {
+        Ok(ended) => ended,
+        Err((mut lost, exception)) => {
+            lost.slot.fail(exception);
+            Some(lost)
+        }
     }
+}
+
+/// Does what is to be done with a call that has come to its end.
+fn finish(call: Attended) {
     set_request_priority(call.slot.caller());
     // A handler or waker that panics has told so, and the others shall not suffer from it.
     let _ = catch_unwind(AssertUnwindSafe(|| call.finish()));

@@ -19,11 +19,13 @@ use crate::call::{Operation, Reply};
 use crate::client::binding::{self, Binding};
 use crate::client::collocated;
 use crate::client::connection::{Awaited, Failure, Open, comm_failure};
+use crate::client::explicit::locate;
 use crate::client::invocation::{
     Arguments, MAX_FORWARDS, MAX_REPEATS, Outcome, inv_objref, marshal, read_status, write_header,
 };
 use crate::core::Core;
 use crate::object::Object;
+use crate::profile::Profile;
 use crate::rtcorba::{Priority, RebindMode, onward_priority, request_priority};
 use crate::scope::{self, Answer, Scope};
 
@@ -53,6 +55,9 @@ struct Call {
     forwards: u32,
     repeats: u32,
     state: State,
+    /// Whether what may need the name of a host to be looked up is left undecided: it would hold others up.
+    defers: bool,
+    undecided: Option<Result<Outcome, Failure>>,
 }
 
 enum State {
@@ -118,6 +123,8 @@ pub(super) fn begin(
         forwards: 0,
         repeats: 0,
         state: State::Begun,
+        defers: false,
+        undecided: None,
     });
     match Scope::with(|scope| slot.start(scope, arguments)) {
         Ok(()) => Ok(slot),
@@ -157,10 +164,24 @@ impl Slot {
         call.caller.max(call.priority)
     }
 
+    /// Whether it has been left undecided how the call goes on; [`decide`](Self::decide) does that.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.call().undecided.is_some()
+    }
+
+    /// Goes on with the call where that was left undecided, which may take as long as the call has time.
+    pub(super) fn decide(&mut self) {
+        if let Some(outcome) = self.call_mut().undecided.take() {
+            self.resolve(outcome);
+        }
+    }
+
     /// The connection and the request on it whose reply is awaited; `None` when the call has come to its end.
     pub(super) fn awaited(&self) -> Option<(Arc<Open>, u32)> {
         match &self.call().state {
-            State::Awaited(attempt) => Some((attempt.open.clone(), attempt.request_id)),
+            State::Awaited(attempt) if !self.is_undecided() => {
+                Some((attempt.open.clone(), attempt.request_id))
+            }
             _ => None,
         }
     }
@@ -197,12 +218,45 @@ impl Slot {
             }
         }
         self.call_mut().object = object;
+        self.locate(scope)?;
         loop {
             let Err(failure) = self.send(scope, Some(arguments)) else {
                 return Ok(());
             };
             if let ControlFlow::Break(result) = self.follow(Err(failure)) {
                 return result.map(drop);
+            }
+        }
+    }
+
+    /// Asks the server where the object is, if the reference is only an address, as that of a `corbaloc:` is. It may be
+    /// elsewhere, and want another GIOP or text in another form there: then arguments that are marshalled already
+    /// would be of no use. It is asked once by each thread that calls by the reference.
+    ///
+    /// # Errors
+    /// `TIMEOUT` where the time is over, and those of a forward. Any other one the request will meet as well.
+    fn locate(&mut self, scope: &mut Scope) -> Result<(), SystemException> {
+        let call = self.call_mut();
+        let key = binding::key_of_shared(&call.object, call.priority);
+        loop {
+            let binding = binding::bind_shared(key, &call.object, call.deadline)?;
+            if binding.is_located.replace(true) || !binding.connection.is_stream() {
+                return Ok(());
+            }
+            match locate(&binding, scope, call.deadline) {
+                Ok(Outcome::Forward(ior)) => {
+                    let target = call.forwarded(ior)?;
+                    if !binding.may_move_to(&target) {
+                        return Err(binding::FORWARD_FORBIDDEN);
+                    }
+                    binding::forward_by(key, target, call.deadline)?;
+                }
+                Err(Failure::Exception(exception))
+                    if exception.kind == SystemExceptionKind::Timeout =>
+                {
+                    return Err(exception.with_completed(CompletionStatus::No));
+                }
+                _ => return Ok(()),
             }
         }
     }
@@ -277,6 +331,15 @@ impl Slot {
         )
     }
 
+    /// As [`look`](Self::look), for a thread that looks after other calls as well: returns `true` as well where the
+    /// call [is undecided](Self::is_undecided).
+    pub(super) fn look_and_defer(&mut self) -> bool {
+        self.call_mut().defers = true;
+        let has_ended = self.look();
+        self.call_mut().defers = false;
+        has_ended
+    }
+
     /// Waits for the end of the call; returns whether it has come before `until`.
     pub(super) fn wait(&mut self, until: Deadline) -> bool {
         let receive = |open: &Open, request_id, frame: &mut Frame, until| {
@@ -329,7 +392,10 @@ impl Slot {
             }
             None => return false,
         };
-        self.resolve(outcome);
+        match self.call().defers && self.call().may_look_up(&outcome) {
+            true => self.call_mut().undecided = Some(outcome),
+            false => self.resolve(outcome),
+        }
         true
     }
 
@@ -444,13 +510,16 @@ impl Slot {
             std::mem::swap(&mut self.reply, &mut scope.reply);
             self.free();
             let opened = ended.and_then(|answer| scope.open(&core, answer));
-            read(opened)
+            let result = read(opened);
+            scope::release(&mut scope.reply);
+            result
         })
     }
 
     fn free(mut self: Box<Self>) {
-        scope::clear(&mut self.request);
-        scope::clear(&mut self.reply);
+        // There may be very many slots.
+        scope::release(&mut self.request);
+        scope::release(&mut self.reply);
         if let Some(call) = self.call.take() {
             let core = call.object.core().clone();
             drop(call);
@@ -464,6 +533,26 @@ impl Call {
         match &self.state {
             State::Awaited(attempt) => Some(attempt),
             _ => None,
+        }
+    }
+
+    /// Whether the call may have to look up the name of a host to go on after this.
+    fn may_look_up(&self, outcome: &Result<Outcome, Failure>) -> bool {
+        let has_names = |object: &Object| object.profile().is_some_and(Profile::has_names);
+        let present = || {
+            let target = self.attempt().map(|attempt| &attempt.target);
+            has_names(&self.object) || target.is_some_and(has_names)
+        };
+        match outcome {
+            Ok(Outcome::Answer(_)) => false,
+            Ok(Outcome::Forward(ior)) => {
+                let target = self.object.forwarded_to(ior.clone());
+                present() || target.is_some_and(|target| has_names(&target))
+            }
+            Ok(Outcome::Exception(_)) | Err(Failure::Exception(_)) => {
+                self.attempt().is_some_and(|attempt| attempt.forwarded) && present()
+            }
+            Ok(Outcome::Addressing(_)) | Err(Failure::NotProcessed) => present(),
         }
     }
 

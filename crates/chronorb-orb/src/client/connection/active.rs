@@ -115,7 +115,7 @@ impl Active<'_> {
             received
         };
         if let Some((id, header)) = shared.read_present(inbox, frame, take)? {
-            shared.hand_over(id, header, frame);
+            shared.hand_over(id, header, frame)?;
         }
         Ok(())
     }

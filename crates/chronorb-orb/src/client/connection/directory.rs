@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling};
+use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling, ThreadBuilder};
 use chronorb_transport::{ConnectError, Connection, Setup, SocketOptions};
 
 use super::exclusive::Exclusive;
@@ -21,7 +21,7 @@ use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::protocol::{self, Way};
-use crate::rtcorba::request_priority;
+use crate::rtcorba::{Priority, request_priority};
 
 /// What a connection is found by: requests that differ in any of it do not share one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -82,9 +82,13 @@ struct Threads {
     started: AtomicU32,
     running: AtomicUsize,
     ended: Gate,
+    /// Those that go on with a call beside the thread that looks after it.
+    aside: AtomicUsize,
 }
 
 struct Running(Arc<Threads>);
+
+struct Aside(Arc<Threads>);
 
 /// A connection for the calling thread; a shared one may be there already.
 pub(in crate::client) fn open(
@@ -217,6 +221,38 @@ pub(in crate::client) fn start_thread(
         .map_err(|error| no_thread(key, error))
 }
 
+/// Starts a thread that goes on with a call of this priority, while the one that looks after it looks after others.
+/// Returns whether there is one.
+pub(in crate::client) fn start_aside(
+    core: &Core,
+    urgency: Option<Priority>,
+    work: impl FnOnce() + Send + 'static,
+) -> bool {
+    let threads = &core.client_connections.threads;
+    let more = |aside: usize| (aside < MOST_ASIDE).then_some(aside + 1);
+    let order = Ordering::AcqRel;
+    if threads
+        .aside
+        .fetch_update(order, Ordering::Acquire, more)
+        .is_err()
+    {
+        return false;
+    }
+    threads.running.fetch_add(1, Ordering::AcqRel);
+    let ended = (Aside(threads.clone()), Running(threads.clone()));
+    let scheduling = urgency.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p));
+    let Ok(scheduling) = scheduling else {
+        return false;
+    };
+    let thread = ThreadBuilder::new(format!("aside {}", core.config.orb_id));
+    let thread = thread.scheduling(scheduling).stack_size(STACK_SIZE);
+    let started = thread.spawn(move || {
+        work();
+        drop(ended);
+    });
+    started.is_ok()
+}
+
 pub(in crate::client) fn no_thread(
     key: &ConnectionKey,
     error: impl fmt::Display,
@@ -330,12 +366,22 @@ impl Drop for Permit {
     }
 }
 
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.0.aside.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
         self.0.ended.advance();
     }
 }
+
+/// Calls that threads go on with aside, at a time.
+const MOST_ASIDE: usize = 16;
+const STACK_SIZE: usize = 256 << 10;
 
 /// There is no connection that both sides find safe enough.
 pub(in crate::client) const NO_PROTECTION: SystemException =

@@ -11,6 +11,7 @@ use chronorb_rt::Deadline;
 use chronorb_transport::{Carriage, Connection, SendError};
 
 use super::directory::Permit;
+use super::multiplexed::first_request_id;
 use super::{Awaited, Channel, Failure, comm_failure, is_harmless, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
@@ -37,7 +38,7 @@ impl Exclusive {
             transport,
             permit,
             is_stream,
-            next_request: Cell::new(1),
+            next_request: Cell::new(first_request_id()),
             closed: Cell::new(false),
             inbox: RefCell::new(Inbox::new(
                 config.max_message_size,

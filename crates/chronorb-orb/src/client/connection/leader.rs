@@ -20,7 +20,7 @@ pub(super) fn lead(
     loop {
         // Nobody else reads meanwhile, so that the lock is free.
         let read = shared.read(&mut shared.inbox.lock(), frame, deadline);
-        match read {
+        let handed = match read {
             Ok(Some((id, header))) if id == request_id => {
                 shared.step_down(request_id);
                 return Some(Ok(header));
@@ -30,11 +30,12 @@ pub(super) fn lead(
                 shared.stop_reading();
                 return None;
             }
-            Err(failure) => {
-                shared.end(failure);
-                shared.forget(request_id);
-                return Some(Err(failure));
-            }
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = handed {
+            shared.end(failure);
+            shared.forget(request_id);
+            return Some(Err(failure));
         }
     }
 }

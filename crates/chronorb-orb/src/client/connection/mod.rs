@@ -32,10 +32,12 @@ use chronorb_transport::{IoError, SendError};
 pub(crate) use directory::ClientConnections;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
-pub(super) use directory::{ConnectionKey, NoConnection, no_thread, open, start_thread};
+pub(super) use directory::{
+    ConnectionKey, NoConnection, no_thread, open, start_aside, start_thread,
+};
 pub(super) use exclusive::Exclusive;
 pub(super) use member::Open;
-pub(super) use multiplexed::{Attendant, Multiplexed, Rest};
+pub(super) use multiplexed::{Attendant, MALFORMED, MAX_STRAYS, Multiplexed, Rest};
 pub(super) use own_thread::OwnThread;
 
 use self::member::Member;
@@ -58,6 +60,10 @@ pub(super) struct ClientConnection {
     urgency: Cell<Option<Priority>>,
     /// When its thread used it last, in what that thread counts by.
     last_use: Cell<u64>,
+    /// The deadline of the call that used it last, in nanoseconds: it shows how long ago that was.
+    last_deadline: Cell<u64>,
+    /// When it was looked at last, by the clock of ticks.
+    last_tick: Cell<u64>,
     /// Whether that is a time, and idle connections are closed: a call counts until its end.
     tells_time: bool,
 }
@@ -246,6 +252,8 @@ impl ClientConnection {
             announces: Cell::new(true),
             urgency: Cell::new(None),
             last_use: Cell::new(0),
+            last_deadline: Cell::new(0),
+            last_tick: Cell::new(0),
             tells_time: core.config.client_idle_timeout.is_some(),
         }
     }
@@ -306,6 +314,11 @@ impl ClientConnection {
         self.core.upgrade().map(|core| core.number)
     }
 
+    /// Whether all messages arrive that are sent by it, in order.
+    pub(super) fn is_stream(&self) -> bool {
+        self.channel.is_stream()
+    }
+
     /// Whether it is of no more use: the ORB was shut down, or the server has ended it or said
     /// goodbye while it was idle.
     pub(super) fn is_stale(&self) -> bool {
@@ -315,6 +328,39 @@ impl ClientConnection {
 
     pub(super) fn is_closed(&self) -> bool {
         self.channel.is_closed()
+    }
+
+    /// Whether a call with this deadline may use it. Where the thread has not used it for a while it is looked at: the
+    /// server may have ended it meanwhile, and a request would be lost.
+    ///
+    /// Calls have the same time as a rule, so that their deadlines are as far apart as they are: the clock need not be
+    /// read again. Where one has another time the look is in vain, and does no harm.
+    #[inline(always)]
+    pub(super) fn is_usable(&self, deadline: Deadline) -> bool {
+        let now = deadline.instant().as_nanos();
+        if now.wrapping_sub(self.last_deadline.get()) > IDLE || now == u64::MAX {
+            self.look(deadline);
+        }
+        self.last_deadline.set(now);
+        !self.is_closed()
+    }
+
+    /// Closes it if the server has ended it.
+    #[cold]
+    fn look(&self, deadline: Deadline) {
+        let tick = Monotonic::of_last_tick().as_nanos();
+        let before = self.last_tick.replace(tick);
+        // A call that has all the time there is shows nothing by its deadline.
+        let is_busy = deadline.instant().as_nanos() == u64::MAX && tick - before <= IDLE;
+        if !is_busy && self.channel.is_stale() {
+            self.close();
+        }
+    }
+
+    /// A call with this deadline begins to use it, which has just been made or found.
+    pub(super) fn begin_use(&self, deadline: Deadline) {
+        self.last_deadline.set(deadline.instant().as_nanos());
+        self.last_tick.set(Monotonic::of_last_tick().as_nanos());
     }
 
     /// Its thread begins a call of this priority.
@@ -409,6 +455,10 @@ impl ClientConnection {
         self.channel.close();
     }
 }
+
+/// The time without a call, in nanoseconds, after which a connection is looked at before it is used: so long that the
+/// system call for that counts for nothing.
+const IDLE: u64 = 100_000_000;
 
 pub(super) fn timeout(completed: CompletionStatus) -> SystemException {
     let minor = match completed {

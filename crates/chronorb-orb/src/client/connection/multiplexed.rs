@@ -10,13 +10,14 @@
 mod attended;
 mod sending;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageProtocol, MessageType, Protocol, SystemExceptionKind,
-    Version, reply_id,
+    CompletionStatus, MessageHeader, MessageProtocol, MessageType, Protocol, SystemException,
+    SystemExceptionKind, Version, minor, reply_id,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
 use chronorb_transport::{Carriage, Connection, IoError, Waiting};
@@ -28,6 +29,7 @@ use super::{Awaited, Failure, comm_failure, leader, timeout};
 use crate::client::inbox::Inbox;
 use crate::client::speech::Speech;
 use crate::config::OrbConfig;
+use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
 use crate::scope;
 
@@ -37,6 +39,8 @@ pub(in crate::client) struct Multiplexed {
     permit: Permit,
     fragment_size: usize,
     is_stream: bool,
+    /// The most memory of replies that wait to be fetched.
+    max_octets: usize,
     next_request: AtomicU32,
     closed: AtomicBool,
     /// Whether the server is asked for GIOPlite, and whether it has agreed.
@@ -58,6 +62,10 @@ struct Calls {
     waiting: Vec<Pending>,
     /// Calls that were given up, and whose replies may still come.
     given_up: usize,
+    /// Replies that no request had asked for.
+    strays: usize,
+    /// The memory of the replies that wait to be fetched.
+    kept: usize,
     /// Whether somebody reads.
     is_read: bool,
     /// Why there will be no more replies.
@@ -78,7 +86,7 @@ struct Pending {
     seat: Arc<Gate>,
     /// Whether its thread sleeps until its seat is called, so that it can be asked to read.
     is_seated: bool,
-    reply: Option<(MessageHeader, Frame)>,
+    reply: Option<Result<(MessageHeader, Frame), Failure>>,
 }
 
 /// What a thread that looks after its call has to do.
@@ -115,7 +123,8 @@ impl Multiplexed {
             is_kept: AtomicBool::new(false),
             is_stream,
             fragment_size: if is_stream { config.fragment_size } else { 0 },
-            next_request: AtomicU32::new(1),
+            max_octets: config.max_buffered_octets,
+            next_request: AtomicU32::new(first_request_id()),
             closed: AtomicBool::new(false),
             sending,
             inbox: PiMutex::new(Inbox::shared(
@@ -127,6 +136,8 @@ impl Multiplexed {
             calls: PiMutex::new(Calls {
                 waiting: Vec::new(),
                 given_up: 0,
+                strays: 0,
+                kept: 0,
                 is_read: has_reader,
                 end: None,
                 last_use: Monotonic::now(),
@@ -169,7 +180,7 @@ impl Multiplexed {
     /// that nobody waits for any more.
     pub(super) fn is_stale(&self) -> bool {
         let calls = self.calls.lock();
-        let is_idle = calls.waiting.is_empty() && calls.given_up == 0 && !calls.is_read;
+        let is_idle = calls.waiting.is_empty() && calls.given_up == 0;
         self.is_closed() || (is_idle && self.transport.is_stale())
     }
 
@@ -284,10 +295,20 @@ impl Multiplexed {
             };
             let call = &mut calls.waiting[i];
             call.is_seated = false;
-            if let Some((header, reply)) = call.reply.take() {
+            if let Some(reply) = call.reply.take() {
+                let (header, reply) = match reply {
+                    Ok(reply) => reply,
+                    Err(failure) => {
+                        drop(calls);
+                        self.forget(request_id);
+                        return Next::Done(Err(failure));
+                    }
+                };
+                calls.kept -= reply.capacity();
                 drop(calls);
                 let mut spare = std::mem::replace(frame, reply);
                 scope::clear(&mut spare);
+                let spare = (spare.capacity() <= KEPT_CAPACITY).then_some(spare);
                 self.leave_with(request_id, |calls| calls.keep(spare));
                 return Next::Done(Ok(header));
             }
@@ -389,27 +410,53 @@ impl Multiplexed {
     }
 
     /// Hands a reply to the thread that waits for it, in exchange for another frame. The reply
-    /// to a request that was given up is dropped.
+    /// to a request that was given up is dropped, and so is a second one. Where replies that nobody has fetched take
+    /// too much memory, the calls with the greatest of them end with `IMP_LIMIT`.
+    ///
+    /// # Errors
+    /// `MARSHAL` where too many replies have come that nobody had asked for.
     pub(in crate::client) fn hand_over(
         &self,
         request_id: u32,
         header: MessageHeader,
         frame: &mut Frame,
-    ) {
+    ) -> Result<(), Failure> {
         let mut calls = self.calls.lock();
-        let Some(i) = calls.position(request_id) else {
-            calls.given_up = calls.given_up.saturating_sub(1);
-            return scope::clear(frame);
+        let i = match calls.position(request_id) {
+            Some(i) if calls.waiting[i].reply.is_none() => i,
+            known => {
+                let is_late = known.is_none() && calls.given_up > 0;
+                match is_late {
+                    true => calls.given_up -= 1,
+                    false => calls.strays += 1,
+                }
+                // Datagrams may come twice, and from anybody.
+                let are_too_many = calls.strays > MAX_STRAYS && self.is_stream;
+                drop(calls);
+                scope::clear(frame);
+                return match are_too_many {
+                    true => Err(MALFORMED),
+                    false => Ok(()),
+                };
+            }
         };
         let spare = calls.spare_frames.pop().unwrap_or_else(scope::frame);
         let reply = std::mem::replace(frame, spare);
+        calls.kept += reply.capacity();
         let call = &mut calls.waiting[i];
-        call.reply = Some((header, reply));
+        call.reply = Some(Ok((header, reply)));
         let seat = call.is_seated.then(|| call.seat.clone());
+        let dropped = match calls.kept > self.max_octets {
+            true => calls.drop_greatest(self.max_octets),
+            false => Vec::new(),
+        };
         drop(calls);
+        // Memory goes back to the system outside of the lock.
+        drop(dropped);
         if let Some(seat) = seat {
             seat.advance();
         }
+        Ok(())
     }
 
     /// There will be no more replies, for a reason that all who wait are told.
@@ -446,9 +493,7 @@ impl Multiplexed {
     fn leave_with(&self, request_id: u32, last: impl FnOnce(&mut Calls)) {
         let mut calls = self.calls.lock();
         last(&mut calls);
-        if let Some(i) = calls.position(request_id) {
-            calls.waiting.swap_remove(i);
-        }
+        let left = calls.take_out(request_id);
         let ends = calls.waiting.is_empty() && calls.is_leaving;
         if ends {
             // No call begins after this.
@@ -459,6 +504,7 @@ impl Multiplexed {
         }
         let next = calls.next_reader();
         drop(calls);
+        drop(left);
         if let Some(seat) = next {
             seat.advance();
         }
@@ -476,6 +522,7 @@ fn reply_in(
 ) -> Result<(u32, MessageHeader), Failure> {
     match (header.kind, reply_id(frame.as_slice())) {
         (MessageType::Reply | MessageType::LocateReply, Some(id)) => Ok((id, header)),
+        (MessageType::Reply | MessageType::LocateReply, None) => Err(MALFORMED),
         // The server promises that it has not begun what it has not answered; a part of an
         // answer shows that it has.
         (MessageType::CloseConnection, _) if !inbox.has_part() => Err(Failure::NotProcessed),
@@ -498,12 +545,60 @@ impl Calls {
         (!self.is_read && self.end.is_none()).then(|| next.seat.clone())
     }
 
-    fn keep(&mut self, frame: Frame) {
+    fn keep(&mut self, frame: Option<Frame>) {
         if self.spare_frames.len() < KEPT_FRAMES {
-            self.spare_frames.push(frame);
+            self.spare_frames.extend(frame);
         }
     }
+
+    /// Takes out a call, with a reply that nobody has fetched.
+    fn take_out(&mut self, request_id: u32) -> Option<Pending> {
+        let call = self.waiting.swap_remove(self.position(request_id)?);
+        if let Some(Ok((_, frame))) = &call.reply {
+            self.kept -= frame.capacity();
+        }
+        Some(call)
+    }
+
+    /// Ends the calls with the greatest replies, until the others take no more than `max_octets`.
+    #[cold]
+    #[allow(clippy::disallowed_methods, reason = "where too much memory is taken")]
+    fn drop_greatest(&mut self, max_octets: usize) -> Vec<Frame> {
+        let mut dropped = Vec::new();
+        let capacity = |call: &Pending| match &call.reply {
+            Some(Ok((_, frame))) => frame.capacity(),
+            _ => 0,
+        };
+        while self.kept > max_octets
+            && let Some(greatest) = self.waiting.iter_mut().max_by_key(|call| capacity(call))
+            && let Some(Ok((_, frame))) = greatest.reply.replace(Err(TOO_MANY_OCTETS))
+        {
+            self.kept -= frame.capacity();
+            dropped.push(frame);
+        }
+        dropped
+    }
 }
+
+/// The id of the first request of a connection: none that a server could know before.
+pub(super) fn first_request_id() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
+}
+
+/// A server that sends more replies that nobody has asked for is not one to go on with.
+pub(in crate::client) const MAX_STRAYS: usize = 1000;
+/// What such a server has sent, and any other one that sends what is no reply.
+pub(in crate::client) const MALFORMED: Failure = Failure::Exception(SystemException::new(
+    SystemExceptionKind::Marshal,
+    minor::MALFORMED_MESSAGE,
+    CompletionStatus::Maybe,
+));
+/// Too much was answered that nobody has fetched.
+const TOO_MANY_OCTETS: Failure = Failure::Exception(SystemException::new(
+    SystemExceptionKind::ImpLimit,
+    minor::TOO_MANY_REPLY_OCTETS,
+    CompletionStatus::Maybe,
+));
 
 /// What a message is of where that cannot be seen.
 const NEWEST: Protocol = Protocol::Giop(Version::V1_2);
@@ -532,6 +627,8 @@ mod tests {
         Calls {
             waiting,
             given_up: 0,
+            strays: 0,
+            kept: 0,
             is_read: false,
             end: None,
             last_use: Monotonic::now(),
@@ -561,7 +658,7 @@ mod tests {
         let mut frame = scope::frame();
         finish_start(&mut frame);
         let header = MessageHeader::parse(frame.as_slice()).expect("a whole header");
-        calls.waiting[1].reply = Some((header, frame));
+        calls.waiting[1].reply = Some(Ok((header, frame)));
         assert_eq!(
             next(&calls),
             Some(4),

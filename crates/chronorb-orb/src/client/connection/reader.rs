@@ -14,10 +14,13 @@ pub(super) fn read_on(shared: &Multiplexed) {
     let mut inbox = shared.inbox.lock();
     let mut frame = scope::frame();
     loop {
-        match shared.read(&mut inbox, &mut frame, Deadline::after(LOOK_AGAIN)) {
-            Ok(Some((id, header))) => shared.hand_over(id, header, &mut frame),
-            Ok(None) => {}
-            Err(failure) => return shared.end(failure),
+        let read = shared.read(&mut inbox, &mut frame, Deadline::after(LOOK_AGAIN));
+        let handed = read.and_then(|reply| match reply {
+            Some((id, header)) => shared.hand_over(id, header, &mut frame),
+            None => Ok(()),
+        });
+        if let Err(failure) = handed {
+            return shared.end(failure);
         }
     }
 }

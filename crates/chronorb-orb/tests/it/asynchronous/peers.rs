@@ -1,20 +1,15 @@
 //! Asynchronous calls of servers that answer late, in any order, elsewhere or never.
 
-use chronorb_cdr::{Encoder, Endian, Frame};
-use chronorb_giop::{ReplyHeader, ReplyStatus, Version, finish_message, start_reply};
 use chronorb_orb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
-use chronorb_orb::{
-    CompletionStatus, ConnectionStrategy, Object, Orb, Pending, SystemException,
-    SystemExceptionKind, minor,
-};
+use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, SystemExceptionKind, minor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::asynchronous::{
-    Alarm, Inbox, STRATEGIES, begin_add, block_on, poll_for, poll_once,
+    Alarm, Inbox, STRATEGIES, WAYS, begin_add, block_on, poll_once,
 };
 use crate::support::raw_server::{
-    CLOSE_CONNECTION, Message, Peer, RawServer, object_at, raw_server, reply,
+    CLOSE_CONNECTION, Message, Peer, RawServer, forward, object_at, raw_server, reply,
 };
 use crate::support::{Latch, PATIENCE, add, kind_and_completion, orb_with};
 
@@ -24,37 +19,6 @@ fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
     let orb = orb_with(|config| config.client_connection = strategy);
     let object = object_at(&orb, server.address);
     (orb, object)
-}
-
-/// How a result is taken.
-type Take = fn(Pending<i32>) -> Result<i32, SystemException>;
-
-const WAYS: [(&str, Take); 4] = [
-    ("waits", |pending| pending.wait()),
-    ("looks", |mut pending| poll_for(&mut pending)),
-    ("handler", |pending| {
-        let inbox = Inbox::new();
-        pending.on_reply(inbox.handler())?;
-        let [result] = inbox.take(1).try_into().expect("it is one");
-        result
-    }),
-    ("future", |pending| block_on(pending)),
-];
-
-/// A reply that names another server.
-fn forward(request_id: u32, to: &Object) -> Vec<u8> {
-    let mut frame = Frame::new(512, 4096);
-    let mut e = Encoder::new(&mut frame, Endian::NATIVE);
-    let header = ReplyHeader {
-        request_id,
-        status: ReplyStatus::LocationForward,
-        contexts: &[],
-    };
-    start_reply(&mut e, Version::V1_2, &header).expect("there is room");
-    e.align(8).expect("there is room");
-    to.ior().encode(&mut e).expect("there is room");
-    finish_message(&mut frame);
-    frame.as_slice().to_vec()
 }
 
 /// Long enough for a request to be sent, on a machine with much to do.
@@ -276,7 +240,7 @@ fn a_location_forward_is_followed_with_the_arguments_that_were_given() {
             let there = object_at(&orb, elsewhere.address);
             let server = raw_server(move |mut peer: Peer| {
                 while let Some((id, _)) = peer.request() {
-                    peer.send(&forward(id, &there));
+                    peer.send(&forward(id, there.ior()));
                 }
             });
             let object = object_at(&orb, server.address);
@@ -298,7 +262,7 @@ fn a_forward_that_the_rebind_policy_forbids_is_not_followed() {
         let there = object_at(&orb, "127.0.0.1:9".parse().expect("an address"));
         let server = raw_server(move |mut peer: Peer| {
             while let Some((id, _)) = peer.request() {
-                peer.send(&forward(id, &there));
+                peer.send(&forward(id, there.ior()));
             }
         });
         let object = object_at(&orb, server.address);

@@ -181,8 +181,12 @@ fn asks_for_nothing_more(name: &str) {
     println!("{name}: client {of_client:?}, server {of_server:?}");
     let of_both = [of_client.remove("sendto"), of_server.remove("sendto")];
     assert_eq!(of_both, [Some(CALLS); 2], "sendto in {name}");
-    let received = of_client.remove("recvfrom");
-    assert_eq!(received, Some(CALLS), "recvfrom of the client in {name}");
+    // On a machine with much to do some calls find their connection idle, and look at it first.
+    let received = of_client.remove("recvfrom").unwrap_or_default();
+    assert!(
+        (CALLS..=CALLS + CALLS / 10).contains(&received),
+        "{received} recvfrom of the client in {name}"
+    );
     // A thread that stays has begun the first one before, and may begin the last one after.
     let received = of_server.remove("recvfrom").unwrap_or_default();
     assert!(

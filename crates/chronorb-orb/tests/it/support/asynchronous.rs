@@ -47,6 +47,21 @@ pub(crate) fn begin_nothing(
     Pending::begin(object, &Operation::twoway(name), &|_| Ok(()), none)
 }
 
+/// How a result is taken.
+pub(crate) type Take = fn(Pending<i32>) -> Result<i32, SystemException>;
+
+pub(crate) const WAYS: [(&str, Take); 4] = [
+    ("waits", |pending| pending.wait()),
+    ("looks", |mut pending| poll_for(&mut pending)),
+    ("handler", |pending| {
+        let inbox = Inbox::new();
+        pending.on_reply(inbox.handler())?;
+        let [result] = inbox.take(1).try_into().expect("it is one");
+        result
+    }),
+    ("future", |pending| block_on(pending)),
+];
+
 /// Looks again and again until the result is there.
 pub(crate) fn poll_for<T>(pending: &mut Pending<T>) -> Result<T, SystemException> {
     let deadline = Deadline::after(PATIENCE);

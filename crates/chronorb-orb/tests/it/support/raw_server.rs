@@ -5,7 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP, TaggedProfile, Version};
+use chronorb_cdr::{Encoder, Endian, Frame};
+use chronorb_giop::{
+    IiopProfile, Ior, ReplyHeader, ReplyStatus, TAG_INTERNET_IOP, TaggedProfile, Version,
+    finish_message, start_reply,
+};
 use chronorb_orb::{Object, Orb};
 
 use super::PATIENCE;
@@ -181,6 +185,22 @@ pub(crate) fn object_at(orb: &Orb, address: SocketAddr) -> Object {
     orb.string_to_object(&text).expect("the reference reads")
 }
 
+/// A reply of GIOP 1.2 that names another object.
+pub(crate) fn forward(request_id: u32, to: &Ior) -> Vec<u8> {
+    let mut frame = Frame::new(512, 1 << 24);
+    let mut e = Encoder::new(&mut frame, Endian::NATIVE);
+    let header = ReplyHeader {
+        request_id,
+        status: ReplyStatus::LocationForward,
+        contexts: &[],
+    };
+    start_reply(&mut e, Version::V1_2, &header).expect("there is room");
+    e.align(8).expect("there is room");
+    to.encode(&mut e).expect("there is room");
+    finish_message(&mut frame);
+    frame.as_slice().to_vec()
+}
+
 /// A whole reply of GIOP 1.2, little-endian, with a `long` as its result.
 pub(crate) fn reply(request_id: u32, result: i32) -> Vec<u8> {
     let mut octets = b"GIOP\x01\x02\x01\x01\x10\x00\x00\x00".to_vec();
@@ -188,6 +208,15 @@ pub(crate) fn reply(request_id: u32, result: i32) -> Vec<u8> {
     octets.extend_from_slice(&[0; 8]);
     octets.extend_from_slice(&result.to_le_bytes());
     octets
+}
+
+/// The same, with so many octets behind the result.
+pub(crate) fn wide_reply(request_id: u32, result: i32, octets: usize) -> Vec<u8> {
+    let mut message = reply(request_id, result);
+    message.resize(message.len() + octets, 0);
+    let size = (message.len() - 12) as u32;
+    message[8..12].copy_from_slice(&size.to_le_bytes());
+    message
 }
 
 /// What a server says before it closes a connection in order.

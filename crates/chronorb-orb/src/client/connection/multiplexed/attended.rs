@@ -10,6 +10,8 @@ use chronorb_rt::{Deadline, Gate, Monotonic};
 use super::{Multiplexed, Pending, Sending};
 use crate::client::asynchronous::Attended;
 use crate::client::connection::Failure;
+#[allow(unused_imports, reason = "documentation names it")]
+use crate::client::inbox::Inbox;
 use crate::core::Core;
 
 /// Who looks after the asynchronous calls of a connection that have nobody else for that.
@@ -52,7 +54,8 @@ impl Multiplexed {
         matches!(self.sending, Sending::Queued(_))
     }
 
-    /// Looks whether a call has come to an end, without waiting; reads what has come if nobody else does.
+    /// Looks whether a call has come to an end, without waiting; reads what has come if nobody else does, as much
+    /// as is [read in one turn](Inbox::turn).
     pub(in crate::client) fn look(
         &self,
         request_id: u32,
@@ -73,9 +76,10 @@ impl Multiplexed {
         }
         // Nobody else reads meanwhile, so that the lock is free.
         let mut inbox = self.inbox.lock();
+        let mut turn = inbox.turn();
         loop {
-            let read = self.read_present(&mut inbox, frame, |room| self.transport.try_recv(room));
-            match read {
+            let take = |room: &mut [u8]| turn.take(|| self.transport.try_recv(room));
+            let handed = match self.read_present(&mut inbox, frame, take) {
                 Ok(Some((id, header))) if id == request_id => {
                     drop(inbox);
                     self.step_down(request_id);
@@ -88,12 +92,13 @@ impl Multiplexed {
                     self.stop_reading();
                     return None;
                 }
-                Err(failure) => {
-                    drop(inbox);
-                    self.end(failure);
-                    self.forget(request_id);
-                    return Some(Err(failure));
-                }
+                Err(failure) => Err(failure),
+            };
+            if let Err(failure) = handed {
+                drop(inbox);
+                self.end(failure);
+                self.forget(request_id);
+                return Some(Err(failure));
             }
         }
     }

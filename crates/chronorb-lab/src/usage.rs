@@ -1,15 +1,24 @@
-//! How much of the processors' time a process has taken.
+//! What a process has taken: time of the processors, and memory.
 
 use std::fs;
 use std::time::Duration;
 
 use rustix::param::clock_ticks_per_second;
 
+use crate::environment::value_of;
+
 /// The time that all threads of a process have computed so far, those that have ended too; nothing when it is gone.
-pub(super) fn computed(process: u32) -> Duration {
+pub(crate) fn computed(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let ticks = ticks(&stat).unwrap_or(0);
     Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64)
+}
+
+/// The resident memory of a process in octets; 0 where it cannot be read.
+pub(crate) fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let kib = value_of(&status, "VmRSS").and_then(|value| value.split_whitespace().next());
+    kib.and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) * 1024
 }
 
 /// `utime` and `stime` of `/proc/PID/stat`, proc(5): the 14th and the 15th word. The second is a name in parentheses,
@@ -32,6 +41,12 @@ mod tests {
         assert_eq!(ticks(stat), Some(280));
         assert_eq!(ticks(""), None);
         assert_eq!(ticks("77 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn this_process_has_memory() {
+        assert!(resident(std::process::id()) > 100_000);
+        assert_eq!(resident(u32::MAX), 0);
     }
 
     #[test]

@@ -1,0 +1,138 @@
+//! What chronorb aims at: that nobody but the attacker notices an attack.
+
+use super::attack::Attack;
+use super::outcome::{Outcome, Row};
+use super::plan::Phase;
+use crate::claim::Claim;
+use crate::units;
+
+/// All claims: one for each attack.
+pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+    let attacks = outcome.plan.attacks.iter();
+    attacks.map(|attack| withstands(outcome, *attack)).collect()
+}
+
+fn withstands(outcome: &Outcome, attack: Attack) -> Claim {
+    let claim = format!(
+        "{}: the server lives, and no call and no new client fails",
+        attack.title()
+    );
+    let measured = outcome
+        .is_withstood(attack)
+        .map(|withstood| (withstood, words(outcome, attack)));
+    Claim::aim(claim).holds(measured)
+}
+
+fn words(outcome: &Outcome, attack: Attack) -> String {
+    if let Some(death) = outcome.death(attack) {
+        let words = death.last_words.trim();
+        return match words {
+            "" => format!("the server ended: {}", death.status),
+            words => format!("the server ended: {}; it wrote: {words}", death.status),
+        };
+    }
+    let failed = |phase| {
+        let row = outcome.row(attack, phase);
+        row.map_or_else(String::new, |row: &Row| {
+            format!(
+                "{:.0} % of calls and {:.0} % of new clients failed",
+                row.failed_calls_percent, row.failed_newcomers_percent
+            )
+        })
+    };
+    let p99 = |phase| {
+        let row = outcome.row(attack, phase);
+        row.map_or_else(String::new, |row| units::time(row.latency.p99_us))
+    };
+    format!(
+        "during it {}, after it {}; p99 {} before and {} during it",
+        failed(Phase::During),
+        failed(Phase::After),
+        p99(Phase::Before),
+        p99(Phase::During),
+    )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use super::super::outcome::Death;
+    use super::super::plan::Plan;
+    use super::*;
+    use crate::environment::Environment;
+    use crate::experiment::Findings;
+    use crate::stats::Record;
+    use crate::verdict::Verdict;
+
+    /// One in which all attacks are withstood but one, which ends the server.
+    pub(in super::super) fn outcome() -> Outcome {
+        let plan = Plan::full();
+        let mut rows = Vec::new();
+        for attack in plan.attacks.iter().copied() {
+            for phase in Phase::ALL {
+                let is_dead = attack == Attack::OwnAlias && phase != Phase::Before;
+                let mut record = Record::new();
+                if !is_dead {
+                    record.add(Duration::ZERO, Duration::from_micros(100));
+                }
+                let is_during = phase == Phase::During;
+                rows.push(Row {
+                    attack,
+                    phase,
+                    latency: record.summary(),
+                    failed_calls_percent: if is_dead { 100.0 } else { 0.0 },
+                    newcomers: 10,
+                    failed_newcomers_percent: if is_dead { 100.0 } else { 0.0 },
+                    newcomer_max_us: 500.0,
+                    sent_octets: if is_during { 108 } else { 0 },
+                    connections: u64::from(is_during),
+                    refused_connections: 0,
+                    resident_octets: 10 << 20,
+                    resident_most_octets: 20 << 20,
+                    cpu_percent: 3.0,
+                    survived_percent: if is_dead { 0.0 } else { 100.0 },
+                });
+            }
+        }
+        Outcome {
+            plan,
+            environment: Environment::probe(),
+            rows,
+            deaths: vec![Death {
+                attack: Attack::OwnAlias,
+                status: "signal: 6 (SIGABRT)".to_owned(),
+                last_words: "a thread has overflowed its stack".to_owned(),
+            }],
+        }
+    }
+
+    #[test]
+    fn what_is_withstood_passes_and_what_ends_the_server_is_said() {
+        for (attack, claim) in Attack::ALL.into_iter().zip(outcome().claims()) {
+            let expected = Verdict::of(attack != Attack::OwnAlias);
+            assert_eq!(claim.verdict(), expected, "{claim:?}");
+            if attack == Attack::OwnAlias {
+                assert!(claim.measured.contains("SIGABRT"), "{claim:?}");
+                assert!(claim.measured.contains("overflowed"), "{claim:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_new_client_that_fails_is_too_many() {
+        let mut outcome = outcome();
+        let of = |row: &&mut Row| row.attack == Attack::HalfHeaders && row.phase == Phase::After;
+        let row = outcome.rows.iter_mut().find(of).unwrap();
+        row.failed_newcomers_percent = 2.5;
+        assert_eq!(outcome.claims()[1].verdict(), Verdict::Missed);
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_what_was_not_tried() {
+        let mut outcome = outcome();
+        outcome.rows.clear();
+        let mut claims = outcome.claims().into_iter();
+        assert!(claims.all(|claim| claim.verdict() == Verdict::NotMeasured));
+    }
+}

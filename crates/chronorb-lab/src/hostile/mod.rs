@@ -1,0 +1,105 @@
+//! `chronorb lab hostile`: what other clients notice while a server is attacked.
+//!
+//! [`Hostile`] runs for each [`Attack`] a server with the default settings, a legitimate client and an
+//! attacker. The client's calls, and new clients that come meanwhile, are measured alone, beside the
+//! attack and alone again; of the server, its memory, its processor time, and whether it lives. A
+//! server that an attack ends is a finding: the next attack has a new one.
+//!
+//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Beside their
+//! orders they exchange lines of JSON with it:
+//!
+//! | child | says | hears |
+//! |---|---|---|
+//! | server | where its object is | the end of its input: shut down |
+//! | client | that it is ready, then for each phase what it measured | for each phase when to call; at last, to end |
+//! | attacker | that it is ready, then what it sent | when to attack |
+//!
+//! The messages of the attacks are octets of `messages`: no ORB sends such.
+
+mod attack;
+mod attacker;
+mod claims;
+mod client;
+mod error;
+mod messages;
+mod order;
+mod outcome;
+mod page;
+mod plan;
+mod table;
+mod trial;
+mod victim;
+
+use crate::environment::{Environment, ProcessorTime};
+use crate::experiment::Experiment;
+use crate::process;
+use crate::watch::Watch;
+
+pub use attack::Attack;
+pub use error::HostileError;
+pub use outcome::{Death, Outcome, Row};
+pub use plan::{Phase, Plan};
+
+/// The hidden command that [`Hostile`] uses for its processes; its argument goes to [`part_main`].
+pub const PART_COMMAND: &str = "hostile-part";
+
+/// The experiment.
+///
+/// The program that runs it has to hand its second argument to [`part_main`] where its first one is
+/// [`PART_COMMAND`].
+#[derive(Debug)]
+pub struct Hostile;
+
+impl Experiment for Hostile {
+    const NAME: &'static str = "hostile";
+    const TITLE: &'static str = "What other clients notice while a server is attacked";
+
+    type Plan = Plan;
+    type Findings = Outcome;
+    type Error = HostileError;
+
+    fn full() -> Plan {
+        Plan::full()
+    }
+
+    fn short() -> Plan {
+        Plan::short()
+    }
+
+    fn measure(plan: &Plan) -> Result<Outcome, HostileError> {
+        let mut environment = Environment::probe();
+        let before = ProcessorTime::now();
+        let watch = Watch::start("attacks", plan.total());
+        let (mut rows, mut deaths) = (Vec::new(), Vec::new());
+        for attack in &plan.attacks {
+            watch.begin(attack.title());
+            let found = trial::run(plan, *attack, &watch)?;
+            rows.extend(found.rows);
+            deaths.extend(found.death);
+        }
+        drop(watch);
+        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        Ok(Outcome {
+            plan: plan.clone(),
+            environment,
+            rows,
+            deaths,
+        })
+    }
+}
+
+/// Does the part of a server, a client or an attacker.
+///
+/// `order` is the argument of [`PART_COMMAND`], made by [`Hostile::measure`].
+///
+/// # Errors
+///
+/// [`HostileError::Process`] when the order cannot be read, [`HostileError::Work`] when the ORB or the
+/// system fails.
+pub fn part_main(order: &str) -> Result<(), HostileError> {
+    match process::order(order)? {
+        order::Part::Victim => victim::serve(),
+        order::Part::Client(target, plan) => client::call(&target, &plan),
+        order::Part::Attacker(target, plan, attack) => attacker::attack(&target, &plan, attack),
+    }
+}

@@ -1,0 +1,142 @@
+//! What was found.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::attack::Attack;
+use super::plan::{Phase, Plan};
+use super::{Hostile, claims, page, table};
+use crate::claim::Claim;
+use crate::environment::Environment;
+use crate::experiment::{Experiment, Findings, plain_data};
+use crate::report::PlotError;
+use crate::stats::Summary;
+
+/// A phase of one attack.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The attack.
+    pub attack: Attack,
+    /// Before, during or after it.
+    pub phase: Phase,
+    /// The calls of the legitimate client that were answered.
+    #[serde(flatten)]
+    pub latency: Summary,
+    /// How many of its calls were not.
+    pub failed_calls_percent: f64,
+    /// New clients that were answered.
+    pub newcomers: u64,
+    /// How many were not.
+    pub failed_newcomers_percent: f64,
+    /// The longest time from connecting to the reply.
+    pub newcomer_max_us: f64,
+    /// Octets that the attackers sent.
+    pub sent_octets: u64,
+    /// Connections that they opened.
+    pub connections: u64,
+    /// Connections that they could not open.
+    pub refused_connections: u64,
+    /// The server's resident memory at the end of the phase; 0 where it has ended.
+    pub resident_octets: u64,
+    /// The most that it had in the phase, looked at every 20 ms.
+    pub resident_most_octets: u64,
+    /// The processor time of the server, by the length of the phase: 100 is one processor.
+    pub cpu_percent: f64,
+    /// 100 where the server was alive at the end of the phase, else 0.
+    pub survived_percent: f64,
+}
+
+/// How a server ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Death {
+    /// By which attack.
+    pub attack: Attack,
+    /// The status of its process.
+    pub status: String,
+    /// The first line that it wrote to standard error.
+    pub last_words: String,
+}
+
+/// All that was found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was run.
+    pub plan: Plan,
+    /// Where.
+    pub environment: Environment,
+    /// Every phase of every attack.
+    pub rows: Vec<Row>,
+    /// The servers that did not survive.
+    pub deaths: Vec<Death>,
+}
+
+impl Outcome {
+    /// The phase of an attack.
+    pub(super) fn row(&self, attack: Attack, phase: Phase) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.attack == attack && row.phase == phase)
+    }
+
+    /// How the server of an attack ended, if it did.
+    pub(super) fn death(&self, attack: Attack) -> Option<&Death> {
+        self.deaths.iter().find(|death| death.attack == attack)
+    }
+
+    /// Whether nobody else noticed the attack but by waiting: the server lives, and no call and no new client failed
+    /// during the attack or after it. Nothing where it was not tried.
+    pub(super) fn is_withstood(&self, attack: Attack) -> Option<bool> {
+        let rows = [Phase::During, Phase::After].map(|phase| self.row(attack, phase));
+        let [Some(during), Some(after)] = rows else {
+            return None;
+        };
+        Some([during, after].into_iter().all(|row| {
+            row.survived_percent > 0.0
+                && row.failed_calls_percent == 0.0
+                && row.failed_newcomers_percent == 0.0
+        }))
+    }
+}
+
+impl Findings for Outcome {
+    fn headline(&self) -> String {
+        page::headline(self)
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        self.environment.stolen_caveat().into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        plain_data(&Figures {
+            experiment: Hostile::NAME,
+            environment: &self.environment,
+            rows: &self.rows,
+            claims: self.claims(),
+            deaths: &self.deaths,
+            plan: &self.plan,
+        })
+    }
+
+    fn text(&self) -> String {
+        table::telling(self).text()
+    }
+
+    fn html(&self) -> Result<String, PlotError> {
+        page::html(self)
+    }
+}
+
+/// The figures of an [`Outcome`] for programs.
+#[derive(Serialize)]
+struct Figures<'a> {
+    experiment: &'static str,
+    environment: &'a Environment,
+    rows: &'a [Row],
+    claims: Vec<Claim>,
+    deaths: &'a [Death],
+    plan: &'a Plan,
+}

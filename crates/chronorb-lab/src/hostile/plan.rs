@@ -1,0 +1,115 @@
+//! What is run, and for how long.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::attack::Attack;
+
+/// What is run, and for how long.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The attacks, in this order.
+    pub attacks: Vec<Attack>,
+    /// How long the client is alone before an attack.
+    pub before: Duration,
+    /// How long an attack lasts.
+    pub during: Duration,
+    /// How long the client is alone after it.
+    pub after: Duration,
+    /// The time from one call of the client to the next.
+    pub period: Duration,
+    /// The time from one new client to the next.
+    pub newcomer_period: Duration,
+    /// How long a call may take; one that takes longer has failed.
+    pub timeout: Duration,
+    /// Octets that each new client sends.
+    pub newcomer_octets: u32,
+    /// The attacks' sizes are divided by this.
+    pub divisor: u32,
+}
+
+impl Plan {
+    /// All of it, in some minutes.
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            attacks: Attack::ALL.to_vec(),
+            before: Duration::from_secs(3),
+            during: Duration::from_secs(8),
+            after: Duration::from_secs(4),
+            period: Duration::from_millis(5),
+            newcomer_period: Duration::from_millis(100),
+            timeout: Duration::from_secs(1),
+            newcomer_octets: 128 * 1024,
+            divisor: 1,
+        }
+    }
+
+    /// The same attacks for a short time.
+    #[must_use]
+    pub fn short() -> Self {
+        Self {
+            before: Duration::from_millis(600),
+            during: Duration::from_millis(1_500),
+            after: Duration::from_millis(600),
+            ..Self::full()
+        }
+    }
+
+    /// As little as shows that it works; its figures mean nothing.
+    #[must_use]
+    pub fn tiny() -> Self {
+        Self {
+            before: Duration::from_millis(60),
+            during: Duration::from_millis(150),
+            after: Duration::from_millis(60),
+            newcomer_period: Duration::from_millis(20),
+            timeout: Duration::from_secs(20),
+            divisor: 200,
+            ..Self::full()
+        }
+    }
+
+    /// How long a phase lasts.
+    pub(super) const fn length(&self, phase: Phase) -> Duration {
+        match phase {
+            Phase::Before => self.before,
+            Phase::During => self.during,
+            Phase::After => self.after,
+        }
+    }
+
+    /// How long all of it takes, about.
+    pub(super) fn total(&self) -> Duration {
+        let phases = Phase::ALL.map(|phase| self.length(phase));
+        let phases: Duration = phases.into_iter().sum();
+        (phases + AROUND) * self.attacks.len() as u32
+    }
+
+    /// A size of an attack in this plan; at least 1.
+    pub(super) fn size(&self, full: usize) -> usize {
+        (full / self.divisor as usize).max(1)
+    }
+}
+
+/// A part of a trial.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The client is alone.
+    Before,
+    /// The attack is on.
+    During,
+    /// The client is alone again.
+    After,
+}
+
+impl Phase {
+    /// All, in their order.
+    pub const ALL: [Self; 3] = [Self::Before, Self::During, Self::After];
+}
+
+/// What it takes to start and to end the processes of a trial.
+const AROUND: Duration = Duration::from_millis(500);

@@ -1,0 +1,61 @@
+//! What values are decoded for: the ORB that object references in them belong to, and the memory that the
+//! references of one message may take.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::any::Any;
+use std::cell::Cell;
+use std::sync::Arc;
+
+use chronorb_cdr::{CdrError, Decoder};
+
+use crate::core::Core;
+
+/// The ORB of a decoder's object references, with the budget of one message at a time.
+///
+/// A reference takes several times the octets that it has on the wire, so the message's own limit does not bound
+/// what it keeps. The references of one message may take [`max_message_size`](crate::OrbConfig::max_message_size)
+/// bytes together.
+#[derive(Debug)]
+pub(crate) struct Host {
+    core: Arc<Core>,
+    /// What the references of the present message take.
+    taken: Cell<usize>,
+}
+
+impl Host {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        let taken = Cell::new(0);
+        Self { core, taken }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The host for a new message, whose references have the whole budget.
+    #[inline]
+    pub(crate) fn begin(&self) -> &dyn Any {
+        self.taken.set(0);
+        self
+    }
+
+    /// The ORB of the references that a decoder reads, once `octets` for the next of them are taken from the budget
+    /// of its message. What comes from within the process has none.
+    ///
+    /// # Errors
+    /// [`CdrError::TooManyReferences`] where the budget is spent; [`CdrError::BadReference`] where the decoder belongs
+    /// to no ORB.
+    pub(crate) fn admit<'d>(d: &Decoder<'d>, octets: usize) -> Result<&'d Arc<Core>, CdrError> {
+        let host = d.host().ok_or(CdrError::BadReference)?;
+        let Some(this) = host.downcast_ref::<Self>() else {
+            return host.downcast_ref().ok_or(CdrError::BadReference);
+        };
+        let taken = this.taken.get().saturating_add(octets);
+        if taken > this.core.config.max_message_size {
+            return Err(CdrError::TooManyReferences);
+        }
+        this.taken.set(taken);
+        Ok(&this.core)
+    }
+}
