@@ -134,7 +134,7 @@ impl Difference {
                     || type_code.contains("void")
             }
             Self::NotReadAgain { .. } => has(EXCEPTION),
-            Self::AnotherValue { .. } => has(EXCEPTION) || has(LONG_DOUBLE),
+            Self::AnotherValue { .. } => [EXCEPTION, LONG_DOUBLE, REFERENCE].into_iter().any(has),
         }
     }
 }
