@@ -1,68 +1,142 @@
-//! All files of the corpora, without the fuzzer.
+//! All files of the corpora, and inputs that a seeded generator makes of them, without the fuzzer.
 
 use std::fs;
 use std::panic;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-#[test]
-fn cdr_values() {
-    replay("cdr_values", chronorb_fuzz::cdr_values);
-}
+use fastrand::Rng;
 
-#[test]
-fn giop_message() {
-    replay("giop_message", chronorb_fuzz::giop_message);
-}
+type Target = fn(&[u8]);
 
-#[test]
-fn gioplite() {
-    replay("gioplite", chronorb_fuzz::gioplite);
-}
-
-#[test]
-fn idl_grammar() {
-    replay("idl_grammar", chronorb_fuzz::idl_grammar);
-}
-
-#[test]
-fn idl_source() {
-    replay("idl_source", chronorb_fuzz::idl_source);
-}
-
-#[test]
-fn multicast_packets() {
-    replay("multicast_packets", chronorb_fuzz::multicast_packets);
-}
-
-#[test]
-fn reference_text() {
-    replay("reference_text", chronorb_fuzz::reference_text);
-}
-
-#[test]
-fn rio_frame() {
-    replay("rio_frame", chronorb_fuzz::rio_frame);
-}
-
-#[test]
-fn shared_ring() {
-    replay("shared_ring", chronorb_fuzz::shared_ring);
-}
-
-fn replay(target: &str, run: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("corpus")
-        .join(target);
-    let mut failed = Vec::new();
-    let mut files = 0;
-    for entry in fs::read_dir(&corpus).expect("the corpus can be read") {
-        let path = entry.expect("the corpus can be read").path();
-        let data = fs::read(&path).expect("the corpus can be read");
-        if panic::catch_unwind(|| run(&data)).is_err() {
-            failed.push(path);
+/// The targets, and how many inputs are generated for each.
+macro_rules! targets {
+    ($($name:ident: $count:literal;)*) => {
+        /// What was found before.
+        mod corpus {
+            $(#[test]
+            fn $name() {
+                super::replay(stringify!($name), chronorb_fuzz::$name);
+            })*
         }
-        files += 1;
-    }
-    assert_ne!(files, 0, "{} is empty", corpus.display());
+
+        /// What has not been found yet.
+        mod generated {
+            $(#[test]
+            fn $name() {
+                super::generate(stringify!($name), chronorb_fuzz::$name, $count);
+            })*
+        }
+
+        #[test]
+        fn every_target_is_replayed() {
+            let mut named = vec![$(stringify!($name)),*];
+            named.sort_unstable();
+            assert_eq!(named, programs());
+        }
+    };
+}
+
+targets! {
+    cdr_values: 50_000;
+    client_replies: 8_000;
+    giop_message: 50_000;
+    gioplite: 50_000;
+    idl_grammar: 10;
+    idl_source: 1_000;
+    monitor_lines: 5_000;
+    multicast_packets: 50_000;
+    object_keys: 20_000;
+    omniorb_anys: 3_000;
+    reference_text: 50_000;
+    rio_frame: 50_000;
+    server_requests: 50_000;
+    shared_ring: 20_000;
+    typed_values: 25_000;
+}
+
+/// The names of the programs of targets.
+fn programs() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz_targets");
+    let names = files(&folder)
+        .into_iter()
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    names.collect()
+}
+
+fn replay(target: &str, run: Target) {
+    let inputs = inputs(target);
+    assert!(!inputs.is_empty(), "{target} has no corpus");
+    let failed = inputs.iter().filter(|path| {
+        let data = fs::read(path).expect("the corpus can be read");
+        panic::catch_unwind(|| run(&data)).is_err()
+    });
+    let failed: Vec<_> = failed.collect();
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Runs inputs of which each follows from its number alone.
+fn generate(target: &str, run: Target, count: u64) {
+    let inputs = inputs(target);
+    let corpus: Vec<Vec<u8>> = inputs
+        .iter()
+        .filter_map(|path| fs::read(path).ok())
+        .collect();
+    for seed in 0..count {
+        let data = input(&corpus, seed);
+        if panic::catch_unwind(|| run(&data)).is_err() {
+            let path = std::env::temp_dir().join(format!("{target}-{seed}"));
+            let kept = fs::write(&path, &data);
+            panic!(
+                "{target} fails with seed {seed}, in {}: {kept:?}",
+                path.display()
+            );
+        }
+    }
+}
+
+/// Any octets, or those of a file, changed.
+fn input(corpus: &[Vec<u8>], seed: u64) -> Vec<u8> {
+    let mut random = Rng::with_seed(seed);
+    if corpus.is_empty() || random.u8(..4) == 0 {
+        return (0..random.usize(..600)).map(|_| random.u8(..)).collect();
+    }
+    let mut data = random.choice(corpus).cloned().unwrap_or_default();
+    for _ in 0..random.u8(1..8) {
+        let at = random.usize(..=data.len());
+        match random.u8(..6) {
+            0 => data.insert(at, random.u8(..)),
+            1 => data.truncate(at),
+            2 => {
+                let other = random.choice(corpus).map_or(&[][..], Vec::as_slice);
+                let from = random.usize(..=other.len());
+                data.truncate(at);
+                data.extend_from_slice(&other[from..]);
+            }
+            _ => {
+                if let Some(octet) = data.get_mut(at) {
+                    let any = random.u8(..);
+                    *octet = random
+                        .choice([0, 1, 0x7f, 0xff, *octet ^ 1, any])
+                        .unwrap_or(any);
+                }
+            }
+        }
+    }
+    data
+}
+
+/// The files of a target, in the order of their names.
+fn inputs(target: &str) -> Vec<PathBuf> {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["corpus", "regressions"].map(|folder| fuzz.join(folder).join(target));
+    folders.iter().flat_map(|folder| files(folder)).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("it can be read").path())
+        .collect();
+    paths.sort_unstable();
+    paths
 }

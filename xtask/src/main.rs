@@ -1,8 +1,10 @@
 //! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
 
+mod asan;
 mod calls;
 mod checks;
 mod dist;
+mod fuzz;
 mod idl_speed;
 mod instructions;
 mod packages;
@@ -20,11 +22,16 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test    run all tests: units, properties, documentation, programs, the models of the lock-free
-          parts, the corpora of the fuzzer, and calls to and from other ORBs. Installs what these need beyond Rust (apt-get,
-          as root) and says what it leaves out where it cannot. With CHRONORB_PEERS=required a
-          missing peer is a failure.
+          parts, the fuzz targets with their corpora and with inputs of fixed seeds, and calls to
+          and from other ORBs. Installs what these need beyond Rust (apt-get, as root) and says what
+          it leaves out where it cannot. With CHRONORB_PEERS=required a missing peer is a failure.
   tsan    the tests of the runtime and the ORB core under ThreadSanitizer, on both strategies of
           thread pools
+  asan    what has `unsafe` code under AddressSanitizer: the arena, the lock-free tables, the rings
+          of shared memory, and the corpora of the fuzz targets that reach them
+  fuzz    coverage-guided fuzzing (fuzz/README.md). Options: --hours N, 1 by default, shared among
+          the targets; --target NAME, any number of times, all by default; --jobs N; --keep puts the
+          smallest inputs that reach the same code into fuzz/corpus; --json
   check   formatting, clippy, documentation, tidiness, packages, each feature alone, the size of
           the minimal server, and the instructions of a call, as the project's CI does
   size    how large the minimal server is, and whose its parts are; fails above the limit of
@@ -56,10 +63,15 @@ Commands:
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = fuzz::as_compiler() {
+        return code;
+    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => test(),
         ["tsan"] => tsan(),
+        ["asan"] => asan::asan(),
+        ["fuzz", ref options @ ..] => fuzz::fuzz(options),
         ["check"] => checks::all(),
         ["rio-streams"] => rio_streams(),
         ["idl-speed", ref options @ ..] => idl_speed::idl_speed(options),
@@ -102,7 +114,7 @@ fn rio_streams() -> Result<(), Failure> {
 fn test() -> Result<(), Failure> {
     let left_out = peers::provide()?;
     models()?;
-    corpora()?;
+    fuzz::replay()?;
     services()?;
     run::cargo(&["test", "--workspace", "--no-fail-fast"], &[])?;
     bare()?;
@@ -147,19 +159,6 @@ fn outside() -> Result<(), Failure> {
     let manifest = "examples/serial-line/Cargo.toml";
     run::cargo(&["fmt", "--check", "--manifest-path", manifest], &[])?;
     run::cargo(&["test", "--manifest-path", manifest], &environment)
-}
-
-/// What the fuzzer has found, on the stable toolchain. `fuzz/` is a workspace of its own, built
-/// where this one is, which has most of its dependencies already.
-fn corpora() -> Result<(), Failure> {
-    let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
-    let args = [
-        "test",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--no-default-features",
-    ];
-    run::cargo(&args, &environment)
 }
 
 /// The lock-free parts under every schedule that loom finds. They are built with another `cfg`,

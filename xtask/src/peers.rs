@@ -74,6 +74,13 @@ pub(crate) fn provide() -> Result<Vec<String>, Failure> {
     Ok(left_out)
 }
 
+/// Whether programs with omniORB can be built.
+pub(crate) fn has_omniorb() -> bool {
+    ["g++", "make", "omniidl", "libomniorb4-dev"]
+        .into_iter()
+        .all(is_installed)
+}
+
 fn missing() -> Vec<&'static str> {
     PEERS
         .iter()

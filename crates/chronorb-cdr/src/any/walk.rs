@@ -129,9 +129,12 @@ impl Walk {
                 d.leave();
                 Ok(())
             }
-            TypeCode::Except { members, .. } => {
+            TypeCode::Except { id, members, .. } => {
                 if begins_with_id(type_code, d) {
                     self.string(0, d)?;
+                } else {
+                    // A copy of the value has it.
+                    d.charge(id.len())?;
                 }
                 d.enter()?;
                 for member in *members {
@@ -376,7 +379,12 @@ impl Walk {
             TypeCode::Char | TypeCode::Octet => {
                 self.align(1);
                 let octet = d.read_octets(1)?[0];
-                self.traits.has_narrow |= matches!(type_code, TypeCode::Char) && octet > 0x7f;
+                if matches!(type_code, TypeCode::Char) && octet > 0x7f {
+                    self.traits.has_narrow = true;
+                    if d.text().narrow == CharSet::Utf8 {
+                        return Err(CdrError::UnmappableChar);
+                    }
+                }
                 octet.into()
             }
             TypeCode::Short | TypeCode::UShort => {
@@ -456,7 +464,10 @@ impl Walk {
 /// Whether an exception begins with its repository id, as CORBA says; omniORB leaves it out.
 pub(super) fn begins_with_id(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> bool {
     let id = type_code.unaliased().id().unwrap_or_default();
-    let text = d.look_ahead(|ahead| Ok(id.is_empty() || ahead.read_str()? == id));
+    // A longer string is not read, since it could stand before any number of exceptions.
+    let is_short = |ahead: &Decoder<'_>| Ok(ahead.peek_u32()? as usize <= id.len() + 1);
+    let text =
+        d.look_ahead(|ahead| Ok(id.is_empty() || is_short(ahead)? && ahead.read_str()? == id));
     matches!(text, Ok((true, ..)))
 }
 

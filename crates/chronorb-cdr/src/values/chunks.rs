@@ -79,7 +79,7 @@ impl Decoder<'_> {
     }
 
     /// The next number of four octets, which is not taken.
-    pub(super) fn peek_u32(&self) -> Result<u32, CdrError> {
+    pub(crate) fn peek_u32(&self) -> Result<u32, CdrError> {
         let octets = self.rest.get(self.padding(4)..);
         let octets = octets.and_then(|octets| octets.first_chunk());
         let number = u32::from_ne_bytes(*octets.ok_or(CdrError::EndOfData)?);

@@ -566,3 +566,27 @@ proptest! {
         let _ = error(&octets);
     }
 }
+
+#[test]
+fn a_discriminator_of_half_a_character_is_refused_as_a_char_is() {
+    let union = TypeCode::Union {
+        id: "IDL:U:1.0",
+        name: "U",
+        discriminator: &TypeCode::Char,
+        default_index: None,
+        members: &[],
+    };
+    for (narrow, expected) in [
+        (CharSet::Latin1, None),
+        (CharSet::Utf8, Some(CdrError::UnmappableChar)),
+    ] {
+        let text = TextForm { narrow, ..BIG.text };
+        for type_code in [union, TypeCode::Char] {
+            let mut octets = octets(&type_code, &[0xe9]);
+            let arena = Arena::new(1 << 12);
+            let d = Decoder::new(&mut octets, 0, Endian::Big, &arena);
+            let read = Any::decode(&mut d.with_text(text));
+            assert_eq!(read.err(), expected);
+        }
+    }
+}

@@ -93,6 +93,28 @@ fn identifiers_of_values_are_bounded_in_number_and_length() {
     );
 }
 
+#[test]
+fn exceptions_without_identifiers_cost_those_that_a_copy_has() {
+    let id = "x".repeat(2000);
+    let read = |length| {
+        let exception = TypeCode::Except {
+            id: &id,
+            name: "E",
+            members: &[],
+        };
+        let type_code = TypeCode::Array {
+            element: &exception,
+            length,
+        };
+        let mut frame = any_of(&type_code, &[]);
+        let arena = Arena::new(1 << 12);
+        let mut d = frame.decoder(0, Endian::NATIVE, &arena);
+        Any::decode(&mut d).map(drop)
+    };
+    assert_eq!(read(4), Ok(()));
+    assert_eq!(read(64), Err(CdrError::TooMuchWork));
+}
+
 /// Messages of a kind, by the number of their parts.
 type Message = fn(u32) -> Vec<u8>;
 /// Decodes a message.
