@@ -30,18 +30,18 @@ pub struct Decoder<'a> {
     endian: Endian,
     text: TextForm,
     depth: u8,
-    /// The bytes of the stack that the open levels take when their values are worked on.
-    levels: usize,
+    /// What to add to the position, modulo 8, to get what alignment is relative to.
+    phase: u8,
+    /// The joint is the end of a chunk of a value.
+    pub(crate) in_chunks: bool,
+    /// The room on the stack that the open levels take when their values are worked on.
+    levels: stack::Room,
     limits: Limits,
     arena: &'a Arena,
     host: Option<&'a dyn Any>,
-    /// What to add to the position to get what alignment is relative to.
-    phase: usize,
     /// The position of the next joint; `usize::MAX` if there is none.
     pub(crate) joint: usize,
     later_joints: &'a [u32],
-    /// The joint is the end of a chunk of a value.
-    pub(crate) in_chunks: bool,
     /// What is known of the values in the message, if there are any.
     pub(crate) values: Option<Box<dyn ReadNotes>>,
 }
@@ -55,7 +55,7 @@ impl<'a> Decoder<'a> {
     /// octets after the origin.
     #[inline]
     pub fn new(bytes: &'a mut [u8], position: usize, endian: Endian, arena: &'a Arena) -> Self {
-        let limits = Limits::of_message(bytes.len());
+        let limits = Limits::of_message(bytes.len(), arena);
         Self {
             rest: bytes,
             // Positions can be added to without overflow: no message is that long.
@@ -63,14 +63,14 @@ impl<'a> Decoder<'a> {
             endian,
             text: TextForm::default(),
             depth: 0,
-            levels: 0,
+            phase: 0,
+            in_chunks: false,
+            levels: stack::Room::NONE,
             limits,
             arena,
             host: None,
-            phase: 0,
             joint: usize::MAX,
             later_joints: &[],
-            in_chunks: false,
             values: None,
         }
     }
@@ -136,12 +136,14 @@ impl<'a> Decoder<'a> {
         if self.depth >= MAX_DEPTH {
             return Err(CdrError::TooDeep);
         }
-        let levels = self.levels + stack::level::<T>();
         // The type alone, and not the message, says what the first level takes.
         if self.depth > 0 {
+            let levels = self.levels.with::<T>().ok_or(CdrError::TooDeep)?;
             self.stack_limit().check(levels)?;
+            self.levels = levels;
+        } else {
+            self.levels = stack::Room::of::<T>();
         }
-        self.levels = levels;
         self.depth += 1;
         Ok(())
     }
@@ -149,7 +151,7 @@ impl<'a> Decoder<'a> {
     /// Comes back from a level that makes a `T`.
     #[inline]
     fn leave_for<T>(&mut self) {
-        self.levels = self.levels.saturating_sub(stack::level::<T>());
+        self.levels = self.levels.without::<T>();
         self.depth = self.depth.saturating_sub(1);
     }
 
@@ -167,7 +169,7 @@ impl<'a> Decoder<'a> {
     /// its octets.
     #[inline]
     pub fn charge(&mut self, steps: usize) -> Result<(), CdrError> {
-        self.limits.work(self.arena).charge(steps, self.arena)
+        self.limits.charge(steps, self.arena)
     }
 
     /// The limits as far as they are known.
@@ -421,7 +423,7 @@ impl<'a> Decoder<'a> {
     /// a multiple of `align`.
     #[inline]
     pub(crate) fn peek(&self, align: usize, phase: usize, n: usize) -> Option<&[u8]> {
-        let start = self.position.wrapping_add(self.phase) & (align - 1);
+        let start = (self.position + usize::from(self.phase)) & (align - 1);
         if start != phase || n > self.joint.saturating_sub(self.position) {
             return None;
         }
@@ -474,7 +476,7 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     pub(crate) fn padding(&self, align: usize) -> usize {
-        self.position.wrapping_add(self.phase).wrapping_neg() & (align - 1)
+        (self.position + usize::from(self.phase)).wrapping_neg() & (align - 1)
     }
 
     /// Goes on in the next fragment or chunk, if the next value, of `n` octets, starts there, and
@@ -501,7 +503,7 @@ impl<'a> Decoder<'a> {
 
     /// What follows is aligned as the fragment behind the joint is.
     fn next_joint(&mut self) {
-        self.phase = FRAGMENT_HEADER_LEN.wrapping_sub(self.joint);
+        self.phase = (FRAGMENT_HEADER_LEN.wrapping_sub(self.joint) % 8) as u8;
         self.joint = usize::MAX;
         if let [next, later @ ..] = self.later_joints {
             self.joint = *next as usize;
@@ -625,7 +627,6 @@ impl<'a> Decoder<'a> {
     /// [`CdrError::EndOfData`] if it has no octets, [`CdrError::TooDeep`],
     /// [`CdrError::LengthOverflow`].
     pub fn read_encapsulation(&mut self) -> Result<Self, CdrError> {
-        self.limits.work(self.arena);
         let n = self.read_len(1)?;
         let mut inner = Decoder::of_encapsulation(self.read_octets_mut(n)?, self.arena)?
             .with_text(self.text)
@@ -654,7 +655,7 @@ impl fmt::Debug for Decoder<'_> {
 pub(crate) struct Place<'a> {
     /// Number of octets from the origin.
     pub(crate) position: usize,
-    phase: usize,
+    phase: u8,
     joint: usize,
     later_joints: &'a [u32],
 }
@@ -670,7 +671,7 @@ impl Place<'_> {
 
     /// What alignment is relative to 0 of.
     pub(crate) fn offset(&self) -> usize {
-        self.position.wrapping_add(self.phase)
+        self.position + usize::from(self.phase)
     }
 }
 

@@ -4,26 +4,28 @@
 //! repeats a type code, and a value without octets still has a type. Decoders charge such work in
 //! steps, and a message has a budget of them.
 
-use std::num::NonZeroUsize;
-
 use crate::{Arena, CdrError, StackLimit};
 
-/// The limits of a message, each of which is found out when it is asked for first.
+/// The limits of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The octets of the message.
-    octets: usize,
+    /// The count of steps in the arena at which the budget of work is spent.
+    steps: usize,
+    /// The limit of the stack, which is found out when it is asked for first.
     stack: Option<StackLimit>,
-    work: Option<WorkLimit>,
 }
 
 impl Limits {
+    /// The limits of a message of so many octets, of whose budget nothing is spent yet.
     #[inline]
-    pub(crate) const fn of_message(octets: usize) -> Self {
+    pub(crate) fn of_message(octets: usize, arena: &Arena) -> Self {
+        // Saturates where no message gets.
+        let steps = STEPS_PER_OCTET.saturating_mul(octets);
         Self {
-            octets,
+            steps: steps
+                .saturating_add(FREE_STEPS)
+                .saturating_add(arena.work()),
             stack: None,
-            work: None,
         }
     }
 
@@ -33,40 +35,13 @@ impl Limits {
         *self.stack.get_or_insert_with(StackLimit::of_this_thread)
     }
 
-    /// The budget of work, whose steps are counted in the arena.
-    #[inline]
-    pub(crate) fn work(&mut self, arena: &Arena) -> WorkLimit {
-        let octets = self.octets;
-        *self
-            .work
-            .get_or_insert_with(|| WorkLimit::of_message(octets, arena))
-    }
-}
-
-/// The budget of a message, as the count of steps in its arena at which the budget is spent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WorkLimit(NonZeroUsize);
-
-impl WorkLimit {
-    /// The budget of a message of so many octets, of which nothing is spent yet.
-    #[inline]
-    fn of_message(octets: usize, arena: &Arena) -> Self {
-        // Saturates where no message gets.
-        let steps = NonZeroUsize::MIN.saturating_add(STEPS_PER_OCTET.saturating_mul(octets));
-        Self(
-            steps
-                .saturating_add(FREE_STEPS)
-                .saturating_add(arena.work()),
-        )
-    }
-
-    /// Charges steps.
+    /// Charges steps of work.
     ///
     /// # Errors
     /// [`CdrError::TooMuchWork`]
     #[inline]
     pub(crate) fn charge(self, steps: usize, arena: &Arena) -> Result<(), CdrError> {
-        if arena.add_work(steps) > self.0.get() {
+        if arena.add_work(steps) > self.steps {
             return Err(CdrError::TooMuchWork);
         }
         Ok(())

@@ -35,25 +35,55 @@ impl StackLimit {
         Self::at(here().saturating_sub(UNKNOWN))
     }
 
-    /// Checks that there is room for one more level of the recursion, and `more` bytes.
+    /// Checks that there is room for one more level of the recursion, and `more`.
     ///
     /// # Errors
     /// [`CdrError::TooDeep`]
     #[inline(always)]
-    pub(crate) fn check(self, more: usize) -> Result<(), CdrError> {
-        if here().saturating_sub(self.0.get()) < RESERVE + more {
+    pub(crate) fn check(self, more: Room) -> Result<(), CdrError> {
+        if here().saturating_sub(self.0.get()) < RESERVE + more.bytes() {
             return Err(CdrError::TooDeep);
         }
         Ok(())
     }
 }
 
-/// The bytes that a level of values of type `T` takes when they are copied, compared or printed by
-/// functions that recurse without a check.
-#[inline(always)]
-pub(crate) const fn level<T>() -> usize {
-    const { assert!(size_of::<T>() < isize::MAX as usize / COPIES / 2) };
-    LEVEL + COPIES * size_of::<T>()
+/// Room on the stack for levels of values that are copied, compared or printed by functions that
+/// recurse without a check. It is at most 16 MiB, and takes two octets of a decoder.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Room(u16);
+
+impl Room {
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The room for a level of values of type `T`.
+    #[inline(always)]
+    pub(crate) const fn of<T>() -> Self {
+        let bytes = size_of::<T>().saturating_mul(COPIES).saturating_add(LEVEL);
+        let units = bytes.div_ceil(UNIT);
+        Self(if units < MOST as usize {
+            units as u16
+        } else {
+            MOST
+        })
+    }
+
+    /// This room and that for one more level, unless they are too much.
+    #[inline(always)]
+    pub(crate) fn with<T>(self) -> Option<Self> {
+        self.0.checked_add(Self::of::<T>().0).map(Self)
+    }
+
+    /// This room without that for a level.
+    #[inline(always)]
+    pub(crate) fn without<T>(self) -> Self {
+        Self(self.0.saturating_sub(Self::of::<T>().0))
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        usize::from(self.0) * UNIT
+    }
 }
 
 /// Sets the function that returns the limit of the calling thread's stack, or nothing where it is
@@ -79,6 +109,10 @@ const UNKNOWN: usize = 256 << 10;
 const RESERVE: usize = 16 << 10;
 /// The bytes of a level for addresses and counters.
 const LEVEL: usize = 1 << 10;
+/// The bytes that room is counted in.
+const UNIT: usize = 256;
+/// The greatest room, in units.
+const MOST: u16 = u16::MAX;
 /// The values of a level that may be on the stack at once: in the frames of functions that return
 /// them, and as parts of each other.
 const COPIES: usize = 8;
@@ -90,14 +124,32 @@ mod tests {
     #[test]
     fn room_is_asked_for_above_the_limit() {
         let limit = StackLimit::at(here() - RESERVE - 4096);
-        assert_eq!(limit.check(0), Ok(()));
-        assert_eq!(limit.check(1 << 15), Err(CdrError::TooDeep));
-        assert_eq!(StackLimit::at(here()).check(0), Err(CdrError::TooDeep));
+        assert_eq!(limit.check(Room::NONE), Ok(()));
+        assert_eq!(
+            limit.check(Room::of::<[u8; 4096]>()),
+            Err(CdrError::TooDeep)
+        );
+        assert_eq!(
+            StackLimit::at(here()).check(Room::NONE),
+            Err(CdrError::TooDeep)
+        );
+    }
+
+    #[test]
+    fn room_for_levels_is_counted_up_and_down() {
+        let one = Room::of::<[u8; 1000]>();
+        assert!(one.bytes() >= LEVEL + COPIES * 1000);
+        let two = one.with::<u8>().expect("16 MiB are more");
+        assert_eq!(two.bytes(), one.bytes() + Room::of::<u8>().bytes());
+        assert_eq!(two.without::<u8>(), one);
+        let greatest = Room::of::<[u8; 1 << 22]>();
+        assert_eq!(greatest.with::<u8>(), None);
+        assert_eq!(greatest.without::<[u8; 1 << 22]>(), Room::NONE);
     }
 
     #[test]
     fn a_stack_below_its_limit_has_no_room() {
         let limit = StackLimit::at(here() + (1 << 20));
-        assert_eq!(limit.check(0), Err(CdrError::TooDeep));
+        assert_eq!(limit.check(Room::NONE), Err(CdrError::TooDeep));
     }
 }

@@ -342,7 +342,7 @@ impl<'f> ReplyWriter<'f> {
     /// which nobody gets.
     pub(crate) fn take_sent(&mut self) -> &[u8] {
         self.sent = true;
-        self.complete();
+        self.finish();
         self.encoder.frame().as_slice()
     }
 
@@ -355,11 +355,7 @@ impl<'f> ReplyWriter<'f> {
     }
 
     /// Ends the message.
-    pub(crate) fn finish(mut self) {
-        self.complete();
-    }
-
-    fn complete(&mut self) {
+    pub(crate) fn finish(&mut self) {
         // The header may be padded for a body; without one there must be no padding.
         if self.encoder.position() == self.body_start {
             self.encoder.truncate(self.header_end);

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, CdrError, CharSet, Encoder, Endian, Frame, TextForm};
+use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm};
 use chronorb_giop::{SystemException, Version};
 
 use crate::call::Reply;
@@ -148,14 +148,21 @@ impl Scope {
         let host = self.host.as_ref().map(Host::begin);
         let arena = &self.arena;
         let body = self.reply.decoder(answer.body, answer.endian, arena);
-        let mut body = body.with_text(answer.text).with_host(host);
+        let body = body.with_text(answer.text).with_host(host);
         if answer.exception {
-            let id = body.read_str().map_err(crate::call::reply_error)?;
-            Ok(Reply::UserException(id, body))
+            user_exception(body)
         } else {
             Ok(Reply::Normal(body))
         }
     }
+}
+
+/// Reads the identifier of an exception. `open` takes no address of the body, so that it is built in
+/// place.
+#[cold]
+fn user_exception(mut body: Decoder<'_>) -> Result<Reply<'_>, SystemException> {
+    let id = body.read_str().map_err(crate::call::reply_error)?;
+    Ok(Reply::UserException(id, body))
 }
 
 /// A frame as scopes have them, which a scope may get for one of its own.

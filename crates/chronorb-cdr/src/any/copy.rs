@@ -2,7 +2,7 @@
 //! alignments and forms of text.
 
 use super::walk::{Arms, Scope, begins_with_id, is_empty};
-use crate::{Cdr, CdrError, Char, Decoder, Encoder, LongDouble, TypeCode};
+use crate::{Cdr, CdrError, Char, Decoder, Encoder, LongDouble, TypeCode, stack};
 
 /// Copies a value of that type, which has been walked over before.
 ///
@@ -24,7 +24,7 @@ fn value(
     outer: Option<&Scope<'_>>,
     arms: &mut Arms,
 ) -> Result<(), CdrError> {
-    d.stack_limit().check(0)?;
+    d.stack_limit().check(stack::Room::NONE)?;
     let here = &Scope { type_code, outer };
     match type_code {
         TypeCode::Null | TypeCode::Void => Ok(()),

@@ -8,7 +8,7 @@ use crate::decoder::utf16_units;
 use crate::fixed::bcd;
 use crate::limits::steps_of_text;
 use crate::value::decode_words;
-use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory};
+use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory, stack};
 
 /// What decides whether the octets of a value mean the same elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -166,11 +166,11 @@ impl Walk {
             TypeCode::Array { element, length } => self.elements(element, *length, d, here),
             // Whatever else recurses enters a level of the decoder, which checks the stack too.
             TypeCode::Alias { target, .. } => {
-                d.stack_limit().check(0)?;
+                d.stack_limit().check(stack::Room::NONE)?;
                 self.value(target, d, Some(here))
             }
             TypeCode::Recursive { id } => {
-                d.stack_limit().check(0)?;
+                d.stack_limit().check(stack::Room::NONE)?;
                 let scope = Scope::find(outer, id, d)?;
                 self.value(scope.type_code, d, scope.outer)
             }

@@ -178,14 +178,11 @@ impl<'a> Whole<'a> {
         self.limits
             .borrow_mut()
             .stack()
-            .check(stack::level::<TypeCode<'_>>())
+            .check(stack::Room::of::<TypeCode<'_>>())
     }
 
     fn charge(&self, steps: usize) -> Result<(), CdrError> {
-        self.limits
-            .borrow_mut()
-            .work(self.arena)
-            .charge(steps, self.arena)
+        self.limits.borrow().charge(steps, self.arena)
     }
 
     /// Reads the type code that stands where an indirection points to.

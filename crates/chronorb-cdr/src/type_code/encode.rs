@@ -1,5 +1,5 @@
 use super::{TypeCode, ValueMember, ValueModifier};
-use crate::{CdrError, CharSet, Encoder, MAX_DEPTH, TextForm, WideForm};
+use crate::{CdrError, CharSet, Encoder, MAX_DEPTH, TextForm, WideForm, stack};
 
 /// What stands in the place of a kind where an indirection follows.
 pub(super) const INDIRECTION: u32 = u32::MAX;
@@ -92,7 +92,7 @@ pub(super) fn encode(
         }
         complex if complex.is_complex() => {
             if outer.is_some() {
-                e.stack_limit().check(0)?;
+                e.stack_limit().check(stack::Room::NONE)?;
             }
             let text = TextForm {
                 narrow: CharSet::Utf8,

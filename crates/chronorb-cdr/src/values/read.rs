@@ -5,7 +5,7 @@ use super::chunks::{CHUNK_LIMIT, INDIRECTION};
 use super::registry::{self, Read};
 use super::{ReadState, Value, ValueType, narrow_value};
 use crate::limits::steps_of_text;
-use crate::{CdrError, Decoder};
+use crate::{CdrError, Decoder, stack};
 
 /// The nesting of values in one message. It is less where the stack has no room for their states;
 /// see [`StackLimit`](crate::StackLimit).
@@ -195,7 +195,7 @@ impl<'a> Decoder<'a> {
 
     fn open_value(&mut self, start: usize, is_chunked: bool) -> Result<(), CdrError> {
         let has_fragments = self.joint != usize::MAX;
-        self.stack_limit().check(0)?;
+        self.stack_limit().check(stack::Room::NONE)?;
         let reading = self.reading();
         if reading.open.len() >= MAX_VALUE_DEPTH as usize {
             return Err(CdrError::TooDeep);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::chunks::{CHUNK_LIMIT, INDIRECTION};
 use super::{MAX_VALUE_DEPTH, Value, ValueInfo, ValueType};
-use crate::{CdrError, Encoder};
+use crate::{CdrError, Encoder, stack};
 
 /// The tag of a value, and its bits.
 const TAG: u32 = 0x7fff_ff00;
@@ -72,7 +72,7 @@ impl Encoder<'_> {
         let chunks = if is_chunked { CHUNKED } else { 0 };
         self.write_u32(TAG | ids | chunks)?;
         let position = self.position() - 4;
-        self.stack_limit().check(0)?;
+        self.stack_limit().check(stack::Room::NONE)?;
         let notes = self.writing();
         if notes.depth >= MAX_VALUE_DEPTH as usize {
             return Err(CdrError::TooDeep);
