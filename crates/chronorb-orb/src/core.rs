@@ -14,6 +14,7 @@ use crate::client::ClientConnections;
 use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
 use crate::groups::Groups;
+use crate::incident::Incidents;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
 use crate::poa::{Managers, PoaTable};
@@ -40,6 +41,8 @@ pub(crate) struct Core {
     pub(crate) watchers: AtomicU8,
     #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
+    /// What peers did wrong or were refused.
+    pub(crate) incidents: Arc<Incidents>,
     pub(crate) poas: PoaTable,
     pub(crate) managers: Managers,
     #[cfg(feature = "miop")]
@@ -82,6 +85,7 @@ impl Core {
             watchers: AtomicU8::new(0),
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
+            incidents: Arc::default(),
             poas: PoaTable::new(config.poa_demultiplexing),
             managers: Managers::default(),
             #[cfg(feature = "miop")]

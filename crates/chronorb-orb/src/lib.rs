@@ -19,6 +19,7 @@ mod gather;
 #[cfg(feature = "miop")]
 mod groups;
 mod host;
+mod incident;
 #[cfg(feature = "gioplite")]
 mod lite;
 #[cfg(feature = "monitor")]
@@ -68,6 +69,7 @@ pub use config::{
 pub use demux::Demultiplexing;
 #[cfg(feature = "miop")]
 pub use groups::GroupError;
+pub use incident::Incident;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
 pub use protocol::{AddressForm, PluggableProtocol};

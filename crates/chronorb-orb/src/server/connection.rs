@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -96,6 +97,13 @@ struct Unfinished<'c>(&'c dyn Connection);
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         self.0.shutdown();
+    }
+}
+
+/// Its peer, for messages to people.
+impl fmt::Display for ServerConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.transport.peer())
     }
 }
 

@@ -28,6 +28,7 @@ use super::speech::empty_message;
 use super::staff::Staff;
 use super::watch::LaneWatch;
 use crate::core::Core;
+use crate::incident::Incidents;
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
@@ -45,6 +46,7 @@ pub(crate) struct Lane {
     max_connections: u32,
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
+    pub(super) incidents: Arc<Incidents>,
     /// A connection may still wait at an acceptor, which tells of it no more: no descriptor was left, or
     /// there were many.
     accept_again: AtomicBool,
@@ -151,6 +153,7 @@ impl Lane {
             next_idle_look: AtomicU64::new(0),
             places: Places::default(),
             load: Arc::new(Load::new(&core.config)),
+            incidents: core.incidents.clone(),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),

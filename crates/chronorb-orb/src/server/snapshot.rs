@@ -10,6 +10,7 @@ use super::pool::Threadpool;
 use super::watch::Activity;
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
+use crate::incident::Incident;
 use crate::rtcorba::Priority;
 
 /// What an ORB is doing: its thread pools, and who waits where.
@@ -24,6 +25,8 @@ pub struct Snapshot {
     pub strategy: ThreadpoolStrategy,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
+    /// What peers did wrong or were refused, by cause, since the ORB was made.
+    pub incidents: Vec<(Incident, u64)>,
     /// The ORB's own pool, if it has been used, and those of the RT ORB.
     pub pools: Vec<PoolSnapshot>,
 }
@@ -102,6 +105,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         orb_id: core.config.orb_id.clone(),
         strategy: core.config.threadpool_strategy,
         waiting_for_main_thread: core.main.waiting(),
+        incidents: core.incidents.counts().collect(),
         pools: pools.iter().map(|pool| of_pool(pool)).collect(),
     }
 }

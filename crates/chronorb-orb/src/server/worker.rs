@@ -29,6 +29,7 @@ use super::threads::{self, Part};
 use super::watch::{Activity, ThreadWatch};
 use crate::core::Core;
 use crate::host::Host;
+use crate::incident::Incident;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::OwnPriority;
 use crate::upcall::{Role, Thread};
@@ -47,6 +48,8 @@ pub(super) fn conclude(
             lane.end(key);
         }
         Err(End::Malformed) => {
+            let incident = Incident::MalformedMessage;
+            lane.incidents.note(incident, connection, 0);
             connection.say_goodbye(MessageType::MessageError);
             lane.end(key);
         }
