@@ -39,6 +39,7 @@
 //! clause 9.3 (CDR transfer syntax).
 
 mod any;
+mod bounds;
 mod context;
 mod copied;
 mod decoder;
@@ -63,6 +64,7 @@ mod value;
 mod values;
 
 pub use any::{Any, AnyBuf, WideStr};
+pub use bounds::Bounds;
 pub use context::{decode_context, encode_context, select_context};
 pub use copied::octets_copied;
 pub use decoder::{Decoder, MAX_DEPTH};

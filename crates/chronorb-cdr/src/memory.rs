@@ -8,7 +8,7 @@ use std::mem;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::{CdrError, Char, LongDouble, TypeCode, copied};
+use crate::{Bounds, CdrError, Char, LongDouble, TypeCode, copied};
 
 /// A bounded piece of memory that values are put into one after the other and
 /// that is emptied as a whole.
@@ -24,6 +24,7 @@ pub struct Arena {
     capacity: usize,
     used: Cell<usize>,
     work: Cell<usize>,
+    bounds: Bounds,
     kept: RefCell<Vec<NonNull<dyn Send>>>,
 }
 
@@ -44,8 +45,21 @@ impl Arena {
             capacity,
             used: Cell::new(0),
             work: Cell::new(0),
+            bounds: Bounds::DEFAULT,
             kept: RefCell::new(Vec::new()),
         }
+    }
+
+    /// Sets the bounds of what decoders accept that make their values here.
+    #[inline]
+    pub fn set_bounds(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    /// The bounds of what decoders accept.
+    #[inline]
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Number of bytes that the arena can hold.

@@ -21,6 +21,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use chronorb_cdr::Bounds;
 use chronorb_giop::Version;
 use chronorb_giop::codesets::{CodeSetComponent, CodeSetComponentInfo, ISO_8859_1, UTF_8};
 #[cfg(feature = "miop")]
@@ -140,6 +141,9 @@ pub struct OrbConfig {
     pub max_client_connections: u32,
     /// `-ORBMaxPending`: how many asynchronous calls may be under way, 1 to 65536.
     pub max_pending: usize,
+    /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`: the
+    /// bounds of identifiers, names and members in received values, 1 to 1048576 each.
+    pub bounds: Bounds,
     /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
     /// stays that nobody uses. Looked at by threads that call.
     pub client_idle_timeout: Option<Duration>,
@@ -216,6 +220,7 @@ impl Default for OrbConfig {
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,
             max_pending: 256,
+            bounds: Bounds::DEFAULT,
             client_idle_timeout: None,
             server_idle_timeout: None,
             share_connections_across_priorities: false,

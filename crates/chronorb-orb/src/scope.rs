@@ -116,6 +116,7 @@ impl Scope {
         if self.of_thread && self.arena.capacity() < core.config.arena_size {
             self.arena = Arena::new(core.config.arena_size);
         }
+        self.arena.set_bounds(core.config.bounds);
         for frame in [&mut self.request, &mut self.reply] {
             clear(frame);
         }

@@ -59,9 +59,11 @@ impl Stages {
     /// serves them.
     pub fn new(reference: &Object) -> Self {
         let core = reference.core();
+        let mut arena = Arena::new(core.config.arena_size);
+        arena.set_bounds(core.config.bounds);
         Self {
             core: core.clone(),
-            arena: Arena::new(core.config.arena_size),
+            arena,
             reply: Frame::new(FRAME_CAPACITY, core.config.max_message_size),
             thread: Thread {
                 own: OwnPriority::of_caller(),

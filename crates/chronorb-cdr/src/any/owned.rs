@@ -9,7 +9,7 @@ use super::body::Body;
 use super::walk::Traits;
 use super::{Any, Content, Encode, TypeOf, encode_value};
 use crate::{
-    Arena, Cdr, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm, TypeCode,
+    Arena, Bounds, Cdr, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm, TypeCode,
     TypeCodeBuf, Typed, WideForm,
 };
 
@@ -29,6 +29,9 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Object references belong to an ORB, which this crate does not know: `Orb::any` of the ORB crate makes a
+/// view that gives them out.
 #[derive(Clone)]
 pub struct AnyBuf {
     type_code: TypeCodeBuf,
@@ -164,7 +167,9 @@ fn with_room<T>(
 ) -> Result<T, CdrError> {
     let mut capacity = 0;
     loop {
-        match work(&Arena::new(capacity)) {
+        let mut arena = Arena::new(capacity);
+        arena.set_bounds(Bounds::NONE);
+        match work(&arena) {
             // The octets of a type code become some twenty times as many, or more where it refers
             // to its parts.
             Err(CdrError::ArenaFull) if capacity < octets * 64 + 4096 => {

@@ -4,7 +4,7 @@ use super::encode::INDIRECTION;
 use super::{StructMember, TypeCode, UnionMember, ValueMember, ValueModifier};
 use crate::limits::{Limits, steps_of_text};
 use crate::memory::plain_str;
-use crate::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, MAX_DEPTH, WideForm, stack};
+use crate::{Arena, Bounds, Cdr, CdrError, Decoder, Encoder, Endian, MAX_DEPTH, WideForm, stack};
 
 /// The least number of octets of a type code on the wire.
 pub(super) const MIN_SIZE: usize = 4;
@@ -59,7 +59,7 @@ impl<'a> TypeCode<'a> {
                     depth: 0,
                     outer: None,
                 };
-                let reader = Reader::of_encapsulation(whole.octets, 0)?;
+                let reader = Reader::of_encapsulation(whole.octets, 0, whole.arena.bounds())?;
                 let type_code = whole.complex(kind, reader, &this);
                 d.set_limits(whole.limits.into_inner());
                 type_code
@@ -68,9 +68,6 @@ impl<'a> TypeCode<'a> {
         }
     }
 }
-
-/// The octets of a name or repository id, with the zero at its end.
-const MAX_NAME: usize = 2048;
 
 /// The octets of a type code that take a step to be read again: the least that a part has.
 const OCTETS_PER_STEP: usize = 4;
@@ -164,7 +161,8 @@ impl<'a> Whole<'a> {
                 let n = r.u32()? as usize;
                 let start = r.at;
                 let octets = r.octets(n)?;
-                self.complex(kind, Reader::of_encapsulation(octets, start)?, &this)
+                let reader = Reader::of_encapsulation(octets, start, r.bounds)?;
+                self.complex(kind, reader, &this)
             }
             INDIRECTION => {
                 self.check_stack()?;
@@ -207,6 +205,7 @@ impl<'a> Whole<'a> {
             at: target,
             origin: target,
             endian: r.endian,
+            bounds: r.bounds,
         };
         let type_code = self.inner(&mut earlier, this)?;
         // Its parts and names were looked at once more.
@@ -434,16 +433,22 @@ struct Reader<'a> {
     /// What alignment is relative to.
     origin: usize,
     endian: Endian,
+    bounds: &'a Bounds,
 }
 
 impl<'a> Reader<'a> {
-    fn of_encapsulation(octets: &'a [u8], start: usize) -> Result<Self, CdrError> {
+    fn of_encapsulation(
+        octets: &'a [u8],
+        start: usize,
+        bounds: &'a Bounds,
+    ) -> Result<Self, CdrError> {
         let mut reader = Self {
             octets,
             start,
             at: start,
             origin: start,
             endian: Endian::Big,
+            bounds,
         };
         reader.endian = Endian::from_flag(reader.u8()? != 0);
         Ok(reader)
@@ -493,6 +498,9 @@ impl<'a> Reader<'a> {
         if n > left / min_size {
             return Err(CdrError::LengthOverflow);
         }
+        if n > self.bounds.type_members as usize {
+            return Err(CdrError::BoundExceeded);
+        }
         Ok(n)
     }
 
@@ -502,7 +510,7 @@ impl<'a> Reader<'a> {
         if n == 0 {
             return Ok("");
         }
-        if n > MAX_NAME {
+        if n > self.bounds.type_name_octets as usize {
             return Err(CdrError::BoundExceeded);
         }
         let Some((0, text)) = self.octets(n)?.split_last() else {

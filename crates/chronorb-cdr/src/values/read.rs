@@ -138,7 +138,7 @@ impl<'a> Decoder<'a> {
         if n == 0 {
             return Err(CdrError::InvalidValue);
         }
-        if n > MAX_IDS {
+        if n > self.arena().bounds().value_ids as usize {
             return Err(CdrError::BoundExceeded);
         }
         let ids = (0..n).map(|_| self.read_id());
@@ -158,7 +158,7 @@ impl<'a> Decoder<'a> {
         self.align(4)?;
         let start = self.position();
         let text = self.read_str()?;
-        if text.len() > MAX_ID_LEN {
+        if text.len() > self.arena().bounds().value_id_octets as usize {
             return Err(CdrError::BoundExceeded);
         }
         let id = Id::new(Arc::from(text));
@@ -355,7 +355,3 @@ impl ReadNotes for Reading {
 
 /// The fewest octets of an identifier: an empty string.
 const LEAST_ID: usize = 4;
-/// The identifiers of a value: its type and the bases that it may be truncated to.
-const MAX_IDS: usize = 32;
-/// The octets of an identifier.
-const MAX_ID_LEN: usize = 1024;

@@ -1,7 +1,7 @@
 //! Received data costs memory and work in proportion to its octets.
 
 use chronorb_cdr::{
-    Any, Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame, StructMember, TypeCode,
+    Any, Arena, Bounds, Cdr, CdrError, Decoder, Encoder, Endian, Frame, StructMember, TypeCode,
     UnionMember, Value,
 };
 use proptest::prelude::*;
@@ -41,21 +41,42 @@ fn a_copy_of_a_type_code_has_a_great_name_once() {
 }
 
 #[test]
-fn names_of_type_codes_are_bounded() {
-    let read = |octets: usize| {
-        let name = "x".repeat(octets);
-        let (id, name) = ("IDL:O:1.0", name.as_str());
-        let mut frame = any_of(&TypeCode::ObjRef { id, name }, &[]);
-        let arena = Arena::new(1 << 12);
+fn names_and_members_of_type_codes_are_bounded() {
+    let read = |type_code: TypeCode<'_>, bounds| {
+        let mut frame = any_of(&type_code, &[]);
+        let mut arena = Arena::new(1 << 20);
+        arena.set_bounds(bounds);
         let mut d = frame.decoder(0, Endian::NATIVE, &arena);
         TypeCode::decode(&mut d).map(drop)
     };
-    assert_eq!(read(2047), Ok(()));
-    assert_eq!(read(2048), Err(CdrError::BoundExceeded));
+    let name = "x".repeat(2048);
+    let named = |len| TypeCode::ObjRef {
+        id: "IDL:O:1.0",
+        name: &name[..len],
+    };
+    let names = ["m"; (1 << 14) + 1];
+    let listing = |len| TypeCode::Enum {
+        id: "IDL:E:1.0",
+        name: "E",
+        members: &names[..len],
+    };
+    let exceeded = Err(CdrError::BoundExceeded);
+    assert_eq!(read(named(2047), Bounds::DEFAULT), Ok(()));
+    assert_eq!(read(named(2048), Bounds::DEFAULT), exceeded);
+    assert_eq!(read(listing(1 << 14), Bounds::DEFAULT), Ok(()));
+    assert_eq!(read(listing((1 << 14) + 1), Bounds::DEFAULT), exceeded);
+    let others = Bounds {
+        type_name_octets: 2049,
+        type_members: 2,
+        ..Bounds::DEFAULT
+    };
+    assert_eq!(read(named(2048), others), Ok(()));
+    assert_eq!(read(listing(2), others), Ok(()));
+    assert_eq!(read(listing(3), others), exceeded);
 }
 
 /// A value with these words and octets behind its tag, which is for one identifier or for a list.
-fn read_value(tag: u32, words: &[u32], octets: usize) -> Option<CdrError> {
+fn read_value(tag: u32, words: &[u32], octets: usize, bounds: Bounds) -> Option<CdrError> {
     let mut frame = Frame::new(1 << 10, 1 << 20);
     let mut e = Encoder::new(&mut frame, Endian::NATIVE);
     e.write_u32(tag).expect("room");
@@ -64,7 +85,8 @@ fn read_value(tag: u32, words: &[u32], octets: usize) -> Option<CdrError> {
         .for_each(|word| e.write_u32(*word).expect("room"));
     e.write_octets(&vec![b'x'; octets]).expect("room");
     e.write_u8(0).expect("room");
-    let arena = Arena::new(1 << 12);
+    let mut arena = Arena::new(1 << 12);
+    arena.set_bounds(bounds);
     let mut d = frame.decoder(0, Endian::NATIVE, &arena);
     d.read_value::<dyn Value>().err()
 }
@@ -73,24 +95,29 @@ fn read_value(tag: u32, words: &[u32], octets: usize) -> Option<CdrError> {
 fn identifiers_of_values_are_bounded_in_number_and_length() {
     const ONE: u32 = 0x7fff_ff02;
     const LIST: u32 = 0x7fff_ff06;
-    assert_eq!(
-        read_value(ONE, &[1025], 1024),
-        Some(CdrError::NoValueFactory)
-    );
-    assert_eq!(
-        read_value(ONE, &[1026], 1025),
-        Some(CdrError::BoundExceeded)
-    );
+    let one = |len: u32, bounds| read_value(ONE, &[len + 1], len as usize, bounds);
     let empty = [0; 40];
-    let list = |n: u32| [&[n], &empty[..n as usize]].concat();
-    assert_eq!(
-        read_value(LIST, &list(32), 0),
-        Some(CdrError::NoValueFactory)
+    let list = |n: u32, bounds| {
+        let words = [&[n], &empty[..n as usize]].concat();
+        read_value(LIST, &words, 0, bounds)
+    };
+    // What is within the bounds is of no type that is known here.
+    let (accepted, exceeded) = (
+        Some(CdrError::NoValueFactory),
+        Some(CdrError::BoundExceeded),
     );
-    assert_eq!(
-        read_value(LIST, &list(33), 0),
-        Some(CdrError::BoundExceeded)
-    );
+    assert_eq!(one(1024, Bounds::DEFAULT), accepted);
+    assert_eq!(one(1025, Bounds::DEFAULT), exceeded);
+    assert_eq!(list(32, Bounds::DEFAULT), accepted);
+    assert_eq!(list(33, Bounds::DEFAULT), exceeded);
+    let others = Bounds {
+        value_id_octets: 1025,
+        value_ids: 1,
+        ..Bounds::DEFAULT
+    };
+    assert_eq!(one(1025, others), accepted);
+    assert_eq!(list(1, others), accepted);
+    assert_eq!(list(2, others), exceeded);
 }
 
 #[test]
@@ -125,7 +152,11 @@ fn assert_in_proportion(message: Message, read: Read) {
     let measure = |parts| {
         let mut octets = message(parts);
         let n = octets.len();
-        let arena = Arena::new(16 << 20);
+        let mut arena = Arena::new(16 << 20);
+        arena.set_bounds(Bounds {
+            type_members: u32::MAX,
+            ..Bounds::DEFAULT
+        });
         let mut d = Decoder::new(&mut octets, 0, Endian::NATIVE, &arena);
         let result = read(&mut d);
         (n, arena.work(), result)

@@ -187,6 +187,7 @@ fn by_main_thread(
         result: PiMutex::new(None),
     });
     let mut there = Scope::new(core.config.arena_size);
+    there.begin(core);
     std::mem::swap(&mut there.request, &mut scope.request);
     let (key, name) = (key.to_vec(), operation.name);
     let task = {

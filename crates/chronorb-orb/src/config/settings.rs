@@ -481,6 +481,30 @@ pub(super) const SETTINGS: &[Setting] = &[
         apply: |config, text| number(text, 1, 1 << 16).map(|n| config.max_pending = n as usize),
     },
     Setting {
+        key: "max_value_ids",
+        options: "-ORBMaxValueIds",
+        missing: None,
+        apply: |config, text| bound(text).map(|n| config.bounds.value_ids = n),
+    },
+    Setting {
+        key: "max_value_id_length",
+        options: "-ORBMaxValueIdLength",
+        missing: None,
+        apply: |config, text| bound(text).map(|n| config.bounds.value_id_octets = n),
+    },
+    Setting {
+        key: "max_type_name_length",
+        options: "-ORBMaxTypeNameLength",
+        missing: None,
+        apply: |config, text| bound(text).map(|n| config.bounds.type_name_octets = n),
+    },
+    Setting {
+        key: "max_type_members",
+        options: "-ORBMaxTypeMembers",
+        missing: None,
+        apply: |config, text| bound(text).map(|n| config.bounds.type_members = n),
+    },
+    Setting {
         key: "client_idle_timeout",
         options: "-ORBClientIdleTimeout",
         missing: None,
@@ -596,6 +620,10 @@ pub(super) fn number(text: &str, least: u64, greatest: u64) -> Result<u64, Strin
         .ok()
         .filter(|n| (least..=greatest).contains(n))
         .ok_or_else(|| format!("{text:?} is not a number from {least} to {greatest}"))
+}
+
+fn bound(text: &str) -> Result<u32, String> {
+    number(text, 1, 1 << 20).map(|n| n as u32)
 }
 
 fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {

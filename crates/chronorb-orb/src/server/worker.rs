@@ -63,7 +63,9 @@ pub(super) fn conclude(
 pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
     let config = &core.config;
     let reply = Frame::new(FRAME_CAPACITY, config.max_message_size);
-    (reply, Arena::new(config.arena_size))
+    let mut arena = Arena::new(config.arena_size);
+    arena.set_bounds(config.bounds);
+    (reply, arena)
 }
 
 /// A thread with what it needs for one request: frames and an arena of its own.

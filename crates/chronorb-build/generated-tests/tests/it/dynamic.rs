@@ -1,14 +1,16 @@
 //! Values that say what they are, and decimal numbers, as parameters, members and exceptions.
 
 use chronorb::prelude::*;
-use chronorb::{Any, AnyBuf, Arena, Fixed, SystemExceptionKind, TypeCode, TypeCodeBuf, Typed};
+use chronorb::{
+    Any, AnyBuf, Arena, CompletionStatus, Fixed, SystemExceptionKind, TypeCode, TypeCodeBuf, Typed,
+};
 use chronorb_cdr::{Cdr, Endian};
 use chronorb_generated_tests::dynamic::live::{
     self, Bag, BagBuf, Either, EitherBuf, Level, Mistaken, MistakenBuf, Money, PRICE, PutError,
     PutErrorBuf, RATIO, Reading, ReadingBuf, Store, StoreServant, StoreSkeleton,
 };
 
-use crate::ways::{in_each_way, octets, there_and_back};
+use crate::ways::{Served, in_each_way, octets, orb_with, there_and_back};
 
 /// Gives back what it gets; strings are refused.
 struct Shelf;
@@ -84,7 +86,7 @@ impl StoreServant for Shelf {
     }
 }
 
-fn stores() -> impl Iterator<Item = (crate::ways::Served, Store)> {
+fn stores() -> impl Iterator<Item = (Served, Store)> {
     in_each_way(|| StoreSkeleton::new(Shelf)).map(|served| {
         let store = Store::narrow(&served.object).expect("asked").expect("one");
         (served, store)
@@ -150,6 +152,26 @@ fn type_codes_are_parameters() {
         let before = store.type_of(&Any::of(&READING), &mut b).expect("called");
         assert!(before.as_view().equal(&Level::TYPE_CODE));
         assert!(b.as_view().equal(&ReadingBuf::TYPE_CODE));
+    }
+}
+
+#[test]
+fn settings_bound_what_each_side_accepts() {
+    const OTHERS: [&[&str]; 2] = [&["-ORBMaxTypeMembers", "2"], &[]];
+    let call = |server: usize, client: usize| {
+        let orbs = [server, client].map(|side| orb_with(OTHERS[side]));
+        let served = Served::by(orbs.into(), StoreSkeleton::new(Shelf));
+        let store = Store::unchecked_narrow(&served.object);
+        let mut b = TypeCodeBuf::from(Level::TYPE_CODE);
+        store.type_of(&Any::of(&READING), &mut b)
+    };
+    assert!(call(1, 1).is_ok());
+    // The request has a type of three members; so has the reply.
+    for (server, client, completed) in [(0, 1, CompletionStatus::No), (1, 0, CompletionStatus::Yes)]
+    {
+        let refused = call(server, client).expect_err("two members are too few");
+        let expected = (SystemExceptionKind::Marshal, completed);
+        assert_eq!((refused.kind, refused.completed), expected);
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn in_each_way<S: Skeleton + 'static>(
 
 impl Served {
     /// The first ORB serves, the last calls.
-    fn by(orbs: Vec<Orb>, skeleton: impl Skeleton + 'static) -> Self {
+    pub(crate) fn by(orbs: Vec<Orb>, skeleton: impl Skeleton + 'static) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
         let object = root.serve(skeleton).expect("served");
@@ -59,16 +59,24 @@ impl Drop for Served {
 }
 
 pub(crate) fn orb(collocation: Collocation) -> Orb {
-    let mut args = [
+    let name = match collocation {
+        Collocation::Off => "off",
+        Collocation::ThroughPoa => "poa",
+        Collocation::Direct => "direct",
+    };
+    orb_with(&["-ORBCollocation", name])
+}
+
+/// An ORB with these options.
+pub(crate) fn orb_with(options: &[&str]) -> Orb {
+    let own = [
         "-ORBListenEndpoints",
         "iiop://127.0.0.1:0",
         "-ORBThreads",
         "1",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    let mut config = OrbConfig::read(&mut args).expect("the options are correct");
-    config.collocation = collocation;
+    ];
+    let mut args: Vec<_> = own.iter().chain(options).map(ToString::to_string).collect();
+    let config = OrbConfig::read(&mut args).expect("the options are correct");
     Orb::with_config(config).expect("an ORB")
 }
 
