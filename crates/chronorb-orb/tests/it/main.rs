@@ -88,6 +88,8 @@ mod protocols {
     mod shmiop;
     #[cfg(feature = "ssliop")]
     mod ssliop;
+    #[cfg(feature = "ssliop")]
+    mod ssliop_hostile;
     #[cfg(feature = "trace")]
     mod trace;
     #[cfg(feature = "uiop")]

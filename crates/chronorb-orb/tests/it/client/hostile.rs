@@ -19,7 +19,7 @@ use crate::support::descriptors::spawn;
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, forward, fragments, object_at, raw_server, reply, wide_reply,
 };
-use crate::support::{PATIENCE, add, name_of, orb_with};
+use crate::support::{PATIENCE, add, echo, name_of, orb_with};
 
 /// What the client is told.
 enum Told {
@@ -112,7 +112,7 @@ const ATTACKS: &[Attack] = &[
     }),
     attack(
         "parts without end",
-        Exception(Marshal, MAYBE),
+        Exception(ImpLimit, MAYBE),
         |peer, id| {
             let part = message(7, &[&id.to_le_bytes()[..], &[0; 60]].concat());
             let part = [&part[..6], &[3], &part[7..]].concat();
@@ -123,7 +123,7 @@ const ATTACKS: &[Attack] = &[
             true
         },
     ),
-    attack("empty parts", Exception(Marshal, MAYBE), |peer, id| {
+    attack("empty parts", Exception(ImpLimit, MAYBE), |peer, id| {
         let part = message(7, &id.to_le_bytes());
         let part = [&part[..6], &[3], &part[7..]].concat();
         let mut first = reply(id, 3);
@@ -253,6 +253,28 @@ const ATTACKS: &[Attack] = &[
         peer.send(&with_version(id, 2, 0));
         true
     }),
+    attack(
+        "the other byte order",
+        Exception(ImpLimit, MAYBE),
+        |peer, id| {
+            let mut octets = reply(id, 3);
+            octets[6] ^= 1;
+            peer.send(&octets);
+            true
+        },
+    ),
+    attack("many contexts", Answer, |peer, id| {
+        peer.send(&with_contexts(id, 7000, 7000));
+        true
+    }),
+    attack(
+        "more contexts than octets",
+        Exception(Marshal, MAYBE),
+        |peer, id| {
+            peer.send(&with_contexts(id, u32::MAX, 0));
+            true
+        },
+    ),
     attack("a request", Exception(CommFailure, MAYBE), |peer, id| {
         peer.send(&message(0, &[&id.to_le_bytes()[..], &[0; 40]].concat()));
         true
@@ -278,7 +300,36 @@ const ATTACKS: &[Attack] = &[
             goes_on
         },
     ),
+    attack(
+        "single octets past the deadline",
+        Exception(Timeout, MAYBE),
+        |peer, id| {
+            // Without an end, where the client does not cancel the call.
+            let whole = wide_reply(id, 3, 60_000);
+            let mut octets = whole.iter();
+            for octet in octets.by_ref() {
+                peer.send(&[*octet]);
+                if peer.has_message(DRIP) {
+                    break;
+                }
+            }
+            let goes_on = peer.message().is_some();
+            peer.send(octets.as_slice());
+            goes_on
+        },
+    ),
 ];
+
+/// A reply of 3 with so many contexts, each of which says something wrong of code sets, and a count
+/// of them.
+fn with_contexts(id: u32, count: u32, contexts: u32) -> Vec<u8> {
+    let words = [id, 0, count].into_iter();
+    let contexts = (0..contexts).flat_map(|_| [1, 0]);
+    // The body is aligned to 8 octets already.
+    let words = words.chain(contexts).chain([3]);
+    let octets: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+    message(1, &octets)
+}
 
 fn with_version(id: u32, major: u8, minor: u8) -> Vec<u8> {
     let mut octets = reply(id, 3);
@@ -286,8 +337,13 @@ fn with_version(id: u32, major: u8, minor: u8) -> Vec<u8> {
     octets
 }
 
+/// The time between two octets of a reply.
+const DRIP: Duration = Duration::from_millis(5);
 /// Long enough for a request to be sent, on a machine with much to do.
 const SHORT: Duration = Duration::from_millis(200);
+
+/// Long enough for a long message to be written and begun.
+const ENOUGH: Duration = Duration::from_secs(2);
 
 /// How a call is made and its result taken.
 type Call = fn(&Object) -> Result<i32, SystemException>;
@@ -406,6 +462,33 @@ fn no_attack_of_a_server_harms_its_clients() {
     command.args(["--exact", name, "--test-threads=1", "--nocapture"]);
     let mut process = spawn(command.env(ATTACKED, "1")).expect("it starts");
     assert!(process.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_server_that_reads_nothing_holds_no_call_past_its_deadline() {
+    // More than the kernel's buffers of a connection take.
+    let long = "x".repeat(20 << 20);
+    std::thread::scope(|scope| {
+        for strategy in STRATEGIES {
+            let long = &long;
+            scope.spawn(move || {
+                let server = raw_server(|peer: Peer| match peer.number {
+                    0 => std::thread::park_timeout(PATIENCE),
+                    _ => peer.answer_all(),
+                });
+                let orb = orb_with(|config| {
+                    config.client_connection = strategy;
+                    config.max_message_size = 32 << 20;
+                });
+                let object = object_at(&orb, server.address);
+                let told = echo(&object.with_timeout(ENOUGH), long);
+                let told = told.map_err(|exception| (exception.kind, exception.completed));
+                assert_eq!(told, Err((Timeout, NO)), "{strategy:?}");
+                assert_eq!(add(&object, 1, 2), Ok(3), "the next call, {strategy:?}");
+                orb.shutdown(true).expect("it ends");
+            });
+        }
+    });
 }
 
 const ATTACKED: &str = "CHRONORB_TEST_ATTACKED";

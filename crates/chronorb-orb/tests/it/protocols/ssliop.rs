@@ -28,14 +28,14 @@ use crate::support::laned::{LANES, PROPAGATED, Pool, connections_to, corba, lane
 use crate::support::{Probe, ProbeSkeleton, Served, add, echo, orb, orb_with, priority};
 
 /// An authority, and settings of one who is at 127.0.0.1.
-struct Place {
+pub(super) struct Place {
     _directory: TempDir,
     authority: Authority,
-    server: TlsSettings,
+    pub(super) server: TlsSettings,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let authority = Authority::new(directory.path(), "authority");
         let server = authority.settings("server", &["127.0.0.1"]);
@@ -47,7 +47,7 @@ impl Place {
     }
 
     /// Of one who believes the authority, and has nothing to prove.
-    fn anonymous(&self) -> TlsSettings {
+    pub(super) fn anonymous(&self) -> TlsSettings {
         TlsSettings {
             authority: Some(self.authority.file()),
             ..TlsSettings::default()
@@ -63,7 +63,7 @@ fn mutual(settings: &TlsSettings) -> TlsSettings {
 }
 
 /// An ORB with these endpoints and settings.
-fn orb_at(endpoints: &str, settings: &TlsSettings) -> Orb {
+pub(super) fn orb_at(endpoints: &str, settings: &TlsSettings) -> Orb {
     orb_with(|config| {
         config.listen_endpoints = parse_endpoints(endpoints).expect("endpoints");
         config.ssl = settings.clone();
@@ -104,7 +104,7 @@ fn profile(object: &Object) -> IiopProfile {
     IiopProfile::decode(&object.ior().profiles[0].data).expect("a profile of IIOP")
 }
 
-fn ssl(object: &Object) -> SslSecTrans {
+pub(super) fn ssl(object: &Object) -> SslSecTrans {
     let profile = profile(object);
     let mut components = profile.components.iter();
     let component = components.find(|component| component.tag == TAG_SSL_SEC_TRANS);
@@ -116,7 +116,7 @@ fn ssl(object: &Object) -> SslSecTrans {
 
 const NO_PROTECTION: SystemException =
     SystemException::no(SystemExceptionKind::NoPermission, minor::NO_PROTECTION);
-const TLS_ONLY: &str = "ssliop://127.0.0.1:0";
+pub(super) const TLS_ONLY: &str = "ssliop://127.0.0.1:0";
 const BOTH: &str = "iiop://127.0.0.1:0;ssliop://127.0.0.1:0";
 
 #[test]

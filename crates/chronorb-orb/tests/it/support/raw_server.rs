@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use chronorb_cdr::{Encoder, Endian, Frame};
 use chronorb_giop::{
@@ -76,6 +77,15 @@ impl Peer {
     pub(crate) fn wait_for_octets(&self) {
         let looked = self.stream.peek(&mut [0]);
         looked.expect("something comes");
+    }
+
+    /// Whether a message comes, or the end, within this time.
+    pub(crate) fn has_message(&self, time: Duration) -> bool {
+        let set = |time| self.stream.set_read_timeout(Some(time));
+        set(time).expect("a socket has a time-out");
+        let looked = self.stream.peek(&mut [0]);
+        set(PATIENCE).expect("a socket has a time-out");
+        !looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
     /// The next message; `None` at the end of the connection.
