@@ -52,8 +52,11 @@ pub fn client_replies(data: &[u8]) {
     pending.into_iter().for_each(|wait| assert_answered(wait()));
     REPLIES.lock().clear();
     // A connection may end by what came before, or still have it to read.
-    let mut attempts = (0..ATTEMPTS).map(|_| client.other.add(20, 22));
-    assert_eq!(attempts.find(|answer| *answer == Ok(42)), Some(Ok(42)));
+    let mut answers = Vec::new();
+    while answers.last() != Some(&Ok(42)) {
+        assert!(answers.len() < ATTEMPTS, "{answers:?}");
+        answers.push(client.other.add(20, 22));
+    }
 }
 
 /// How often a call is made at most.
