@@ -75,9 +75,14 @@ fn a_reference_that_is_only_kept_takes_little_more_than_its_octets() {
     let read = || orb.string_to_object(&text).expect("it reads");
     drop(read());
     let mut all = Vec::with_capacity(REFERENCES);
-    let before = live_octets();
-    all.extend((0..REFERENCES).map(|_| read()));
-    let each = (live_octets() - before) / REFERENCES;
+    // Threads of earlier tests may still end and give memory back, which shows as less.
+    let each = (0..3).map(|_| {
+        all.clear();
+        let before = live_octets();
+        all.extend((0..REFERENCES).map(|_| read()));
+        live_octets().saturating_sub(before) / REFERENCES
+    });
+    let each = each.max().expect("there are three");
     println!(
         "{each} octets for a reference of {} on the wire",
         text.len() / 2 - 2
