@@ -156,6 +156,10 @@ pub struct OrbConfig {
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
+    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of `tracing`. Where it
+    /// is given, [`Orb::with_config`](crate::Orb::with_config) installs the [log](crate::log).
+    #[cfg(feature = "tracing")]
+    pub log: Option<crate::log::LogFilter>,
     /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what programs do then; nothing
     /// by default.
     #[cfg(feature = "faults")]
@@ -223,6 +227,8 @@ impl Default for OrbConfig {
             server_wait: Waiting::Block,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
+            #[cfg(feature = "tracing")]
+            log: None,
             #[cfg(feature = "faults")]
             faults: None,
             #[cfg(feature = "trace")]
