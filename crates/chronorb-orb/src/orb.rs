@@ -243,6 +243,7 @@ impl Orb {
     /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; POAs of the
     /// [main-thread model](crate::poa::ThreadModel::MainThread) are served by the thread that calls this.
     pub fn run(&self) {
+        server::tell_unused_endpoints(&self.core);
         while self.core.state.get() != STOPPED {
             self.run_for(LOOK_AGAIN);
         }
@@ -294,6 +295,7 @@ impl Orb {
     /// `NO_RESOURCES` where the signals cannot be caught.
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
         let termination = termination()?;
+        server::tell_unused_endpoints(&self.core);
         while self.core.state.get() != STOPPED {
             if termination.requested() {
                 return self.shutdown(true);

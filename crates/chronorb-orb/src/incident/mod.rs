@@ -40,8 +40,8 @@ macro_rules! incidents {
 incidents! {
     /// A message that cannot be read; its connection ends.
     MalformedMessage => "malformed message",
-    /// A connection that the lane has no room for, closed at once.
-    RejectedConnection => "rejected connection",
+    /// A connection was refused: there are as many as there may be, and none can make room.
+    ServerFull => "server full",
     /// A connection that could not be taken in, since descriptors or memory have run out.
     FailedAccept => "failed accept",
     /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
@@ -60,6 +60,8 @@ incidents! {
     MissingRights => "missing rights",
     /// A setting that makes the ORB less safe than it looks.
     UnsafeSetting => "unsafe setting",
+    /// A setting that has no effect.
+    UnusedSetting => "unused setting",
     /// A lane whose threads serve from now on.
     StartedLane => "started lane",
     /// A lane that was ended in order.
@@ -86,7 +88,7 @@ impl Incident {
     fn limit(self) -> Limit {
         match self {
             Self::PanickedServant => Limit::ONCE,
-            Self::MissingRights | Self::UnsafeSetting => Limit::NONE,
+            Self::MissingRights | Self::UnsafeSetting | Self::UnusedSetting => Limit::NONE,
             Self::StartedLane | Self::EndedLane | Self::FailedLane => Limit::NONE,
             _ => Limit::PEER,
         }
@@ -96,9 +98,7 @@ impl Incident {
     fn meaning(self) -> &'static str {
         match self {
             Self::MalformedMessage => "the peer sent what is not GIOP; the connection is closed",
-            Self::RejectedConnection => {
-                "the lane has as many connections as it may (-ORBMaxConnections)"
-            }
+            Self::ServerFull => "the lane has as many connections as it may (-ORBMaxConnections)",
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",
             Self::LatePeer => {

@@ -42,7 +42,7 @@ pub struct LogInstalled;
 /// warnings and errors where it says nothing.
 ///
 /// ```text
-/// 2026-01-31T12:00:00.000Z WARN chronorb: rejected connection: the lane has as many connections as
+/// 2026-01-31T12:00:00.000Z WARN chronorb: server full: the lane has as many connections as
 /// it may (-ORBMaxConnections) peer=192.0.2.7:40312 thread="0:0.1 quoter"
 /// ```
 ///

@@ -545,8 +545,7 @@ impl Lane {
         if is_full && !self.make_room() && !self.end_one_that_opens() {
             let peer = transport.peer();
             let most = i64::from(self.max_connections);
-            self.incidents
-                .note(Incident::RejectedConnection, &peer, most);
+            self.incidents.note(Incident::ServerFull, &peer, most);
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;

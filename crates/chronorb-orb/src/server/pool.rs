@@ -19,6 +19,7 @@ use super::threads;
 use crate::config::ThreadpoolStrategy;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
 use crate::failure::because;
+use crate::incident::Incident;
 use crate::order::sort_by_rank;
 use crate::poa::is_in_upcall;
 use crate::protocol::{PluggableProtocol, Way};
@@ -407,6 +408,21 @@ fn finish(core: &Core) {
     }
     let _stopped = Stopped(core);
     core.poas.clear();
+}
+
+/// Says which endpoints of the configuration belong to pools that have not been made. A program that runs the ORB has
+/// made its pools.
+pub(crate) fn tell_unused_endpoints(core: &Core) {
+    let made = core.pools.lock().named.len() as u32;
+    for ((pool, lane), endpoint) in &core.config.lane_listen_endpoints {
+        if *pool > made {
+            let setting = format_args!("-ORBLaneListenEndpoints {pool}:{lane}");
+            let scheme = &endpoint.scheme;
+            let detail = format_args!("no pool {pool} was made: nothing listens by {scheme} there");
+            let incidents = &core.incidents;
+            incidents.tell(Incident::UnusedSetting, &setting, 0, &detail);
+        }
+    }
 }
 
 /// Why there are no such pools under a strategy.

@@ -304,14 +304,14 @@ fn incidents_are_told_with_peer_and_cause() {
     let mut late = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     late.set_read_timeout(Some(PATIENCE)).expect("positive");
     let _ = late.read_to_end(&mut Vec::new());
-    let rejected = told_of("rejected connection");
+    let rejected = told_of("server full");
     let local = late.local_addr().expect("bound").to_string();
     assert!(
         rejected.iter().any(|told| told.peer == local),
         "{rejected:?}"
     );
     assert!(rejected[0].message.contains("-ORBMaxConnections"));
-    assert_eq!(count(&server, Incident::RejectedConnection), 1);
+    assert_eq!(count(&server, Incident::ServerFull), 1);
     client.shutdown(true).expect("not from a servant");
     server.shutdown(true).expect("not from a servant");
     assert!(
