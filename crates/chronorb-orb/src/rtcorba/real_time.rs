@@ -101,7 +101,7 @@ impl RealTime {
         for missing in Rights::probe().missing() {
             let (cost, remedy) = (missing.cost, missing.remedy);
             let detail = format_args!(
-                "priorities are NOT real-time in this process: {cost}; {CHOICE}; {remedy}"
+                "priorities are NOT real-time in this process: {cost}; to get it: {remedy}; {CHOICE}"
             );
             let incidents = &self.incidents;
             incidents.tell(Incident::MissingRights, &missing.what, 0, &detail);

@@ -3,6 +3,12 @@
 
 #![cfg(feature = "tracing")]
 
+#[cfg(feature = "ssliop")]
+#[path = "../../../chronorb-transport/tests/it/certificates/mod.rs"]
+mod certificates;
+#[cfg(feature = "ssliop")]
+mod handshakes;
+
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -319,6 +325,58 @@ fn incidents_are_told_with_peer_and_cause() {
             .iter()
             .any(|told| told.peer == "lane 0:0")
     );
+}
+
+/// What the next test runs as a program.
+#[test]
+fn a_program_without_a_subscriber() {
+    if std::env::var_os("CHRONORB_ORB_LOG").is_none() {
+        return;
+    }
+    let config = OrbConfig::read(&mut Vec::new()).expect("the environment is correct");
+    let mut config = config;
+    config.listen_endpoints = chronorb_orb::parse_endpoints("iiop://127.0.0.1:0").expect("correct");
+    let server = Orb::with_config(config).expect("an ORB");
+    let root = server.root_poa().expect("it runs");
+    let object = root.serve(Adder).expect("active");
+    root.manager().activate().expect("it runs");
+    send_garbage(port_of(&object));
+    server.shutdown(true).expect("not from a servant");
+}
+
+#[test]
+fn the_setting_alone_gives_a_program_lines_on_standard_error() {
+    let run = |filter: &str| {
+        let program = std::env::current_exe().expect("it has a path");
+        let name = "a_program_without_a_subscriber";
+        let output = std::process::Command::new(program)
+            .args(["--exact", name, "--nocapture"])
+            .env("CHRONORB_ORB_LOG", filter)
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stderr).expect("text");
+        let lines = text.lines().filter(|line| line.contains(" chronorb: "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = run("info");
+    let has = |parts: &[&str]| {
+        lines
+            .iter()
+            .any(|l| parts.iter().all(|part| l.contains(part)))
+    };
+    assert!(
+        has(&["INFO", "started lane: 4 threads", "iiop://127.0.0.1:"]),
+        "{lines:?}"
+    );
+    assert!(
+        has(&["WARN", "malformed message: ", "peer=127.0.0.1:"]),
+        "{lines:?}"
+    );
+    assert!(has(&["ended lane", "peer=\"lane 0:0\""]), "{lines:?}");
+    assert!(run("off").is_empty());
+    let lines = run("warn");
+    assert!(lines.iter().all(|line| line.contains("WARN")), "{lines:?}");
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
