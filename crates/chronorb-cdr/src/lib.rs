@@ -38,6 +38,8 @@
 //! memory than its arena has. The source of the rules is CORBA 3.3 part 2,
 //! clause 9.3 (CDR transfer syntax).
 
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
 mod any;
 mod bounds;
 mod context;

@@ -34,6 +34,8 @@ fn main() -> ExitCode {
             return ExitCode::from(WRONG_COMMAND_LINE);
         }
     };
+    // The command has no other subscriber.
+    let _log = chronorb_orb::log::install(&config);
     let command = arguments.command;
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),

@@ -16,7 +16,7 @@ pub enum CompletionStatus {
 }
 
 /// A system exception of CORBA: small enough to be copied, and complete.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub struct SystemException {
     /// Which one it is.
     pub kind: SystemExceptionKind,
@@ -119,6 +119,21 @@ impl fmt::Display for SystemException {
             None => write!(f, " (minor {:#010x})", self.minor)?,
         }
         write!(f, ", completed {}", self.completed)
+    }
+}
+
+/// With the minor code in hexadecimal, as the specifications write it, and its meaning.
+impl fmt::Debug for SystemException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("SystemException");
+        shown.field("kind", &self.kind);
+        match minor::meaning(self.kind, self.minor) {
+            Some(meaning) => {
+                shown.field("minor", &format_args!("{:#010x} ({meaning})", self.minor))
+            }
+            None => shown.field("minor", &format_args!("{:#010x}", self.minor)),
+        };
+        shown.field("completed", &self.completed).finish()
     }
 }
 

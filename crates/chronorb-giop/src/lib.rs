@@ -16,6 +16,7 @@
 //! The source of all this is CORBA 3.3 part 2, clauses 7 and 9.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod codesets;
 pub mod contexts;

@@ -21,6 +21,11 @@ pub fn meaning(kind: SystemExceptionKind, minor: u32) -> Option<&'static str> {
         .map(|known| known.2)
 }
 
+/// Returns all codes that this ORB knows, each with its exception and its meaning.
+pub fn all() -> impl Iterator<Item = (SystemExceptionKind, u32, &'static str)> {
+    MEANINGS.iter().copied()
+}
+
 macro_rules! minors {
     ($($kind:ident: $name:ident = $set:ident | $code:literal, $meaning:literal;)*) => {
         $(

@@ -160,6 +160,10 @@ pub struct OrbConfig {
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
+    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of `tracing`. Where it
+    /// is given, [`Orb::with_config`](crate::Orb::with_config) installs the [log](crate::log).
+    #[cfg(feature = "tracing")]
+    pub log: Option<crate::log::LogFilter>,
     /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what programs do then; nothing
     /// by default.
     #[cfg(feature = "faults")]
@@ -228,6 +232,8 @@ impl Default for OrbConfig {
             server_wait: Waiting::Block,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
+            #[cfg(feature = "tracing")]
+            log: None,
             #[cfg(feature = "faults")]
             faults: None,
             #[cfg(feature = "trace")]
@@ -445,6 +451,28 @@ impl OrbConfig {
         Ok(config)
     }
 
+    /// As [`read`](Self::read), of arguments as the system gives them (`std::env::args_os`): those that are not the
+    /// ORB's may be anything, and are left as they are.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`ConfigError::BadValue`] where a value of the ORB's is not UTF-8.
+    pub fn read_os(args: &mut Vec<OsString>) -> Result<Self, ConfigError> {
+        // No argument has a NUL: it marks those that are no text.
+        let text_of = |(index, arg): (usize, &OsString)| match arg.to_str() {
+            Some(text) => text.to_owned(),
+            None => format!("{NOT_TEXT}{index}"),
+        };
+        let mut texts: Vec<_> = args.iter().enumerate().map(text_of).collect();
+        let config = Self::read(&mut texts)?;
+        let restored = |text: String| match text.strip_prefix(NOT_TEXT) {
+            Some(index) => index.parse().ok().and_then(|i: usize| args.get(i)).cloned(),
+            None => Some(text.into()),
+        };
+        let rest = texts.into_iter().filter_map(restored).collect();
+        *args = rest;
+        Ok(config)
+    }
+
     /// Returns the key and the options, parted by spaces, of every setting, and the feature that it would need where
     /// this program is built without it. For tests of documents.
     #[doc(hidden)]
@@ -526,6 +554,8 @@ struct Given {
 /// Where all settings are described.
 const LIST: &str = "the documentation of chronorb::OrbConfig and the chapter Configuration of the \
                     book list all settings";
+/// Begins what stands for an argument that is not UTF-8.
+const NOT_TEXT: char = '\0';
 const OPTION_PREFIX: &str = "-ORB";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
 /// Parts the values of a list in one environment variable.
@@ -558,6 +588,13 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
             // TAO's spelling has the lane and the endpoint as two arguments.
             value = format!("{value} {}", args.next().ok_or_else(missing)?);
         }
+        if value.contains(NOT_TEXT) {
+            return Err(ConfigError::BadValue {
+                origin: "command line".to_owned(),
+                name: arg.clone(),
+                problem: "the value is not UTF-8".to_owned(),
+            });
+        }
         options.push(Given {
             setting,
             name: arg.clone(),
@@ -584,8 +621,12 @@ fn environment(
                 format!("{ENVIRONMENT_PREFIX}{}", key.to_ascii_uppercase())
             })
         })?;
-        let value = value.to_string_lossy();
-        for value in elements(setting, &value) {
+        let value = value.to_str().ok_or_else(|| ConfigError::BadValue {
+            origin: "environment".to_owned(),
+            name: name.to_owned(),
+            problem: format!("{value:?} is not UTF-8"),
+        })?;
+        for value in elements(setting, value) {
             given.push(Given {
                 setting,
                 name: name.to_owned(),

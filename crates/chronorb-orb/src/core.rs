@@ -74,10 +74,11 @@ impl Core {
             .unwrap_or_default();
         // Nanoseconds of the start, told apart within the process by the number's low bits.
         let incarnation = (since_epoch.as_nanos() as u64) ^ (number << 54);
+        let incidents: Arc<Incidents> = Arc::default();
         Arc::new(Self {
             number,
             incarnation,
-            real_time: RealTime::new(&config),
+            real_time: RealTime::new(&config, incidents.clone()),
             transform: Transform::default(),
             protocols,
             pools: PiMutex::new(Pools::default()),
@@ -85,7 +86,7 @@ impl Core {
             watchers: AtomicU8::new(0),
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
-            incidents: Arc::default(),
+            incidents,
             poas: PoaTable::new(config.poa_demultiplexing),
             managers: Managers::default(),
             #[cfg(feature = "miop")]

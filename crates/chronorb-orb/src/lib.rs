@@ -7,6 +7,7 @@
 //! servant's skeleton.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod abstract_base;
 mod call;
@@ -15,6 +16,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+mod failure;
 mod gather;
 #[cfg(feature = "miop")]
 mod groups;
@@ -22,6 +24,8 @@ mod host;
 mod incident;
 #[cfg(feature = "gioplite")]
 mod lite;
+#[cfg(feature = "tracing")]
+pub mod log;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;
@@ -67,6 +71,7 @@ pub use config::{
     RealTimeMode, ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
+pub use failure::LastFailure;
 #[cfg(feature = "miop")]
 pub use groups::GroupError;
 pub use incident::Incident;

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, STOPPED, STOPPING};
+use crate::failure::{self, LastFailure};
 #[cfg(feature = "monitor")]
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
@@ -98,7 +99,18 @@ impl Orb {
         if !has_memory_for(config.arena_size) {
             return Err(InitError::NoMemoryForArena(config.arena_size));
         }
+        #[cfg(feature = "tracing")]
+        if config.log.is_some() {
+            // A program that has a subscriber gets the events there.
+            let _ = crate::log::install(&config).map(std::mem::forget);
+        }
         let core = Core::new(config, protocols);
+        #[cfg(feature = "ssliop")]
+        if core.config.ssl.verify == chronorb_transport::tls::Verify::None {
+            let incident = crate::incident::Incident::UnsafeSetting;
+            core.incidents
+                .tell(incident, &"-ORBSSLVerify none", 0, &UNVERIFIED);
+        }
         #[cfg(feature = "monitor")]
         if let Some(monitor) = Monitor::start(&core)? {
             // Nobody else has the ORB yet.
@@ -134,6 +146,17 @@ impl Orb {
     /// The priority of the calling thread.
     pub fn rt_current(&self) -> RtCurrent {
         RtCurrent::new(self.core.clone())
+    }
+
+    /// What is known of the last failure of the calling thread beyond its exception: the address and
+    /// the error of the system, the part of the URL, the setting that bounds it.
+    ///
+    /// It belongs to the last call of the ORB that failed on this thread and of which more is known;
+    /// [`exception`](LastFailure::exception) says which one that was. A call that succeeds does not
+    /// change it. The failure of an asynchronous call becomes that of the thread that takes its
+    /// result.
+    pub fn last_failure(&self) -> Option<LastFailure> {
+        failure::last()
     }
 
     /// What its thread pools, lanes and threads are doing now.
@@ -208,7 +231,7 @@ impl Orb {
     /// them to the object).
     ///
     /// # Errors
-    /// [`ResolveError::InvalidName`] where the name is empty or taken.
+    /// [`ResolveError::InvalidName`] where the name is empty, [`ResolveError::NameTaken`] where it is taken.
     pub fn register_initial_reference(
         &self,
         name: &str,
@@ -220,6 +243,7 @@ impl Orb {
     /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; POAs of the
     /// [main-thread model](crate::poa::ThreadModel::MainThread) are served by the thread that calls this.
     pub fn run(&self) {
+        server::tell_unused_endpoints(&self.core);
         while self.core.state.get() != STOPPED {
             self.run_for(LOOK_AGAIN);
         }
@@ -271,6 +295,7 @@ impl Orb {
     /// `NO_RESOURCES` where the signals cannot be caught.
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
         let termination = termination()?;
+        server::tell_unused_endpoints(&self.core);
         while self.core.state.get() != STOPPED {
             if termination.requested() {
                 return self.shutdown(true);
@@ -318,14 +343,21 @@ fn termination() -> Result<&'static Termination, SystemException> {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// There is no such name, or it is taken.
+    /// There is no such name, or it is empty.
     #[error("no initial reference has this name (-ORBInitRef NAME=URL gives one)")]
     InvalidName,
+    /// An object is registered under this name already.
+    #[error("an initial reference of this name is registered already")]
+    NameTaken,
     /// The URL that stands for it cannot be used.
     #[error(transparent)]
     System(#[from] SystemException),
 }
 
+/// What it means not to verify peers.
+#[cfg(feature = "ssliop")]
+const UNVERIFIED: &str = "TLS is NOT verified: anybody on the way can pretend to be the peer, and \
+                          read and change everything";
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// How soon a signal is noticed by a thread that serves.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl};
+use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl, UrlError};
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor};
-use chronorb_rt::PiMutex;
+use chronorb_rt::{PiMutex, Text};
 use chronorb_transport::Address;
 
 use crate::config::OrbConfig;
 use crate::core::Core;
+use crate::failure::because;
 use crate::object::Object;
 use crate::orb::ResolveError;
 
@@ -35,8 +36,11 @@ impl Resolver {
 
     pub(crate) fn register(&self, name: &str, ior: Ior) -> Result<(), ResolveError> {
         let mut registered = self.registered.lock();
-        if name.is_empty() || registered.contains_key(name) {
+        if name.is_empty() {
             return Err(ResolveError::InvalidName);
+        }
+        if registered.contains_key(name) {
+            return Err(ResolveError::NameTaken);
         }
         registered.insert(name.to_owned(), ior);
         Ok(())
@@ -82,16 +86,20 @@ pub(crate) fn string_to_object(
 fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object, SystemException> {
     let bad_param = |minor| SystemException::no(SystemExceptionKind::BadParam, minor);
     if depth > MAX_DEPTH {
-        return Err(bad_param(minor::STRING_TO_OBJECT));
+        let exception = bad_param(minor::STRING_TO_OBJECT);
+        return Err(because(
+            exception,
+            format_args!("more than {MAX_DEPTH} texts lead to each other"),
+        ));
     }
     #[cfg(feature = "miop")]
     if let Some(group) =
-        chronorb_giop::parse_group_url(text).map_err(|error| bad_param(error.minor()))?
+        chronorb_giop::parse_group_url(text).map_err(|error| refused(text, &error))?
     {
         let group = Object::from_ior(core, group);
         return group.ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0));
     }
-    let url = ObjectUrl::parse(text).map_err(|error| bad_param(error.minor()))?;
+    let url = ObjectUrl::parse(text).map_err(|error| refused(text, &error))?;
     let ior = match url {
         ObjectUrl::Ior(ior) => ior,
         ObjectUrl::Corbaloc { addresses, key } => corbaloc(core, &addresses, &key)?,
@@ -102,19 +110,44 @@ fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object,
             } else {
                 name
             };
-            return resolve(core, &name, depth)?
-                .ok_or_else(|| bad_param(minor::BAD_SCHEME_SPECIFIC));
+            return resolve(core, &name, depth)?.ok_or_else(|| {
+                let exception = bad_param(minor::BAD_SCHEME_SPECIFIC);
+                let known = "no initial reference has this name";
+                let cause = format_args!("{name:?}: {known} (-ORBInitRef {name}=URL gives one)");
+                because(exception, cause)
+            });
         }
-        ObjectUrl::File(_) if !files => return Err(bad_param(minor::BAD_SCHEME)),
+        ObjectUrl::File(path) if !files => {
+            let setting = "-ORBFileReferences false lets no text name a file";
+            let exception = bad_param(minor::BAD_SCHEME);
+            return Err(because(exception, format_args!("{path}: {setting}")));
+        }
         ObjectUrl::File(path) => {
             let text = chronorb_rt::read_text(Path::new(&path));
-            let text = text.map_err(|_| bad_param(minor::STRING_TO_OBJECT))?;
+            let text = text.map_err(|error| {
+                let exception = bad_param(minor::STRING_TO_OBJECT);
+                because(
+                    exception,
+                    format_args!("the file {path} cannot be read: {error}"),
+                )
+            })?;
             return read(core, text.trim(), depth + 1, files);
         }
         // A name has to be resolved by the naming service, which is not part of the ORB core.
-        _ => return Err(SystemException::no(SystemExceptionKind::NoImplement, 0)),
+        _ => {
+            let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
+            return Err(because(exception, format_args!("{NO_NAMES}")));
+        }
     };
     Object::from_ior(core, ior).ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0))
+}
+
+/// Says what is wrong with a text, whose beginning is told with it.
+#[cold]
+fn refused(text: &str, error: &UrlError) -> SystemException {
+    let exception = SystemException::no(SystemExceptionKind::BadParam, error.minor());
+    let beginning = Text::<80>::of(text.trim());
+    because(exception, format_args!("{:?}: {error}", &*beginning))
 }
 
 /// The reference of a `corbaloc:` URL: one profile for each address.
@@ -133,14 +166,14 @@ fn corbaloc(
         let is_iiop = address.protocol == "iiop";
         let beside = || core.protocols.of_tag(TAG_INTERNET_IOP);
         let protocol = protocol.or_else(|| is_iiop.then(beside).flatten());
-        let protocol = protocol.ok_or_else(bad_address)?;
+        let protocol = protocol.ok_or_else(|| unknown(core, &address.protocol))?;
         let place = match &address.place {
             CorbalocPlace::Host { host, port } => Address::host(host.clone(), *port),
             CorbalocPlace::Path(path) => Address::Path(path.clone()),
         };
         protocol
             .profile(address.version, place, key)
-            .map_err(|_| bad_address())
+            .map_err(|error| because(bad_address(), format_args!("{}: {error}", address.protocol)))
     };
     let profiles = addresses.iter().map(profile);
     Ok(Ior {
@@ -149,5 +182,17 @@ fn corbaloc(
     })
 }
 
+/// Says which protocols there are instead of the one that an address names.
+#[cold]
+fn unknown(core: &Core, scheme: &str) -> SystemException {
+    let exception = SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
+    match core.protocols.find(scheme) {
+        Err(problem) => because(exception, format_args!("{problem}")),
+        Ok(_) => exception,
+    }
+}
+
+const NO_NAMES: &str = "corbaname: needs a naming service, which the ORB does not ask by itself: \
+                        resolve the context by corbaloc:, and call its operation resolve";
 /// How often a text may lead to another: `file://` to `corbaloc:rir:` to `-ORBInitRef` …
 const MAX_DEPTH: u32 = 8;

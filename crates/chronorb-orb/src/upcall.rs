@@ -3,6 +3,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use chronorb_transport::Connection;
 
 use crate::call::{Call, Skeleton};
 use crate::core::Core;
+use crate::incident::Incident;
 use crate::object::Object;
 use crate::poa::{Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
@@ -138,7 +140,21 @@ impl Upcall<'_> {
         };
         // A servant that panics has failed one request, not the thread.
         let run = || body.run(found.servant(), &call);
-        catch_unwind(AssertUnwindSafe(run)).map_err(|_| Unserved::Exception(SERVANT_PANICKED))
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| self.panicked(&*panic))
+    }
+
+    /// Says which operation panicked, and what the panic said. The panic hook of the process has printed that already,
+    /// unless the application has replaced it.
+    #[cold]
+    fn panicked(&self, panic: &(dyn Any + Send)) -> Unserved {
+        let literal = panic.downcast_ref::<&str>().copied();
+        let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let said = said.unwrap_or("a panic without a text");
+        let operation = format_args!("operation {}", self.operation.escape_ascii());
+        let detail = format_args!("{said:?}; {TOLD_ONCE}");
+        let incidents = &self.core.incidents;
+        incidents.tell(Incident::PanickedServant, &operation, 0, &detail);
+        Unserved::Exception(SERVANT_PANICKED)
     }
 
     /// The POA, once it is there and lets the request in.
@@ -215,6 +231,7 @@ fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
     !pool.has_lanes() || lane.priority() == priority
 }
 
+const TOLD_ONCE: &str = "the client gets UNKNOWN; the operation's next panics are counted";
 const NO_SUCH_ADAPTER: SystemException =
     SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
 /// The servant panicked; how far it got is not known.

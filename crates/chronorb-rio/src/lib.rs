@@ -23,6 +23,7 @@
 //! changes that outlive a process are undone.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod bpf;
 pub mod class;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use chronorb_rt::Scheduling;
+use chronorb_rt::log::{self, Event, Level, Limit};
 use rustix::mount::{UnmountFlags, unmount};
 use thiserror::Error;
 
@@ -99,6 +100,20 @@ impl Undo {
 pub fn undo_all(changes: &[Undo]) -> Result<(), UndoError> {
     let undone: Vec<_> = changes.iter().rev().map(Undo::undo).collect();
     undone.into_iter().collect()
+}
+
+/// Undoes changes, the last first, where nobody is left to get the error.
+pub(crate) fn undo_or_tell(changes: &[Undo]) {
+    if let Err(error) = undo_all(changes) {
+        log::tell(&Event {
+            level: Level::Error,
+            cause: "change not undone",
+            peer: &"",
+            number: 0,
+            detail: &error,
+            limit: Limit::NONE,
+        });
+    }
 }
 
 /// The path of a namespace's name.

@@ -45,12 +45,15 @@
 //! | what the threads of this process have done | [`counts_of_others`] |
 //! | when they were where | [`stamp`], [`keep_stamps`], [`stamps`] |
 //! | what they spend their processor time on | [`doing`], [`keep_activity_times`] |
+//! | events for the application's log, told without waiting for it | [`log::tell`] |
 //! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
 //!
 //! A process made by `fork` without `exec` cannot use the crate: the thread id that [`PiMutex`]
 //! remembers belongs to the parent.
+
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod activity;
 mod alloc;
@@ -66,6 +69,7 @@ mod interfaces;
 mod kick;
 mod link;
 mod link_socket;
+pub mod log;
 mod mailbox;
 mod memory;
 mod namespace;
@@ -88,6 +92,7 @@ mod sync;
 mod sys;
 mod system_call;
 mod tally;
+mod text;
 mod thread;
 mod trace;
 #[cfg(feature = "uring")]
@@ -134,6 +139,7 @@ pub use spin::{look_for, look_unless_wanted};
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamp, stamps};
 pub use stay::{Stayer, Stays};
 pub use tally::ThreadCounts;
+pub use text::Text;
 pub use thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
     stack_bottom,

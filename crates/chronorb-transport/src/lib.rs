@@ -12,6 +12,7 @@
 //! [`recv_until_interrupted`](Connection::recv_until_interrupted).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod address;
 mod endpoint;
@@ -132,6 +133,11 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {
         Carriage::Stream
+    }
+
+    /// Why the two sides did not agree, where the connection ended because of that: what an operator has to know.
+    fn problem(&self) -> Option<String> {
+        None
     }
 
     /// Whether it can carry messages already. A connection that was taken in may have to agree with its peer on

@@ -93,6 +93,7 @@
 //! | `diop` | on | datagrams, over UDP |
 //! | `miop` | on | groups of objects, over IP multicast |
 //! | `gioplite` | on | shorter message headers, between ORBs that agree on them (`-ORBGIOPLite`) |
+//! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
 //! | `faults` | off | transports that are disturbed, for tests (`-ORBFaults`) |
@@ -106,6 +107,8 @@
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::MonitorSocket;
 pub use chronorb_orb::impl_value;
+#[cfg(feature = "tracing")]
+pub use chronorb_orb::log;
 #[cfg(feature = "monitor")]
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
@@ -115,13 +118,13 @@ pub use chronorb_orb::values;
 pub use chronorb_orb::{
     Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
     CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing,
-    Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError, InitError, InlineStr,
-    Interface, Ior, LaneSnapshot, Lazy, LazyIter, LongDouble, Native, Object, Operation, Orb,
-    OrbConfig, Pending, PluggableProtocol, PoolSnapshot, RealTimeMode, Reply, ReplyWriter,
-    RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage,
-    StageProbe, StructMember, SystemException, SystemExceptionKind, ThreadSnapshot,
-    ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException, ValueMember,
-    ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
+    Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError, Incident, InitError,
+    InlineStr, Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, LongDouble, Native,
+    Object, Operation, Orb, OrbConfig, Pending, PluggableProtocol, PoolSnapshot, RealTimeMode,
+    Reply, ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton,
+    Snapshot, Stage, StageProbe, StructMember, SystemException, SystemExceptionKind,
+    ThreadSnapshot, ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException,
+    ValueMember, ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
 };
 
 /// What most programs need.

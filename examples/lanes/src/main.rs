@@ -20,7 +20,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let orb = Orb::init(&mut std::env::args().collect())?;
+    let config = OrbConfig::read(&mut std::env::args().collect())?;
+    // Warnings, or what -ORBLog says, go to standard error.
+    let _log = chronorb::log::install(&config)?;
+    let orb = Orb::with_config(config)?;
     let low = Priority::try_from(8_000)?;
     let high = Priority::try_from(24_000)?;
 

@@ -17,8 +17,19 @@ pub(super) struct View {
     pub(super) real_time: bool,
     pub(super) interval_ms: f64,
     pub(super) waiting_for_main_thread: usize,
+    /// By the name of their cause.
+    pub(super) incidents: BTreeMap<String, IncidentView>,
     pub(super) lanes: Vec<LaneView>,
     pub(super) other_threads: Vec<ThreadView>,
+}
+
+/// The incidents of a cause.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct IncidentView {
+    /// Since the ORB was made.
+    pub(super) total: u64,
+    /// In the interval.
+    pub(super) new: u64,
 }
 
 /// A lane. Rates are those of the interval, and so are times, if there were requests.
@@ -86,6 +97,15 @@ impl View {
             real_time: after.real_time,
             interval_ms: interval_us as f64 / 1e3,
             waiting_for_main_thread: after.waiting_for_main_thread,
+            incidents: after
+                .incidents
+                .iter()
+                .map(|(cause, &total)| {
+                    let earlier = before.incidents.get(cause).copied().unwrap_or(0);
+                    let new = total.saturating_sub(earlier);
+                    (cause.clone(), IncidentView { total, new })
+                })
+                .collect(),
             lanes: lanes.collect(),
             other_threads: after
                 .other_threads

@@ -123,8 +123,39 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
         first = first.and(Look::Waits, waiting);
     }
     let command = cut(&plain(&view.command), layout.width);
-    vec![first, Line::of(Look::Faint, command), Line::default()]
+    let mut head = vec![first, Line::of(Look::Faint, command)];
+    head.extend(incidents(view, layout.width));
+    head.push(Line::default());
+    head
 }
+
+/// The incidents that there were, as many as fit in a line: those of the interval first, which are marked.
+fn incidents(view: &View, width: usize) -> Option<Line> {
+    let told = view.incidents.iter();
+    let told = told.filter(|(cause, count)| count.total > 0 && !ORDINARY.contains(&cause.as_str()));
+    let (new, old): (Vec<_>, Vec<_>) = told.partition(|(_, count)| count.new > 0);
+    if new.is_empty() && old.is_empty() {
+        return None;
+    }
+    let mut line = Line::of(Look::Plain, "incidents");
+    let mut left = width.saturating_sub("incidents".len());
+    for (cause, count) in new.into_iter().chain(old) {
+        let cause = plain(cause);
+        let (look, part) = match count.new {
+            0 => (Look::Plain, format!("  {cause} {}", count.total)),
+            new => (Look::Wrong, format!("  {cause} {} (+{new})", count.total)),
+        };
+        let Some(rest) = left.checked_sub(part.chars().count()) else {
+            break;
+        };
+        left = rest;
+        line = line.and(look, part);
+    }
+    Some(line)
+}
+
+/// Incidents that belong to the ordinary course.
+const ORDINARY: [&str; 2] = ["started lane", "ended lane"];
 
 /// The widths of a lane's columns that are not always the same.
 struct Columns {

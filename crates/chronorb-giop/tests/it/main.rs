@@ -3,6 +3,7 @@
 mod fragments;
 mod groups;
 mod messages;
+mod minors;
 mod omniorb;
 mod policies;
 #[cfg(feature = "gioplite")]

@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,13 +13,14 @@ use std::time::Duration;
 use chronorb_giop::{
     AddressingDisposition, SystemException, SystemExceptionKind, Target, Version, minor,
 };
-use chronorb_rt::{Deadline, Monotonic};
+use chronorb_rt::{Deadline, Monotonic, Text};
 
 use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
 use super::prepared::Prepared;
-use super::route::{Carries, Route};
+use super::route::{Carries, NoRoute, Route};
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
+use crate::failure::because;
 use crate::object::Object;
 use crate::order::sort_by_rank;
 use crate::profile::Profile;
@@ -243,8 +245,9 @@ fn establish(
     let (object, priority) = key;
     // Before they are looked at, so that a change meanwhile is noticed.
     let generation = target.core().policies.generation();
-    let effective = policies(&target, profile).map_err(|_| POLICIES_CONFLICT)?;
-    let route = Route::of(profile, effective.bands.as_ref(), priority)?;
+    let effective = policies(&target, profile).map_err(|policies| conflict(&policies))?;
+    let route = Route::of(profile, effective.bands.as_ref(), priority)
+        .map_err(|none| unroutable(none, profile, priority))?;
     let way = (&route, object & SHARES != 0);
     let connection = connect(&target, profile, way, &effective, deadline)?;
     connection.begin_use(deadline);
@@ -293,6 +296,8 @@ fn connect(
         false => route.carries,
     };
     let urgency = request_priority().max(route.propagated);
+    let mut reasons = Text::<320>::new();
+    let mut tried = 0;
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
@@ -313,7 +318,7 @@ fn connect(
         }
         tidy();
         if deadline.has_passed() {
-            return Err(TIMEOUT);
+            return Err(because(TIMEOUT, format_args!("{TOO_LATE}{reasons}")));
         }
         let mut opened = open(core, &key, (text, code_sets), deadline);
         if matches!(opened, Err(NoConnection::TooMany)) && make_room(core) {
@@ -321,8 +326,17 @@ fn connect(
         }
         let connection = match opened {
             Ok(connection) => Rc::new(connection),
-            Err(NoConnection::Unreachable) => continue,
-            Err(NoConnection::TooMany) => return Err(TOO_MANY_CONNECTIONS),
+            Err(NoConnection::Unreachable(why)) => {
+                let part = if tried == 0 { "" } else { "; " };
+                let _ = write!(reasons, "{part}{why}");
+                tried += 1;
+                continue;
+            }
+            Err(NoConnection::TooMany) => {
+                let most = core.config.max_client_connections;
+                let bound = format_args!("there are {most} connections (-ORBMaxClientConnections)");
+                return Err(because(TOO_MANY_CONNECTIONS, bound));
+            }
             Err(NoConnection::Exception(exception)) => return Err(exception),
         };
         connection.work_for(core, urgency)?;
@@ -331,10 +345,46 @@ fn connect(
         drop(before);
         return Ok(connection);
     }
-    if deadline.has_passed() {
-        return Err(TIMEOUT);
+    if tried == 0 {
+        reasons = Text::of("the protocols that the policies allow are none of the reference's");
     }
-    Err(NO_USABLE_PROFILE)
+    if deadline.has_passed() {
+        return Err(because(TIMEOUT, format_args!("{reasons}")));
+    }
+    Err(because(NO_USABLE_PROFILE, format_args!("{reasons}")))
+}
+
+/// Says why a call has no route.
+#[cold]
+fn unroutable(none: NoRoute, profile: &Profile, priority: Option<Priority>) -> SystemException {
+    let mut cause = Text::<256>::new();
+    let _ = match none {
+        NoRoute::OutsideOfBands => {
+            cause.write_str("the priority of the call is in none of the bands")
+        }
+        NoRoute::NoEndpoint => {
+            cause.write_str("the server has no lane for the priority of the call")
+        }
+        NoRoute::TooManyWays => {
+            cause.write_str("the reference has more addresses than a call tries")
+        }
+    };
+    if let Some(priority) = priority {
+        let _ = write!(cause, ", {}", priority.value());
+    }
+    let lanes = profile.lanes.iter().filter_map(|(lane, _)| *lane);
+    for (index, lane) in lanes.enumerate() {
+        let part = if index == 0 { "; its lanes are" } else { "," };
+        let _ = write!(cause, "{part} {}", lane.value());
+    }
+    because(none.into(), format_args!("{cause}"))
+}
+
+/// Says which policies cannot be followed.
+#[cold]
+fn conflict(policies: &[ClientPolicy]) -> SystemException {
+    let what = "the client's policies that the server, or this ORB, cannot follow";
+    because(POLICIES_CONFLICT, format_args!("{what}: {policies:?}"))
 }
 
 /// The ways that may be taken, the preferred one first.
@@ -535,8 +585,23 @@ pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemExceptio
         None if crate::protocol::is_forbidden(object.ior(), &object.core().protocols) => {
             Err(super::connection::NO_PROTECTION)
         }
-        None => Err(NO_USABLE_PROFILE),
+        None => Err(unusable(object)),
     }
+}
+
+/// Says of a reference what its profiles are, none of which this ORB can use.
+#[cold]
+fn unusable(object: &Object) -> SystemException {
+    let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
+    for (index, profile) in object.ior().profiles.iter().enumerate() {
+        let part = if index == 0 {
+            "; the tags of its profiles are"
+        } else {
+            ","
+        };
+        let _ = write!(cause, "{part} {:#x}", profile.tag);
+    }
+    because(NO_USABLE_PROFILE, format_args!("{cause} (-ORBProtocols)"))
 }
 
 /// Every profile was tried, and none could be reached.
@@ -557,6 +622,7 @@ pub(super) const FORWARD_FORBIDDEN: SystemException =
 const RECONNECT_FORBIDDEN: SystemException =
     SystemException::no(SystemExceptionKind::Rebind, minor::RECONNECT_FORBIDDEN);
 /// Bindings that a thread remembers; beyond, it forgets all that it may find out anew.
+const TOO_LATE: &str = "the time of the call was over before it was connected: ";
 const MAX_BINDINGS: usize = 4096;
 /// In the number of an object: bound by a connection that is shared although others are not. There
 /// are not as many objects.

@@ -19,8 +19,10 @@ use chronorb_rt::Deadline;
 
 use super::binding::{self, Binding};
 use super::collocated;
-use super::connection::{Failure, MALFORMED, MAX_STRAYS};
+use super::connection::{ClientConnection, Failure, MALFORMED, MAX_STRAYS};
 use crate::call::Operation;
+use crate::core::Core;
+use crate::failure::because;
 use crate::gather;
 use crate::object::Object;
 use crate::rtcorba::{Priority, onward_priority};
@@ -126,7 +128,10 @@ impl<'o> Ongoing<'o> {
         {
             return match outcome? {
                 Outcome::Answer(answer) => Ok(answer),
-                Outcome::Exception(exception) => Err(exception),
+                Outcome::Exception(exception) => Err(because(
+                    exception,
+                    format_args!("raised within this process"),
+                )),
                 Outcome::Addressing(_) => Err(inv_objref()),
                 Outcome::Forward(ior) => {
                     let target = self.forwarded(ior)?;
@@ -158,7 +163,7 @@ impl<'o> Ongoing<'o> {
     ) -> ControlFlow<Result<Answer, SystemException>> {
         match outcome {
             Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
-            Ok(Outcome::Exception(exception)) => self.fall_back(binding, exception),
+            Ok(Outcome::Exception(exception)) => self.fall_back(binding, exception, raised),
             Ok(Outcome::Forward(ior)) => self.forward(binding, ior),
             Ok(Outcome::Addressing(mode))
                 if binding.addressing.get() != mode && self.repeats < MAX_REPEATS =>
@@ -172,11 +177,8 @@ impl<'o> Ongoing<'o> {
                 self.repeats += 1;
                 ControlFlow::Continue(())
             }
-            Err(Failure::NotProcessed) => {
-                let kind = SystemExceptionKind::Transient;
-                ControlFlow::Break(Err(SystemException::no(kind, minor::REQUEST_DISCARDED)))
-            }
-            Err(Failure::Exception(exception)) => self.fall_back(binding, exception),
+            Err(Failure::NotProcessed) => ControlFlow::Break(Err(discarded(&binding.connection))),
+            Err(Failure::Exception(exception)) => self.fall_back(binding, exception, failed),
         }
     }
 
@@ -212,6 +214,7 @@ impl<'o> Ongoing<'o> {
         &mut self,
         binding: &Rc<Binding>,
         exception: SystemException,
+        explain: fn(SystemException, &Binding),
     ) -> ControlFlow<Result<Answer, SystemException>> {
         use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
         let stale = matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
@@ -224,9 +227,75 @@ impl<'o> Ongoing<'o> {
                 return ControlFlow::Continue(());
             }
         }
+        explain(exception, binding);
         ControlFlow::Break(Err(exception))
     }
 }
+
+/// Says which server raised an exception.
+#[cold]
+fn raised(exception: SystemException, binding: &Binding) {
+    because(
+        exception,
+        format_args!("raised by the server at {}", binding.connection.way()),
+    );
+}
+
+/// Says what happened on the connection to a server.
+#[cold]
+pub(super) fn failed(exception: SystemException, binding: &Binding) {
+    explain(exception, &binding.connection, binding.target.core());
+}
+
+#[cold]
+fn explain(exception: SystemException, connection: &ClientConnection, core: &Core) {
+    use SystemExceptionKind::{CommFailure, ImpLimit, Marshal, Timeout};
+    let way = connection.way();
+    match (exception.kind, exception.minor) {
+        (Marshal, minor::MALFORMED_MESSAGE) => because(
+            exception,
+            format_args!("the answer of {way} is not GIOP; {MAY_BE_TLS}"),
+        ),
+        (CommFailure, _) => match connection.problem() {
+            Some(problem) => because(
+                exception,
+                format_args!("the connection to {way} was lost: {problem}"),
+            ),
+            None => because(exception, format_args!("the connection to {way} was lost")),
+        },
+        (Timeout, _) => because(
+            exception,
+            format_args!(
+                "no answer of {way} in time (-ORBRequestTimeout, or a time-out of policies)"
+            ),
+        ),
+        (ImpLimit, minor::MESSAGE_TOO_LARGE) => {
+            let most = core.config.max_message_size;
+            let bound = format_args!("a message to or from {way} is larger than {most} octets");
+            because(exception, format_args!("{bound} (-ORBMaxMessageSize)"))
+        }
+        _ => because(
+            exception,
+            format_args!("in a call by the connection to {way}"),
+        ),
+    };
+}
+
+/// The server did not begin a request, again and again.
+#[cold]
+fn discarded(connection: &ClientConnection) -> SystemException {
+    let exception = SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+    let way = connection.way();
+    because(
+        exception,
+        format_args!("{way} closed each connection without beginning the request: {FULL}"),
+    )
+}
+
+/// What the answer of a server of TLS looks like to a client without it.
+const MAY_BE_TLS: &str = "a server of TLS answers so: use its reference, with ssliop";
+/// Why a server closes connections in order.
+const FULL: &str = "it has as many as it may (-ORBMaxConnections there), or is ending";
 
 /// One request and its reply.
 fn exchange(

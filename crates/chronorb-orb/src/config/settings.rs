@@ -537,6 +537,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         apply: |config, text| waiting(text).map(|waiting| config.server_wait = waiting),
     },
     of_feature!("monitor", "monitor", "-ORBMonitor", &["off"], monitor,),
+    of_feature!("tracing", "log", "-ORBLog", &["off"], |config, text| {
+        parsed(text).map(|filter| config.log = Some(filter))
+    },),
     of_feature!("faults", "faults", "-ORBFaults", &["off"], wrapping::faults,),
     of_feature!(
         "trace",
@@ -582,7 +585,7 @@ pub(crate) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }
 
-#[cfg(any(feature = "ssliop", feature = "riop"))]
+#[cfg(any(feature = "ssliop", feature = "riop", feature = "tracing"))]
 pub(super) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
     text: &str,
 ) -> Result<T, String> {

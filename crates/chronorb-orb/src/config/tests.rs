@@ -197,3 +197,34 @@ fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
     assert_eq!(choices(&config), choices(&OrbConfig::default()));
     assert_eq!(config.threads, 7);
 }
+
+#[test]
+fn what_is_not_utf_8_is_left_alone_or_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let strange = || OsString::from_vec(b"caf\xe9".to_vec());
+    let mut line = vec![
+        "prog".into(),
+        strange(),
+        "-ORBThreads".into(),
+        "2".into(),
+        strange(),
+    ];
+    let config = OrbConfig::read_os(&mut line).expect("a correct command line");
+    assert_eq!(config.threads, 2);
+    assert_eq!(line, ["prog".into(), strange(), strange()]);
+
+    let mut line = vec!["prog".into(), "-ORBId".into(), strange()];
+    let error = OrbConfig::read_os(&mut line).expect_err("a value is text");
+    assert_eq!(
+        error.to_string(),
+        "command line: -ORBId: the value is not UTF-8"
+    );
+    assert_eq!(line.len(), 3);
+
+    let given = environment([("CHRONORB_ORB_ORB_ID".into(), strange())].into_iter());
+    let error = given.err().expect("a value is text").to_string();
+    assert!(
+        error.contains("CHRONORB_ORB_ORB_ID") && error.contains("UTF-8"),
+        "{error}"
+    );
+}

@@ -1,13 +1,17 @@
-//! Incidents: what peers do wrong or are refused, with its cause.
+//! Incidents: what peers do wrong or are refused, and what else an operator has to know of, with
+//! its cause.
 //!
 //! Every refusal, eviction and fault of a peer is one of these. They are counted by cause, for
-//! [`Orb::snapshot`](crate::Orb::snapshot).
+//! [`Orb::snapshot`](crate::Orb::snapshot) and the monitor, and told to the log
+//! ([`chronorb_rt::log`]), which never makes the calling thread wait.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::array;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use chronorb_rt::log::{self, Event, Level, Limit};
 
 macro_rules! incidents {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
@@ -22,7 +26,7 @@ macro_rules! incidents {
             /// All causes, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name of the cause, as the monitor shows it.
+            /// The name of the cause, as the log and the monitor show it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -36,6 +40,76 @@ macro_rules! incidents {
 incidents! {
     /// A message that cannot be read; its connection ends.
     MalformedMessage => "malformed message",
+    /// A connection was refused: there are as many as there may be, and none can make room.
+    ServerFull => "server full",
+    /// A connection that could not be taken in, since descriptors or memory have run out.
+    FailedAccept => "failed accept",
+    /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
+    FailedHandshake => "failed handshake",
+    /// A connection whose peer did not complete a message, or did not take a reply, in time.
+    LatePeer => "late peer",
+    /// A request that was answered by `TRANSIENT`, since there was no room for it.
+    RefusedRequest => "refused request",
+    /// A request for an object, a POA or an initial reference that does not exist.
+    UnknownObject => "unknown object",
+    /// An operation that panicked; its client gets `UNKNOWN`.
+    PanickedServant => "panicked servant",
+    /// Other code of the application that panicked in a thread of a lane; the connection ends.
+    PanickedApplication => "panicked application",
+    /// A right that the process lacks, so that priorities are not those that were asked for.
+    MissingRights => "missing rights",
+    /// A setting that makes the ORB less safe than it looks.
+    UnsafeSetting => "unsafe setting",
+    /// A setting that has no effect.
+    UnusedSetting => "unused setting",
+    /// A lane whose threads serve from now on.
+    StartedLane => "started lane",
+    /// A lane that was ended in order.
+    EndedLane => "ended lane",
+    /// A lane, or a thread of one, that cannot be had, or ended by an error.
+    FailedLane => "failed lane",
+    /// An address of a server that could not be reached.
+    FailedConnection => "failed connection",
+}
+
+impl Incident {
+    /// How much it matters to an operator.
+    fn level(self) -> Level {
+        match self {
+            Self::FailedLane => Level::Error,
+            Self::PanickedServant | Self::PanickedApplication => Level::Error,
+            Self::StartedLane | Self::EndedLane => Level::Info,
+            Self::UnknownObject => Level::Info,
+            _ => Level::Warn,
+        }
+    }
+
+    /// How often the same is told.
+    fn limit(self) -> Limit {
+        match self {
+            Self::PanickedServant => Limit::ONCE,
+            Self::MissingRights | Self::UnsafeSetting | Self::UnusedSetting => Limit::NONE,
+            Self::StartedLane | Self::EndedLane | Self::FailedLane => Limit::NONE,
+            _ => Limit::PEER,
+        }
+    }
+
+    /// What it means, where nothing more is known of the one case.
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::MalformedMessage => "the peer sent what is not GIOP; the connection is closed",
+            Self::ServerFull => "the lane has as many connections as it may (-ORBMaxConnections)",
+            Self::FailedAccept => "no descriptor or memory is left; it is tried again",
+            Self::FailedHandshake => "the peer ended the connection before the handshake was over",
+            Self::LatePeer => {
+                "a message, or a reply that it had to take, was not complete in time (-ORBInputTimeout)"
+            }
+            Self::RefusedRequest => "the buffer of the lane is full; the client gets TRANSIENT",
+            Self::PanickedApplication => "the connection is closed",
+            Self::EndedLane => "its connections are closed",
+            _ => "",
+        }
+    }
 }
 
 /// The incidents of an ORB.
@@ -54,10 +128,46 @@ impl Default for Incidents {
 
 impl Incidents {
     /// Notes an incident with a peer. The number depends on the cause: an error number, a priority, a
-    /// count of octets; zero where there is none. Never waits, and never allocates.
+    /// count of octets; zero where there is none. Never waits for the log.
+    #[inline]
     pub(crate) fn note(&self, incident: Incident, peer: &dyn fmt::Display, number: i64) {
-        let _ = (peer, number);
+        self.count(incident);
+        self.log(incident, peer, number, &incident.meaning());
+    }
+
+    /// As [`note`](Self::note), where more is known of the case than the cause means.
+    #[inline]
+    pub(crate) fn tell(
+        &self,
+        incident: Incident,
+        peer: &dyn fmt::Display,
+        number: i64,
+        detail: &dyn fmt::Display,
+    ) {
+        self.count(incident);
+        self.log(incident, peer, number, detail);
+    }
+
+    fn count(&self, incident: Incident) {
         self.counts[incident as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn log(
+        &self,
+        incident: Incident,
+        peer: &dyn fmt::Display,
+        number: i64,
+        detail: &dyn fmt::Display,
+    ) {
+        log::tell(&Event {
+            level: incident.level(),
+            cause: incident.name(),
+            peer,
+            number,
+            detail,
+            limit: incident.limit(),
+        });
     }
 
     /// The number of incidents of each cause, in the order of [`Incident::ALL`].

@@ -1,6 +1,6 @@
 //! The wire form of what a monitor tells.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,6 +38,10 @@ pub struct Report {
     pub real_time: bool,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
+    /// Incidents by the name of their cause ([`Incident::name`](crate::Incident::name)); empty where the ORB is of a
+    /// version that does not tell them.
+    #[serde(default)]
+    pub incidents: BTreeMap<String, u64>,
     /// The thread pools that are in use.
     pub pools: Vec<PoolReport>,
     /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the monitor is one.
@@ -232,6 +236,11 @@ impl Report {
             strategy: snapshot.strategy.into(),
             real_time: core.real_time.is_available(),
             waiting_for_main_thread: snapshot.waiting_for_main_thread,
+            incidents: snapshot
+                .incidents
+                .into_iter()
+                .map(|(incident, count)| (incident.name().to_owned(), count))
+                .collect(),
             pools,
             other_threads: others
                 .filter(|thread| !in_lanes.contains(&thread.tid))

@@ -13,15 +13,60 @@ pub enum CreatePoaError {
     #[error("there is a POA of this name already")]
     AdapterAlreadyExists,
     /// A policy contradicts another or names something that does not exist.
-    #[error("policy number {index} (from 0) cannot be used here")]
+    #[error("policy number {index} (from 0) cannot be used here: {rule}")]
     InvalidPolicy {
         /// Its index in the list.
         index: u16,
+        /// The rule that it breaks.
+        #[source]
+        rule: PolicyRule,
     },
     /// The ORB or the POA is shut down, or has no room; `BAD_INV_ORDER` (OMG minor 17) while a
     /// POA of this name is being destroyed.
     #[error(transparent)]
     System(#[from] SystemException),
+}
+
+/// A rule for the policies of a POA (CORBA 3.3, 15.3.8, and RT-CORBA 1.2, 5.13 and 5.15).
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PolicyRule {
+    /// A list has one policy of a kind.
+    #[error("a policy of this kind is given twice")]
+    Once,
+    /// Servants that are not retained come from somewhere.
+    #[error(
+        "ServantRetention::NonRetain needs RequestProcessing::DefaultServant or \
+         RequestProcessing::ServantManager"
+    )]
+    NoSource,
+    /// A default servant is many objects.
+    #[error("RequestProcessing::DefaultServant needs IdUniqueness::Multiple")]
+    UniqueDefault,
+    /// Objects that are activated implicitly are retained, with ids of the POA.
+    #[error("ImplicitActivation::Implicit needs ServantRetention::Retain and IdAssignment::System")]
+    NoImplicit,
+    /// Bands are of a priority model, and the priority that a server declares is in one of them.
+    #[error(
+        "PriorityBandedConnection needs a PriorityModel, and a band with the priority that the \
+         server declares"
+    )]
+    NoBand,
+    /// The ORB has one of the protocols.
+    #[error("none of the protocols is one that this ORB has (-ORBProtocols)")]
+    NoProtocol,
+    /// The thread pool exists.
+    #[error("there is no such thread pool")]
+    NoPool,
+    /// The pool has a lane of the priority, or of each band.
+    #[error("the thread pool has no lane of the priority, or none in a band")]
+    NoLane,
+    /// Requests for a pool with lanes have a priority.
+    #[error("a thread pool with lanes needs a PriorityModel")]
+    NoModel,
+    /// A policy goes with the others of the list, and with those of the ORB.
+    #[error("it contradicts another policy of the list, or one of the ORB")]
+    Conflict,
 }
 
 /// A child POA could not be found.

@@ -34,7 +34,7 @@ use chronorb_rt::{Gate, Key, PiMutex};
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
 pub use self::error::{
-    ActivateError, CreatePoaError, FindPoaError, ObjectError, Refusal, ServantError,
+    ActivateError, CreatePoaError, FindPoaError, ObjectError, PolicyRule, Refusal, ServantError,
     ServantManagerError, WaitError,
 };
 pub use self::id::ObjectId;

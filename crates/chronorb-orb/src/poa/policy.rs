@@ -3,7 +3,7 @@
 use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
-use super::CreatePoaError;
+use super::{CreatePoaError, PolicyRule};
 use crate::protocol::Registry;
 use crate::rtcorba::{Priority, PriorityBands, Protocols, ThreadpoolId};
 
@@ -168,7 +168,10 @@ impl Policies {
         for (i, policy) in list.iter().enumerate() {
             let kind = std::mem::discriminant(policy);
             if list[..i].iter().any(|p| std::mem::discriminant(p) == kind) {
-                return Err(CreatePoaError::InvalidPolicy { index: i as u16 });
+                return Err(CreatePoaError::InvalidPolicy {
+                    index: i as u16,
+                    rule: PolicyRule::Once,
+                });
             }
             match policy.clone() {
                 Policy::Thread(value) => this.thread = value,
@@ -197,29 +200,38 @@ impl Policies {
         use RequestProcessing::{ActiveObjectMapOnly, DefaultServant};
         let map_only = self.request_processing == ActiveObjectMapOnly;
         let no_source = !self.retains() && map_only;
-        let is_at_fault = |policy: &Policy| match policy {
-            Policy::ServantRetention(_) => no_source,
-            Policy::RequestProcessing(DefaultServant) => self.is_unique(),
-            Policy::RequestProcessing(_) => no_source,
+        let broken_by = |policy: &Policy| match policy {
+            Policy::ServantRetention(_) => no_source.then_some(PolicyRule::NoSource),
+            Policy::RequestProcessing(DefaultServant) => {
+                self.is_unique().then_some(PolicyRule::UniqueDefault)
+            }
+            Policy::RequestProcessing(_) => no_source.then_some(PolicyRule::NoSource),
             Policy::ImplicitActivation(_) => {
-                self.is_implicit() && !(self.retains() && self.has_system_ids())
+                let may = !self.is_implicit() || (self.retains() && self.has_system_ids());
+                (!may).then_some(PolicyRule::NoImplicit)
             }
-            Policy::PriorityBandedConnection(bands) => match self.priority_model {
-                None => true,
-                // No connection would be for the only priority there is.
-                Some((PriorityModel::ServerDeclared, declared)) => {
-                    bands.band_of(declared).is_none()
-                }
-                Some((PriorityModel::ClientPropagated, _)) => false,
-            },
+            Policy::PriorityBandedConnection(bands) => {
+                let is_wrong = match self.priority_model {
+                    None => true,
+                    // No connection would be for the only priority there is.
+                    Some((PriorityModel::ServerDeclared, declared)) => {
+                        bands.band_of(declared).is_none()
+                    }
+                    Some((PriorityModel::ClientPropagated, _)) => false,
+                };
+                is_wrong.then_some(PolicyRule::NoBand)
+            }
             Policy::ServerProtocol(protocols) | Policy::ClientProtocol(protocols) => {
-                !protocols.are_usable(registry)
+                (!protocols.are_usable(registry)).then_some(PolicyRule::NoProtocol)
             }
-            _ => false,
+            _ => None,
         };
-        match list.iter().position(is_at_fault) {
-            Some(index) => Err(CreatePoaError::InvalidPolicy {
+        let mut broken = list.iter().enumerate();
+        let broken = broken.find_map(|(index, policy)| Some((index, broken_by(policy)?)));
+        match broken {
+            Some((index, rule)) => Err(CreatePoaError::InvalidPolicy {
                 index: index as u16,
+                rule,
             }),
             None => Ok(()),
         }
@@ -286,7 +298,17 @@ impl Policies {
 
 /// The error that names the first policy of a kind.
 pub(super) fn invalid(list: &[Policy], kind: impl Fn(&Policy) -> bool) -> CreatePoaError {
+    breaks(PolicyRule::Conflict, list, kind)
+}
+
+/// The error that names the first policy of a kind, and the rule that it breaks.
+pub(super) fn breaks(
+    rule: PolicyRule,
+    list: &[Policy],
+    kind: impl Fn(&Policy) -> bool,
+) -> CreatePoaError {
     CreatePoaError::InvalidPolicy {
         index: list.iter().position(kind).unwrap_or_default() as u16,
+        rule,
     }
 }

@@ -10,10 +10,11 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::in_progress::Begun;
-use super::policy::invalid;
+use super::policy::{breaks, invalid};
 use super::{
     ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
-    InProgress, Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, ThreadModel, key,
+    InProgress, Inner, Poa, PoaManager, Policies, Policy, PolicyRule, Replaceable, Serial,
+    ThreadModel, key,
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
@@ -284,13 +285,13 @@ impl Poa {
             return Ok(None);
         };
         let used = self.core().pools.lock().make_use_of(id);
-        let used = used.ok_or_else(|| invalid(list, is_pool))?;
+        let used = used.ok_or_else(|| breaks(PolicyRule::NoPool, list, is_pool))?;
         let pool = used.pool();
         if pool.has_lanes() {
             match policies.priority_model {
-                None => return Err(invalid(list, is_pool)),
+                None => return Err(breaks(PolicyRule::NoModel, list, is_pool)),
                 Some((_, priority)) if pool.lane_of(priority).is_none() => {
-                    return Err(invalid(list, is_model));
+                    return Err(breaks(PolicyRule::NoLane, list, is_model));
                 }
                 Some(_) => {}
             }
@@ -300,7 +301,7 @@ impl Poa {
             };
             let bands = policies.bands.as_ref().map_or(&[][..], |b| b.as_slice());
             if !bands.iter().all(covers_lane) {
-                return Err(invalid(list, is_bands));
+                return Err(breaks(PolicyRule::NoLane, list, is_bands));
             }
         }
         Ok(Some(used))

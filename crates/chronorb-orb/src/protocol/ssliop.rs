@@ -28,12 +28,6 @@ pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, 
     }
     let tls = TlsConfig::read(settings);
     let tls = tls.map_err(|problem| ProtocolProblem::Setting(problem.to_string()))?;
-    if settings.verify == Verify::None {
-        eprintln!(
-            "chronorb: WARNING: TLS is NOT verified (-ORBSSLVerify none): anybody on the way can \
-             pretend to be the peer, and read and change everything."
-        );
-    }
     let components = Components {
         write: match settings.verify {
             Verify::Mutual => |addresses, plain| write(addresses, plain, CLIENT),

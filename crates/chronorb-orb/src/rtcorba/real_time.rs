@@ -10,6 +10,8 @@ use chronorb_rt::{Policy, Rights, Scheduling};
 
 use super::{NativePriority, Priority, PriorityMapping, RtOrb};
 use crate::config::{OrbConfig, RealTimeMode};
+use crate::failure::because;
+use crate::incident::{Incident, Incidents};
 
 impl RtOrb {
     /// The native real-time priorities that this ORB may give to threads: from 1 to what the
@@ -37,10 +39,11 @@ pub(crate) struct RealTime {
     max_native: Option<NativePriority>,
     mapping: Arc<dyn PriorityMapping>,
     warned: AtomicBool,
+    incidents: Arc<Incidents>,
 }
 
 impl RealTime {
-    pub(crate) fn new(config: &OrbConfig) -> Self {
+    pub(crate) fn new(config: &OrbConfig, incidents: Arc<Incidents>) -> Self {
         let max_native = match (config.real_time, config.scheduling_policy) {
             (RealTimeMode::Off, _) | (_, Policy::Other) => None,
             // The kernel grants the same priorities for both real-time policies.
@@ -52,6 +55,7 @@ impl RealTime {
             max_native,
             mapping: config.priority_mapping.mapping(),
             warned: AtomicBool::new(false),
+            incidents,
         }
     }
 
@@ -70,20 +74,18 @@ impl RealTime {
     /// (OMG minor 1) where real-time scheduling is required, and the process may not use that
     /// native priority.
     pub(crate) fn scheduling(&self, priority: Priority) -> Result<Scheduling, SystemException> {
-        let native = ask_application(|| self.mapping.to_native(priority))?;
+        let native = ask_application(|| self.mapping.to_native(priority))
+            .map_err(|exception| unmapped(exception, priority))?;
         if native == 0 {
             return Ok(Scheduling::OTHER);
         }
         match self.max_native {
-            _ if native > MOST_URGENT => Err(NOT_MAPPED),
+            _ if native > MOST_URGENT => Err(unmapped(NOT_MAPPED, priority)),
             Some(max) if native <= max => Ok(Scheduling {
                 policy: self.policy,
                 priority: native,
             }),
-            _ if self.mode == RealTimeMode::Required => Err(SystemException::no(
-                SystemExceptionKind::Initialize,
-                minor::PRIORITY_RANGE_TOO_SMALL,
-            )),
+            most if self.mode == RealTimeMode::Required => Err(too_urgent(native, most)),
             _ => {
                 self.warn();
                 Ok(Scheduling::OTHER)
@@ -96,15 +98,39 @@ impl RealTime {
         if unwanted || self.warned.swap(true, Ordering::Relaxed) {
             return;
         }
-        eprintln!("chronorb: WARNING: priorities are NOT real-time in this process.");
         for missing in Rights::probe().missing() {
-            eprintln!("chronorb:   {}: {}", missing.what, missing.cost);
-            eprintln!("chronorb:   to get it: {}", missing.remedy);
+            let (cost, remedy) = (missing.cost, missing.remedy);
+            let detail = format_args!(
+                "priorities are NOT real-time in this process: {cost}; to get it: {remedy}; {CHOICE}"
+            );
+            let incidents = &self.incidents;
+            incidents.tell(Incident::MissingRights, &missing.what, 0, &detail);
         }
-        eprintln!(
-            "chronorb:   -ORBRealTime off says that this is meant; -ORBRealTime required refuses to run like this."
-        );
     }
+}
+
+/// Says which priority has no native one.
+#[cold]
+fn unmapped(exception: SystemException, priority: Priority) -> SystemException {
+    let priority = priority.value();
+    because(
+        exception,
+        format_args!("CORBA priority {priority} has {NO_NATIVE}"),
+    )
+}
+
+/// Says which native priority the process may not use.
+#[cold]
+fn too_urgent(native: NativePriority, most: Option<NativePriority>) -> SystemException {
+    let kind = SystemExceptionKind::Initialize;
+    let exception = SystemException::no(kind, minor::PRIORITY_RANGE_TOO_SMALL);
+    let most = most.unwrap_or(0);
+    because(
+        exception,
+        format_args!(
+            "native priority {native} is needed, and this process may use {most} at most (-ORBRealTime required)"
+        ),
+    )
 }
 
 /// What a mapping or a transform of the application answers.
@@ -116,6 +142,9 @@ pub(super) fn ask_application<T>(ask: impl FnOnce() -> Option<T>) -> Result<T, S
     answer.map_err(|_| PANICKED)?.ok_or(NOT_MAPPED)
 }
 
+const NO_NATIVE: &str = "no native priority by the mapping: with -ORBPriorityMapping direct they are 1 to \
+                         99, with linear 0 to 32767";
+const CHOICE: &str = "-ORBRealTime off says that this is meant, required refuses to run so";
 /// The most urgent native priority that the system has.
 const MOST_URGENT: NativePriority = 99;
 const NOT_MAPPED: SystemException = SystemException::no(

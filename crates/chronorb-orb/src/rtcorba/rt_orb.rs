@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::Priority;
 use crate::core::Core;
+use crate::failure::because;
 use crate::order::sort_by_rank;
 use crate::server::{self, LaneSpec, PoolSpec};
 
@@ -164,7 +165,8 @@ impl RtOrb {
         sort_by_rank(&mut priorities, |priority| *priority);
         priorities.dedup();
         if priorities.len() != pool.lanes.len() {
-            return Err(BAD_PARAM);
+            let what = "two lanes have the same priority: each has one of its own";
+            return Err(because(BAD_PARAM, format_args!("{what}")));
         }
         self.create(PoolSpec {
             lanes: pool.lanes.iter().map(lane_spec).collect(),
@@ -209,10 +211,13 @@ impl RtOrb {
             let threads = u64::from(lane.static_threads) + u64::from(lane.dynamic_threads);
             (threads > 0).then_some(threads)
         });
-        match threads.sum::<Option<u64>>() {
-            Some(1..=MAX_THREADS) => server::Threadpool::create(&self.core, &spec),
-            _ => Err(BAD_PARAM),
-        }
+        let cause = match threads.sum::<Option<u64>>() {
+            Some(1..=MAX_THREADS) => return server::Threadpool::create(&self.core, &spec),
+            Some(0) => "the pool has no lanes",
+            Some(_) => "the pool has more than 65536 threads",
+            None => "a lane has neither static nor dynamic threads",
+        };
+        Err(because(BAD_PARAM, format_args!("{cause}")))
     }
 }
 

@@ -25,6 +25,7 @@ use super::probe::Stage;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::host::Host;
+use crate::incident::Incident;
 use crate::object::OBJECT_ID;
 use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
@@ -344,6 +345,12 @@ impl<'a> Request<'a> {
         {
             let result = reply.normal()?;
             return Ok(result.write_bool(true).map_err(reply_error)?);
+        }
+        if exception.kind == SystemExceptionKind::ObjectNotExist {
+            let operation = self.header.operation.escape_ascii();
+            let detail = format_args!("{operation} of key {}: {exception}", key.escape_ascii());
+            let incidents = &self.lane.incidents;
+            incidents.tell(Incident::UnknownObject, self.connection, 0, &detail);
         }
         Err(exception.into())
     }

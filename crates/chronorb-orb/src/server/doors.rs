@@ -1,5 +1,6 @@
 //! The endpoints of a lane: opened once, and told by references.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, Version};
@@ -7,6 +8,8 @@ use chronorb_transport::{Acceptor, Endpoint};
 
 use super::lane::LaneSetup;
 use crate::core::Core;
+use crate::failure::because;
+use crate::incident::{Incident, Incidents};
 use crate::protocol::Way;
 
 /// An endpoint as references tell it.
@@ -34,12 +37,13 @@ impl Doors {
     ) -> Result<Self, SystemException> {
         let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
         let mut published = Vec::new();
+        let refused = |why: &dyn Display| no_resources(&core.incidents, setup, "no endpoint", why);
         for endpoint in endpoints {
             let protocol = core.protocols.find(&endpoint.scheme);
-            let protocol = protocol.map_err(|e| no_resources(setup, "no endpoint", &e))?;
+            let protocol = protocol.map_err(|e| refused(&e))?;
             let how = core.server_setup(protocol.tag(), setup.priority, setup.scheduling);
             let opened = protocol.transport().listen(endpoint, how);
-            for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
+            for acceptor in opened.map_err(|e| refused(&e))? {
                 // References to objects do not tell where groups are.
                 #[cfg(feature = "miop")]
                 if protocol.tag() == chronorb_giop::TAG_UIPMC {
@@ -72,10 +76,14 @@ impl Doors {
 
 /// Says why a lane cannot be opened.
 pub(super) fn no_resources(
+    incidents: &Incidents,
     setup: &LaneSetup,
     what: &str,
-    why: &dyn std::fmt::Display,
+    why: &dyn Display,
 ) -> SystemException {
-    eprintln!("chronorb: lane {}: {what}: {why}", setup.name);
-    SystemException::no(SystemExceptionKind::NoResources, 0)
+    let lane = format_args!("lane {}", setup.name);
+    let detail = format_args!("{what}: {why}");
+    incidents.tell(Incident::FailedLane, &lane, 0, &detail);
+    let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
+    because(exception, format_args!("{lane}: {detail}"))
 }

@@ -3,6 +3,7 @@
 
 pub(super) mod places;
 
+use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Wake,
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Text, Wake, log,
     look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
@@ -28,7 +29,7 @@ use super::speech::empty_message;
 use super::staff::Staff;
 use super::watch::LaneWatch;
 use crate::core::Core;
-use crate::incident::Incidents;
+use crate::incident::{Incident, Incidents};
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
@@ -62,6 +63,8 @@ pub(crate) struct Lane {
     /// Threads that have not ended.
     pub(super) running: AtomicUsize,
     ended: Gate,
+    /// It was said that the lane ends by an error.
+    has_failed: AtomicBool,
     /// It was said that a thread could not be had.
     pub(super) warned: AtomicBool,
     /// The number of the next thread, for its name.
@@ -126,12 +129,14 @@ impl Lane {
             }
             Ok((reactor, stop))
         })();
-        let no_descriptor = |e: io::Error| no_resources(&setup, "no descriptor", &e);
+        let no_descriptor =
+            |e: io::Error| no_resources(&core.incidents, &setup, "no descriptor", &e);
         let (reactor, stop) = made.map_err(no_descriptor)?;
         let lingering = match &staff {
             None if setup.per_connection => {
                 let kept = Lingering::for_good();
-                Some(kept.map_err(|e| no_resources(&setup, "threads cannot be called", &e))?)
+                let what = "threads cannot be called";
+                Some(kept.map_err(|e| no_resources(&core.incidents, &setup, what, &e))?)
             }
             None => Lingering::new(setup.static_threads),
             // Who serves what is the staff's business.
@@ -158,6 +163,7 @@ impl Lane {
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             ended: Gate::new(0),
+            has_failed: AtomicBool::new(false),
             warned: AtomicBool::new(false),
             numbers: AtomicU32::new(0),
             lingering,
@@ -221,6 +227,25 @@ impl Lane {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Says that its threads serve, and where.
+    pub(super) fn tell_started(&self) {
+        let setup = &self.setup;
+        let priority = setup
+            .priority
+            .map_or(-1, |priority| i64::from(priority.value()));
+        let lane = format_args!("lane {}", setup.name);
+        let mut detail = Text::<256>::new();
+        if log::is_wanted(log::Level::Info) {
+            let scheduling = setup.scheduling;
+            let _ = write!(detail, "{} threads, {scheduling}", setup.static_threads);
+            for place in self.published() {
+                let _ = write!(detail, ", {}://{}", place.endpoint.scheme, place.way);
+            }
+        }
+        let incidents = &self.incidents;
+        incidents.tell(Incident::StartedLane, &lane, priority, &detail);
+    }
+
     /// Tells all its threads to end after what they are doing.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
@@ -260,9 +285,10 @@ impl Lane {
                 waited
             }
         };
-        let Ok(event) = waited else {
+        let event = match waited {
+            Ok(event) => event,
             // The set itself is broken: nothing can be served any more.
-            return Work::Stop;
+            Err(error) => return self.fail(&error),
         };
         self.upkeep(self.input_timeout);
         match event {
@@ -279,6 +305,19 @@ impl Lane {
                 },
             },
         }
+    }
+
+    /// Says why the lane ends, once for all its threads.
+    #[cold]
+    fn fail(&self, error: &io::Error) -> Work {
+        if !self.is_stopping() && !self.has_failed.swap(true, Ordering::Relaxed) {
+            let number = i64::from(error.raw_os_error().unwrap_or(0));
+            let lane = format_args!("lane {}", self.setup.name);
+            let detail = format_args!("its threads end, since the epoll set is broken: {error}");
+            let incidents = &self.incidents;
+            incidents.tell(Incident::FailedLane, &lane, number, &detail);
+        }
+        Work::Stop
     }
 
     /// Waits on the set.
@@ -433,10 +472,17 @@ impl Lane {
                 Ok(Some(transport)) => self.admit(transport),
                 Ok(None) => return,
                 Err(AcceptError::Exhausted) => {
+                    let lane = format_args!("lane {}", self.setup.name);
+                    self.incidents.note(Incident::FailedAccept, &lane, 0);
                     self.accept_again.store(true, Ordering::Relaxed);
                     return;
                 }
-                Err(_) => return,
+                Err(error) => {
+                    let lane = format_args!("lane {}", self.setup.name);
+                    let incidents = &self.incidents;
+                    incidents.tell(Incident::FailedAccept, &lane, 0, &error);
+                    return;
+                }
             }
         }
         // What has left the kernel already is told by no event.
@@ -468,7 +514,7 @@ impl Lane {
             });
             let token = ACCEPTORS + index as u64;
             let added = self.reactor.add(&acceptor, token, Interest::Read);
-            added.map_err(|e| no_resources(&self.setup, "no endpoint", &e))?;
+            added.map_err(|e| no_resources(&self.incidents, &self.setup, "no endpoint", &e))?;
             acceptors[index] = Some(acceptor);
         }
         Ok(())
@@ -497,6 +543,9 @@ impl Lane {
         let is_place = places::is_place(transport.carriage());
         let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
         if is_full && !self.make_room() && !self.end_one_that_opens() {
+            let peer = transport.peer();
+            let most = i64::from(self.max_connections);
+            self.incidents.note(Incident::ServerFull, &peer, most);
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
@@ -532,6 +581,12 @@ impl Lane {
             match connection.timeliness(input_timeout) {
                 Timeliness::Fine => {}
                 Timeliness::Late => {
+                    let incident = match connection.transport().is_established() {
+                        true => Incident::LatePeer,
+                        false => Incident::FailedHandshake,
+                    };
+                    let seconds = input_timeout.as_secs() as i64;
+                    self.incidents.note(incident, &*connection, seconds);
                     self.end(key);
                 }
                 Timeliness::Disturbed => self.rearm(&connection, key),
@@ -546,6 +601,8 @@ impl Lane {
 
     /// Closes the endpoints and says goodbye to all peers; the last thread of the lane does.
     pub(super) fn close(&self) {
+        let lane = format_args!("lane {}", self.setup.name);
+        self.incidents.note(Incident::EndedLane, &lane, 0);
         self.acceptors.lock().clear();
         let deadline = Deadline::after(LINGER);
         for key in self.connections.keys() {

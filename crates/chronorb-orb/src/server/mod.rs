@@ -30,7 +30,9 @@ pub use filter::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 pub(crate) use lane::Lane;
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;
-pub(crate) use pool::{LaneSpec, PoolSpec, PoolUse, Pools, Threadpool, is_published, shutdown};
+pub(crate) use pool::{
+    LaneSpec, PoolSpec, PoolUse, Pools, Threadpool, is_published, shutdown, tell_unused_endpoints,
+};
 pub use probe::{Stage, StageProbe};
 pub use snapshot::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};

@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use chronorb_giop::{
     CompletionStatus, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor,
 };
-use chronorb_rt::{Bounds, Deadline};
+use chronorb_rt::{Bounds, Deadline, log};
 use chronorb_transport::{Address, Endpoint};
 
 use super::doors::Doors;
@@ -17,6 +18,8 @@ use super::staff::{PostSetup, Staff, StaffSetup};
 use super::threads;
 use crate::config::ThreadpoolStrategy;
 use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::failure::because;
+use crate::incident::Incident;
 use crate::order::sort_by_rank;
 use crate::poa::is_in_upcall;
 use crate::protocol::{PluggableProtocol, Way};
@@ -118,6 +121,7 @@ impl Threadpool {
             [] => any_endpoints(core),
             given => given.to_vec(),
         };
+        log::start();
         let pool = Self::open(core, 0, &spec, &[endpoints])?;
         pools.default = Some(pool.clone());
         Ok(pool)
@@ -129,13 +133,22 @@ impl Threadpool {
         spec: &PoolSpec,
     ) -> Result<ThreadpoolId, SystemException> {
         if let Some(why) = impossible(core.config.threadpool_strategy, spec) {
-            eprintln!("chronorb: {why}; use another -ORBThreadpoolStrategy, or a pool without");
-            return Err(SystemException::no(SystemExceptionKind::NoImplement, 0));
+            let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
+            let cure = "use another -ORBThreadpoolStrategy, or a pool without";
+            return Err(because(exception, format_args!("{why}; {cure}")));
         }
         let mut pools = core.pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
         let lanes = 0..spec.lanes.len() as u32;
+        let mut given = core.config.lane_listen_endpoints.iter();
+        let is_missing = |(pool, lane): (u32, u32)| pool == number && !lanes.contains(&lane);
+        if let Some(((pool, lane), _)) = given.find(|(lane, _)| is_missing(*lane)) {
+            let exception = SystemException::no(SystemExceptionKind::BadParam, 0);
+            let what = format_args!("-ORBLaneListenEndpoints names lane {pool}:{lane}");
+            let cause = format_args!("{what}, and pool {number} has {} lanes", lanes.end);
+            return Err(because(exception, cause));
+        }
         let given = lanes.map(|lane| given_endpoints(core, (number, lane)));
         let given: Vec<_> = match core.config.threadpool_strategy {
             // One thread reads at all of them.
@@ -149,6 +162,7 @@ impl Threadpool {
                 false => given,
             })
             .collect::<Vec<_>>();
+        log::start();
         let pool = Self::open(core, number, spec, &endpoints)?;
         pools.named.push(Some(pool));
         Ok(ThreadpoolId(number))
@@ -365,6 +379,9 @@ pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         // Threads of the application may still be calling its objects.
         let _ = root.destroy(true, true);
     }
+    if wait {
+        log::flush(LOG_PATIENCE);
+    }
     Ok(())
 }
 
@@ -391,6 +408,21 @@ fn finish(core: &Core) {
     }
     let _stopped = Stopped(core);
     core.poas.clear();
+}
+
+/// Says which endpoints of the configuration belong to pools that have not been made. A program that runs the ORB has
+/// made its pools.
+pub(crate) fn tell_unused_endpoints(core: &Core) {
+    let made = core.pools.lock().named.len() as u32;
+    for ((pool, lane), endpoint) in &core.config.lane_listen_endpoints {
+        if *pool > made {
+            let setting = format_args!("-ORBLaneListenEndpoints {pool}:{lane}");
+            let scheme = &endpoint.scheme;
+            let detail = format_args!("no pool {pool} was made: nothing listens by {scheme} there");
+            let incidents = &core.incidents;
+            incidents.tell(Incident::UnusedSetting, &setting, 0, &detail);
+        }
+    }
 }
 
 /// Why there are no such pools under a strategy.
@@ -472,8 +504,9 @@ fn staff_of(
         })
         .collect();
     let staff = Staff::new(setup, &posts).map_err(|error| {
-        eprintln!("chronorb: threads cannot be lent to other lanes: {error}");
-        SystemException::no(SystemExceptionKind::NoResources, 0)
+        let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
+        let what = "threads cannot be lent to other lanes";
+        because(exception, format_args!("{what}: {error}"))
     })?;
     Ok(staff.map(Arc::new))
 }
@@ -529,6 +562,8 @@ fn any_endpoints(core: &Core) -> Vec<Endpoint> {
     wanted.map(PluggableProtocol::any_endpoint).collect()
 }
 
+/// How long the end of the ORB waits for a subscriber of the log.
+const LOG_PATIENCE: Duration = Duration::from_secs(1);
 /// Requests that a lane buffers, where nothing else is asked for.
 const MAX_BUFFERED_REQUESTS: usize = 4096;
 /// Octets of stack of a pool's thread, where nothing else is asked for.

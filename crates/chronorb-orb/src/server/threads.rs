@@ -18,6 +18,8 @@ use super::staff::Staff;
 use super::watch::{Activity, ThreadWatch};
 use super::worker::Worker;
 use crate::core::Core;
+use crate::failure::because;
+use crate::incident::Incident;
 use crate::room::has_memory_for;
 use crate::rtcorba::set_request_priority;
 
@@ -53,6 +55,10 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     // Nothing is read for a lane before it has its threads.
     let mut all = lane.behind().iter().chain([lane]);
     let started = all.try_for_each(|lane| start_static(core, lane));
+    if started.is_ok() {
+        lane.tell_started();
+        lane.behind().iter().for_each(|lane| lane.tell_started());
+    }
     leave(core, lane);
     started
 }
@@ -128,12 +134,15 @@ pub(super) fn start_one(
 
 /// Says once for each lane why a thread cannot be had: one on demand is asked for again with each
 /// request.
-#[allow(clippy::disallowed_macros, reason = "not in steady state")]
 fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
+    let name = format_args!("lane {}", lane.setup().name);
+    let detail = format_args!("no thread: {why}");
     if !lane.warned.swap(true, Ordering::Relaxed) {
-        eprintln!("chronorb: lane {}: no thread: {why}", lane.setup().name);
+        let incidents = &lane.incidents;
+        incidents.tell(Incident::FailedLane, &name, 0, &detail);
     }
-    SystemException::no(SystemExceptionKind::NoResources, 0)
+    let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
+    because(exception, format_args!("{name}: {detail}"))
 }
 
 /// A thread, or a request that it handed on, leaves the lane; the last one closes it.

@@ -45,6 +45,9 @@ pub(super) fn conclude(
         Ok(()) => {}
         Err(End::Ended) => connection.set_ended(),
         Err(End::Gone) => {
+            if !connection.transport().is_established() {
+                note_handshake(lane, connection);
+            }
             lane.end(key);
         }
         Err(End::Malformed) => {
@@ -56,6 +59,16 @@ pub(super) fn conclude(
     }
     if connection.is_over() {
         lane.end(key);
+    }
+}
+
+/// Says why a connection ended before its two sides agreed.
+#[cold]
+fn note_handshake(lane: &Lane, connection: &ServerConnection) {
+    let incident = Incident::FailedHandshake;
+    match connection.transport().problem() {
+        Some(problem) => lane.incidents.tell(incident, connection, 0, &problem),
+        None => lane.incidents.note(incident, connection, 0),
     }
 }
 
@@ -193,6 +206,11 @@ impl Worker {
             conclude(lane, &connection, key, served);
         }));
         if outcome.is_err() {
+            let incident = Incident::PanickedApplication;
+            match lane.connections.get(key) {
+                Some(connection) => lane.incidents.note(incident, &*connection, 0),
+                None => lane.incidents.note(incident, &"", 0),
+            }
             lane.end(key);
         }
     }
@@ -363,6 +381,9 @@ impl Worker {
     fn turn_away(&mut self, handed: Handed) {
         let watch = handed.lane().watch();
         watch.refused.fetch_add(1, Ordering::Relaxed);
+        let lane = format_args!("lane {}", handed.lane().setup().name);
+        let incidents = &self.core.incidents;
+        incidents.note(Incident::RefusedRequest, &lane, 0);
         drop(handed.refuse_by(self));
     }
 

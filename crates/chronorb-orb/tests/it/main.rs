@@ -21,6 +21,7 @@ mod client {
     mod bands;
     mod binding;
     mod calls;
+    mod causes;
     mod code_sets;
     mod collocation;
     mod connections;

@@ -22,7 +22,7 @@ use crate::bpf::classic::Instruction;
 use crate::driver::DriverError;
 use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, QueueInfo};
 use crate::plan::{Interface, Reservation};
-use crate::undo::{Undo, UndoError, undo_all};
+use crate::undo::{Undo, UndoError, undo_all, undo_or_tell};
 
 pub use counted::{Counted, CountedShare, counted};
 pub use found::{Unkept, check, find, may_have, priority_of};
@@ -172,9 +172,7 @@ fn plant(
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        if let Err(error) = undo_all(&self.changes) {
-            eprintln!("chronorb: {error}");
-        }
+        undo_or_tell(&self.changes);
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::mount::{MountPropagationFlags, mount_bind, mount_bind_recursive, mou
 
 use super::NetworkError;
 use crate::netlink::Netlink;
-use crate::undo::{NAMES, Undo, path_of, undo_all};
+use crate::undo::{NAMES, Undo, path_of, undo_or_tell};
 
 /// Names that namespaces have until this is dropped.
 #[derive(Debug, Default)]
@@ -50,9 +50,7 @@ impl Names {
 
 impl Drop for Names {
     fn drop(&mut self) {
-        if let Err(error) = undo_all(&self.0) {
-            eprintln!("chronorb: {error}");
-        }
+        undo_or_tell(&self.0);
     }
 }
 

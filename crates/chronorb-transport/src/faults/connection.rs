@@ -127,6 +127,10 @@ impl Connection for FaultyConnection {
         self.inner.is_established()
     }
 
+    fn problem(&self) -> Option<String> {
+        self.inner.problem()
+    }
+
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         self.try_receive(room, |space| self.inner.try_recv(space))
     }

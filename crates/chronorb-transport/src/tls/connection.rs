@@ -25,6 +25,8 @@ pub(super) struct TlsConnection {
     pub(super) incoming: PiMutex<Incoming>,
     pub(super) outgoing: PiMutex<Outgoing>,
     established: AtomicBool,
+    /// What was wrong with what the peer sent, or what it said was wrong.
+    problem: PiMutex<Option<rustls::Error>>,
 }
 
 impl TlsConnection {
@@ -37,6 +39,7 @@ impl TlsConnection {
             incoming: PiMutex::new(Incoming::new()),
             outgoing: PiMutex::new(Outgoing::default()),
             established: AtomicBool::new(false),
+            problem: PiMutex::new(None),
         }
     }
 
@@ -98,7 +101,8 @@ impl TlsConnection {
             if filled == room.len() || incoming.is_empty() {
                 break Ok(filled);
             }
-            if incoming.feed(&mut session).is_err() {
+            if let Err(error) = incoming.feed(&mut session) {
+                *self.problem.lock() = Some(error);
                 break Err(IoError::Violated);
             }
         };
@@ -168,6 +172,12 @@ impl TlsConnection {
 impl Connection for TlsConnection {
     fn is_established(&self) -> bool {
         self.established.load(Ordering::Acquire)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    fn problem(&self) -> Option<String> {
+        let problem = self.problem.lock();
+        problem.as_ref().map(|error| error.to_string())
     }
 
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {

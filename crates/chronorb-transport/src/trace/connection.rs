@@ -174,6 +174,10 @@ impl Connection for TracedConnection {
         self.inner.is_established()
     }
 
+    fn problem(&self) -> Option<String> {
+        self.inner.problem()
+    }
+
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let received = self.inner.try_recv(room);
         self.received(room, &received);

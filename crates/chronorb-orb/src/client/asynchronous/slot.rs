@@ -24,6 +24,7 @@ use crate::client::invocation::{
     Arguments, MAX_FORWARDS, MAX_REPEATS, Outcome, inv_objref, marshal, read_status, write_header,
 };
 use crate::core::Core;
+use crate::failure::{self, LastFailure, because};
 use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::{Priority, RebindMode, onward_priority, request_priority};
@@ -58,6 +59,8 @@ struct Call {
     /// Whether what may need the name of a host to be looked up is left undecided: it would hold others up.
     defers: bool,
     undecided: Option<Result<Outcome, Failure>>,
+    /// What is known of its failure, found by another thread than the one that takes the result.
+    cause: Option<Box<LastFailure>>,
 }
 
 enum State {
@@ -125,6 +128,7 @@ pub(super) fn begin(
         state: State::Begun,
         defers: false,
         undecided: None,
+        cause: None,
     });
     match Scope::with(|scope| slot.start(scope, arguments)) {
         Ok(()) => Ok(slot),
@@ -405,6 +409,9 @@ impl Slot {
         loop {
             match self.follow(outcome) {
                 ControlFlow::Break(result) => {
+                    if let Err(exception) = result {
+                        self.call_mut().cause = failure::kept(exception);
+                    }
                     self.call_mut().state = State::Done(result);
                     return;
                 }
@@ -449,7 +456,15 @@ impl Slot {
     ) -> ControlFlow<Result<Answer, SystemException>> {
         match outcome {
             Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
-            Ok(Outcome::Exception(exception)) | Err(Failure::Exception(exception)) => {
+            Ok(Outcome::Exception(exception)) => {
+                self.explain(exception, "raised by the server at");
+                self.call_mut().fall_back(exception)
+            }
+            Err(Failure::Exception(exception)) => {
+                // What shows before there is a connection has told its cause.
+                if failure::of(exception).is_none() {
+                    self.explain(exception, "in a call by the connection to");
+                }
                 self.call_mut().fall_back(exception)
             }
             Ok(Outcome::Forward(ior)) => match self.call_mut().forward(ior) {
@@ -458,6 +473,14 @@ impl Slot {
             },
             Ok(Outcome::Addressing(mode)) => self.call_mut().address(mode),
             Err(Failure::NotProcessed) => self.call_mut().repeat(),
+        }
+    }
+
+    /// Says at which server the call failed.
+    #[cold]
+    fn explain(&self, exception: SystemException, what: &str) {
+        if let Some(attempt) = self.call().attempt() {
+            because(exception, format_args!("{what} {}", attempt.open.key.way));
         }
     }
 
@@ -505,6 +528,9 @@ impl Slot {
             Some(State::Done(ended)) => ended,
             _ => Err(inv_objref()),
         };
+        if let Some(cause) = self.call.as_mut().and_then(|call| call.cause.take()) {
+            failure::put(*cause);
+        }
         Scope::with(|scope| {
             scope.begin(&core);
             std::mem::swap(&mut self.reply, &mut scope.reply);

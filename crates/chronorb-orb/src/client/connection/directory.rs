@@ -20,6 +20,8 @@ use super::{ClientConnection, Strategy, active, reader};
 use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
+use crate::failure::because;
+use crate::incident::Incident;
 use crate::protocol::{self, Way};
 use crate::rtcorba::{Priority, request_priority};
 
@@ -39,8 +41,8 @@ pub(in crate::client) struct ConnectionKey {
 
 /// No connection can be had.
 pub(in crate::client) enum NoConnection {
-    /// The address does not answer.
-    Unreachable,
+    /// The address does not answer, and why.
+    Unreachable(String),
     /// There are as many as there may be.
     TooMany,
     /// Its thread cannot be had.
@@ -66,8 +68,8 @@ pub(crate) struct ClientConnections {
 #[derive(Default)]
 struct Place {
     open: Weak<Open>,
-    /// When connecting failed last.
-    failed: Option<Monotonic>,
+    /// When connecting failed last, and why.
+    failed: Option<(Monotonic, String)>,
 }
 
 /// One of the connections that there may be.
@@ -98,7 +100,7 @@ pub(in crate::client) fn open(
     deadline: Deadline,
 ) -> Result<ClientConnection, NoConnection> {
     let (text, code_sets) = speech;
-    let connected = |channel| ClientConnection::new(channel, core, text, code_sets);
+    let connected = |channel| ClientConnection::new(channel, core, &key.way, text, code_sets);
     if core.config.client_connection == ConnectionStrategy::Exclusive && !key.shares {
         let (transport, permit) = connect(core, key, deadline)?;
         let exclusive = Exclusive::new(transport, permit, &core.config);
@@ -106,20 +108,25 @@ pub(in crate::client) fn open(
     }
     let began = Monotonic::now();
     let place = core.client_connections.place(key);
-    let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
-    let mut place = place.try_lock_for(left).ok_or(NoConnection::Unreachable)?;
+    let too_late = || NoConnection::Unreachable(TOO_LATE.to_owned());
+    let left = deadline.remaining().ok_or_else(too_late)?;
+    let mut place = place.try_lock_for(left).ok_or_else(too_late)?;
     let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
     if let Some(open) = place.open.upgrade().filter(usable) {
         return Ok(connected(Strategy::Shared(Member::new(open))));
     }
-    if place.failed.is_some_and(|failed| failed >= began) {
+    if let Some((failed, why)) = &place.failed
+        && *failed >= began
+    {
         // Another thread has tried while this one waited.
-        return Err(NoConnection::Unreachable);
+        return Err(NoConnection::Unreachable(why.clone()));
     }
     let (transport, permit) = connect(core, key, deadline).inspect_err(|none| {
         // One that only had no more time says nothing to those who have.
-        if matches!(none, NoConnection::Unreachable) && !deadline.has_passed() {
-            place.failed = Some(Monotonic::now());
+        if let NoConnection::Unreachable(why) = none
+            && !deadline.has_passed()
+        {
+            place.failed = Some((Monotonic::now(), why.clone()));
         }
     })?;
     let (shared, thread) = share(core, key, transport, permit)?;
@@ -141,10 +148,12 @@ fn connect(
 ) -> Result<(Box<dyn Connection>, Permit), NoConnection> {
     let permit = core.client_connections.permit();
     let permit = permit.ok_or(NoConnection::TooMany)?;
-    let left = deadline.remaining().ok_or(NoConnection::Unreachable)?;
+    let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
+    let left = deadline.remaining().ok_or_else(|| unreachable(TOO_LATE))?;
     let attempt = Deadline::after(left.min(core.config.connect_timeout));
     let protocol = core.protocols.of_way(&key.way);
-    let transport = protocol.ok_or(NoConnection::Unreachable)?.transport();
+    let protocol = protocol.ok_or_else(|| unreachable("the protocol is not there any more"))?;
+    let transport = protocol.transport();
     let priority = key.carries.network_priority();
     let urgency = priority.map(|priority| core.real_time.scheduling(priority));
     let setup = Setup {
@@ -153,12 +162,31 @@ fn connect(
         urgency: urgency.transpose()?,
     };
     let transport = transport.connect(&key.way.address, setup, attempt);
-    let transport = transport.map_err(|error| match error {
-        // To go another way would be what somebody in between may want.
-        ConnectError::Unacceptable { .. } => NoConnection::Exception(NO_PROTECTION),
-        _ => NoConnection::Unreachable,
+    let transport = transport.map_err(|error| {
+        let (scheme, errno) = (protocol.scheme(), errno_of(&error));
+        let peer = format_args!("{scheme}://{}", key.way);
+        let incidents = &core.incidents;
+        incidents.tell(Incident::FailedConnection, &peer, errno, &error);
+        match error {
+            // To go another way would be what somebody in between may want.
+            ConnectError::Unacceptable { .. } => {
+                because(NO_PROTECTION, format_args!("{scheme}: {error}")).into()
+            }
+            _ => NoConnection::Unreachable(format!("{scheme}: {error}")),
+        }
     })?;
     Ok((transport, permit))
+}
+
+/// The error number of the system; 0 where there is none.
+fn errno_of(error: &ConnectError) -> i64 {
+    let of_system = match error {
+        ConnectError::Unresolved { source, .. } | ConnectError::Refused { source, .. } => {
+            source.raw_os_error()
+        }
+        _ => None,
+    };
+    i64::from(of_system.unwrap_or(0))
 }
 
 /// A connection for the threads of the process, with its own thread where the strategy is so.
@@ -257,8 +285,9 @@ pub(in crate::client) fn no_thread(
     key: &ConnectionKey,
     error: impl fmt::Display,
 ) -> SystemException {
-    eprintln!("chronorb: connection to {}: no thread: {error}", key.way);
-    SystemException::no(SystemExceptionKind::NoResources, 0)
+    let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
+    let what = format_args!("connection to {}: no thread", key.way);
+    because(exception, format_args!("{what}: {error}"))
 }
 
 impl ClientConnections {
@@ -379,6 +408,7 @@ impl Drop for Running {
     }
 }
 
+const TOO_LATE: &str = "the time of the call was over before it was connected";
 /// Calls that threads go on with aside, at a time.
 const MOST_ASIDE: usize = 16;
 const STACK_SIZE: usize = 256 << 10;

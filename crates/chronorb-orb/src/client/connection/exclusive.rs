@@ -168,6 +168,10 @@ impl Channel for Exclusive {
         self.closed.get()
     }
 
+    fn problem(&self) -> Option<String> {
+        self.transport.problem()
+    }
+
     /// No other thread can close it.
     fn keep(&self) {}
 

@@ -142,6 +142,10 @@ impl Channel for Member {
         self.open.shared.is_closed()
     }
 
+    fn problem(&self) -> Option<String> {
+        self.open.shared.transport().problem()
+    }
+
     fn keep(&self) {
         self.open.shared.keep();
     }

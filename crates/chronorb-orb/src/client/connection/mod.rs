@@ -49,6 +49,7 @@ pub(super) use own_thread::OwnThread;
 
 use self::member::Member;
 use crate::core::Core;
+use crate::protocol::Way;
 use crate::rtcorba::Priority;
 
 /// A connection to a server, as one thread has it.
@@ -56,6 +57,8 @@ pub(super) struct ClientConnection {
     channel: Strategy,
     /// The ORB that it was made for.
     core: Weak<Core>,
+    /// Where it leads.
+    way: Way,
     text: TextForm,
     /// The code sets as requests announce them; none where the server has not told its own.
     code_sets: Option<[u8; 12]>,
@@ -136,6 +139,9 @@ pub(super) trait Channel {
 
     /// Whether nothing can be sent by it any more.
     fn is_closed(&self) -> bool;
+
+    /// What was wrong with what the server sent, or what it said was wrong, where the transport knows.
+    fn problem(&self) -> Option<String>;
 
     /// Lets it stay although nobody uses it, where other threads could close it.
     fn keep(&self);
@@ -223,6 +229,10 @@ impl Channel for Strategy {
         with_each!(self, channel => channel.is_closed())
     }
 
+    fn problem(&self) -> Option<String> {
+        with_each!(self, channel => channel.problem())
+    }
+
     fn keep(&self) {
         with_each!(self, channel => channel.keep());
     }
@@ -251,6 +261,7 @@ impl ClientConnection {
     fn new(
         channel: Strategy,
         core: &Arc<Core>,
+        way: &Way,
         text: TextForm,
         code_sets: Option<[u8; 12]>,
     ) -> Self {
@@ -258,6 +269,7 @@ impl ClientConnection {
             announces_always: !channel.is_stream(),
             channel,
             core: Arc::downgrade(core),
+            way: way.clone(),
             text,
             code_sets,
             announces: Cell::new(true),
@@ -267,6 +279,17 @@ impl ClientConnection {
             last_tick: Cell::new(0),
             tells_time: core.config.client_idle_timeout.is_some(),
         }
+    }
+
+    /// Where it leads.
+    pub(super) fn way(&self) -> &Way {
+        &self.way
+    }
+
+    /// What was wrong with what the server sent, or what it said was wrong, where the transport knows.
+    #[cold]
+    pub(super) fn problem(&self) -> Option<String> {
+        self.channel.problem()
     }
 
     pub(super) fn text(&self) -> TextForm {

@@ -309,7 +309,7 @@ fn a_corbaloc_key_leads_to_a_registered_object() -> Result<(), Box<dyn std::erro
     s.server.register_initial_reference("Probe", &s.object)?;
     assert_eq!(
         s.server.register_initial_reference("Probe", &s.object),
-        Err(ResolveError::InvalidName)
+        Err(ResolveError::NameTaken)
     );
     let ior = s.object.ior().profiles[0].clone();
     let profile = chronorb_giop::IiopProfile::decode(&ior.data)?;

@@ -250,7 +250,7 @@ fn policies_that_contradict_each_other_are_named() {
     let make = |policies: &[Policy]| root.create_poa("rt", None, policies);
     let model = |p| Policy::PriorityModel(PriorityModel::ServerDeclared, corba(p));
     let index = |result: Result<Poa, CreatePoaError>| match result {
-        Err(CreatePoaError::InvalidPolicy { index }) => index,
+        Err(CreatePoaError::InvalidPolicy { index, .. }) => index,
         other => panic!("{other:?}"),
     };
     assert_eq!(

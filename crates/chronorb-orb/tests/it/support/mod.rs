@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use chronorb_cdr::{Decoder, Encoder};
 use chronorb_orb::codegen::v1::{bad_operation, reply_error, unknown_user_exception};
+use chronorb_orb::poa::CreatePoaError;
 use chronorb_orb::{
     Call, CdrError, CompletionStatus, Object, Operation, Orb, OrbConfig, Reply, ReplyWriter, Scope,
     Skeleton, SystemException, SystemExceptionKind,
@@ -254,6 +255,14 @@ pub(crate) fn echo(object: &Object, text: &str) -> Result<String, SystemExceptio
     call(object, "echo", &|e| e.write_str(text), |d| {
         Ok(d.read_str()?.to_owned())
     })
+}
+
+/// The index of the policy for which no POA was made.
+pub(crate) fn invalid_policy<T>(made: Result<T, CreatePoaError>) -> Option<u16> {
+    match made {
+        Err(CreatePoaError::InvalidPolicy { index, .. }) => Some(index),
+        _ => None,
+    }
 }
 
 pub(crate) fn nothing(object: &Object, name: &'static str) -> Result<(), SystemException> {

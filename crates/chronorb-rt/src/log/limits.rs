@@ -1,0 +1,166 @@
+//! How often events of one cause about one peer are told.
+
+use super::Level;
+use super::ring::Record;
+use crate::clock::Monotonic;
+use crate::text::Text;
+
+/// The peers and causes of late, in bounded memory.
+#[derive(Default)]
+pub(super) struct Limits {
+    entries: Vec<Entry>,
+}
+
+/// One cause and one peer.
+struct Entry {
+    level: Level,
+    cause: &'static str,
+    /// Empty for the entry of all peers for which there is no other.
+    peer: Text<64>,
+    ends: Monotonic,
+    told: u32,
+    suppressed: u64,
+}
+
+/// What becomes of an event.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Admission {
+    Told,
+    Suppressed,
+}
+
+/// The events of one cause and peer that were not told.
+pub(super) struct Summary {
+    pub(super) level: Level,
+    pub(super) cause: &'static str,
+    pub(super) peer: Text<64>,
+    pub(super) count: u64,
+}
+
+impl Limits {
+    /// Counts an event.
+    pub(super) fn admit(&mut self, record: &Record, now: Monotonic) -> Admission {
+        if record.limit.burst == u32::MAX {
+            return Admission::Told;
+        }
+        let mut peer = host_of(&record.peer);
+        let is = |entry: &Entry, peer: &str| entry.cause == record.cause && *entry.peer == *peer;
+        let mut found = self.entries.iter().position(|entry| is(entry, peer));
+        if found.is_none() && self.entries.len() >= MOST_PEERS {
+            // So many peers at a time are one.
+            peer = OTHERS;
+            found = self.entries.iter().position(|entry| is(entry, peer));
+        }
+        let index = found.unwrap_or_else(|| {
+            self.entries.push(Entry {
+                level: record.level,
+                cause: record.cause,
+                peer: Text::of(peer),
+                ends: now + record.limit.time,
+                told: 0,
+                suppressed: 0,
+            });
+            self.entries.len() - 1
+        });
+        let entry = &mut self.entries[index];
+        if entry.told < record.limit.burst {
+            entry.told += 1;
+            Admission::Told
+        } else {
+            entry.suppressed += 1;
+            Admission::Suppressed
+        }
+    }
+
+    /// Forgets those whose time is over, and tells what they have suppressed.
+    pub(super) fn expire(&mut self, now: Monotonic, tell: &mut dyn FnMut(Summary)) {
+        self.entries.retain(|entry| {
+            let is_over = now >= entry.ends;
+            if is_over && entry.suppressed > 0 {
+                tell(Summary {
+                    level: entry.level,
+                    cause: entry.cause,
+                    peer: entry.peer,
+                    count: entry.suppressed,
+                });
+            }
+            !is_over
+        });
+    }
+
+    /// When there is something to tell next.
+    pub(super) fn next_end(&self) -> Option<Monotonic> {
+        let suppressing = self.entries.iter().filter(|entry| entry.suppressed > 0);
+        suppressing.map(|entry| entry.ends).min()
+    }
+}
+
+/// The address without its port: a peer has a new one with each connection.
+fn host_of(peer: &str) -> &str {
+    match peer.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|c| c.is_ascii_digit()) => host,
+        _ => peer,
+    }
+}
+
+/// Causes and peers that are told apart at a time.
+const MOST_PEERS: usize = 64;
+const OTHERS: &str = "other peers";
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::super::ring::record_of;
+    use super::super::{Event, Limit};
+    use super::*;
+
+    fn record(peer: &str) -> Record {
+        record_of(&Event {
+            level: Level::Warn,
+            cause: "rejected connection",
+            peer: &peer,
+            number: 0,
+            detail: &"",
+            limit: Limit {
+                burst: 2,
+                time: Duration::from_secs(10),
+            },
+        })
+    }
+
+    #[test]
+    fn a_peer_is_told_so_often_and_the_rest_as_one() {
+        let mut limits = Limits::default();
+        let now = Monotonic::from_nanos(0);
+        let mut told = |port: u32| limits.admit(&record(&format!("10.0.0.1:{port}")), now);
+        let outcomes = [told(1), told(2), told(3), told(4)];
+        use Admission::{Suppressed, Told};
+        assert_eq!(outcomes, [Told, Told, Suppressed, Suppressed]);
+        assert_eq!(limits.admit(&record("10.0.0.2:1"), now), Told);
+        assert_eq!(limits.next_end(), Some(now + Duration::from_secs(10)));
+        let mut summaries = Vec::new();
+        limits.expire(now + Duration::from_secs(9), &mut |s| {
+            summaries.push(s.count)
+        });
+        assert!(summaries.is_empty());
+        let mut of = Vec::new();
+        limits.expire(now + Duration::from_secs(10), &mut |s| {
+            of.push((s.peer.as_str().to_owned(), s.count));
+        });
+        assert_eq!(of, [("10.0.0.1".to_owned(), 2)]);
+        assert_eq!(limits.admit(&record("10.0.0.1:9"), now), Told);
+    }
+
+    #[test]
+    fn any_number_of_peers_needs_bounded_memory() {
+        let mut limits = Limits::default();
+        let now = Monotonic::from_nanos(0);
+        let admitted = (0..10_000).filter(|i| {
+            let admission = limits.admit(&record(&format!("fe80::{i:x} port")), now);
+            admission == Admission::Told
+        });
+        assert_eq!(admitted.count(), MOST_PEERS + 2);
+        assert_eq!(limits.entries.len(), MOST_PEERS + 1);
+    }
+}

@@ -1,0 +1,137 @@
+//! Events for the log of the application, told without waiting for it.
+//!
+//! A subscriber of `tracing` is code of the application: it may write to a disk, take a lock or
+//! never return. A thread that serves requests must not call it. So an event is written as a record
+//! of fixed size into a bounded ring, and one thread of ordinary priority, `chronorb.log`, passes
+//! the records on. A ring that is full loses the newest record, and the loss is counted and told.
+//!
+//! The ring is guarded by a [`PiMutex`] that is held while one record is copied: the thread of
+//! ordinary priority that holds it runs at the priority of the most urgent thread that waits.
+//!
+//! Without the feature `tracing`, and as long as no subscriber wants events of the level, an event
+//! comes to nothing: neither the ring nor the thread exists.
+
+use core::fmt;
+use core::time::Duration;
+
+#[cfg(feature = "tracing")]
+mod limits;
+#[cfg(feature = "tracing")]
+mod ring;
+
+/// How much an event matters.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Level {
+    /// A part of the program does not work.
+    Error,
+    /// Something is wrong, and the program goes on.
+    Warn,
+    /// Something that happens seldom in the ordinary course.
+    Info,
+    /// What explains other events.
+    Debug,
+}
+
+/// An event: what happened, with whom, and why.
+#[derive(Clone, Copy)]
+pub struct Event<'e> {
+    /// How much it matters.
+    pub level: Level,
+    /// What happened, in few words that are always the same: `rejected connection`.
+    pub cause: &'static str,
+    /// The other side, or what else it is about: an address, an operation; 64 octets of it are kept.
+    pub peer: &'e dyn fmt::Display,
+    /// A number whose meaning depends on the cause: an error number, a priority, a count; 0 where
+    /// there is none.
+    pub number: i64,
+    /// What is known besides; 512 octets of it are kept.
+    pub detail: &'e dyn fmt::Display,
+    /// How often the same is told.
+    pub limit: Limit,
+}
+
+/// How often events of one cause about one peer are told. The others are counted, and told as one
+/// line at the end of the time.
+///
+/// Peers of one host are one: the port does not count.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limit {
+    /// The events that are told within the time.
+    pub burst: u32,
+    /// The time, from the first event on.
+    pub time: Duration,
+}
+
+impl Limit {
+    /// Five events in ten seconds.
+    pub const PEER: Self = Self {
+        burst: 5,
+        time: Duration::from_secs(10),
+    };
+    /// One event in an hour.
+    pub const ONCE: Self = Self {
+        burst: 1,
+        time: Duration::from_secs(3600),
+    };
+    /// All events.
+    pub const NONE: Self = Self {
+        burst: u32::MAX,
+        time: Duration::ZERO,
+    };
+}
+
+/// Returns whether somebody wants events of this level. Reads one number, and calls nobody.
+#[inline]
+#[must_use]
+pub fn is_wanted(level: Level) -> bool {
+    #[cfg(feature = "tracing")]
+    return ring::is_wanted(level);
+    #[cfg(not(feature = "tracing"))]
+    {
+        let _ = level;
+        false
+    }
+}
+
+/// Tells an event, if somebody wants it. Never waits for a subscriber; allocates only for the first
+/// event of the process, which makes the thread, unless [`start`] did.
+#[inline]
+pub fn tell(event: &Event<'_>) {
+    #[cfg(feature = "tracing")]
+    ring::tell(event);
+    #[cfg(not(feature = "tracing"))]
+    let _ = event;
+}
+
+/// Makes the thread that passes events on, if somebody wants any: to be called where there is time
+/// for that.
+#[inline]
+pub fn start() {
+    #[cfg(feature = "tracing")]
+    if is_wanted(Level::Error) {
+        ring::start();
+    }
+}
+
+/// Waits until all events that were told before have been passed on, at most for `time`. Returns
+/// whether that is so.
+#[inline]
+pub fn flush(time: Duration) -> bool {
+    #[cfg(feature = "tracing")]
+    return ring::flush(time);
+    #[cfg(not(feature = "tracing"))]
+    {
+        let _ = time;
+        true
+    }
+}
+
+/// The number of events that were lost because the ring was full, since the process began.
+#[inline]
+#[must_use]
+pub fn lost() -> u64 {
+    #[cfg(feature = "tracing")]
+    return ring::lost();
+    #[cfg(not(feature = "tracing"))]
+    0
+}
