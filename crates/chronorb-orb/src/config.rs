@@ -30,7 +30,7 @@ use thiserror::Error;
 
 use crate::demux::Demultiplexing;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
-use crate::rtcorba::{MappingKind, SchedulingPolicy};
+use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
 use crate::server::{RequestFilters, StageProbe};
 
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
@@ -92,6 +92,12 @@ pub struct OrbConfig {
     /// `-ORBSchedulingPolicy`: how the ORB's real-time threads, and those that set a priority by
     /// it, are scheduled; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
     pub scheduling_policy: SchedulingPolicy,
+    /// `-ORBPriorityCeiling`: the most urgent priority that clients may propagate to a POA without
+    /// lanes, bands and a ceiling of its own.
+    pub priority_ceiling: Option<Priority>,
+    /// `-ORBPriorityExcess`: what becomes of a request whose client propagates a priority above the
+    /// ceiling.
+    pub priority_excess: PriorityExcess,
     /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
     pub max_message_size: usize,
     /// `-ORBFragmentSize`: messages of more octets than this are sent in fragments of at most so
@@ -201,6 +207,8 @@ impl Default for OrbConfig {
             arena_size: 1 << 20,
             request_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
+            priority_ceiling: None,
+            priority_excess: PriorityExcess::Clamp,
             input_timeout: Duration::from_secs(30),
             hold_timeout: Duration::from_secs(30),
             #[cfg(feature = "gioplite")]
@@ -264,6 +272,16 @@ pub enum ConnectionStrategy {
     /// Each thread has its own. No thread waits for another, and no lock is taken.
     #[default]
     Exclusive,
+/// What becomes of a request whose client propagates a priority above the ceiling.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum PriorityExcess {
+    /// It is served at the ceiling.
+    #[default]
+    Clamp,
+    /// It is not served: `NO_PERMISSION`, minor `0x43520004`.
+    Refuse,
+}
+
     /// The threads of the process share one. Of those that wait for a reply, one reads for all: the
     /// leader; once it has its own reply the most urgent one leads on.
     Leader,

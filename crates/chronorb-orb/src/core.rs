@@ -125,6 +125,11 @@ impl Core {
             && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
     }
 
+    /// The POAs at which anybody on a network may choose any priority.
+    pub(crate) fn unbounded_priorities(&self) -> Vec<String> {
+        self.poas.with_unbounded_priorities()
+    }
+
     /// Tells the probe, if there is one, what the calling thread is about to do.
     #[inline]
     pub(crate) fn at(&self, stage: Stage) {

@@ -163,6 +163,13 @@ impl Orb {
         PolicyCurrent::new(self.core.clone())
     }
 
+    /// The POAs at which anybody on a network may choose any priority: clients propagate it,
+    /// neither the POA nor the endpoint has a ceiling, and the endpoint asks for no proof of who
+    /// they are. POAs whose pool has not opened its endpoints yet are not among them.
+    pub fn unbounded_priorities(&self) -> Vec<String> {
+        self.core.unbounded_priorities()
+    }
+
     /// Whether priorities reach the operating system in this process.
     pub fn is_real_time(&self) -> bool {
         self.core.real_time.is_available()

@@ -159,6 +159,7 @@ impl Stages {
             contexts: header.contexts,
             peer: None,
             propagated: None,
+            ceiling: None,
             thread: self.thread,
         };
         let served = upcall.serve(&mut Arrival {

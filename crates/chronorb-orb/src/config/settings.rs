@@ -70,6 +70,8 @@ const DEFAULT_SPIN: u64 = 50;
 /// In microseconds; longer waits are `poll`.
 const MAX_SPIN: u64 = 1_000_000;
 
+const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
+
 pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "config-file",
@@ -280,6 +282,31 @@ pub(super) const SETTINGS: &[Setting] = &[
                 "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
                 "other" | "SCHED_OTHER" => SchedulingPolicy::Other,
                 other => return Err(format!("{other:?} is not fifo, rr or other")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "priority_ceiling",
+        options: "-ORBPriorityCeiling",
+        missing: None,
+        apply: |config, text| {
+            config.priority_ceiling = match text {
+                "none" => None,
+                text => Priority::new(number(text, 0, MAX_PRIORITY)? as i16),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "priority_excess",
+        options: "-ORBPriorityExcess",
+        missing: None,
+        apply: |config, text| {
+            config.priority_excess = match text {
+                "clamp" => PriorityExcess::Clamp,
+                "refuse" => PriorityExcess::Refuse,
+                other => return Err(format!("{other:?} is not clamp or refuse")),
             };
             Ok(())
         },

@@ -36,6 +36,10 @@ macro_rules! incidents {
 incidents! {
     /// A message that cannot be read; its connection ends.
     MalformedMessage => "malformed message",
+    /// A client propagated a priority above the ceiling; its request was served at that.
+    PriorityClamped => "priority clamped",
+    /// A client propagated a priority above the ceiling; its request was refused.
+    PriorityRefused => "priority refused",
 }
 
 /// The incidents of an ORB.

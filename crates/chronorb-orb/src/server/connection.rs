@@ -21,6 +21,7 @@ use super::output::Output;
 use super::speech::Speech;
 use crate::gather::{Send, Unsent};
 
+use crate::rtcorba::Priority;
 /// A connection. Its input and its output are with one thread at a time, for which no thread
 /// ever waits.
 pub(super) struct ServerConnection {
@@ -41,6 +42,8 @@ pub(super) struct ServerConnection {
     /// Its peer may leave without a word.
     is_place: bool,
     /// Whether `output` holds anything, to be asked without claiming it.
+    /// The most urgent priority that its client may propagate.
+    ceiling: Option<Priority>,
     output_waits: AtomicBool,
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
     /// an end that came with the last octets is told by no further event.
@@ -108,11 +111,13 @@ impl fmt::Display for ServerConnection {
 }
 
 impl ServerConnection {
-    /// `idle_timeout` is how long all connections of the lane may be idle.
+    /// `idle_timeout` is how long all connections of the lane may be idle, `ceiling` the most
+    /// urgent priority that its client may propagate.
     pub(super) fn new(
         transport: Box<dyn Connection>,
         load: Arc<Load>,
         idle_timeout: Option<Duration>,
+        ceiling: Option<Priority>,
     ) -> Self {
         let carriage = transport.carriage();
         let idle_timeout = places::idle_timeout(carriage, idle_timeout);
@@ -153,6 +158,7 @@ impl ServerConnection {
 
     pub(super) fn transport(&self) -> &dyn Connection {
         &*self.transport
+            ceiling,
     }
 
     /// Notes that a message is being handled, so that the end of the input does not cut off its
@@ -293,6 +299,11 @@ impl ServerConnection {
         }
         let posted = self.take_posted();
         if self.fragment_size == 0 {
+    /// The most urgent priority that its client may propagate, as its endpoint says.
+    pub(super) fn ceiling(&self) -> Option<Priority> {
+        self.ceiling
+    }
+
             return output.write(&*self.transport, &[], &posted);
         }
         let mut rest = posted.as_slice();

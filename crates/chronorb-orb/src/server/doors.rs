@@ -8,6 +8,7 @@ use chronorb_transport::{Acceptor, Endpoint};
 use super::lane::LaneSetup;
 use crate::core::Core;
 use crate::protocol::Way;
+use crate::rtcorba::Priority;
 
 /// An endpoint as references tell it.
 pub(crate) struct Published {
@@ -18,10 +19,17 @@ pub(crate) struct Published {
     pub(crate) version: Option<Version>,
 }
 
+/// An endpoint that is open.
+pub(super) struct OpenDoor {
+    pub(super) acceptor: Box<dyn Acceptor>,
+    /// The most urgent priority that clients may propagate there.
+    pub(super) ceiling: Option<Priority>,
+}
+
 /// Where the clients of a lane come in.
 pub(super) struct Doors {
     /// None where another lane has them.
-    pub(super) acceptors: Vec<Box<dyn Acceptor>>,
+    pub(super) acceptors: Vec<OpenDoor>,
     pub(super) published: Arc<[Published]>,
 }
 
@@ -32,18 +40,19 @@ impl Doors {
         setup: &LaneSetup,
         endpoints: &[Endpoint],
     ) -> Result<Self, SystemException> {
-        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        let mut acceptors = Vec::new();
         let mut published = Vec::new();
         for endpoint in endpoints {
             let protocol = core.protocols.find(&endpoint.scheme);
             let protocol = protocol.map_err(|e| no_resources(setup, "no endpoint", &e))?;
             let how = core.server_setup(protocol.tag(), setup.priority, setup.scheduling);
             let opened = protocol.transport().listen(endpoint, how);
+            let ceiling = endpoint.priority_ceiling().and_then(Priority::new);
             for acceptor in opened.map_err(|e| no_resources(setup, "no endpoint", &e))? {
                 // References to objects do not tell where groups are.
                 #[cfg(feature = "miop")]
                 if protocol.tag() == chronorb_giop::TAG_UIPMC {
-                    acceptors.push(acceptor);
+                    acceptors.push(OpenDoor { acceptor, ceiling });
                     continue;
                 }
                 let version = endpoint.version;
@@ -52,7 +61,7 @@ impl Doors {
                     endpoint: endpoint.clone(),
                     version: version.map(|(major, minor)| Version::new(major, minor)),
                 }));
-                acceptors.push(acceptor);
+                acceptors.push(OpenDoor { acceptor, ceiling });
             }
         }
         Ok(Self {

@@ -19,7 +19,7 @@ use chronorb_transport::{Address, Endpoint};
 
 use self::places::Places;
 use super::connection::{Gone, ServerConnection, Timeliness};
-use super::doors::{Doors, Published, no_resources};
+use super::doors::{Doors, OpenDoor, Published, no_resources};
 use super::linger::Lingering;
 use super::load::Load;
 use super::probe::{Stage, StageProbe};
@@ -76,7 +76,7 @@ pub(crate) struct Lane {
 }
 
 /// An endpoint of a lane; none in the place of a group that it has left.
-type Door = Option<Box<dyn Acceptor>>;
+type Door = Option<OpenDoor>;
 
 /// The number of a lane's pool, and its own there.
 pub(super) type LaneId = (u32, u32);
@@ -121,8 +121,8 @@ impl Lane {
             let reactor = Reactor::new()?;
             let stop = Wake::new()?;
             reactor.add(&stop, STOP, Interest::Everyone)?;
-            for (i, acceptor) in acceptors.iter().enumerate() {
-                reactor.add(acceptor, ACCEPTORS + i as u64, Interest::Read)?;
+            for (i, door) in acceptors.iter().enumerate() {
+                reactor.add(&door.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
             }
             Ok((reactor, stop))
         })();
@@ -425,12 +425,12 @@ impl Lane {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
-        let Some(Some(acceptor)) = acceptors.get(index) else {
+        let Some(Some(OpenDoor { acceptor, ceiling })) = acceptors.get(index) else {
             return;
         };
         for _ in 0..MAX_ACCEPTED {
             match acceptor.accept() {
-                Ok(Some(transport)) => self.admit(transport),
+                Ok(Some(transport)) => self.admit(transport, *ceiling),
                 Ok(None) => return,
                 Err(AcceptError::Exhausted) => {
                     self.accept_again.store(true, Ordering::Relaxed);
@@ -454,22 +454,22 @@ impl Lane {
         let mut acceptors = self.acceptors.lock();
         let is_group = |door: &Door| {
             door.as_ref()
-                .is_some_and(|a| is_at(&**a, &endpoint.address))
+                .is_some_and(|door| is_at(&*door.acceptor, &endpoint.address))
         };
         if self.is_stopping() || acceptors.iter().any(is_group) {
             return Ok(());
         }
         let opened = Doors::open(core, &self.setup, std::slice::from_ref(endpoint))?;
-        for acceptor in opened.acceptors {
+        for opened in opened.acceptors {
             let free = acceptors.iter().position(Option::is_none);
             let index = free.unwrap_or_else(|| {
                 acceptors.push(None);
                 acceptors.len() - 1
             });
             let token = ACCEPTORS + index as u64;
-            let added = self.reactor.add(&acceptor, token, Interest::Read);
+            let added = self.reactor.add(&opened.acceptor, token, Interest::Read);
             added.map_err(|e| no_resources(&self.setup, "no endpoint", &e))?;
-            acceptors[index] = Some(acceptor);
+            acceptors[index] = Some(opened);
         }
         Ok(())
     }
@@ -479,7 +479,7 @@ impl Lane {
     pub(crate) fn leave(&self, group: &Address) {
         let mut acceptors = self.acceptors.lock();
         for door in acceptors.iter_mut() {
-            door.take_if(|acceptor| is_at(&**acceptor, group));
+            door.take_if(|door| is_at(&*door.acceptor, group));
         }
         drop(acceptors);
         for key in self.connections.keys() {
@@ -492,7 +492,7 @@ impl Lane {
         }
     }
 
-    fn admit(&self, transport: Box<dyn Connection>) {
+    fn admit(&self, transport: Box<dyn Connection>, ceiling: Option<Priority>) {
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_place = places::is_place(transport.carriage());
         let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
@@ -504,7 +504,7 @@ impl Lane {
         if is_place {
             self.places.add();
         }
-        let connection = ServerConnection::new(transport, self.load.clone(), self.idle_timeout);
+        let connection = ServerConnection::new(transport, self.load.clone(), self.idle_timeout, ceiling);
         let Ok(key) = self.connections.insert(connection) else {
             return;
         };

@@ -31,7 +31,7 @@ use crate::core::Core;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::room::KEPT_CAPACITY;
-use crate::rtcorba::OwnPriority;
+use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Role, Thread};
 
 /// Ends a connection where it is over.
@@ -256,7 +256,7 @@ impl Worker {
         }
         let target = match staff.filters() && !connection.has_many_peers() {
             false => self.own_target(),
-            true => match self.filter(header)? {
+            true => match self.filter(header, connection.ceiling())? {
                 Ok(target) => target,
                 Err(exception) => {
                     let refused = self.refuse(lane, connection, key, header, exception);
@@ -298,11 +298,22 @@ impl Worker {
     }
 
     /// Where the message in the frame is served, of the lanes that its lane reads for.
-    fn filter(&mut self, header: MessageHeader) -> Result<Result<Target, SystemException>, End> {
+    fn filter(
+        &mut self,
+        header: MessageHeader,
+        ceiling: Option<Priority>,
+    ) -> Result<Result<Target, SystemException>, End> {
         // Who only reads has nobody else to empty it.
         self.arena.reset();
         let (core, entrance) = (&self.core, &self.lane);
-        filter::target_of(core, entrance, &mut self.request, &self.arena, header)
+        filter::target_of(
+            core,
+            entrance,
+            &mut self.request,
+            &self.arena,
+            header,
+            ceiling,
+        )
     }
 
     /// Lets the request in the frame wait for a seat.
@@ -321,7 +332,8 @@ impl Worker {
             false => {
                 // Who only reads has nobody else to empty it.
                 self.arena.reset();
-                dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
+                let ceiling = connection.ceiling();
+                dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling)
             }
         };
         let rank = rank.or_else(|| lane.priority());

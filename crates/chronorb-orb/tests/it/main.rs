@@ -95,6 +95,7 @@ mod protocols {
 }
 
 mod rtcorba {
+    mod ceilings;
     mod mappings;
     mod mutexes;
     mod object_priorities;
