@@ -105,6 +105,10 @@ pub struct OrbConfig {
     pub fragment_size: usize,
     /// `-ORBMaxConnections`: the greatest number of connections of each lane.
     pub max_connections: u32,
+    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host, or
+    /// one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
+    /// [`max_connections`](Self::max_connections). The loopback has no such limit.
+    pub max_connections_per_peer: u32,
     /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
     /// keeps for all its connections together.
     pub max_buffered_octets: usize,
@@ -115,8 +119,11 @@ pub struct OrbConfig {
     /// `-ORBConnectTimeout` (milliseconds): how long one attempt to connect may take.
     pub connect_timeout: Duration,
     /// `-ORBInputTimeout` (milliseconds): how long a peer may take to complete a message that it
-    /// began, and how long it may take nothing of a reply.
+    /// began, or its first one, and how long it may take nothing, or too little, of a reply.
     pub input_timeout: Duration,
+    /// `-ORBMinReplyRate`: octets of replies that a peer has to take in each second while some wait
+    /// for it; 0 for none.
+    pub min_reply_rate: u32,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,
     /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
@@ -200,16 +207,18 @@ impl Default for OrbConfig {
             lock_memory: false,
             priority_mapping: MappingKind::Linear,
             scheduling_policy: SchedulingPolicy::Fifo,
+            priority_ceiling: None,
+            priority_excess: PriorityExcess::Clamp,
             max_message_size: 16 << 20,
             fragment_size: 0,
             max_connections: 1024,
+            max_connections_per_peer: 0,
             max_buffered_octets: 64 << 20,
             arena_size: 1 << 20,
             request_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
-            priority_ceiling: None,
-            priority_excess: PriorityExcess::Clamp,
             input_timeout: Duration::from_secs(30),
+            min_reply_rate: 1024,
             hold_timeout: Duration::from_secs(30),
             #[cfg(feature = "gioplite")]
             giop_lite: false,
@@ -263,15 +272,6 @@ pub enum Collocation {
     Direct,
 }
 
-/// How the threads of a client have connections to servers.
-///
-/// With none of them do requests of different priorities share a connection, but for those of a
-/// [band](crate::rtcorba::PriorityBands).
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum ConnectionStrategy {
-    /// Each thread has its own. No thread waits for another, and no lock is taken.
-    #[default]
-    Exclusive,
 /// What becomes of a request whose client propagates a priority above the ceiling.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PriorityExcess {
@@ -282,6 +282,15 @@ pub enum PriorityExcess {
     Refuse,
 }
 
+/// How the threads of a client have connections to servers.
+///
+/// With none of them do requests of different priorities share a connection, but for those of a
+/// [band](crate::rtcorba::PriorityBands).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ConnectionStrategy {
+    /// Each thread has its own. No thread waits for another, and no lock is taken.
+    #[default]
+    Exclusive,
     /// The threads of the process share one. Of those that wait for a reply, one reads for all: the
     /// leader; once it has its own reply the most urgent one leads on.
     Leader,
@@ -500,6 +509,15 @@ impl OrbConfig {
                     .to_owned(),
             }),
         }
+    }
+
+    /// How many connections of a lane one peer may have.
+    pub(crate) fn most_of_a_peer(&self) -> usize {
+        let most = match self.max_connections_per_peer {
+            0 => (self.max_connections / 4).max(1),
+            given => given,
+        };
+        most as usize
     }
 
     /// Takes in what one source says. Its endpoints replace those of the sources before it;

@@ -342,6 +342,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
     },
     Setting {
+        key: "max_connections_per_peer",
+        options: "-ORBMaxConnectionsPerPeer",
+        missing: None,
+        apply: |config, text| {
+            number(text, 0, 1 << 20).map(|n| config.max_connections_per_peer = n as u32)
+        },
+    },
+    Setting {
         key: "max_buffered_octets",
         options: "-ORBMaxBufferedOctets",
         missing: None,
@@ -374,6 +382,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         options: "-ORBInputTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
+    },
+    Setting {
+        key: "min_reply_rate",
+        options: "-ORBMinReplyRate",
+        missing: None,
+        apply: |config, text| number(text, 0, 1 << 30).map(|n| config.min_reply_rate = n as u32),
     },
     Setting {
         key: "hold_timeout",

@@ -40,6 +40,17 @@ incidents! {
     PriorityClamped => "priority clamped",
     /// A client propagated a priority above the ceiling; its request was refused.
     PriorityRefused => "priority refused",
+    /// A connection on which no whole message came in time; it was closed in order.
+    Silent => "no message in time",
+    /// A connection was closed in order to make room for another one.
+    Evicted => "made room",
+    /// A connection was refused: there are as many as there may be, and none can make room.
+    ServerFull => "server full",
+    /// A connection was refused: its peer has as many as one peer may have.
+    TooManyOfPeer => "too many connections of a peer",
+    /// The connection that kept most for its peer was ended, since all kept too much; the number is
+    /// what it kept.
+    CutOff => "cut off for its buffers",
 }
 
 /// The incidents of an ORB.

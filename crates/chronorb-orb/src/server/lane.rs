@@ -1,8 +1,10 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other.
 
+pub(super) mod origin;
 pub(super) mod places;
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +18,9 @@ use chronorb_rt::{
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::origin::Origin;
 use self::places::Places;
 use super::connection::{Gone, ServerConnection, Timeliness};
 use super::doors::{Doors, OpenDoor, Published, no_resources};
@@ -28,7 +32,7 @@ use super::speech::empty_message;
 use super::staff::Staff;
 use super::watch::LaneWatch;
 use crate::core::Core;
-use crate::incident::Incidents;
+use crate::incident::{Incident, Incidents};
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
@@ -44,6 +48,8 @@ pub(crate) struct Lane {
     behind: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
+    /// How many of them one peer may have.
+    max_per_peer: usize,
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
     pub(super) incidents: Arc<Incidents>,
@@ -56,6 +62,14 @@ pub(crate) struct Lane {
     idle_timeout: Option<Duration>,
     /// When they are looked at next, in nanoseconds.
     next_idle_look: AtomicU64,
+    /// The tick of the last look.
+    idle_mark: AtomicU32,
+    /// There may be connections on which no whole message has come.
+    has_silent: AtomicBool,
+    /// When they are looked at next, in nanoseconds.
+    next_silent_look: AtomicU64,
+    /// The tick of the last look.
+    silent_mark: AtomicU32,
     places: Places,
     stop: Wake,
     stopping: AtomicBool,
@@ -147,10 +161,15 @@ impl Lane {
             // Those that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
             max_connections: core.config.max_connections,
+            max_per_peer: core.config.most_of_a_peer(),
             input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
             idle_timeout: core.config.server_idle_timeout,
             next_idle_look: AtomicU64::new(0),
+            idle_mark: AtomicU32::new(0),
+            has_silent: AtomicBool::new(false),
+            next_silent_look: AtomicU64::new(0),
+            silent_mark: AtomicU32::new(0),
             places: Places::default(),
             load: Arc::new(Load::new(&core.config)),
             incidents: core.incidents.clone(),
@@ -237,10 +256,8 @@ impl Lane {
     /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
-        let patience = match (patience, self.idle_look()) {
-            (Some(patience), Some(idle)) => Some(patience.min(idle)),
-            (patience, idle) => patience.or(idle),
-        };
+        let looks = [patience, self.idle_look(), self.silent_look()];
+        let patience = looks.into_iter().flatten().min();
         let watched = self.load.has_slow() || self.accept_again.load(Ordering::Relaxed);
         let time_out = match (patience, watched) {
             (Some(patience), true) => Some(patience.min(UPKEEP_PAUSE)),
@@ -319,8 +336,16 @@ impl Lane {
         {
             self.close_idle();
         }
+        if let Some(pause) = self.silent_look()
+            && is_turn(&self.next_silent_look, pause)
+        {
+            self.close_silent();
+        }
         if !self.load.has_slow() && !self.accept_again.load(Ordering::Relaxed) {
             return;
+        }
+        if self.load.is_over() {
+            self.relieve();
         }
         if !is_turn(&self.next_upkeep, UPKEEP_PAUSE) {
             return;
@@ -339,10 +364,17 @@ impl Lane {
         self.idle_timeout.or_else(|| self.places.look())
     }
 
+    /// How often it looks for connections on which no whole message has come, if there may be some.
+    fn silent_look(&self) -> Option<Duration> {
+        let has_silent = self.has_silent.load(Ordering::Relaxed);
+        has_silent.then_some(self.input_timeout)
+    }
+
     /// Closes the connections on which nothing has come since the last look, in order: a client that
     /// has just sent a request sends it again, on a new one.
     #[cold]
     fn close_idle(&self) {
+        let before = self.idle_mark.swap(self.load.advance(), Ordering::Relaxed);
         for index in 0..self.connections.bound() {
             let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
@@ -351,7 +383,8 @@ impl Lane {
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
-            if input.idle_timeout.is_some() && connection.is_idle() && input.is_empty() {
+            let is_idle = connection.was_used_before(before) && connection.is_quiet();
+            if input.idle_timeout.is_some() && is_idle && input.is_empty() {
                 // What comes too late is not served, since the client sends it again.
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
@@ -432,11 +465,16 @@ impl Lane {
             match acceptor.accept() {
                 Ok(Some(transport)) => self.admit(transport, *ceiling),
                 Ok(None) => return,
-                Err(AcceptError::Exhausted) => {
+                // The descriptor of a connection that nobody uses serves one that waits.
+                Err(AcceptError::Exhausted)
+                    if self.free_place() || (is_waited_at(&**acceptor) && self.make_room(None)) => {
+                }
+                // What has failed may be a connection that waits, and no event tells of those behind
+                // it.
+                Err(_) => {
                     self.accept_again.store(true, Ordering::Relaxed);
                     return;
                 }
-                Err(_) => return,
             }
         }
         // What has left the kernel already is told by no event.
@@ -495,16 +533,20 @@ impl Lane {
     fn admit(&self, transport: Box<dyn Connection>, ceiling: Option<Priority>) {
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_place = places::is_place(transport.carriage());
-        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
-        if is_full && !self.make_room() && !self.end_one_that_opens() {
+        let origin = Origin::of(&*transport);
+        if let Some(incident) = self.no_room_for(origin) {
+            self.incidents.note(incident, &Peer(&*transport), 0);
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
         }
+        self.load.advance();
+        self.has_silent.store(true, Ordering::Relaxed);
         if is_place {
             self.places.add();
         }
-        let connection = ServerConnection::new(transport, self.load.clone(), self.idle_timeout, ceiling);
+        let load = self.load.clone();
+        let connection = ServerConnection::new(transport, load, self.idle_timeout, ceiling, origin);
         let Ok(key) = self.connections.insert(connection) else {
             return;
         };
@@ -521,6 +563,18 @@ impl Lane {
                 self.end(key);
             }
         }
+    }
+
+    /// Why there is no room for a connection more of an origin, after others have made room.
+    fn no_room_for(&self, origin: Option<Origin>) -> Option<Incident> {
+        if let Some(its) = origin
+            && self.connections_of(its) >= self.max_per_peer
+            && !self.make_room(origin)
+        {
+            return Some(Incident::TooManyOfPeer);
+        }
+        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
+        (is_full && !self.make_room(None)).then_some(Incident::ServerFull)
     }
 
     /// Closes connections whose peers began a message or were sent one, and did not go on with it.
@@ -557,6 +611,22 @@ impl Lane {
         }
         self.ended.set(1);
     }
+}
+
+/// The peer of a connection, for messages.
+struct Peer<'c>(&'c dyn Connection);
+
+impl fmt::Display for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.peer())
+    }
+}
+
+/// Whether a connection waits to be taken in: accept(2) finds that no descriptor is left before it
+/// looks.
+fn is_waited_at(acceptor: &dyn Acceptor) -> bool {
+    let mut waited = [PollFd::new(&acceptor, PollFlags::IN)];
+    poll(&mut waited, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether it is the endpoint of a group.

@@ -285,7 +285,7 @@ impl Worker {
                 staff.assign(seat, handed);
                 Ok(())
             }
-            None => self.buffer(target, staff, key, at_work, header),
+            None => self.buffer(target, staff, (connection, key), at_work, header),
         }
     }
 
@@ -322,7 +322,7 @@ impl Worker {
         &mut self,
         target: Target,
         staff: &Staff,
-        key: Key,
+        (connection, key): (&ServerConnection, Key),
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
@@ -599,7 +599,7 @@ impl Worker {
                 && waits_for_reply(header, &self.request)
                 && input.is_worth_staying();
             let at_work = connection.begin_work();
-            input.settle(true)?;
+            input.settle(true);
             // The input is let go before the upcall, whatever it is told: the next thread looks.
             let again = matches!(input.release(), Released::Again(_));
             if more || again {

@@ -102,6 +102,7 @@ mod rtcorba {
 }
 
 mod server {
+    mod admission;
     mod hostile;
     mod idle;
     #[cfg(feature = "monitor")]
