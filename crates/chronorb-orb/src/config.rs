@@ -31,7 +31,7 @@ use thiserror::Error;
 
 use crate::demux::Demultiplexing;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
-use crate::rtcorba::{MappingKind, SchedulingPolicy};
+use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
 use crate::server::{RequestFilters, StageProbe};
 
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
@@ -93,6 +93,12 @@ pub struct OrbConfig {
     /// `-ORBSchedulingPolicy`: how the ORB's real-time threads, and those that set a priority by
     /// it, are scheduled; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
     pub scheduling_policy: SchedulingPolicy,
+    /// `-ORBPriorityCeiling`: the most urgent priority that clients may propagate to a POA without
+    /// lanes, bands and a ceiling of its own.
+    pub priority_ceiling: Option<Priority>,
+    /// `-ORBPriorityExcess`: what becomes of a request whose client propagates a priority above the
+    /// ceiling.
+    pub priority_excess: PriorityExcess,
     /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
     pub max_message_size: usize,
     /// `-ORBFragmentSize`: messages of more octets than this are sent in fragments of at most so
@@ -100,6 +106,10 @@ pub struct OrbConfig {
     pub fragment_size: usize,
     /// `-ORBMaxConnections`: the greatest number of connections of each lane.
     pub max_connections: u32,
+    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host, or
+    /// one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
+    /// [`max_connections`](Self::max_connections). The loopback has no such limit.
+    pub max_connections_per_peer: u32,
     /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
     /// keeps for all its connections together.
     pub max_buffered_octets: usize,
@@ -110,8 +120,11 @@ pub struct OrbConfig {
     /// `-ORBConnectTimeout` (milliseconds): how long one attempt to connect may take.
     pub connect_timeout: Duration,
     /// `-ORBInputTimeout` (milliseconds): how long a peer may take to complete a message that it
-    /// began, and how long it may take nothing of a reply.
+    /// began, or its first one, and how long it may take nothing, or too little, of a reply.
     pub input_timeout: Duration,
+    /// `-ORBMinReplyRate`: octets of replies that a peer has to take in each second while some wait
+    /// for it; 0 for none.
+    pub min_reply_rate: u32,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,
     /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
@@ -202,14 +215,18 @@ impl Default for OrbConfig {
             lock_memory: false,
             priority_mapping: MappingKind::Linear,
             scheduling_policy: SchedulingPolicy::Fifo,
+            priority_ceiling: None,
+            priority_excess: PriorityExcess::Clamp,
             max_message_size: 16 << 20,
             fragment_size: 0,
             max_connections: 1024,
+            max_connections_per_peer: 0,
             max_buffered_octets: 64 << 20,
             arena_size: 1 << 20,
             request_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
             input_timeout: Duration::from_secs(30),
+            min_reply_rate: 1024,
             hold_timeout: Duration::from_secs(30),
             #[cfg(feature = "gioplite")]
             giop_lite: false,
@@ -264,6 +281,16 @@ pub enum Collocation {
     /// By the calling thread: generated stubs call the servant without marshalling, where that
     /// makes no difference.
     Direct,
+}
+
+/// What becomes of a request whose client propagates a priority above the ceiling.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum PriorityExcess {
+    /// It is served at the ceiling.
+    #[default]
+    Clamp,
+    /// It is not served: `NO_PERMISSION`, minor `0x43520004`.
+    Refuse,
 }
 
 /// How the threads of a client have connections to servers.
@@ -515,6 +542,15 @@ impl OrbConfig {
                     .to_owned(),
             }),
         }
+    }
+
+    /// How many connections of a lane one peer may have.
+    pub(crate) fn most_of_a_peer(&self) -> usize {
+        let most = match self.max_connections_per_peer {
+            0 => (self.max_connections / 4).max(1),
+            given => given,
+        };
+        most as usize
     }
 
     /// Takes in what one source says. Its endpoints replace those of the sources before it;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Gate, PiMutex, Scheduling};
+use chronorb_rt::{Gate, PiMutex, Scheduling, raise_open_files};
 use chronorb_transport::Setup;
 
 use crate::client::ClientConnections;
@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) pools: PiMutex<Pools>,
     /// Lanes whose threads have not all ended.
     pub(crate) live_lanes: AtomicUsize,
+    /// Open files that all lanes may need.
+    wanted_files: AtomicU64,
     /// Who wants the lanes to take times, a bit each.
     pub(crate) watchers: AtomicU8,
     #[cfg(feature = "monitor")]
@@ -64,6 +66,8 @@ pub(crate) struct Core {
 pub(crate) const RUNNING: u32 = 0;
 pub(crate) const STOPPING: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
+/// Open files of a process beside its connections.
+const FILES_OF_PROCESS: u64 = 128;
 
 impl Core {
     pub(crate) fn new(config: OrbConfig, protocols: Registry) -> Arc<Self> {
@@ -83,6 +87,7 @@ impl Core {
             protocols,
             pools: PiMutex::new(Pools::default()),
             live_lanes: AtomicUsize::new(0),
+            wanted_files: AtomicU64::new(FILES_OF_PROCESS),
             watchers: AtomicU8::new(0),
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
@@ -124,6 +129,26 @@ impl Core {
         let number = rest.try_into().map(u64::from_be_bytes);
         u64::from_be_bytes(*incarnation) == self.incarnation
             && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
+    }
+
+    /// Raises the limit of open files, as far as it can be, for so many lanes with endpoints more.
+    pub(crate) fn make_room_for_lanes(&self, lanes: usize) {
+        let more = lanes as u64 * u64::from(self.config.max_connections);
+        let before = self.wanted_files.fetch_add(more, Ordering::Relaxed);
+        raise_open_files(before + more);
+    }
+
+    /// How many open files the process may have, and how many the connections of all lanes may
+    /// need, where that is more.
+    pub(crate) fn lack_of_files(&self) -> Option<(u64, u64)> {
+        let wanted = self.wanted_files.load(Ordering::Relaxed);
+        let limit = raise_open_files(wanted);
+        (limit < wanted).then_some((limit, wanted))
+    }
+
+    /// The POAs at which anybody on a network may choose any priority.
+    pub(crate) fn unbounded_priorities(&self) -> Vec<String> {
+        self.poas.with_unbounded_priorities()
     }
 
     /// Tells the probe, if there is one, what the calling thread is about to do.

@@ -68,7 +68,7 @@ pub use config::RioSettings;
 pub use config::TraceSettings;
 pub use config::{
     Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, OrbConfig,
-    RealTimeMode, ThreadpoolStrategy,
+    PriorityExcess, RealTimeMode, ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 pub use failure::LastFailure;

@@ -161,6 +161,7 @@ impl Stages {
             contexts: header.contexts,
             peer: None,
             propagated: None,
+            ceiling: None,
             thread: self.thread,
         };
         let served = upcall.serve(&mut Arrival {

@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use chronorb_rt::epoch;
 use chronorb_transport::Connection;
 
 use crate::call::{Call, Skeleton};
+use crate::config::PriorityExcess;
 use crate::core::Core;
 use crate::incident::Incident;
 use crate::object::Object;
@@ -36,6 +38,8 @@ pub(crate) struct Upcall<'u> {
     pub(crate) peer: Option<&'u dyn Connection>,
     /// The priority that came with it.
     pub(crate) propagated: Option<Priority>,
+    /// The most urgent priority that clients may propagate by the endpoint that it came to.
+    pub(crate) ceiling: Option<Priority>,
     pub(crate) thread: Thread,
 }
 
@@ -116,8 +120,13 @@ impl Upcall<'_> {
         }
         let active = poa.find(key.hint, key.id);
         drop(reading);
+        if let Some(propagated) = self.propagated
+            && poa.is_above_ceiling(propagated, self.ceiling)
+        {
+            self.exceed(propagated)?;
+        }
         let (priority, own) =
-            poa.priority_of_request(active.as_deref(), key.priority, self.propagated);
+            poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
         let priority = self.core.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
@@ -155,6 +164,21 @@ impl Upcall<'_> {
         let incidents = &self.core.incidents;
         incidents.tell(Incident::PanickedServant, &operation, 0, &detail);
         Unserved::Exception(SERVANT_PANICKED)
+    }
+
+    /// Notes a propagated priority above the ceiling.
+    ///
+    /// # Errors
+    /// `NO_PERMISSION` where such requests are refused.
+    #[cold]
+    fn exceed(&self, propagated: Priority) -> Result<(), SystemException> {
+        let (incident, result) = match self.core.config.priority_excess {
+            PriorityExcess::Clamp => (Incident::PriorityClamped, Ok(())),
+            PriorityExcess::Refuse => (Incident::PriorityRefused, Err(ABOVE_CEILING)),
+        };
+        let number = propagated.value().into();
+        self.core.incidents.note(incident, &Peer(self.peer), number);
+        result
     }
 
     /// The POA, once it is there and lets the request in.
@@ -199,6 +223,18 @@ impl Upcall<'_> {
     }
 }
 
+/// The other side of a request, for messages.
+struct Peer<'p>(Option<&'p dyn Connection>);
+
+impl fmt::Display for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(connection) => f.write_str(&connection.peer()),
+            None => f.write_str("this process"),
+        }
+    }
+}
+
 /// Whether calls of an object by the calling thread, made at this priority, stay within the
 /// process: this thread or the main one serves them.
 pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) -> bool {
@@ -211,7 +247,7 @@ pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) 
         return true;
     };
     let active = poa.find(key.hint, key.id);
-    let (served_at, _) = poa.priority_of_request(active.as_deref(), key.priority, priority);
+    let (served_at, _) = poa.priority_of_request(active.as_deref(), key.id, priority, None);
     poa.thread_model() == ThreadModel::MainThread || is_lane_of(core, &poa, served_at)
 }
 
@@ -234,6 +270,10 @@ fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
 const TOLD_ONCE: &str = "the client gets UNKNOWN; the operation's next panics are counted";
 const NO_SUCH_ADAPTER: SystemException =
     SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
+const ABOVE_CEILING: SystemException = SystemException::no(
+    SystemExceptionKind::NoPermission,
+    minor::PRIORITY_ABOVE_CEILING,
+);
 /// The servant panicked; how far it got is not known.
 const SERVANT_PANICKED: SystemException = SystemException::new(
     SystemExceptionKind::Unknown,

@@ -123,7 +123,7 @@ pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use published::PublishedWords;
 pub use reservation::{Reservation, ReservationError, reserve_for};
-pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights};
+pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights, raise_open_files};
 pub use route_socket::route_socket;
 pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,

@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::io::Errno;
 use rustix::param::page_size;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::scheduling::{Scheduling, SchedulingError, set_current};
@@ -169,6 +169,25 @@ impl PriorityRefusal {
                 false => Self::ControlGroup,
             },
         }
+    }
+}
+
+/// Raises the limit of open files (the soft `RLIMIT_NOFILE`) to so many where it is lower, as far
+/// as the hard limit allows. Returns the limit that holds then, which may still be lower.
+pub fn raise_open_files(wanted: u64) -> u64 {
+    let limits = getrlimit(Resource::Nofile);
+    let present = limits.current.unwrap_or(u64::MAX);
+    let raised = limits.maximum.map_or(wanted, |most| wanted.min(most));
+    if present >= raised {
+        return present;
+    }
+    let limits = Rlimit {
+        current: Some(raised),
+        maximum: limits.maximum,
+    };
+    match setrlimit(Resource::Nofile, limits) {
+        Ok(()) => raised,
+        Err(_) => present,
     }
 }
 

@@ -33,13 +33,25 @@ impl Endpoint {
         self.scheme == other.scheme && self.address == other.address
     }
 
-    /// That no options are given but these.
+    /// The most urgent priority that clients may propagate by the endpoint, if there is a bound.
+    pub fn priority_ceiling(&self) -> Option<i16> {
+        let ceiling = self.option(CEILING)?.parse().ok();
+        ceiling.filter(|ceiling| *ceiling >= 0)
+    }
+
+    /// That no options are given but these, and those that every endpoint may have (`ceiling`).
     ///
     /// # Errors
-    /// [`EndpointError`] names the first other one.
+    /// [`EndpointError`] names the first other one, or a value that cannot be used.
     pub fn check_options(&self, known: &[&str]) -> Result<(), EndpointError> {
+        if let Some(text) = self.option(CEILING)
+            && self.priority_ceiling().is_none()
+        {
+            let problem = format!("the ceiling {text:?} is not a number from 0 to 32767");
+            return Err(self.error(problem));
+        }
         let mut names = self.options.iter().map(|(name, _)| name);
-        match names.find(|name| !known.contains(&name.as_str())) {
+        match names.find(|name| *name != CEILING && !known.contains(&name.as_str())) {
             Some(name) => Err(self.error(format!("the option {name:?} is not known"))),
             None => Ok(()),
         }
@@ -188,6 +200,8 @@ fn split_address(text: &str) -> Result<Address, String> {
     Ok(Address::host(host, port))
 }
 
+/// The option for the most urgent priority that clients may propagate by an endpoint.
+const CEILING: &str = "ceiling";
 const SCHEMES_OF_PATHS: [&str; 2] = ["uiop", "shmiop"];
 
 const EXPECTED: &str = "scheme://[version@]host[:port][,…][/option=value&…] or scheme://[version@]path[|option=value&…], for example iiop://:2809 or uiop:///run/radar";

@@ -135,18 +135,25 @@ impl<F> AsFd for StreamConnection<F> {
 /// Takes the next connection of a listening socket in; `None` where none is there.
 pub(crate) fn accept(listener: impl AsFd) -> Result<Option<OwnedFd>, AcceptError> {
     let _accepting = doing(Activity::InputOutput);
-    loop {
-        match net::accept_with(&listener, SocketFlags::CLOEXEC) {
+    accept_by(|| net::accept_with(&listener, SocketFlags::CLOEXEC))
+}
+
+/// Takes the next connection in by `accept`, and passes over those that have failed already: their
+/// errors come by accept(2), which leaves those behind them where they are.
+fn accept_by<T>(accept: impl Fn() -> Result<T, Errno>) -> Result<Option<T>, AcceptError> {
+    let mut last = Errno::AGAIN;
+    for _ in 0..MAX_FAILED {
+        last = match accept() {
             Ok(socket) => return Ok(Some(socket)),
             Err(Errno::AGAIN) => return Ok(None),
-            // The connection ended while it waited in the backlog (accept(2)).
-            Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO | Errno::NETDOWN) => {}
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                 return Err(AcceptError::Exhausted);
             }
+            Err(of_network) if OF_NETWORK.contains(&of_network) => of_network,
             Err(other) => return Err(AcceptError::Failed(other)),
-        }
+        };
     }
+    Err(AcceptError::Failed(last))
 }
 
 fn unless_ended(n: usize, room: &[u8]) -> Result<usize, IoError> {
@@ -156,5 +163,58 @@ fn unless_ended(n: usize, room: &[u8]) -> Result<usize, IoError> {
     }
 }
 
+/// What accept(2) says of the connection that it would have taken in, and after which it is to be
+/// called again, as Linux says; and that it was interrupted.
+const OF_NETWORK: [Errno; 11] = [
+    Errno::INTR,
+    Errno::CONNABORTED,
+    Errno::PROTO,
+    Errno::NETDOWN,
+    Errno::NETUNREACH,
+    Errno::HOSTDOWN,
+    Errno::HOSTUNREACH,
+    Errno::NONET,
+    Errno::NOPROTOOPT,
+    Errno::OPNOTSUPP,
+    // A firewall forbids the connection.
+    Errno::PERM,
+];
+/// Connections that have failed, before others have a right to the thread.
+const MAX_FAILED: u32 = 64;
 /// Connections that may wait to be taken in; the kernel cuts it to `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// What becomes of an error of accept(2) before a connection.
+    fn after(error: Errno) -> Result<Option<u32>, AcceptError> {
+        let calls = Cell::new(0);
+        accept_by(|| {
+            calls.set(calls.get() + 1);
+            match calls.get() {
+                1 => Err(error),
+                n => Ok(n),
+            }
+        })
+    }
+
+    #[test]
+    fn errors_of_the_network_leave_the_next_connection_to_be_taken() {
+        for error in OF_NETWORK {
+            assert_eq!(after(error), Ok(Some(2)), "{error}");
+        }
+        assert_eq!(after(Errno::AGAIN), Ok(None));
+        assert_eq!(after(Errno::MFILE), Err(AcceptError::Exhausted));
+        assert_eq!(after(Errno::INVAL), Err(AcceptError::Failed(Errno::INVAL)));
+    }
+
+    #[test]
+    fn an_error_that_stays_does_not_keep_the_thread() {
+        let forbidden = accept_by(|| Err::<(), _>(Errno::PERM));
+        assert_eq!(forbidden, Err(AcceptError::Failed(Errno::PERM)));
+    }
+}

@@ -120,9 +120,9 @@ pub use chronorb_orb::{
     CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing,
     Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError, Incident, InitError,
     InlineStr, Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, LongDouble, Native,
-    Object, Operation, Orb, OrbConfig, Pending, PluggableProtocol, PoolSnapshot, RealTimeMode,
-    Reply, ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton,
-    Snapshot, Stage, StageProbe, StructMember, SystemException, SystemExceptionKind,
+    Object, Operation, Orb, OrbConfig, Pending, PluggableProtocol, PoolSnapshot, PriorityExcess,
+    RealTimeMode, Reply, ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant,
+    Skeleton, Snapshot, Stage, StageProbe, StructMember, SystemException, SystemExceptionKind,
     ThreadSnapshot, ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException,
     ValueMember, ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
 };

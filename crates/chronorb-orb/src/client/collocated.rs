@@ -80,6 +80,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
         contexts: &[],
         peer: None,
         propagated,
+        ceiling: None,
         thread: caller(core),
     };
     let mut call = Direct {
@@ -151,6 +152,7 @@ fn serve(
         contexts: &[],
         peer: None,
         propagated,
+        ceiling: None,
         thread,
     };
     let mut reply = ReplyWriter::new(reply, VERSION.into(), 0, text, &[]);

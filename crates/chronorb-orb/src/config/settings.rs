@@ -70,6 +70,8 @@ const DEFAULT_SPIN: u64 = 50;
 /// In microseconds; longer waits are `poll`.
 const MAX_SPIN: u64 = 1_000_000;
 
+const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
+
 pub(super) const SETTINGS: &[Setting] = &[
     of_feature!(
         "config-file",
@@ -285,6 +287,31 @@ pub(super) const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "priority_ceiling",
+        options: "-ORBPriorityCeiling",
+        missing: None,
+        apply: |config, text| {
+            config.priority_ceiling = match text {
+                "none" => None,
+                text => Priority::new(number(text, 0, MAX_PRIORITY)? as i16),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        key: "priority_excess",
+        options: "-ORBPriorityExcess",
+        missing: None,
+        apply: |config, text| {
+            config.priority_excess = match text {
+                "clamp" => PriorityExcess::Clamp,
+                "refuse" => PriorityExcess::Refuse,
+                other => return Err(format!("{other:?} is not clamp or refuse")),
+            };
+            Ok(())
+        },
+    },
+    Setting {
         key: "max_message_size",
         options: "-ORBMaxMessageSize",
         missing: None,
@@ -313,6 +340,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         options: "-ORBMaxConnections",
         missing: None,
         apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
+    },
+    Setting {
+        key: "max_connections_per_peer",
+        options: "-ORBMaxConnectionsPerPeer",
+        missing: None,
+        apply: |config, text| {
+            number(text, 0, 1 << 20).map(|n| config.max_connections_per_peer = n as u32)
+        },
     },
     Setting {
         key: "max_buffered_octets",
@@ -347,6 +382,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         options: "-ORBInputTimeout",
         missing: None,
         apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
+    },
+    Setting {
+        key: "min_reply_rate",
+        options: "-ORBMinReplyRate",
+        missing: None,
+        apply: |config, text| number(text, 0, 1 << 30).map(|n| config.min_reply_rate = n as u32),
     },
     Setting {
         key: "hold_timeout",

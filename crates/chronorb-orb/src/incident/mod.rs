@@ -42,6 +42,19 @@ incidents! {
     MalformedMessage => "malformed message",
     /// A connection was refused: there are as many as there may be, and none can make room.
     ServerFull => "server full",
+    /// A client propagated a priority above the ceiling; its request was served at that.
+    PriorityClamped => "priority clamped",
+    /// A client propagated a priority above the ceiling; its request was refused.
+    PriorityRefused => "priority refused",
+    /// A connection on which no whole message came in time; it was closed in order.
+    Silent => "no message in time",
+    /// A connection was closed in order to make room for another one.
+    Evicted => "made room",
+    /// A connection was refused: its peer has as many as one peer may have.
+    TooManyOfPeer => "too many connections of a peer",
+    /// The connection that kept most for its peer was ended, since all kept too much; the number is
+    /// what it kept.
+    CutOff => "cut off for its buffers",
     /// A connection that could not be taken in, since descriptors or memory have run out.
     FailedAccept => "failed accept",
     /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
@@ -99,6 +112,12 @@ impl Incident {
         match self {
             Self::MalformedMessage => "the peer sent what is not GIOP; the connection is closed",
             Self::ServerFull => "the lane has as many connections as it may (-ORBMaxConnections)",
+            Self::PriorityClamped => "the request is served at the ceiling (-ORBPriorityCeiling)",
+            Self::PriorityRefused => "the client gets NO_PERMISSION (-ORBPriorityExcess)",
+            Self::Silent => "the connection is closed in order (-ORBInputTimeout)",
+            Self::Evicted => "the connection is closed in order, since another one needs its place",
+            Self::TooManyOfPeer => "the connection is refused; its peer has as many as it may",
+            Self::CutOff => "the connection kept most of the lane's buffers (-ORBMaxBufferedOctets)",
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",
             Self::LatePeer => {

@@ -52,6 +52,9 @@ pub enum PolicyRule {
          server declares"
     )]
     NoBand,
+    /// Only priorities that clients propagate have a ceiling.
+    #[error("PriorityCeiling needs PriorityModel::ClientPropagated")]
+    NoCeiling,
     /// The ORB has one of the protocols.
     #[error("none of the protocols is one that this ORB has (-ORBProtocols)")]
     NoProtocol,

@@ -1,5 +1,6 @@
 //! Names of objects within a POA.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -53,6 +54,12 @@ impl From<&Self> for ObjectId {
 
 impl AsRef<[u8]> for ObjectId {
     fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl Borrow<[u8]> for ObjectId {
+    fn borrow(&self) -> &[u8] {
         self.as_bytes()
     }
 }

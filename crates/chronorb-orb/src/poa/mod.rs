@@ -94,6 +94,8 @@ struct Inner {
     parent: Option<Poa>,
     manager: PoaManager,
     policies: Policies,
+    /// The most urgent priority that a client may propagate, if there is a bound.
+    ceiling: Option<Priority>,
     /// The pool that it names, or the ORB's own from the first object on.
     pool: OnceLock<Arc<Threadpool>>,
     /// Keeps that pool from being destroyed before it.
@@ -166,6 +168,14 @@ impl Poa {
     /// How many objects are in its active object map.
     pub fn active_objects(&self) -> usize {
         self.inner.objects.len()
+    }
+
+    /// The names from the root's child on, with a `/` between them; its own where it is the root.
+    fn path_of_names(&self) -> String {
+        match self.inner.path.strip_prefix('/') {
+            Some(path) => path.to_owned(),
+            None => self.inner.name.clone(),
+        }
     }
 
     pub(crate) fn priority_model(&self) -> Option<(PriorityModel, Priority)> {

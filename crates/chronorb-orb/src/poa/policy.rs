@@ -33,6 +33,12 @@ pub enum Policy {
     /// Where the priority of requests comes from (RT-CORBA 1.2, 5.7), and the priority of
     /// objects for which nothing else says one. Default: priorities play no part.
     PriorityModel(PriorityModel, Priority),
+    /// The most urgent priority at which requests of clients are served, where these propagate it.
+    /// Default: the end of the highest band, else the highest lane, else
+    /// [`priority_ceiling`](crate::OrbConfig::priority_ceiling). What is above is clamped or
+    /// refused, as [`priority_excess`](crate::OrbConfig::priority_excess) says. Needs
+    /// [`PriorityModel::ClientPropagated`].
+    PriorityCeiling(Priority),
     /// Clients shall have one connection for each band of priorities (RT-CORBA 1.2, 5.13).
     /// References tell it. Default: one for each priority that they use.
     PriorityBandedConnection(PriorityBands),
@@ -144,6 +150,7 @@ pub(crate) struct Policies {
     pub(crate) request_processing: RequestProcessing,
     pub(crate) threadpool: Option<ThreadpoolId>,
     pub(crate) priority_model: Option<(PriorityModel, Priority)>,
+    pub(crate) ceiling: Option<Priority>,
     pub(crate) bands: Option<PriorityBands>,
     pub(crate) server_protocols: Option<Protocols>,
     pub(crate) client_protocols: Option<Protocols>,
@@ -185,6 +192,7 @@ impl Policies {
                 Policy::PriorityModel(model, priority) => {
                     this.priority_model = Some((model, priority));
                 }
+                Policy::PriorityCeiling(ceiling) => this.ceiling = Some(ceiling),
                 Policy::PriorityBandedConnection(bands) => this.bands = Some(bands),
                 Policy::ServerProtocol(protocols) => this.server_protocols = Some(protocols),
                 Policy::ClientProtocol(protocols) => this.client_protocols = Some(protocols),
@@ -220,6 +228,13 @@ impl Policies {
                     Some((PriorityModel::ClientPropagated, _)) => false,
                 };
                 is_wrong.then_some(PolicyRule::NoBand)
+            }
+            Policy::PriorityCeiling(_) => {
+                let may = matches!(
+                    self.priority_model,
+                    Some((PriorityModel::ClientPropagated, _))
+                );
+                (!may).then_some(PolicyRule::NoCeiling)
             }
             Policy::ServerProtocol(protocols) | Policy::ClientProtocol(protocols) => {
                 (!protocols.are_usable(registry)).then_some(PolicyRule::NoProtocol)

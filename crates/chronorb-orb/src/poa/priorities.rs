@@ -4,16 +4,29 @@
 //! Basis”.
 //!
 //! The priority of an object is kept with it while it is active, and its references carry it: in
-//! the policy that clients read, by the lane's endpoint, and in the object key, which the server
-//! reads again. So it holds for objects that are not active yet, that a default servant or a
-//! servant manager serves, and, where they are persistent, after a restart.
+//! the policy that clients read, by the lane's endpoint, and in the object key. The server does
+//! not read it from there: keys come from clients, which do not choose priorities. For objects
+//! that are not active the POA remembers what it declared itself, so that the priority also holds
+//! for those that a default servant or a servant manager serves.
+//!
+//! A priority that a client propagates is admitted up to the ceiling of the POA and that of the
+//! endpoint.
 
+use std::net::IpAddr;
+
+#[cfg(feature = "ssliop")]
+use chronorb_giop::TAG_SSL_SEC_TRANS;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+#[cfg(feature = "ssliop")]
+use chronorb_transport::tls::Verify;
 
 use super::objects::Active;
-use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, PriorityModel};
+use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, Policies, PriorityModel};
+use crate::core::Core;
 use crate::object::Object;
-use crate::rtcorba::Priority;
+use crate::protocol::Way;
+use crate::rtcorba::{Priority, PriorityBands};
+use crate::server::Threadpool;
 
 impl Poa {
     /// A reference to an object that is not active (yet), under a new id, with a priority of its
@@ -110,38 +123,82 @@ impl Poa {
         self.activate_as(id.into(), servant.into_servant(), Some(priority))
     }
 
-    /// The priority that a request is served at by the POA's model, if it has one, and the one that
-    /// the object has for itself. `propagated` is what came with the request.
+    /// The priority that a request for the object `id` is served at by the POA's model, if it has
+    /// one, and the one that the object has for itself. `propagated` came with the request, by an
+    /// endpoint of this `ceiling`.
     #[inline]
     pub(crate) fn priority_of_request(
         &self,
         active: Option<&Active>,
-        of_key: Option<Priority>,
+        id: &[u8],
         propagated: Option<Priority>,
+        ceiling: Option<Priority>,
     ) -> (Option<Priority>, Option<Priority>) {
         match self.priority_model() {
             Some((PriorityModel::ClientPropagated, default)) => {
-                (Some(propagated.unwrap_or(default)), None)
+                let admitted = propagated.map(|wanted| self.clamp(wanted, ceiling));
+                (Some(admitted.unwrap_or(default)), None)
             }
             Some((PriorityModel::ServerDeclared, default)) => {
-                let own = self.own_priority(active, of_key);
+                let own = match active {
+                    Some(active) => active.priority,
+                    None => self.declared_priority(id),
+                };
                 (own.or(Some(default)), own)
             }
             None => (None, None),
         }
     }
 
-    /// The priority of an object that the server declares for it alone: what it was activated
-    /// with, else what its reference says. A key is as old as its reference, and anybody can make
-    /// one: a priority that no lane has any more is as good as none.
+    /// The priority that a propagated one is served at.
     #[inline]
-    fn own_priority(&self, active: Option<&Active>, of_key: Option<Priority>) -> Option<Priority> {
-        let of_active = active.and_then(|active| active.priority);
-        of_active.or_else(|| of_key.filter(|priority| self.has_lane_of(*priority)))
+    fn clamp(&self, wanted: Priority, of_endpoint: Option<Priority>) -> Priority {
+        let ceilings = [self.inner.ceiling, of_endpoint];
+        ceilings.into_iter().flatten().fold(wanted, Priority::min)
+    }
+
+    /// Whether a propagated priority is above the ceiling of this POA, or that of the endpoint.
+    #[inline]
+    pub(crate) fn is_above_ceiling(
+        &self,
+        propagated: Priority,
+        of_endpoint: Option<Priority>,
+    ) -> bool {
+        let model = self.priority_model();
+        matches!(model, Some((PriorityModel::ClientPropagated, _)))
+            && self.clamp(propagated, of_endpoint) < propagated
+    }
+
+    /// Whether anybody on a network may choose any priority for requests to it.
+    pub(super) fn has_unbounded_priorities(&self) -> bool {
+        let model = self.priority_model();
+        let is_bounded = self.inner.ceiling.is_some()
+            || !matches!(model, Some((PriorityModel::ClientPropagated, _)));
+        let Some(pool) = self.inner.pool.get().filter(|_| !is_bounded) else {
+            return false;
+        };
+        let mut published = pool.lanes().iter().flat_map(|lane| lane.published());
+        published.any(|published| {
+            published.endpoint.priority_ceiling().is_none() && self.is_open_to_all(&published.way)
+        })
+    }
+
+    /// Whether somebody on a network who proves nothing can send requests there.
+    fn is_open_to_all(&self, way: &Way) -> bool {
+        #[cfg(feature = "ssliop")]
+        if way.protocol == TAG_SSL_SEC_TRANS && self.core().config.ssl.verify == Verify::Mutual {
+            return false;
+        }
+        let is_loopback = |host: &str| match host.parse::<IpAddr>() {
+            Ok(address) => address.is_loopback(),
+            Err(_) => host == "localhost",
+        };
+        let host = way.address.as_host();
+        host.is_some_and(|(host, _)| !is_loopback(host))
     }
 
     /// The priority that references to an object were created with.
-    pub(super) fn declared_priority(&self, id: &ObjectId) -> Option<Priority> {
+    pub(super) fn declared_priority(&self, id: &[u8]) -> Option<Priority> {
         self.inner.declared.lock().get(id).copied()
     }
 
@@ -155,7 +212,7 @@ impl Poa {
         id: &ObjectId,
         asked: Option<Priority>,
     ) -> Result<Option<Priority>, SystemException> {
-        match (asked, self.declared_priority(id)) {
+        match (asked, self.declared_priority(id.as_bytes())) {
             (Some(asked), Some(declared)) if asked != declared => Err(REASSIGNED),
             (asked, declared) => Ok(asked.or(declared)),
         }
@@ -167,14 +224,14 @@ impl Poa {
         let default = self.priority_model().map(|(_, default)| default);
         let present = match self.find(self.hint(id), id.as_bytes()) {
             Some(active) => active.priority.or(default),
-            None => self.declared_priority(id),
+            None => self.declared_priority(id.as_bytes()),
         };
         if present.is_some_and(|present| present != priority) {
             return Err(REASSIGNED);
         }
         let mut declared = self.inner.declared.lock();
         if declared.len() >= MAX_DECLARED {
-            // The references themselves still say it.
+            // Their objects have the POA's priority again while they are not active.
             declared.clear();
         }
         declared.insert(id.clone(), priority);
@@ -213,6 +270,24 @@ const REASSIGNED: SystemException = SystemException::no(
     SystemExceptionKind::BadInvOrder,
     minor::PRIORITY_ALREADY_SET,
 );
-/// How many priorities of created references a POA remembers, to tell that they are contradicted;
-/// beyond, it forgets them, and begins anew.
+/// The ceiling of the priorities that clients propagate to a POA: what its policies say, else the
+/// end of its highest band, its highest lane, or the ORB's ceiling.
+pub(super) fn ceiling_of(
+    core: &Core,
+    policies: &Policies,
+    pool: Option<&Threadpool>,
+) -> Option<Priority> {
+    let bands = policies.bands.iter().flat_map(PriorityBands::as_slice);
+    // The one lane of a pool without lanes says nothing.
+    let lanes = pool.filter(|pool| pool.has_lanes());
+    let lanes = lanes.into_iter().flat_map(Threadpool::lanes);
+    policies
+        .ceiling
+        .or_else(|| bands.map(|band| band.high).max())
+        .or_else(|| lanes.filter_map(|lane| lane.priority()).max())
+        .or(core.config.priority_ceiling)
+}
+
+/// How many priorities of created references a POA remembers. Beyond, it forgets them, and begins
+/// anew.
 const MAX_DECLARED: usize = 1 << 16;

@@ -111,7 +111,10 @@ impl Poa {
     ) -> Result<Object, SystemException> {
         let (place, priority) = match self.find(self.hint(id), id.as_bytes()) {
             Some(active) => (Some(active.key()), active.priority.or(priority)),
-            None => (None, priority.or_else(|| self.declared_priority(id))),
+            None => (
+                None,
+                priority.or_else(|| self.declared_priority(id.as_bytes())),
+            ),
         };
         self.reference(place, id.as_bytes(), priority, repository_id)
     }
@@ -159,7 +162,7 @@ impl Poa {
         self.check_id(id)?;
         let (place, priority) = match self.find(self.hint(id), id.as_bytes()) {
             Some(active) => (Some(active.key()), active.priority),
-            None => (None, self.declared_priority(id)),
+            None => (None, self.declared_priority(id.as_bytes())),
         };
         Ok(self.object_key(place, id.as_bytes(), priority).to_vec())
     }

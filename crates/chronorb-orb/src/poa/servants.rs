@@ -351,7 +351,7 @@ impl Poa {
         let asked = catch_unwind(AssertUnwindSafe(ask));
         drop(running);
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
-        let priority = self.declared_priority(id).or(priority);
+        let priority = self.declared_priority(id.as_bytes()).or(priority);
         let activated = self.activate(Some(id.clone()), servant, priority);
         match activated {
             // Its request is served by it, even where it is deactivated at once.

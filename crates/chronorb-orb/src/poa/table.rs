@@ -171,6 +171,17 @@ impl PoaTable {
         self.live.users(key)
     }
 
+    /// The paths of the POAs at which anybody on a network may choose any priority.
+    #[allow(clippy::disallowed_methods, reason = "not for requests")]
+    pub(crate) fn with_unbounded_priorities(&self) -> Vec<String> {
+        let all = (0..self.live.bound()).map(|index| PoaRef {
+            slot: self.live.at_index(index),
+        });
+        let present = all.filter(|poa| poa.slot.is_some());
+        let unbounded = present.filter(|poa| poa.has_unbounded_priorities());
+        unbounded.map(|poa| poa.path_of_names()).collect()
+    }
+
     /// Lets no request through any more, and none wait: at the beginning of the end.
     pub(crate) fn deactivate(&self) {
         for index in 0..self.live.bound() {

@@ -11,6 +11,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::in_progress::Begun;
 use super::policy::{breaks, invalid};
+use super::priorities::ceiling_of;
 use super::{
     ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
     InProgress, Inner, Poa, PoaManager, Policies, Policy, PolicyRule, Replaceable, Serial,
@@ -219,6 +220,7 @@ impl Poa {
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
         let served_by = pool.as_ref().map(|used| used.pool().clone());
+        let ceiling = ceiling_of(core, &policies, served_by.as_deref());
         let servants = Identities::of(&policies);
         let serial = Serial::of(policies.thread);
         let mut made = None;
@@ -231,6 +233,7 @@ impl Poa {
                     parent: parent.cloned(),
                     manager,
                     policies,
+                    ceiling,
                     pool: served_by.map_or_else(OnceLock::new, OnceLock::from),
                     pool_use: PiMutex::new(pool),
                     place,

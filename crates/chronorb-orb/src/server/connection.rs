@@ -15,11 +15,13 @@ use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
 use chronorb_transport::{Carriage, Connection};
 
 use super::input::Input;
+use super::lane::origin::Origin;
 use super::lane::places;
-use super::load::Load;
+use super::load::{Account, Load};
 use super::output::Output;
 use super::speech::Speech;
 use crate::gather::{Send, Unsent};
+use crate::rtcorba::Priority;
 
 /// A connection. Its input and its output are with one thread at a time, for which no thread
 /// ever waits.
@@ -40,6 +42,8 @@ pub(super) struct ServerConnection {
     many_peers: bool,
     /// Its peer may leave without a word.
     is_place: bool,
+    /// The most urgent priority that its client may propagate.
+    ceiling: Option<Priority>,
     /// Whether `output` holds anything, to be asked without claiming it.
     output_waits: AtomicBool,
     /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
@@ -49,8 +53,14 @@ pub(super) struct ServerConnection {
     ended: AtomicBool,
     /// Messages that are being handled.
     at_work: AtomicU32,
-    /// A message has come since somebody looked.
-    was_used: AtomicBool,
+    /// The lane's tick at which the last message came, or the connection itself; with
+    /// [`HAS_SENT`] once a whole message has come.
+    used: AtomicU32,
+    /// The lane's tick at which it came.
+    admitted: u32,
+    account: Arc<Account>,
+    /// Whose it is, where such have a limit.
+    origin: Option<Origin>,
     pub(super) speech: Speech,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
@@ -73,6 +83,19 @@ pub(super) enum Timeliness {
     Late,
     /// It is fine, and must be looked at again: the look may have turned a thread away.
     Disturbed,
+}
+
+/// How well a lane can do without a connection: the greatest goes first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Rank {
+    /// A peer that may leave without a word loses nothing by it.
+    is_place: bool,
+    /// No whole message has come.
+    is_silent: bool,
+    /// Ticks since the last message, or since it came itself.
+    idle: u32,
+    /// Ticks since it came itself.
+    age: u32,
 }
 
 /// A message that is being handled; dropped when it has been answered.
@@ -108,11 +131,14 @@ impl fmt::Display for ServerConnection {
 }
 
 impl ServerConnection {
-    /// `idle_timeout` is how long all connections of the lane may be idle.
+    /// `idle_timeout` is how long all connections of the lane may be idle, `ceiling` the most
+    /// urgent priority that its client may propagate.
     pub(super) fn new(
         transport: Box<dyn Connection>,
         load: Arc<Load>,
         idle_timeout: Option<Duration>,
+        ceiling: Option<Priority>,
+        origin: Option<Origin>,
     ) -> Self {
         let carriage = transport.carriage();
         let idle_timeout = places::idle_timeout(carriage, idle_timeout);
@@ -124,25 +150,32 @@ impl ServerConnection {
             } => (largest, many_peers),
         };
         let opens = !transport.is_established();
+        let admitted = load.tick() & !HAS_SENT;
+        let (max_message, fragment_size) = (load.max_message, load.fragment_size);
+        let account = Account::open(load);
         Self {
             transport,
-            input: Baton::new(Input::new(load.clone(), opens, idle_timeout)),
+            input: Baton::new(Input::new(account.clone(), opens, idle_timeout)),
             is_place: places::is_place(carriage),
+            ceiling,
             posted: PiMutex::new(Vec::new()),
             has_posted: AtomicBool::new(false),
-            max_posted: 2 * load.max_message,
+            max_posted: 2 * max_message,
             fragment_size: match largest {
-                usize::MAX => load.fragment_size,
+                usize::MAX => fragment_size,
                 _ => 0,
             },
             largest,
             many_peers,
-            output: Baton::new(Output::new(load)),
+            output: Baton::new(Output::new(account.clone())),
+            account,
+            origin,
             output_waits: AtomicBool::new(false),
             hung_up: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             at_work: AtomicU32::new(0),
-            was_used: AtomicBool::new(true),
+            used: AtomicU32::new(admitted),
+            admitted,
             speech: Speech::default(),
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
@@ -159,7 +192,8 @@ impl ServerConnection {
     /// answer.
     pub(super) fn begin_work(&self) -> AtWork<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
-        self.was_used.store(true, Ordering::Relaxed);
+        let used = self.account.load.tick() | HAS_SENT;
+        self.used.store(used, Ordering::Relaxed);
         AtWork(self)
     }
 
@@ -172,22 +206,65 @@ impl ServerConnection {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    /// Whether no message has come since this was asked last, none is being handled, and nothing is
-    /// due to the peer.
-    pub(super) fn is_idle(&self) -> bool {
-        let was_used = self.was_used.swap(false, Ordering::Relaxed);
-        !was_used
-            && self.at_work.load(Ordering::SeqCst) == 0
+    /// Whether a whole message has come.
+    pub(super) fn has_sent(&self) -> bool {
+        self.used.load(Ordering::Relaxed) & HAS_SENT != 0
+    }
+
+    /// Whether no message has come since this tick of the lane, nor the connection itself.
+    pub(super) fn was_used_before(&self, tick: u32) -> bool {
+        // The difference of two ticks, of 31 bits each; negative ones are greater than half of it.
+        let since = self.used.load(Ordering::Relaxed).wrapping_sub(tick) & !HAS_SENT;
+        since > !HAS_SENT / 2
+    }
+
+    /// Whether no message is being handled, and nothing is due to the peer.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.at_work.load(Ordering::SeqCst) == 0
             && !self.output_waits.load(Ordering::SeqCst)
             && !self.has_posted.load(Ordering::SeqCst)
     }
 
+    /// How well the lane can do without the connection at this tick; not at all where it is in use.
+    pub(super) fn rank(&self, now: u32) -> Option<Rank> {
+        let has_sent = self.has_sent();
+        let in_use = has_sent && self.account.octets() > 0;
+        if self.many_peers || in_use || !self.is_quiet() {
+            return None;
+        }
+        Some(Rank {
+            is_place: self.is_place,
+            is_silent: !has_sent,
+            idle: now.wrapping_sub(self.used.load(Ordering::Relaxed)) & !HAS_SENT,
+            age: now.wrapping_sub(self.admitted) & !HAS_SENT,
+        })
+    }
+
+    /// What it keeps for its peer.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whose it is, where such have a limit.
+    pub(super) fn origin(&self) -> Option<Origin> {
+        self.origin
+    }
+
+    /// Ends it at once, and gives back what it keeps as far as no other thread has it.
+    pub(super) fn cut_off(&self) {
+        self.transport.shutdown();
+        if let Some(mut input) = self.input.claim() {
+            input.discard();
+        }
+        if let Some(mut output) = self.output.claim() {
+            output.discard();
+            self.note_waiting(&output);
+        }
+    }
+
     /// Whether the peer has ended its side, and has everything that is due to it.
     pub(super) fn is_over(&self) -> bool {
-        self.ended.load(Ordering::SeqCst)
-            && self.at_work.load(Ordering::SeqCst) == 0
-            && !self.output_waits.load(Ordering::SeqCst)
-            && !self.has_posted.load(Ordering::SeqCst)
+        self.ended.load(Ordering::SeqCst) && self.is_quiet()
     }
 
     /// Sends a message, or keeps what the transport does not take for [`flush`](Self::flush).
@@ -219,6 +296,11 @@ impl ServerConnection {
     /// Whether its peer may leave without a word.
     pub(super) fn is_place(&self) -> bool {
         self.is_place
+    }
+
+    /// The most urgent priority that its client may propagate, as its endpoint says.
+    pub(super) fn ceiling(&self) -> Option<Priority> {
+        self.ceiling
     }
 
     /// Octets of the longest message that can be sent.
@@ -426,3 +508,6 @@ impl ServerConnection {
         self.one_at_a_time.load(Ordering::Relaxed)
     }
 }
+
+/// Set once a whole message has come on a connection.
+const HAS_SENT: u32 = 1 << 31;

@@ -237,11 +237,13 @@ fn write_locate_reply(
 }
 
 /// The priority that the request in a frame is to be served at, as far as that shows before it is.
+/// It came to an endpoint of this `ceiling`.
 pub(super) fn priority_of(
     core: &Core,
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,
+    ceiling: Option<Priority>,
 ) -> Option<Priority> {
     if message.kind != MessageType::Request {
         return None;
@@ -249,7 +251,7 @@ pub(super) fn priority_of(
     let mut d = message.decoder(request, arena);
     let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
     let key = ObjectKey::parse(header.target.key()?)?;
-    priority_at(core, &key, propagated_priority(&header).ok()?)
+    priority_at(core, &key, propagated_priority(&header).ok()?, ceiling)
 }
 
 /// The priority that requests to a target are served at by the model of its POA, as far as that is there.
@@ -257,11 +259,12 @@ pub(super) fn priority_at(
     core: &Core,
     key: &ObjectKey<'_>,
     propagated: Option<Priority>,
+    ceiling: Option<Priority>,
 ) -> Option<Priority> {
     let _reading = epoch::enter();
     let poa = core.poas.find(core.incarnation, key)?;
     let active = poa.find(key.hint, key.id);
-    let (priority, _) = poa.priority_of_request(active.as_deref(), key.priority, propagated);
+    let (priority, _) = poa.priority_of_request(active.as_deref(), key.id, propagated, ceiling);
     priority
 }
 
@@ -311,6 +314,7 @@ impl<'a> Request<'a> {
             contexts: self.header.contexts,
             peer: Some(self.connection.transport()),
             propagated,
+            ceiling: self.connection.ceiling(),
             thread,
         };
         let served = upcall.serve(&mut Dispatch {

@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::failure::because;
 use crate::incident::{Incident, Incidents};
 use crate::protocol::Way;
+use crate::rtcorba::Priority;
 
 /// An endpoint as references tell it.
 pub(crate) struct Published {
@@ -21,10 +22,17 @@ pub(crate) struct Published {
     pub(crate) version: Option<Version>,
 }
 
+/// An endpoint that is open.
+pub(super) struct OpenDoor {
+    pub(super) acceptor: Box<dyn Acceptor>,
+    /// The most urgent priority that clients may propagate there.
+    pub(super) ceiling: Option<Priority>,
+}
+
 /// Where the clients of a lane come in.
 pub(super) struct Doors {
     /// None where another lane has them.
-    pub(super) acceptors: Vec<Box<dyn Acceptor>>,
+    pub(super) acceptors: Vec<OpenDoor>,
     pub(super) published: Arc<[Published]>,
 }
 
@@ -35,7 +43,7 @@ impl Doors {
         setup: &LaneSetup,
         endpoints: &[Endpoint],
     ) -> Result<Self, SystemException> {
-        let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
+        let mut acceptors = Vec::new();
         let mut published = Vec::new();
         let refused = |why: &dyn Display| no_resources(&core.incidents, setup, "no endpoint", why);
         for endpoint in endpoints {
@@ -43,11 +51,12 @@ impl Doors {
             let protocol = protocol.map_err(|e| refused(&e))?;
             let how = core.server_setup(protocol.tag(), setup.priority, setup.scheduling);
             let opened = protocol.transport().listen(endpoint, how);
+            let ceiling = endpoint.priority_ceiling().and_then(Priority::new);
             for acceptor in opened.map_err(|e| refused(&e))? {
                 // References to objects do not tell where groups are.
                 #[cfg(feature = "miop")]
                 if protocol.tag() == chronorb_giop::TAG_UIPMC {
-                    acceptors.push(acceptor);
+                    acceptors.push(OpenDoor { acceptor, ceiling });
                     continue;
                 }
                 let version = endpoint.version;
@@ -56,7 +65,7 @@ impl Doors {
                     endpoint: endpoint.clone(),
                     version: version.map(|(major, minor)| Version::new(major, minor)),
                 }));
-                acceptors.push(acceptor);
+                acceptors.push(OpenDoor { acceptor, ceiling });
             }
         }
         Ok(Self {

@@ -122,7 +122,7 @@ pub(super) struct Target {
 }
 
 /// Says where the message in a frame, a request or a question where an object is, is served of those lanes that
-/// `entrance` reads for.
+/// `entrance` reads for. It came to an endpoint of this `ceiling`.
 ///
 /// # Errors
 /// What a request is refused with, in the inner result; a header that is none ends the connection.
@@ -132,6 +132,7 @@ pub(super) fn target_of(
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,
+    ceiling: Option<Priority>,
 ) -> Result<Result<Target, SystemException>, End> {
     let octets = request.len();
     let mut d = message.decoder(request, arena);
@@ -143,14 +144,14 @@ pub(super) fn target_of(
         let header = LocateRequestHeader::decode(&mut d, message.protocol);
         let header = header.map_err(|_| End::Malformed)?;
         let key = header.target.key().and_then(ObjectKey::parse);
-        let priority = key.and_then(|key| dispatch::priority_at(core, &key, None));
+        let priority = key.and_then(|key| dispatch::priority_at(core, &key, None, None));
         return Ok(Ok(at_lane_of(priority, None)));
     }
     let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
     let key = header.target.key().and_then(ObjectKey::parse);
     // What cannot be read is told the client by who serves it.
     let propagated = dispatch::propagated_priority(&header).ok().flatten();
-    let priority = key.and_then(|key| dispatch::priority_at(core, &key, propagated));
+    let priority = key.and_then(|key| dispatch::priority_at(core, &key, propagated, ceiling));
     let said = core.config.request_filters.filter(&FilteredRequest {
         operation: header.operation,
         object_id: key.map(|key| key.id),

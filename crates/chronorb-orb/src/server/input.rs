@@ -10,7 +10,7 @@ use chronorb_rt::Monotonic;
 
 use super::connection::Gone;
 use super::intake::End;
-use super::load::Load;
+use super::load::Account;
 
 /// What was received and is not a whole message yet, or not the first of several.
 pub(super) struct Input {
@@ -44,11 +44,11 @@ pub(super) struct Input {
     /// Requests that the set still has to bring before a thread may stay with the connection.
     pub(super) reluctance: u32,
     accounted: usize,
-    load: Arc<Load>,
+    account: Arc<Account>,
 }
 
 impl Input {
-    pub(super) fn new(load: Arc<Load>, opens: bool, idle_timeout: Option<Duration>) -> Self {
+    pub(super) fn new(account: Arc<Account>, opens: bool, idle_timeout: Option<Duration>) -> Self {
         let mut this = Self {
             pending: Frame::new(0, usize::MAX),
             start: 0,
@@ -63,11 +63,11 @@ impl Input {
             slow: false,
             fragments: Reassembly::new(Limits {
                 messages: MAX_FRAGMENTED,
-                bytes: load.max_message,
+                bytes: account.load.max_message,
             }),
             reluctance: RELUCTANCE,
             accounted: 0,
-            load,
+            account,
             opens,
             idle_timeout,
         };
@@ -137,14 +137,15 @@ impl Input {
             self.exchanged = false;
             std::mem::swap(frame, &mut self.pending);
         } else if self.may_part_with(frame, total) {
-            self.pending = std::mem::replace(frame, self.load.spares.take());
+            self.pending = std::mem::replace(frame, self.account.load.spares.take());
         } else {
             self.pending
                 .extend_from_slice(frame.as_slice())
                 .map_err(|_| Gone)?;
             frame.clear();
         }
-        self.account()
+        self.note_kept();
+        Ok(())
     }
 
     /// `frame` has a whole message of `len` octets now, and keeps it; what comes after it waits.
@@ -167,7 +168,7 @@ impl Input {
 
     /// Brings the lane's books up to date, before the input is let go. `took` says that a whole
     /// message was taken out, so that what waits now began after it.
-    pub(super) fn settle(&mut self, took: bool) -> Result<(), Gone> {
+    pub(super) fn settle(&mut self, took: bool) {
         let waiting = !self.pending().is_empty();
         self.begun = match self.begun {
             Some(begun) if (waiting && !took) || self.opens => Some(begun),
@@ -180,15 +181,15 @@ impl Input {
         self.set_slow(self.begun.or(self.fragmented).is_some());
         if !waiting && self.pending.capacity() > 0 {
             let frame = std::mem::replace(&mut self.pending, Frame::new(0, usize::MAX));
-            self.load.spares.give(frame);
+            self.account.load.spares.give(frame);
         }
-        self.account().inspect_err(|_| self.closed = true)
+        self.note_kept();
     }
 
     /// [Settles](Self::settle) an input whose last message is incomplete. A message that was begun
     /// longer ago than `limit` ends the connection.
     pub(super) fn settle_incomplete(&mut self, took: bool, limit: Duration) -> Result<(), End> {
-        self.settle(took)?;
+        self.settle(took);
         match self.is_late(limit) {
             true => Err(self.give_up(End::Gone)),
             false => Ok(()),
@@ -224,30 +225,42 @@ impl Input {
     /// than what has arrived, but not than twice what was promised, and such promises do not take
     /// more than half of what the lane may keep.
     fn may_part_with(&self, frame: &Frame, total: usize) -> bool {
-        frame.capacity() / 2 <= total && self.load.has_half_for(frame.capacity())
+        frame.capacity() / 2 <= total && self.account.load.has_half_for(frame.capacity())
     }
 
     fn set_slow(&mut self, slow: bool) {
         match (self.slow, slow) {
-            (false, true) => self.load.slow.fetch_add(1, Ordering::Relaxed),
-            (true, false) => self.load.slow.fetch_sub(1, Ordering::Relaxed),
+            (false, true) => self.account.load.slow.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.account.load.slow.fetch_sub(1, Ordering::Relaxed),
             _ => return,
         };
         self.slow = slow;
     }
 
-    /// Tells the lane how much is kept here; more than the lane may keep ends the connection.
-    fn account(&mut self) -> Result<(), Gone> {
+    /// Throws away what waits, and ends reading for all threads.
+    pub(super) fn discard(&mut self) {
+        self.closed = true;
+        self.pending = Frame::new(0, usize::MAX);
+        self.start = 0;
+        let bytes = self.account.load.max_message;
+        self.fragments = Reassembly::new(Limits {
+            messages: MAX_FRAGMENTED,
+            bytes,
+        });
+        self.settle(true);
+    }
+
+    /// Tells the lane how much is kept here.
+    fn note_kept(&mut self) {
         let octets = self.pending.capacity() + self.fragments.octets();
-        self.load.account(&mut self.accounted, octets)
+        self.account.set(&mut self.accounted, octets);
     }
 }
 
 impl Drop for Input {
     fn drop(&mut self) {
         self.set_slow(false);
-        // Giving back cannot go over the bound.
-        let _ = self.load.account(&mut self.accounted, 0);
+        self.account.set(&mut self.accounted, 0);
     }
 }
 

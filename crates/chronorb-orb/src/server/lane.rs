@@ -1,9 +1,10 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other.
 
+pub(super) mod origin;
 pub(super) mod places;
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,10 +18,12 @@ use chronorb_rt::{
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::origin::Origin;
 use self::places::Places;
 use super::connection::{Gone, ServerConnection, Timeliness};
-use super::doors::{Doors, Published, no_resources};
+use super::doors::{Doors, OpenDoor, Published, no_resources};
 use super::linger::Lingering;
 use super::load::Load;
 use super::probe::{Stage, StageProbe};
@@ -45,6 +48,8 @@ pub(crate) struct Lane {
     behind: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
+    /// How many of them one peer may have.
+    max_per_peer: usize,
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
     pub(super) incidents: Arc<Incidents>,
@@ -57,6 +62,14 @@ pub(crate) struct Lane {
     idle_timeout: Option<Duration>,
     /// When they are looked at next, in nanoseconds.
     next_idle_look: AtomicU64,
+    /// The tick of the last look.
+    idle_mark: AtomicU32,
+    /// There may be connections on which no whole message has come.
+    has_silent: AtomicBool,
+    /// When they are looked at next, in nanoseconds.
+    next_silent_look: AtomicU64,
+    /// The tick of the last look.
+    silent_mark: AtomicU32,
     places: Places,
     stop: Wake,
     stopping: AtomicBool,
@@ -79,7 +92,7 @@ pub(crate) struct Lane {
 }
 
 /// An endpoint of a lane; none in the place of a group that it has left.
-type Door = Option<Box<dyn Acceptor>>;
+type Door = Option<OpenDoor>;
 
 /// The number of a lane's pool, and its own there.
 pub(super) type LaneId = (u32, u32);
@@ -124,8 +137,8 @@ impl Lane {
             let reactor = Reactor::new()?;
             let stop = Wake::new()?;
             reactor.add(&stop, STOP, Interest::Everyone)?;
-            for (i, acceptor) in acceptors.iter().enumerate() {
-                reactor.add(acceptor, ACCEPTORS + i as u64, Interest::Read)?;
+            for (i, door) in acceptors.iter().enumerate() {
+                reactor.add(&door.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
             }
             Ok((reactor, stop))
         })();
@@ -152,10 +165,15 @@ impl Lane {
             // Those that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
             max_connections: core.config.max_connections,
+            max_per_peer: core.config.most_of_a_peer(),
             input_timeout: core.config.input_timeout,
             next_upkeep: AtomicU64::new(0),
             idle_timeout: core.config.server_idle_timeout,
             next_idle_look: AtomicU64::new(0),
+            idle_mark: AtomicU32::new(0),
+            has_silent: AtomicBool::new(false),
+            next_silent_look: AtomicU64::new(0),
+            silent_mark: AtomicU32::new(0),
             places: Places::default(),
             load: Arc::new(Load::new(&core.config)),
             incidents: core.incidents.clone(),
@@ -262,10 +280,8 @@ impl Lane {
     /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
-        let patience = match (patience, self.idle_look()) {
-            (Some(patience), Some(idle)) => Some(patience.min(idle)),
-            (patience, idle) => patience.or(idle),
-        };
+        let looks = [patience, self.idle_look(), self.silent_look()];
+        let patience = looks.into_iter().flatten().min();
         let watched = self.load.has_slow() || self.accept_again.load(Ordering::Relaxed);
         let time_out = match (patience, watched) {
             (Some(patience), true) => Some(patience.min(UPKEEP_PAUSE)),
@@ -358,8 +374,16 @@ impl Lane {
         {
             self.close_idle();
         }
+        if let Some(pause) = self.silent_look()
+            && is_turn(&self.next_silent_look, pause)
+        {
+            self.close_silent();
+        }
         if !self.load.has_slow() && !self.accept_again.load(Ordering::Relaxed) {
             return;
+        }
+        if self.load.is_over() {
+            self.relieve();
         }
         if !is_turn(&self.next_upkeep, UPKEEP_PAUSE) {
             return;
@@ -378,10 +402,17 @@ impl Lane {
         self.idle_timeout.or_else(|| self.places.look())
     }
 
+    /// How often it looks for connections on which no whole message has come, if there may be some.
+    fn silent_look(&self) -> Option<Duration> {
+        let has_silent = self.has_silent.load(Ordering::Relaxed);
+        has_silent.then_some(self.input_timeout)
+    }
+
     /// Closes the connections on which nothing has come since the last look, in order: a client that
     /// has just sent a request sends it again, on a new one.
     #[cold]
     fn close_idle(&self) {
+        let before = self.idle_mark.swap(self.load.advance(), Ordering::Relaxed);
         for index in 0..self.connections.bound() {
             let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
@@ -390,7 +421,8 @@ impl Lane {
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
-            if input.idle_timeout.is_some() && connection.is_idle() && input.is_empty() {
+            let is_idle = connection.was_used_before(before) && connection.is_quiet();
+            if input.idle_timeout.is_some() && is_idle && input.is_empty() {
                 // What comes too late is not served, since the client sends it again.
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
@@ -464,23 +496,24 @@ impl Lane {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
-        let Some(Some(acceptor)) = acceptors.get(index) else {
+        let Some(Some(OpenDoor { acceptor, ceiling })) = acceptors.get(index) else {
             return;
         };
         for _ in 0..MAX_ACCEPTED {
             match acceptor.accept() {
-                Ok(Some(transport)) => self.admit(transport),
+                Ok(Some(transport)) => self.admit(transport, *ceiling),
                 Ok(None) => return,
-                Err(AcceptError::Exhausted) => {
-                    let lane = format_args!("lane {}", self.setup.name);
-                    self.incidents.note(Incident::FailedAccept, &lane, 0);
-                    self.accept_again.store(true, Ordering::Relaxed);
-                    return;
+                // The descriptor of a connection that nobody uses serves one that waits.
+                Err(AcceptError::Exhausted)
+                    if self.free_place() || (is_waited_at(&**acceptor) && self.make_room(None)) => {
                 }
+                // What has failed may be a connection that waits, and no event tells of those behind
+                // it.
                 Err(error) => {
                     let lane = format_args!("lane {}", self.setup.name);
                     let incidents = &self.incidents;
                     incidents.tell(Incident::FailedAccept, &lane, 0, &error);
+                    self.accept_again.store(true, Ordering::Relaxed);
                     return;
                 }
             }
@@ -500,22 +533,22 @@ impl Lane {
         let mut acceptors = self.acceptors.lock();
         let is_group = |door: &Door| {
             door.as_ref()
-                .is_some_and(|a| is_at(&**a, &endpoint.address))
+                .is_some_and(|door| is_at(&*door.acceptor, &endpoint.address))
         };
         if self.is_stopping() || acceptors.iter().any(is_group) {
             return Ok(());
         }
         let opened = Doors::open(core, &self.setup, std::slice::from_ref(endpoint))?;
-        for acceptor in opened.acceptors {
+        for opened in opened.acceptors {
             let free = acceptors.iter().position(Option::is_none);
             let index = free.unwrap_or_else(|| {
                 acceptors.push(None);
                 acceptors.len() - 1
             });
             let token = ACCEPTORS + index as u64;
-            let added = self.reactor.add(&acceptor, token, Interest::Read);
+            let added = self.reactor.add(&opened.acceptor, token, Interest::Read);
             added.map_err(|e| no_resources(&self.incidents, &self.setup, "no endpoint", &e))?;
-            acceptors[index] = Some(acceptor);
+            acceptors[index] = Some(opened);
         }
         Ok(())
     }
@@ -525,7 +558,7 @@ impl Lane {
     pub(crate) fn leave(&self, group: &Address) {
         let mut acceptors = self.acceptors.lock();
         for door in acceptors.iter_mut() {
-            door.take_if(|acceptor| is_at(&**acceptor, group));
+            door.take_if(|door| is_at(&*door.acceptor, group));
         }
         drop(acceptors);
         for key in self.connections.keys() {
@@ -538,22 +571,23 @@ impl Lane {
         }
     }
 
-    fn admit(&self, transport: Box<dyn Connection>) {
+    fn admit(&self, transport: Box<dyn Connection>, ceiling: Option<Priority>) {
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_place = places::is_place(transport.carriage());
-        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
-        if is_full && !self.make_room() && !self.end_one_that_opens() {
-            let peer = transport.peer();
-            let most = i64::from(self.max_connections);
-            self.incidents.note(Incident::ServerFull, &peer, most);
+        let origin = Origin::of(&*transport);
+        if let Some(incident) = self.no_room_for(origin) {
+            self.incidents.note(incident, &Peer(&*transport), 0);
             // In order, so that the peer knows that nothing was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
         }
+        self.load.advance();
+        self.has_silent.store(true, Ordering::Relaxed);
         if is_place {
             self.places.add();
         }
-        let connection = ServerConnection::new(transport, self.load.clone(), self.idle_timeout);
+        let load = self.load.clone();
+        let connection = ServerConnection::new(transport, load, self.idle_timeout, ceiling, origin);
         let Ok(key) = self.connections.insert(connection) else {
             return;
         };
@@ -570,6 +604,18 @@ impl Lane {
                 self.end(key);
             }
         }
+    }
+
+    /// Why there is no room for a connection more of an origin, after others have made room.
+    fn no_room_for(&self, origin: Option<Origin>) -> Option<Incident> {
+        if let Some(its) = origin
+            && self.connections_of(its) >= self.max_per_peer
+            && !self.make_room(origin)
+        {
+            return Some(Incident::TooManyOfPeer);
+        }
+        let is_full = self.connections.len() as u64 >= u64::from(self.max_connections);
+        (is_full && !self.make_room(None)).then_some(Incident::ServerFull)
     }
 
     /// Closes connections whose peers began a message or were sent one, and did not go on with it.
@@ -614,6 +660,22 @@ impl Lane {
         }
         self.ended.set(1);
     }
+}
+
+/// The peer of a connection, for messages.
+struct Peer<'c>(&'c dyn Connection);
+
+impl fmt::Display for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.peer())
+    }
+}
+
+/// Whether a connection waits to be taken in: accept(2) finds that no descriptor is left before it
+/// looks.
+fn is_waited_at(acceptor: &dyn Acceptor) -> bool {
+    let mut waited = [PollFd::new(&acceptor, PollFlags::IN)];
+    poll(&mut waited, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether it is the endpoint of a group.

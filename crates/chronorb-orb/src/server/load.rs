@@ -1,8 +1,11 @@
 //! What a lane keeps for slow peers: its books and its bound.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::connection::Gone;
+use chronorb_rt::Monotonic;
+
 use super::spares::Spares;
 use crate::config::OrbConfig;
 
@@ -10,6 +13,9 @@ use crate::config::OrbConfig;
 pub(super) struct Load {
     octets: AtomicUsize,
     max_octets: usize,
+    tick: AtomicU32,
+    /// Octets of a reply that a peer has to take in each second; 0 for none.
+    pub(super) least_rate: u32,
     /// The greatest message of one connection.
     pub(super) max_message: usize,
     /// Replies of more octets go out in fragments; 0 for none.
@@ -25,6 +31,8 @@ impl Load {
         Self {
             octets: AtomicUsize::new(0),
             max_octets: config.max_buffered_octets,
+            tick: AtomicU32::new(0),
+            least_rate: config.min_reply_rate,
             max_message: config.max_message_size,
             fragment_size: config.fragment_size,
             slow: AtomicUsize::new(0),
@@ -43,21 +51,74 @@ impl Load {
         kept.saturating_add(octets) <= self.max_octets / 2
     }
 
-    /// Changes what one connection keeps; more than the lane may keep ends the connection.
-    pub(super) fn account(&self, accounted: &mut usize, octets: usize) -> Result<(), Gone> {
+    /// Whether all connections together keep more than they may.
+    pub(super) fn is_over(&self) -> bool {
+        self.octets.load(Ordering::Relaxed) > self.max_octets
+    }
+
+    /// Octets that are kept beyond the bound.
+    pub(super) fn excess(&self) -> usize {
+        let kept = self.octets.load(Ordering::Relaxed);
+        kept.saturating_sub(self.max_octets)
+    }
+
+    /// The present tick, which grows with each connection that comes, and with each look at those
+    /// that are idle.
+    #[inline]
+    pub(super) fn tick(&self) -> u32 {
+        self.tick.load(Ordering::Relaxed)
+    }
+
+    /// Begins the next tick, and returns it.
+    pub(super) fn advance(&self) -> u32 {
+        self.tick.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+}
+
+/// What one connection of a lane keeps for its peer.
+pub(super) struct Account {
+    pub(super) load: Arc<Load>,
+    octets: AtomicUsize,
+    /// Since when it keeps anything, in nanoseconds.
+    since: AtomicU64,
+}
+
+impl Account {
+    #[allow(clippy::disallowed_methods, reason = "once for each connection")]
+    pub(super) fn open(load: Arc<Load>) -> Arc<Self> {
+        Arc::new(Self {
+            load,
+            octets: AtomicUsize::new(0),
+            since: AtomicU64::new(0),
+        })
+    }
+
+    /// How much the connection keeps.
+    pub(super) fn octets(&self) -> usize {
+        self.octets.load(Ordering::Relaxed)
+    }
+
+    /// How much it keeps, and since when; the greater, the sooner it is cut off.
+    pub(super) fn rank(&self) -> (usize, Reverse<u64>) {
+        let since = self.since.load(Ordering::Relaxed);
+        (self.octets(), Reverse(since))
+    }
+
+    /// Changes what one direction of the connection keeps. Where that is more than the lane may
+    /// keep, the lane [makes up for it](super::lane::Lane::relieve).
+    pub(super) fn set(&self, accounted: &mut usize, octets: usize) {
         if octets > *accounted {
             let more = octets - *accounted;
-            let before = self.octets.fetch_add(more, Ordering::Relaxed);
-            if before + more > self.max_octets {
-                self.octets.fetch_sub(more, Ordering::Relaxed);
-                return Err(Gone);
+            self.load.octets.fetch_add(more, Ordering::Relaxed);
+            if self.octets.fetch_add(more, Ordering::Relaxed) == 0 {
+                self.since
+                    .store(Monotonic::now().as_nanos(), Ordering::Relaxed);
             }
-            *accounted = octets;
-        } else {
-            self.octets
-                .fetch_sub(*accounted - octets, Ordering::Relaxed);
-            *accounted = octets;
+        } else if octets < *accounted {
+            let less = *accounted - octets;
+            self.load.octets.fetch_sub(less, Ordering::Relaxed);
+            self.octets.fetch_sub(less, Ordering::Relaxed);
         }
-        Ok(())
+        *accounted = octets;
     }
 }

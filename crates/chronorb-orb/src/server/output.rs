@@ -9,7 +9,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use chronorb_transport::{Connection, IoError};
 
 use super::connection::Gone;
-use super::load::Load;
+use super::load::Account;
 
 /// Replies that the peer has not taken yet.
 pub(super) struct Output {
@@ -18,19 +18,20 @@ pub(super) struct Output {
     /// How much of it has been sent.
     sent: usize,
     accounted: usize,
-    /// Since when the peer has taken nothing of it; counted among the lane's slow ones.
+    /// Since when the peer has taken nothing of it, but for the time that what it took stands for
+    /// by the least rate; counted among the lane's slow ones.
     stalled: Option<Monotonic>,
-    load: Arc<Load>,
+    account: Arc<Account>,
 }
 
 impl Output {
-    pub(super) fn new(load: Arc<Load>) -> Self {
+    pub(super) fn new(account: Arc<Account>) -> Self {
         Self {
             pending: Frame::new(0, usize::MAX),
             sent: 0,
             accounted: 0,
             stalled: None,
-            load,
+            account,
         }
     }
 
@@ -70,7 +71,7 @@ impl Output {
         if sent > 0 {
             self.push(transport)?;
         }
-        self.settle(moved + sent > 0);
+        self.settle(moved + sent);
         Ok(())
     }
 
@@ -96,22 +97,36 @@ impl Output {
         }
     }
 
-    /// Whether the peer has taken nothing for longer than `limit`.
+    /// Throws away what waits.
+    pub(super) fn discard(&mut self) {
+        self.forget(self.waiting().len());
+        self.settle(0);
+    }
+
+    /// Whether the peer has taken nothing, or too little, for longer than `limit`.
     pub(super) fn is_late(&self, limit: Duration) -> bool {
         self.stalled
             .is_some_and(|stalled| Monotonic::now() - stalled > limit)
     }
 
-    fn settle(&mut self, moved: bool) {
+    /// Brings the books up to date, after the peer has taken so many octets.
+    fn settle(&mut self, moved: usize) {
         match (self.waits(), self.stalled) {
             (true, None) => {
                 self.stalled = Some(Monotonic::now());
-                self.load.slow.fetch_add(1, Ordering::Relaxed);
+                self.account.load.slow.fetch_add(1, Ordering::Relaxed);
             }
-            (true, Some(_)) if moved => self.stalled = Some(Monotonic::now()),
+            (true, Some(stalled)) if moved > 0 => {
+                let now = Monotonic::now();
+                let paid = match self.account.load.least_rate {
+                    0 => now,
+                    rate => stalled + Duration::from_secs(moved as u64) / rate,
+                };
+                self.stalled = Some(paid.min(now));
+            }
             (false, Some(_)) => {
                 self.stalled = None;
-                self.load.slow.fetch_sub(1, Ordering::Relaxed);
+                self.account.load.slow.fetch_sub(1, Ordering::Relaxed);
             }
             _ => {}
         }
@@ -119,13 +134,13 @@ impl Output {
 
     fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
         if self.pending.capacity() == 0 {
-            self.pending = self.load.spares.take();
+            self.pending = self.account.load.spares.take();
         } else if self.sent > self.pending.len() / 2 {
             self.pending.remove_first(self.sent);
             self.sent = 0;
         }
         let len = self.pending.len() + octets.len();
-        self.load.account(&mut self.accounted, len)?;
+        self.account.set(&mut self.accounted, len);
         self.pending.extend_from_slice(octets).map_err(|_| Gone)
     }
 
@@ -137,17 +152,15 @@ impl Output {
         self.sent = 0;
         if self.pending.capacity() > 0 {
             let frame = std::mem::replace(&mut self.pending, Frame::new(0, usize::MAX));
-            self.load.spares.give(frame);
+            self.account.load.spares.give(frame);
         }
-        // Giving back cannot go over the bound.
-        let _ = self.load.account(&mut self.accounted, 0);
+        self.account.set(&mut self.accounted, 0);
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
-        self.forget(self.waiting().len());
-        self.settle(false);
+        self.discard();
     }
 }
 

@@ -248,6 +248,7 @@ impl Threadpool {
             })
             .collect::<Result<Vec<_>, SystemException>>()?;
         let staff = staff_of(core, spec, &setups)?;
+        core.make_room_for_lanes(endpoints.len());
         let lanes = match core.config.threadpool_strategy {
             ThreadpoolStrategy::FilterChain => {
                 behind_one(core, setups, &endpoints.concat(), staff.as_ref())?

@@ -31,7 +31,7 @@ use crate::core::Core;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::room::KEPT_CAPACITY;
-use crate::rtcorba::OwnPriority;
+use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Role, Thread};
 
 /// Ends a connection where it is over.
@@ -276,7 +276,7 @@ impl Worker {
         }
         let target = match staff.filters() && !connection.has_many_peers() {
             false => self.own_target(),
-            true => match self.filter(header)? {
+            true => match self.filter(header, connection.ceiling())? {
                 Ok(target) => target,
                 Err(exception) => {
                     let refused = self.refuse(lane, connection, key, header, exception);
@@ -305,7 +305,7 @@ impl Worker {
                 staff.assign(seat, handed);
                 Ok(())
             }
-            None => self.buffer(target, staff, key, at_work, header),
+            None => self.buffer(target, staff, (connection, key), at_work, header),
         }
     }
 
@@ -318,11 +318,22 @@ impl Worker {
     }
 
     /// Where the message in the frame is served, of the lanes that its lane reads for.
-    fn filter(&mut self, header: MessageHeader) -> Result<Result<Target, SystemException>, End> {
+    fn filter(
+        &mut self,
+        header: MessageHeader,
+        ceiling: Option<Priority>,
+    ) -> Result<Result<Target, SystemException>, End> {
         // Who only reads has nobody else to empty it.
         self.arena.reset();
         let (core, entrance) = (&self.core, &self.lane);
-        filter::target_of(core, entrance, &mut self.request, &self.arena, header)
+        filter::target_of(
+            core,
+            entrance,
+            &mut self.request,
+            &self.arena,
+            header,
+            ceiling,
+        )
     }
 
     /// Lets the request in the frame wait for a seat.
@@ -331,7 +342,7 @@ impl Worker {
         &mut self,
         target: Target,
         staff: &Staff,
-        key: Key,
+        (connection, key): (&ServerConnection, Key),
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
@@ -341,7 +352,8 @@ impl Worker {
             false => {
                 // Who only reads has nobody else to empty it.
                 self.arena.reset();
-                dispatch::priority_of(&self.core, &mut self.request, &self.arena, header)
+                let ceiling = connection.ceiling();
+                dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling)
             }
         };
         let rank = rank.or_else(|| lane.priority());
@@ -610,7 +622,7 @@ impl Worker {
                 && waits_for_reply(header, &self.request)
                 && input.is_worth_staying();
             let at_work = connection.begin_work();
-            input.settle(true)?;
+            input.settle(true);
             // The input is let go before the upcall, whatever it is told: the next thread looks.
             let again = matches!(input.release(), Released::Again(_));
             if more || again {

@@ -98,12 +98,14 @@ mod protocols {
 }
 
 mod rtcorba {
+    mod ceilings;
     mod mappings;
     mod mutexes;
     mod object_priorities;
 }
 
 mod server {
+    mod admission;
     mod hostile;
     mod idle;
     #[cfg(feature = "monitor")]

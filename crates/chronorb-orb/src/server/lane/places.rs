@@ -1,26 +1,27 @@
 //! The places of peers that leave without a word, which is how datagrams come.
 //!
 //! A lane has so many places. One that nobody uses is free after a time, whether idle connections are closed or
-//! not; and where all are taken, the next connection gets the place of one that has sent nothing for a while.
+//! not; and where all are taken, the next connection gets the place of the one that has sent nothing longest.
+//!
+//! Other connections make room too, where there are as many as there may be.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chronorb_giop::MessageType;
-use chronorb_rt::Released;
+use chronorb_rt::{Key, Released};
 use chronorb_transport::Carriage;
 
 use super::Lane;
+use super::origin::Origin;
+use crate::incident::Incident;
 use crate::server::connection::ServerConnection;
-use crate::server::input::Input;
 
 /// What a lane knows of such places.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// It has had some.
     any: AtomicBool,
-    /// Where the next search for one goes on.
-    hand: AtomicU32,
 }
 
 impl Places {
@@ -65,66 +66,141 @@ pub(in super::super) fn idle_timeout(
 }
 
 impl Lane {
-    /// Frees a place that is not in use, if there is one; returns whether there was.
+    /// Ends the connection that the lane can do without best, of an origin or of all; returns
+    /// whether there was one.
     ///
-    /// It looks at one after the other, where it stopped the last time: the first goes that has sent nothing since
-    /// it was looked at before. So many peers that come for one message do not take the places of those that stay.
+    /// First go peers that may leave without a word, and lose nothing by it; then connections on
+    /// which no whole message ever came, the oldest first; then the one that was idle longest.
     #[cold]
-    pub(super) fn make_room(&self) -> bool {
-        // In the second round all those are free that send nothing meanwhile.
-        self.places.look().is_some()
-            && self.end_one(2, ServerConnection::is_place, |connection, input| {
-                connection.is_idle() && input.is_empty()
-            })
+    pub(super) fn make_room(&self, of: Option<Origin>) -> bool {
+        self.end_one(|connection| of.is_none() || connection.origin() == of)
     }
 
-    /// Ends a connection that has not agreed with its peer on what it needs yet, if there is one; returns whether
-    /// there was.
-    ///
-    /// Where all connections are taken, those that say nothing must not keep out those that do. The search goes
-    /// around, so that each has as long as all the others take to come.
+    /// Ends the connection of a peer that may leave without a word, if there is one that is quiet;
+    /// returns whether there was.
     #[cold]
-    pub(super) fn end_one_that_opens(&self) -> bool {
-        // They count as slow.
-        let may_be = cfg!(any(feature = "ssliop", feature = "shmiop")) && self.load.has_slow();
-        let opens = |connection: &ServerConnection| !connection.transport().is_established();
-        may_be && self.end_one(1, opens, |_, input| input.opens)
+    pub(super) fn free_place(&self) -> bool {
+        self.places.look().is_some() && self.end_one(ServerConnection::is_place)
     }
 
-    /// Ends the next connection that is of a kind and may go, looking at all of them so often; returns whether
-    /// there was one.
-    fn end_one(
-        &self,
-        rounds: u32,
-        is_meant: impl Fn(&ServerConnection) -> bool,
-        may_go: impl Fn(&ServerConnection, &Input) -> bool,
-    ) -> bool {
-        let bound = self.connections.bound();
-        for _ in 0..rounds * bound {
-            let hand = self.places.hand.fetch_add(1, Ordering::Relaxed) % bound;
-            let Some((key, connection)) = self.connections.get_at(hand) else {
-                continue;
+    /// How many connections an origin has.
+    pub(super) fn connections_of(&self, origin: Origin) -> usize {
+        let all = (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index));
+        let its = all.filter(|(_, connection)| connection.origin() == Some(origin));
+        its.count()
+    }
+
+    /// Ends the connection of a kind that the lane can do without best; returns whether there was
+    /// one.
+    fn end_one(&self, is_meant: impl Fn(&ServerConnection) -> bool) -> bool {
+        let now = self.load.advance();
+        let mut last = None;
+        for _ in 0..MAX_TRIES {
+            let all = (0..self.connections.bound()).filter_map(|i| self.connections.get_at(i));
+            let ranked = all.filter_map(|(key, connection)| {
+                let rank = connection.rank(now).filter(|_| is_meant(&connection))?;
+                Some((rank, key.index, key.generation))
+            });
+            // Another thread has just begun to read from those before it.
+            let best = ranked.filter(|this| last.is_none_or(|last| *this < last));
+            let Some(best) = best.max() else {
+                return false;
             };
-            if !is_meant(&connection) {
-                continue;
-            }
-            let Some(mut input) = connection.input.claim() else {
-                continue;
-            };
-            if may_go(&connection, &input) {
-                input.closed = true;
-                connection.say_goodbye(MessageType::CloseConnection);
-                self.end(key);
+            let (_, index, generation) = best;
+            if self.evict(Key { index, generation }) {
                 return true;
             }
-            if matches!(input.release(), Released::Again(_)) {
-                self.rearm(&connection, key);
-            }
+            last = Some(best);
         }
         false
     }
+
+    /// Ends a connection in order, unless another thread reads from it; returns whether it has.
+    fn evict(&self, key: Key) -> bool {
+        let Some(connection) = self.connections.get(key) else {
+            return false;
+        };
+        match connection.input.claim() {
+            Some(mut input) if input.is_empty() || !connection.has_sent() => {
+                // What comes too late is not served, since the client sends it again.
+                input.closed = true;
+                connection.say_goodbye(MessageType::CloseConnection);
+            }
+            Some(input) => {
+                if matches!(input.release(), Released::Again(_)) {
+                    self.rearm(&connection, key);
+                }
+                return false;
+            }
+            // The thread that has the connection for good says it.
+            None if self.setup.per_connection => {}
+            None => return false,
+        }
+        self.incidents.note(Incident::Evicted, &*connection, 0);
+        self.end(key);
+        true
+    }
+
+    /// Closes, in order, connections on which no whole message has come since the last look but
+    /// one.
+    #[cold]
+    pub(super) fn close_silent(&self) {
+        self.has_silent.store(false, Ordering::Relaxed);
+        let before = self
+            .silent_mark
+            .swap(self.load.advance(), Ordering::Relaxed);
+        for index in 0..self.connections.bound() {
+            let Some((key, connection)) = self.connections.get_at(index) else {
+                continue;
+            };
+            if connection.has_sent() || connection.has_many_peers() {
+                continue;
+            }
+            self.has_silent.store(true, Ordering::Relaxed);
+            if !connection.was_used_before(before) {
+                continue;
+            }
+            // The beginning of a message has a time of its own, and so has one of a connection.
+            let Some(mut input) = connection.input.claim() else {
+                continue;
+            };
+            if input.is_empty() && !input.opens {
+                input.closed = true;
+                self.incidents.note(Incident::Silent, &*connection, 0);
+                connection.say_goodbye(MessageType::CloseConnection);
+                self.end(key);
+            } else if matches!(input.release(), Released::Again(_)) {
+                self.rearm(&connection, key);
+            }
+        }
+    }
+
+    /// Cuts off the connection that keeps most for its peer, of equals the one that does so
+    /// longest, until all together keep no more than they may.
+    #[cold]
+    pub(in super::super) fn relieve(&self) {
+        // What other threads are about to give back.
+        let mut pending = 0;
+        while self.load.excess() > pending {
+            let all = (0..self.connections.bound()).filter_map(|i| self.connections.get_at(i));
+            let ranked = all.map(|(key, connection)| (connection.account().rank(), key));
+            let Some(((octets @ 1.., _), key)) = ranked.max_by_key(|(rank, _)| *rank) else {
+                return;
+            };
+            let Some(connection) = self.connections.get(key) else {
+                continue;
+            };
+            let number = i64::try_from(octets).unwrap_or(i64::MAX);
+            self.incidents.note(Incident::CutOff, &*connection, number);
+            connection.cut_off();
+            pending += connection.account().octets();
+            self.end(key);
+        }
+    }
 }
 
+/// Connections that are tried, where other threads begin to read from them.
+const MAX_TRIES: u32 = 4;
 /// After which a peer that sends nothing has left, where nothing else is set.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -172,6 +172,7 @@ impl Worker {
             response_expected: false,
             contexts: header.contexts,
             propagated,
+            ceiling: None,
             thread: self.thread,
             peer: None,
         };
@@ -205,7 +206,7 @@ fn served_by(
         return None;
     }
     let active = poa.find(key.hint, key.id);
-    let (priority, _) = poa.priority_of_request(active.as_deref(), key.priority, propagated);
+    let (priority, _) = poa.priority_of_request(active.as_deref(), key.id, propagated, None);
     // A lane that reads for others has all that they are for.
     if pool.has_lanes() && lane.behind().is_empty() {
         let own = priority.and_then(|priority| pool.lane_of(priority));

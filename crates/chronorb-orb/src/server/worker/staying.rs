@@ -108,9 +108,15 @@ impl Worker {
                 Awaited::Message {
                     header, skipped, ..
                 } => (header, skipped),
-                Awaited::Part | Awaited::Nothing => continue,
+                Awaited::Part | Awaited::Nothing => {
+                    // The thread at the set has an eye on it only now and then.
+                    if lane.load.is_over() {
+                        lane.relieve();
+                    }
+                    continue;
+                }
                 Awaited::Idleness => {
-                    if !stay.is_called() && connection.is_idle() {
+                    if !stay.is_called() && connection.is_quiet() {
                         connection.say_goodbye(MessageType::CloseConnection);
                         return Err(End::Gone);
                     }
@@ -135,6 +141,10 @@ impl Worker {
             self.serve_here(lane, connection, key, at_work, header)?;
             stay.has_served();
         }
+        if !lane.is_stopping() {
+            // It makes room for another one.
+            connection.say_goodbye(MessageType::CloseConnection);
+        }
         Ok(())
     }
 
@@ -146,7 +156,7 @@ impl Worker {
         key: Key,
         mut input: BatonGuard<'_, Input>,
     ) -> Result<(), End> {
-        input.settle(true)?;
+        input.settle(true);
         drop(input);
         lane.rearm(connection, key);
         Ok(())
@@ -207,7 +217,9 @@ impl Worker {
         input.unread = true;
         let config = &self.core.config;
         let opens = input.opens;
-        let deadline = if input.is_empty() && !opens {
+        // A thread stays with others only after messages have come.
+        let is_silent = !connection.has_sent();
+        let deadline = if input.is_empty() && !opens && !is_silent {
             *due = None;
             input.idle_timeout.map(Deadline::after)
         } else {
@@ -228,7 +240,7 @@ impl Worker {
         let intake = intake::receive(read, input, speech, &mut self.request, most)?;
         if opens && connection.transport().is_established() {
             input.opens = false;
-            input.settle(true)?;
+            input.settle(true);
             // What was due has come.
             *due = None;
         }
@@ -239,7 +251,11 @@ impl Worker {
         } = intake
         else {
             if due.is_some_and(Deadline::has_passed) {
-                return Err(End::Gone);
+                let has_begun = opens || !input.is_empty();
+                return match has_begun {
+                    true => Err(End::Gone),
+                    false => Ok(Awaited::Idleness),
+                };
             }
             let is_over = deadline.is_some_and(Deadline::has_passed);
             return Ok(match received == Some(true) && !stay.is_called() {

@@ -80,15 +80,19 @@ fn each_connection_is_served_by_its_own_thread_in_order_and_none_waits_for_anoth
 }
 
 #[test]
-fn one_connection_too_many_is_told_so_and_gets_no_thread() {
+fn one_connection_too_many_takes_the_room_of_the_longest_idle_one() {
     let bench = Bench::with(LANED, |config| config.max_connections = 2);
     let mut peers = [bench.raw(0), bench.raw(0)];
     peers.iter_mut().for_each(|peer| pass(peer, 1));
-    is_told(bench.raw(0));
+    let mut third = bench.raw(0);
+    pass(&mut third, 2);
+    let [first, mut second] = peers;
+    is_told(first);
     bench.await_threads(3 + 2);
     let mut other_lane = bench.raw(1);
     pass(&mut other_lane, 2);
-    peers.iter_mut().for_each(|peer| pass(peer, 3));
+    pass(&mut second, 3);
+    pass(&mut third, 3);
 }
 
 #[test]

@@ -549,15 +549,23 @@ fn a_persistent_reference_keeps_its_priority_over_a_restart() {
     assert_eq!(activated.0.object_to_string(&reference), text);
     assert_eq!(ask(&object), at(HIGH));
     activated.0.shutdown(true).expect("no servant calls it");
+    // What the server has not declared in this run is not believed.
     let plain = run_at(ports, &[]);
     plain
         .1
         .activate_object_with_id("boiler", witness())
         .expect("it is free");
-    assert_eq!(ask(&object), at(HIGH));
+    assert_eq!(ask(&object), in_lane_at(HIGH, LOW));
     plain.0.shutdown(true).expect("no servant calls it");
     let by_default = run_at(ports, &[MULTIPLE, DEFAULT]);
     by_default.1.set_servant(witness()).expect("it uses one");
+    assert_eq!(ask(&object), in_lane_at(HIGH, LOW));
+    let id = "boiler".into();
+    let declared = by_default
+        .1
+        .create_reference_with_id_and_priority(&id, PROBE_ID, corba(HIGH));
+    let declared = by_default.0.object_to_string(&declared.expect("it is new"));
+    assert_eq!(declared, text);
     assert_eq!(ask(&object), at(HIGH));
     by_default.0.shutdown(true).expect("no servant calls it");
     // What the server says now is what counts.
@@ -584,10 +592,13 @@ fn a_forged_priority_is_none() {
         key[4..6].copy_from_slice(&value.to_be_bytes());
         with_key(&s.client, &object, &key)
     };
-    assert_eq!(ask(&forged(HIGH)), at(HIGH), "as it was");
-    for value in [0, NO_LANE, i16::MAX] {
-        assert_eq!(ask(&forged(value)), in_lane_at(HIGH, LOW), "no lane has it");
+    for value in [HIGH, MIDDLE, LOW, 0, NO_LANE, i16::MAX] {
+        assert_eq!(ask(&forged(value)), at(HIGH), "as it was declared");
     }
+    // Without a declaration a key has no say either, of whichever lane the priority is.
+    let other = s.remote_to(&poa, "b");
+    let key = [&key_of(&object)[..6], &key_of(&other)[4..]].concat();
+    assert_eq!(ask(&with_key(&s.client, &other, &key)), at(LOW));
     for value in [-1, i16::MIN] {
         assert_eq!(kind(ask(&forged(value))), Kind::ObjectNotExist);
     }
@@ -599,6 +610,19 @@ fn a_forged_priority_is_none() {
     let mut key = key_of(&object);
     key[4..6].copy_from_slice(&HIGH.to_be_bytes());
     let served = ask(&with_key(&s.client, &object, &key)).expect("it is there");
+    assert!(served.contains(&format!(", {LOW}, ")), "{served}");
+    // Nor about one that has the priority of its POA.
+    poa.activate_object_with_id("plain", witness())
+        .expect("it is free");
+    let plain = s.remote_to(&poa, "plain");
+    let key = [
+        &key[..3],
+        &[key[3] | 0x10],
+        &key[4..6],
+        &key_of(&plain)[4..],
+    ]
+    .concat();
+    let served = ask(&with_key(&s.client, &plain, &key)).expect("it is there");
     assert!(served.contains(&format!(", {LOW}, ")), "{served}");
 }
 

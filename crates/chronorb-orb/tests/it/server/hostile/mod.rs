@@ -12,6 +12,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+mod buffers;
 mod classes;
 mod too_large;
 

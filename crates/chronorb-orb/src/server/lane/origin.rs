@@ -1,0 +1,63 @@
+//! Whose a connection is, as far as one may have only so many.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use chronorb_transport::Connection;
+use rustix::net::{AddressFamily, getpeername, getsockname, sockopt};
+
+/// The peer of connections that count together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in super::super) enum Origin {
+    /// A host; of IPv6 the network, of whose addresses a host may have any number.
+    Host(IpAddr),
+    /// A user of this machine, at a Unix-domain socket.
+    User(u32),
+}
+
+impl Origin {
+    /// The peer of a connection; none on the loopback, and where the transport does not tell it.
+    pub(super) fn of(transport: &dyn Connection) -> Option<Self> {
+        let local = getsockname(transport).ok()?;
+        if local.address_family() == AddressFamily::UNIX {
+            let peer = sockopt::socket_peercred(transport).ok()?;
+            return Some(Self::User(peer.uid.as_raw()));
+        }
+        let peer = getpeername(transport).ok()??;
+        Self::of_host(SocketAddr::try_from(peer).ok()?.ip())
+    }
+
+    fn of_host(address: IpAddr) -> Option<Self> {
+        match address.to_canonical() {
+            address if address.is_loopback() => None,
+            IpAddr::V6(v6) => {
+                let network = v6.to_bits() & !u128::from(u64::MAX);
+                Some(Self::Host(Ipv6Addr::from_bits(network).into()))
+            }
+            v4 => Some(Self::Host(v4)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(address: &str) -> Option<Origin> {
+        Origin::of_host(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn the_loopback_has_no_limit() {
+        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(of(address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_one_host_are_one_origin() {
+        assert_eq!(of("10.1.0.7"), of("::ffff:10.1.0.7"));
+        assert_ne!(of("10.1.0.7"), of("10.1.0.8"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+    }
+}

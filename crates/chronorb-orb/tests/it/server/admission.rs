@@ -1,0 +1,434 @@
+//! Who makes room where a lane has as many connections as it may have, by each protocol.
+
+use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType};
+use chronorb_orb::{Incident, Object, Orb, OrbConfig, ThreadpoolStrategy};
+use chronorb_rt::Deadline;
+use chronorb_transport::{
+    Address, Connection, IoError, Setup, Transport, parse_endpoints, tcp::Tcp,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::adapters::until;
+use crate::support::descriptors::spawn;
+use crate::support::{PATIENCE, Served, add, name_of, nothing, orb, orb_with, served_by};
+
+/// A server by one protocol, and the way to it for peers without an ORB.
+struct Place {
+    name: &'static str,
+    served: Served,
+    transport: Box<dyn Transport>,
+    address: Address,
+    /// What TLS needs, as long as the server lives.
+    _files: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    /// A connection on which nothing was sent yet.
+    fn connect(&self) -> Box<dyn Connection> {
+        let deadline = Deadline::after(PATIENCE);
+        let connection = self
+            .transport
+            .connect(&self.address, Setup::default(), deadline);
+        connection.expect("it listens")
+    }
+
+    /// The object as another client sees it.
+    fn another(&self) -> (Orb, Object) {
+        let client = orb_with(|config| {
+            #[cfg(feature = "ssliop")]
+            {
+                config.ssl = self.served.client_settings();
+            }
+            let _ = config;
+        });
+        let text = self.served.client.object_to_string(&self.served.object);
+        let object = client.string_to_object(&text).expect("it reads");
+        (client, object)
+    }
+}
+
+#[cfg(feature = "ssliop")]
+impl Served {
+    /// Settings of a client that believes whatever server there is.
+    fn client_settings(&self) -> chronorb_transport::tls::TlsSettings {
+        chronorb_transport::tls::TlsSettings {
+            verify: chronorb_transport::tls::Verify::None,
+            ..Default::default()
+        }
+    }
+}
+
+/// Where an endpoint of this server is.
+fn address(server: &Orb) -> Address {
+    let snapshot = server.snapshot();
+    let lane = &snapshot.pools[0].lanes[0];
+    let (_, text) = lane.endpoints[0].split_once("://").expect("an endpoint");
+    match text.starts_with('/') {
+        true => Address::Path(text.to_owned()),
+        false => {
+            let (host, port) = text.rsplit_once(':').expect("a port");
+            Address::host(host, port.parse().expect("a number"))
+        }
+    }
+}
+
+fn at(
+    name: &'static str,
+    endpoint: &str,
+    transport: Box<dyn Transport>,
+    configure: &dyn Fn(&mut OrbConfig),
+) -> Place {
+    let served = served_by(orb_with(|config| {
+        config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
+        configure(config);
+    }));
+    Place {
+        name,
+        address: address(&served.server),
+        served,
+        transport,
+        _files: None,
+    }
+}
+
+fn by_tcp(configure: &dyn Fn(&mut OrbConfig)) -> Place {
+    at("tcp", "iiop://127.0.0.1:0", Box::new(Tcp), configure)
+}
+
+/// A server by each protocol of connections.
+fn places(configure: &dyn Fn(&mut OrbConfig)) -> Vec<Place> {
+    let mut places = vec![by_tcp(configure)];
+    #[cfg(feature = "uiop")]
+    places.push(at(
+        "unix",
+        "uiop://",
+        Box::new(chronorb_transport::uds::Unix),
+        configure,
+    ));
+    #[cfg(feature = "shmiop")]
+    places.push(at(
+        "shm",
+        "shmiop://",
+        Box::new(chronorb_transport::shm::SharedMemory),
+        configure,
+    ));
+    #[cfg(feature = "ssliop")]
+    places.push(by_tls(configure));
+    places
+}
+
+/// The transport of a peer is TCP: it never shakes hands.
+#[cfg(feature = "ssliop")]
+fn by_tls(configure: &dyn Fn(&mut OrbConfig)) -> Place {
+    let files = tempfile::tempdir().expect("a directory");
+    let authority = crate::certificates::Authority::new(files.path(), "authority");
+    let settings = authority.settings("server", &["127.0.0.1"]);
+    let server = orb_with(|config| {
+        config.listen_endpoints = parse_endpoints("ssliop://127.0.0.1:0").expect("an endpoint");
+        config.ssl = settings;
+        configure(config);
+    });
+    let probe = std::sync::Arc::new(crate::support::Probe::default());
+    let root = server.root_poa().expect("the endpoint opens");
+    let object = root.serve(crate::support::ProbeSkeleton(probe.clone()));
+    let object = object.expect("it activates");
+    root.manager().activate().expect("it was not deactivated");
+    let client = orb_with(|config| {
+        config.ssl = chronorb_transport::tls::TlsSettings {
+            verify: chronorb_transport::tls::Verify::None,
+            ..Default::default()
+        };
+    });
+    let object = client.string_to_object(&server.object_to_string(&object));
+    let served = Served {
+        client,
+        probe,
+        object: object.expect("it reads"),
+        server,
+    };
+    Place {
+        name: "tls",
+        address: address(&served.server),
+        served,
+        transport: Box::new(Tcp),
+        _files: Some(files),
+    }
+}
+
+fn count(orb: &Orb, incident: Incident) -> u64 {
+    let incidents = orb.snapshot().incidents;
+    let of = incidents.iter().find(|(of, _)| *of == incident);
+    of.map_or(0, |(_, count)| *count)
+}
+
+fn lane(orb: &Orb) -> (u64, usize) {
+    let snapshot = orb.snapshot();
+    let lane = &snapshot.pools[0].lanes[0];
+    (lane.accepted, lane.connections)
+}
+
+/// The kind of the last message before the end of a connection, if there was one.
+fn last_word(connection: &dyn Connection) -> Option<MessageType> {
+    let mut said = Vec::new();
+    let mut room = [0; 64];
+    loop {
+        match connection.recv(&mut room, Deadline::after(PATIENCE)) {
+            Ok(n) => said.extend_from_slice(&room[..n]),
+            Err(IoError::TimedOut) => panic!("it was not closed"),
+            Err(_) => break,
+        }
+    }
+    let last = said.len().checked_sub(HEADER_LEN)?;
+    Some(MessageHeader::parse(&said[last..]).ok()?.kind)
+}
+
+/// Whether a connection is open, and nothing was said.
+fn is_open(connection: &dyn Connection) -> bool {
+    connection.try_recv(&mut [0; 16]) == Err(IoError::WouldBlock)
+}
+
+/// The locate request that any server answers.
+fn locate(connection: &dyn Connection) {
+    let mut request = b"GIOP\x01\x02\x01\x03\x0c\x00\x00\x00".to_vec();
+    request.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let deadline = Deadline::after(PATIENCE);
+    connection.send_all(&request, deadline).expect("it is open");
+    let mut answer = [0; 64];
+    let n = connection.recv(&mut answer, deadline).expect("an answer");
+    assert!(n > HEADER_LEN, "a locate reply");
+}
+
+#[test]
+fn connections_that_never_said_anything_make_room_for_those_that_do() {
+    for place in places(&|config| {
+        config.max_connections = 8;
+        config.max_connections_per_peer = 8;
+    }) {
+        let s = &place.served;
+        assert_eq!(add(&s.object, 1, 1), Ok(2), "{}", place.name);
+        let silent: Vec<_> = (0..20).map(|_| place.connect()).collect();
+        until("all have come", || lane(&s.server).0 >= 21);
+        let (client, object) = place.another();
+        assert_eq!(add(&object, 1, 1), Ok(2), "{}", place.name);
+        // The connection that was in use before is the same.
+        let before = lane(&s.server).0;
+        assert_eq!(add(&s.object, 2, 2), Ok(4), "{}", place.name);
+        assert_eq!(lane(&s.server).0, before, "{}", place.name);
+        assert!(count(&s.server, Incident::Evicted) >= 13, "{}", place.name);
+        drop(silent);
+        client.shutdown(false).expect("it runs");
+    }
+}
+
+#[test]
+fn they_make_room_whatever_the_strategy() {
+    for strategy in [
+        ThreadpoolStrategy::HalfSyncHalfAsync,
+        ThreadpoolStrategy::WorkerPool,
+        ThreadpoolStrategy::Reactive,
+        ThreadpoolStrategy::ThreadPerConnection,
+    ] {
+        let place = by_tcp(&|config| {
+            config.max_connections = 8;
+            config.threadpool_strategy = strategy;
+        });
+        let s = &place.served;
+        assert_eq!(add(&s.object, 1, 1), Ok(2));
+        let silent: Vec<_> = (0..20).map(|_| place.connect()).collect();
+        until("all have come", || lane(&s.server).0 >= 21);
+        let client = orb();
+        let text = s.client.object_to_string(&s.object);
+        let object = client.string_to_object(&text).expect("it reads");
+        assert_eq!(add(&object, 1, 1), Ok(2), "{strategy:?}");
+        assert_eq!(last_word(&*silent[0]), Some(MessageType::CloseConnection));
+        drop(silent);
+        client.shutdown(false).expect("it runs");
+    }
+}
+
+#[test]
+fn the_longest_idle_connection_makes_room() {
+    let place = by_tcp(&|config| config.max_connections = 4);
+    let s = &place.served;
+    let mut peers: Vec<_> = (0..4)
+        .map(|_| {
+            let peer = place.connect();
+            locate(&*peer);
+            peer
+        })
+        .collect();
+    // The first is in use again, since the second was idle.
+    locate(&*peers[0]);
+    peers.push(place.connect());
+    locate(&*peers[4]);
+    assert_eq!(last_word(&*peers[1]), Some(MessageType::CloseConnection));
+    for open in [0, 2, 3, 4] {
+        assert!(is_open(&*peers[open]), "{open}");
+    }
+    assert_eq!(count(&s.server, Incident::Evicted), 1);
+    // One that never said anything goes before all of them.
+    peers.push(place.connect());
+    until("it has come", || lane(&s.server).0 == 6);
+    assert_eq!(last_word(&*peers[2]), Some(MessageType::CloseConnection));
+    peers.push(place.connect());
+    assert_eq!(last_word(&*peers[5]), Some(MessageType::CloseConnection));
+    assert!(is_open(&*peers[3]));
+}
+
+#[test]
+fn where_all_are_in_use_the_newcomer_is_told_in_order() {
+    let place = by_tcp(&|config| {
+        config.max_connections = 1;
+        config.threads = 2;
+    });
+    let s = &place.served;
+    std::thread::scope(|threads| {
+        threads.spawn(|| assert_eq!(nothing(&s.object, "wait"), Ok(())));
+        s.probe.gate.reach(1);
+        let refused = place.connect();
+        assert_eq!(last_word(&*refused), Some(MessageType::CloseConnection));
+        s.probe.gate.set(2);
+    });
+    assert_eq!(count(&s.server, Incident::ServerFull), 1);
+}
+
+#[test]
+fn a_connection_without_a_message_is_closed_in_time() {
+    for place in places(&|config| {
+        config.input_timeout = Duration::from_millis(50);
+    }) {
+        let s = &place.served;
+        let silent = place.connect();
+        let said = last_word(&*silent);
+        // TLS was not agreed on, and says nothing.
+        let expected = (place.name != "tls").then_some(MessageType::CloseConnection);
+        assert_eq!(said, expected, "{}", place.name);
+        // Once there was a message, it stays.
+        assert_eq!(add(&s.object, 1, 1), Ok(2), "{}", place.name);
+        let accepted = lane(&s.server).0;
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(add(&s.object, 1, 1), Ok(2), "{}", place.name);
+        assert_eq!(lane(&s.server).0, accepted, "{}", place.name);
+    }
+}
+
+#[test]
+fn a_thread_per_connection_closes_it_in_time_too() {
+    let place = by_tcp(&|config| {
+        config.input_timeout = Duration::from_millis(50);
+        config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection;
+    });
+    let silent = place.connect();
+    assert_eq!(last_word(&*silent), Some(MessageType::CloseConnection));
+    assert_eq!(add(&place.served.object, 1, 1), Ok(2));
+    let accepted = lane(&place.served.server).0;
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(add(&place.served.object, 1, 1), Ok(2));
+    assert_eq!(lane(&place.served.server).0, accepted);
+}
+
+#[cfg(feature = "uiop")]
+#[test]
+fn a_user_has_a_quarter_of_the_connections_at_unix_sockets() {
+    let unix = || Box::new(chronorb_transport::uds::Unix);
+    let place = at("unix", "uiop://", unix(), &|config| {
+        config.max_connections = 8;
+    });
+    let peers: Vec<_> = (0..3)
+        .map(|_| {
+            let peer = place.connect();
+            locate(&*peer);
+            peer
+        })
+        .collect();
+    assert_eq!(last_word(&*peers[0]), Some(MessageType::CloseConnection));
+    assert!(is_open(&*peers[1]) && is_open(&*peers[2]));
+    // Where both are in use, a third one is refused.
+    let place = at("unix", "uiop://", unix(), &|config| {
+        config.max_connections = 8;
+        config.max_connections_per_peer = 1;
+    });
+    let s = &place.served;
+    std::thread::scope(|threads| {
+        threads.spawn(|| assert_eq!(nothing(&s.object, "wait"), Ok(())));
+        s.probe.gate.reach(1);
+        let refused = place.connect();
+        assert_eq!(last_word(&*refused), Some(MessageType::CloseConnection));
+        s.probe.gate.set(2);
+    });
+    assert_eq!(count(&s.server, Incident::TooManyOfPeer), 1);
+}
+
+#[test]
+fn the_loopback_has_no_limit_of_a_peer() {
+    let place = by_tcp(&|config| config.max_connections = 8);
+    let peers: Vec<_> = (0..8)
+        .map(|_| {
+            let peer = place.connect();
+            locate(&*peer);
+            peer
+        })
+        .collect();
+    assert!(peers.iter().all(|peer| is_open(&**peer)));
+}
+
+/// Set for the process that has few descriptors.
+const ALONE: &str = "CHRONORB_TEST_FEW_DESCRIPTORS";
+
+#[test]
+fn idle_connections_make_room_where_descriptors_run_out() {
+    if std::env::var_os(ALONE).is_some() {
+        return without_descriptors();
+    }
+    let program = std::env::current_exe().expect("the test has a program");
+    let name = name_of(idle_connections_make_room_where_descriptors_run_out);
+    let mut again = Command::new(program);
+    again
+        .args(["--exact", name])
+        .env(ALONE, "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = spawn(&mut again).and_then(Child::wait_with_output);
+    let output = output.expect("the test starts itself");
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn set_soft(limit: u64) {
+    let limits = Rlimit {
+        current: Some(limit),
+        ..getrlimit(Resource::Nofile)
+    };
+    setrlimit(Resource::Nofile, limits).expect("it is within the hard limit");
+}
+
+fn without_descriptors() {
+    // A server raises the limit to what its connections need, as far as it may.
+    set_soft(256);
+    let place = by_tcp(&|config| config.max_connections = 1000);
+    let s = &place.served;
+    let limits = getrlimit(Resource::Nofile);
+    assert!(limits.maximum.is_none_or(|most| most > 1200), "{limits:?}");
+    assert!(
+        limits.current.is_none_or(|limit| limit >= 1000),
+        "{limits:?}"
+    );
+    assert_eq!(s.server.lack_of_files(), None);
+    assert_eq!(add(&s.object, 1, 1), Ok(2));
+    let silent: Vec<_> = (0..20).map(|_| place.connect()).collect();
+    until("all have come", || lane(&s.server).0 == 21);
+    let mut files = Vec::new();
+    set_soft(200);
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        files.push(file);
+    }
+    // One end of a connection is in this process too.
+    drop(files.pop());
+    let newcomer = place.connect();
+    locate(&*newcomer);
+    assert_eq!(last_word(&*silent[0]), Some(MessageType::CloseConnection));
+    assert_eq!(count(&s.server, Incident::Evicted), 1);
+    assert_eq!(add(&s.object, 1, 1), Ok(2), "the one that was there before");
+    drop(files);
+}
