@@ -24,6 +24,7 @@ mod ip_options;
 pub mod multicast;
 mod names;
 mod reactor;
+mod remote;
 mod setup;
 #[cfg(feature = "shm")]
 pub mod shm;
@@ -49,7 +50,9 @@ pub use address::Address;
 pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
+pub use names::addresses_of as host_addresses;
 pub use reactor::{Event, Interest, Reactor};
+pub use remote::{Credentials, Remote, RemoteAddress};
 pub use setup::{Messages, Setup, SocketOptions};
 pub use waiting::Waiting;
 
@@ -227,6 +230,11 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
 
     /// The other side, for messages to people.
     fn peer(&self) -> String;
+
+    /// The protocol, and the address of the other side. Asks the kernel, and allocates nothing.
+    fn remote(&self) -> Remote {
+        Remote::UNKNOWN
+    }
 
     /// The certificate (X.509, DER) by which the peer has proved who it is, if it has.
     fn peer_certificate(&self) -> Option<Vec<u8>> {

@@ -8,6 +8,7 @@
 //! around its keys, which is held for the cryptography only and never while a thread waits.
 
 mod acceptor;
+mod certificate;
 mod config;
 mod connection;
 mod connector;
@@ -28,6 +29,7 @@ use crate::{
     Transport,
 };
 
+pub use certificate::CertificateNames;
 pub use config::{TlsConfig, TlsSettings, Verify};
 pub use error::TlsConfigError;
 pub use versions::TlsVersions;
