@@ -108,6 +108,15 @@ pub trait Transport: fmt::Debug + Send + Sync {
         setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError>;
+
+    /// Reads the files again that it was configured by, for connections from now on. By default there
+    /// are none.
+    ///
+    /// # Errors
+    /// What is wrong with a file. Nothing has changed then.
+    fn reload(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open endpoint. Never waits: a [`Reactor`] does.
