@@ -28,6 +28,7 @@ mod object;
 mod operation_table;
 mod orb;
 mod order;
+mod peer;
 pub mod poa;
 mod profile;
 mod protocol;
@@ -54,6 +55,7 @@ pub use chronorb_giop::{
 #[cfg(feature = "riop")]
 pub use chronorb_rio::driver::Choice as RioDriver;
 pub use chronorb_transport as transport;
+pub use chronorb_transport::Credentials;
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use client::Pending;
 #[cfg(feature = "monitor")]
@@ -72,6 +74,7 @@ pub use groups::GroupError;
 pub use incident::Incident;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
+pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;
 pub use server::{
