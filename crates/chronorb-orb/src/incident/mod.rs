@@ -36,6 +36,8 @@ macro_rules! incidents {
 incidents! {
     /// A message that cannot be read; its connection ends.
     MalformedMessage => "malformed message",
+    /// A request that the authorizer of a POA refuses.
+    RequestNotAuthorized => "request not authorized",
 }
 
 /// The incidents of an ORB.

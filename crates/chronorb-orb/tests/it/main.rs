@@ -39,6 +39,7 @@ mod client {
 mod poa {
     mod activation;
     mod adapters;
+    mod authorizers;
     mod demultiplexing;
     mod let_go;
     mod lifecycle;
