@@ -78,6 +78,6 @@ pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;
 pub use server::{
-    Activity, Filtered, FilteredRequest, LaneSnapshot, PoolSnapshot, RequestFilter, RequestFilters,
-    Snapshot, Stage, StageProbe, ThreadSnapshot,
+    Activity, Filtered, FilteredRequest, LaneSnapshot, Listening, ListeningEndpoint, PeerProof,
+    PoolSnapshot, RequestFilter, RequestFilters, Snapshot, Stage, StageProbe, ThreadSnapshot,
 };

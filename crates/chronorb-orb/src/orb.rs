@@ -16,11 +16,13 @@ use crate::core::{Core, STOPPED, STOPPING};
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
+#[cfg(feature = "ssliop")]
+use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
 use crate::resolver;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
-use crate::server::{self, Snapshot, Watcher};
+use crate::server::{self, Listening, Snapshot, Watcher};
 
 /// An ORB: the way to objects elsewhere, and the home of objects here.
 ///
@@ -139,6 +141,28 @@ impl Orb {
     /// What its thread pools, lanes and threads are doing now.
     pub fn snapshot(&self) -> Snapshot {
         server::snapshot(&self.core)
+    }
+
+    /// Where its lanes listen now, and what peers have to prove there. An ORB listens from its first
+    /// object, or thread pool, on; one that only calls listens nowhere.
+    pub fn listening(&self) -> Listening {
+        server::listening(&self.core)
+    }
+
+    /// Reads certificates, keys and revocation lists again, for connections from now on. Changed
+    /// files are also noticed at a handshake, within a second.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the file and what is wrong with it. What was read before stays in use.
+    #[cfg(feature = "ssliop")]
+    pub fn reload_certificates(&self) -> Result<(), ConfigError> {
+        for protocol in self.core.protocols.iter() {
+            let reloaded = protocol.transport().reload();
+            reloaded.map_err(|problem| {
+                ConfigError::of_protocols(ProtocolProblem::Setting(problem.to_string()))
+            })?;
+        }
+        Ok(())
     }
 
     /// Has the lanes take the time of each request, for [`snapshot`](Self::snapshot), or not any more, unless the

@@ -145,6 +145,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     of_feature!(
         "ssliop",
+        "ssl_revocation_list",
+        "-ORBSSLRevocationList",
+        &[],
+        |config, text| {
+            config.ssl.revocation_list = Some(text.into());
+            Ok(())
+        },
+    ),
+    of_feature!(
+        "ssliop",
         "ssl_verify",
         "-ORBSSLVerify",
         &[],

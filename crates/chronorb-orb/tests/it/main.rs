@@ -104,6 +104,7 @@ mod rtcorba {
 mod server {
     mod hostile;
     mod idle;
+    mod listening;
     #[cfg(feature = "monitor")]
     mod monitor;
     mod stack;
