@@ -9,6 +9,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod abstract_base;
+#[cfg(feature = "access")]
+mod access;
 mod call;
 mod client;
 pub mod codegen;
@@ -42,6 +44,8 @@ pub mod stages;
 mod upcall;
 pub mod values;
 
+#[cfg(feature = "access")]
+pub use access::{RuleError, SecurityProfile, TransportRule, TransportRules};
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
 pub use chronorb_cdr::impl_value;
 pub use chronorb_cdr::{

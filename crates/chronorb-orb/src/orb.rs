@@ -79,10 +79,20 @@ impl Orb {
     ///
     /// # Errors
     /// As [`init`](Self::init).
-    pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
+    pub fn with_config(
+        #[cfg_attr(
+            not(feature = "access"),
+            expect(unused_mut, reason = "a profile completes it")
+        )]
+        mut config: OrbConfig,
+    ) -> Result<Self, InitError> {
         crate::stack::announce();
+        #[cfg(feature = "access")]
+        crate::access::complete(&mut config)?;
         config.check()?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
+        #[cfg(feature = "access")]
+        crate::access::check(&config, &protocols)?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
             let remedies = Rights::probe()
                 .missing()

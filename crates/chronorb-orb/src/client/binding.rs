@@ -293,6 +293,7 @@ fn connect(
         false => route.carries,
     };
     let urgency = request_priority().max(route.propagated);
+    let (mut tried, mut refused) = (0, 0);
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
@@ -321,7 +322,14 @@ fn connect(
         }
         let connection = match opened {
             Ok(connection) => Rc::new(connection),
-            Err(NoConnection::Unreachable) => continue,
+            Err(NoConnection::Unreachable) => {
+                tried += 1;
+                continue;
+            }
+            Err(NoConnection::Refused) => {
+                refused += 1;
+                continue;
+            }
             Err(NoConnection::TooMany) => return Err(TOO_MANY_CONNECTIONS),
             Err(NoConnection::Exception(exception)) => return Err(exception),
         };
@@ -334,7 +342,10 @@ fn connect(
     if deadline.has_passed() {
         return Err(TIMEOUT);
     }
-    Err(NO_USABLE_PROFILE)
+    match (tried, refused) {
+        (0, 1..) => Err(REFUSED_BY_RULES),
+        _ => Err(NO_USABLE_PROFILE),
+    }
 }
 
 /// The ways that may be taken, the preferred one first.
@@ -542,6 +553,9 @@ pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemExceptio
 /// Every profile was tried, and none could be reached.
 pub(super) const NO_USABLE_PROFILE: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::NO_USABLE_PROFILE);
+/// The access rules permit none of the addresses.
+const REFUSED_BY_RULES: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::REFUSED_BY_RULES);
 /// The time was over before a connection was made.
 const TIMEOUT: SystemException =
     SystemException::no(SystemExceptionKind::Timeout, minor::TIMEOUT_REQUEST_END);

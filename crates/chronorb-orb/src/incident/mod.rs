@@ -36,6 +36,12 @@ macro_rules! incidents {
 incidents! {
     /// A message that cannot be read; its connection ends.
     MalformedMessage => "malformed message",
+    /// A peer that the server's access rules refuse; its connection ends. The number is that of the
+    /// rule, 0 where none matches.
+    PeerRefused => "peer refused by rule",
+    /// An address of a server that the client's access rules refuse; nobody connects to it. The number
+    /// is that of the rule, 0 where none matches.
+    AddressRefused => "address refused by rule",
     /// A request that the authorizer of a POA refuses.
     RequestNotAuthorized => "request not authorized",
 }

@@ -162,6 +162,11 @@ fn is_open_to_network(published: &Published, proof: PeerProof) -> bool {
 }
 
 fn has_rules(core: &Core) -> bool {
-    let _ = core;
-    false
+    #[cfg(feature = "access")]
+    return !core.config.server_transport_rules.is_empty();
+    #[cfg(not(feature = "access"))]
+    {
+        let _ = core;
+        false
+    }
 }

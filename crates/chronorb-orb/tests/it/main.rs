@@ -102,6 +102,8 @@ mod rtcorba {
 }
 
 mod server {
+    #[cfg(feature = "access")]
+    mod access;
     mod hostile;
     mod idle;
     mod listening;
