@@ -145,6 +145,8 @@ minors! {
     NoPermission: NATIVE_PRIORITY_REFUSED = CHRONORB | 1, "the operating system refuses the priority to this thread";
     NoPermission: NO_PROTECTION = CHRONORB | 2, "the reference or this ORB allows protected connections only, and there is none: the two sides do not believe each other, or one has no TLS";
     NoPermission: PRIORITY_ABOVE_CEILING = CHRONORB | 4, "the request has a priority above what clients may propagate";
+    NoPermission: REFUSED_BY_RULES = CHRONORB | 6, "the client's access rules permit none of the reference's addresses";
+    NoPermission: NOT_AUTHORIZED = CHRONORB | 7, "the authorizer of the object adapter refuses the request";
     NoResources: TOO_MANY_CONNECTIONS = CHRONORB | 1, "there are as many connections as there may be, and none is idle";
     Rebind: FORWARD_FORBIDDEN = CHRONORB | 1, "the rebind policy forbids to follow the location forward";
     Rebind: RECONNECT_FORBIDDEN = CHRONORB | 2, "the connection has ended, and the rebind policy forbids to make another";

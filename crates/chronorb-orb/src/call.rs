@@ -17,6 +17,7 @@ use chronorb_transport::Connection;
 use crate::core::Core;
 use crate::gather::{self, Unsent};
 use crate::orb::Orb;
+use crate::peer::Peer;
 use crate::poa::{ObjectId, Poa};
 use crate::rtcorba::Priority;
 use crate::server::Outlet;
@@ -181,6 +182,12 @@ impl<'a> Call<'a> {
     /// Whether the client waits for a reply.
     pub fn response_expected(&self) -> bool {
         self.response_expected
+    }
+
+    /// The other side of the connection that the request came by: its protocol, address and
+    /// identity. `None` for calls from within the process.
+    pub fn peer(&self) -> Option<Peer<'a>> {
+        self.peer.map(Peer::new)
     }
 
     /// The certificate (X.509, DER) by which the client has proved who it is, where it came by TLS and was asked to

@@ -29,6 +29,8 @@ use chronorb_transport::multicast::MulticastOptions;
 use chronorb_transport::{Endpoint, Waiting};
 use thiserror::Error;
 
+#[cfg(feature = "access")]
+use crate::access::{SecurityProfile, TransportRules};
 use crate::demux::Demultiplexing;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
@@ -62,13 +64,24 @@ pub struct OrbConfig {
     /// `-ORBMulticast NAME=VALUE&…`: how groups are called and listened at.
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
-    /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`, `-ORBSSLVerify`,
-    /// `-ORBSSLVersions`: who this program is, and whom it believes, by TLS.
+    /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`,
+    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: who this program is, and whom it believes, by TLS.
     #[cfg(feature = "ssliop")]
     pub ssl: chronorb_transport::tls::TlsSettings,
     /// By which network interface, and how, IIOP goes by the real-time I/O subsystem.
     #[cfg(feature = "riop")]
     pub rio: RioSettings,
+    /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is no
+    /// rule.
+    #[cfg(feature = "access")]
+    pub server_transport_rules: TransportRules,
+    /// `-ORBClientTransportRule RULE`: to which servers this program may connect, in order; to all
+    /// where there is no rule.
+    #[cfg(feature = "access")]
+    pub client_transport_rules: TransportRules,
+    /// `-ORBProfile`: what other settings have to come to.
+    #[cfg(feature = "access")]
+    pub profile: SecurityProfile,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
     /// listen; pools count from 1 in order of creation, lanes from 0. Other lanes take a
     /// free port of the host of the first listen endpoint.
@@ -206,6 +219,12 @@ impl Default for OrbConfig {
             ssl: chronorb_transport::tls::TlsSettings::default(),
             #[cfg(feature = "riop")]
             rio: RioSettings::default(),
+            #[cfg(feature = "access")]
+            server_transport_rules: TransportRules::default(),
+            #[cfg(feature = "access")]
+            client_transport_rules: TransportRules::default(),
+            #[cfg(feature = "access")]
+            profile: SecurityProfile::Open,
             lane_listen_endpoints: Vec::new(),
             init_refs: Vec::new(),
             default_init_ref: None,
@@ -553,7 +572,7 @@ impl OrbConfig {
         most as usize
     }
 
-    /// Takes in what one source says. Its endpoints replace those of the sources before it;
+    /// Takes in what one source says. Its endpoints and access rules replace those of the sources before it;
     /// initial references do so name by name. What an architecture stands for comes before what
     /// is said beside it.
     fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
@@ -563,6 +582,15 @@ impl OrbConfig {
         }
         if gives("lane_listen_endpoints") {
             self.lane_listen_endpoints.clear();
+        }
+        #[cfg(feature = "access")]
+        for (key, rules) in [
+            ("server_transport_rules", &mut self.server_transport_rules),
+            ("client_transport_rules", &mut self.client_transport_rules),
+        ] {
+            if gives(key) {
+                rules.clear();
+            }
         }
         let (presets, others): (Vec<_>, Vec<_>) = source
             .iter()

@@ -10,6 +10,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod abstract_base;
+#[cfg(feature = "access")]
+mod access;
 mod call;
 mod client;
 pub mod codegen;
@@ -32,6 +34,7 @@ mod object;
 mod operation_table;
 mod orb;
 mod order;
+mod peer;
 pub mod poa;
 mod profile;
 mod protocol;
@@ -45,6 +48,8 @@ pub mod stages;
 mod upcall;
 pub mod values;
 
+#[cfg(feature = "access")]
+pub use access::{RuleError, SecurityProfile, TransportRule, TransportRules};
 pub use call::{Call, Operation, Reply, ReplyWriter, Servant, Skeleton, UserException};
 pub use chronorb_cdr::impl_value;
 pub use chronorb_cdr::{
@@ -58,6 +63,7 @@ pub use chronorb_giop::{
 #[cfg(feature = "riop")]
 pub use chronorb_rio::driver::Choice as RioDriver;
 pub use chronorb_transport as transport;
+pub use chronorb_transport::Credentials;
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 pub use client::Pending;
 #[cfg(feature = "monitor")]
@@ -77,9 +83,10 @@ pub use groups::GroupError;
 pub use incident::Incident;
 pub use object::{BindError, Interface, Object, narrow};
 pub use orb::{InitError, Orb, ResolveError};
+pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;
 pub use server::{
-    Activity, Filtered, FilteredRequest, LaneSnapshot, PoolSnapshot, RequestFilter, RequestFilters,
-    Snapshot, Stage, StageProbe, ThreadSnapshot,
+    Activity, Filtered, FilteredRequest, LaneSnapshot, Listening, ListeningEndpoint, PeerProof,
+    PoolSnapshot, RequestFilter, RequestFilters, Snapshot, Stage, StageProbe, ThreadSnapshot,
 };

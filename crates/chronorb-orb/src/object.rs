@@ -19,7 +19,7 @@ use crate::core::Core;
 use crate::groups::Group;
 use crate::host::Host;
 use crate::poa::{ObjectKey, PriorityModel};
-use crate::profile::Profile;
+use crate::profile::{Profile, Source};
 use crate::rtcorba::policies::{
     Overrides, effective_overrides, effective_policy, effective_time_out,
 };
@@ -40,6 +40,7 @@ struct Inner {
     number: u64,
     core: Arc<Core>,
     ior: Ior,
+    source: Source,
     /// How to reach it, read when that is first needed: most references that come in messages are only kept or
     /// passed on. `None` where no profile can be used here.
     profile: OnceLock<Option<Box<Profile>>>,
@@ -100,12 +101,23 @@ pub fn narrow<I: Interface>(object: &Object) -> Result<Option<I>, SystemExceptio
 impl Object {
     /// The object that a reference stands for; `None` where it is nil.
     pub(crate) fn from_ior(core: &Arc<Core>, ior: Ior) -> Option<Self> {
+        Self::from_source(core, ior, Source::Application)
+    }
+
+    /// As [`from_ior`](Self::from_ior), of a reference that comes from there.
+    fn from_source(core: &Arc<Core>, ior: Ior, source: Source) -> Option<Self> {
         if ior.is_nil() {
             return None;
         }
         let collocation = core.config.collocation;
         let overrides = Overrides::default();
-        Some(Self::new(core.clone(), ior, overrides, collocation, None))
+        Some(Self::new(
+            core.clone(),
+            (ior, source),
+            overrides,
+            collocation,
+            None,
+        ))
     }
 
     /// The object that a server named instead of this one; it is called by the same policies.
@@ -116,12 +128,13 @@ impl Object {
         let inner = &self.inner;
         let (core, overrides) = (inner.core.clone(), inner.overrides.clone());
         let owner = Some(inner.owner);
-        Some(Self::new(core, ior, overrides, inner.collocation, owner))
+        let told = (ior, Source::Message);
+        Some(Self::new(core, told, overrides, inner.collocation, owner))
     }
 
     fn new(
         core: Arc<Core>,
-        ior: Ior,
+        (ior, source): (Ior, Source),
         overrides: Overrides,
         collocation: Collocation,
         owner: Option<u64>,
@@ -132,7 +145,7 @@ impl Object {
         #[cfg(feature = "miop")]
         let group = Group::of(&ior, |ior| {
             let (core, overrides) = (core.clone(), overrides.clone());
-            Self::new(core, ior, overrides, collocation, Some(owner))
+            Self::new(core, (ior, source), overrides, collocation, Some(owner))
         });
         Self {
             inner: Arc::new(Inner {
@@ -143,6 +156,7 @@ impl Object {
                 profile: OnceLock::new(),
                 core,
                 ior,
+                source,
                 overrides,
                 collocation,
                 within: OnceLock::new(),
@@ -278,13 +292,15 @@ impl Object {
     pub fn with_collocation(&self, collocation: Collocation) -> Self {
         let inner = &self.inner;
         let (core, ior) = (inner.core.clone(), inner.ior.clone());
-        Self::new(core, ior, inner.overrides.clone(), collocation, None)
+        let told = (ior, inner.source);
+        Self::new(core, told, inner.overrides.clone(), collocation, None)
     }
 
     fn with_overrides(&self, overrides: Overrides) -> Self {
         let inner = &self.inner;
         let (core, ior) = (inner.core.clone(), inner.ior.clone());
-        Self::new(core, ior, overrides, inner.collocation, None)
+        let told = (ior, inner.source);
+        Self::new(core, told, overrides, inner.collocation, None)
     }
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.
@@ -367,7 +383,7 @@ impl Object {
     pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         let ior = Ior::decode(d)?;
         let core = Host::admit(d, octets_kept(&ior))?;
-        Ok(Self::from_ior(core, ior))
+        Ok(Self::from_source(core, ior, Source::Message))
     }
 
     fn ask(
@@ -420,7 +436,7 @@ impl Object {
     #[inline]
     pub(crate) fn profile(&self) -> Option<&Profile> {
         let inner = &*self.inner;
-        let read = || Profile::of(&inner.ior, &inner.core).map(Box::new);
+        let read = || Profile::of(&inner.ior, inner.source, &inner.core).map(Box::new);
         inner.profile.get_or_init(read).as_deref()
     }
 

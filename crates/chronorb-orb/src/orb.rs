@@ -17,11 +17,13 @@ use crate::failure::{self, LastFailure};
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
+#[cfg(feature = "ssliop")]
+use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
 use crate::resolver;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
-use crate::server::{self, Snapshot, Watcher};
+use crate::server::{self, Listening, Snapshot, Watcher};
 
 /// An ORB: the way to objects elsewhere, and the home of objects here.
 ///
@@ -78,10 +80,20 @@ impl Orb {
     ///
     /// # Errors
     /// As [`init`](Self::init).
-    pub fn with_config(config: OrbConfig) -> Result<Self, InitError> {
+    pub fn with_config(
+        #[cfg_attr(
+            not(feature = "access"),
+            expect(unused_mut, reason = "a profile completes it")
+        )]
+        mut config: OrbConfig,
+    ) -> Result<Self, InitError> {
         crate::stack::announce();
+        #[cfg(feature = "access")]
+        crate::access::complete(&mut config)?;
         config.check()?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
+        #[cfg(feature = "access")]
+        crate::access::check(&config, &protocols)?;
         if config.real_time == RealTimeMode::Required && Rights::probe().max_fifo.is_none() {
             let remedies = Rights::probe()
                 .missing()
@@ -162,6 +174,28 @@ impl Orb {
     /// What its thread pools, lanes and threads are doing now.
     pub fn snapshot(&self) -> Snapshot {
         server::snapshot(&self.core)
+    }
+
+    /// Where its lanes listen now, and what peers have to prove there. An ORB listens from its first
+    /// object, or thread pool, on; one that only calls listens nowhere.
+    pub fn listening(&self) -> Listening {
+        server::listening(&self.core)
+    }
+
+    /// Reads certificates, keys and revocation lists again, for connections from now on. Changed
+    /// files are also noticed at a handshake, within a second.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the file and what is wrong with it. What was read before stays in use.
+    #[cfg(feature = "ssliop")]
+    pub fn reload_certificates(&self) -> Result<(), ConfigError> {
+        for protocol in self.core.protocols.iter() {
+            let reloaded = protocol.transport().reload();
+            reloaded.map_err(|problem| {
+                ConfigError::of_protocols(ProtocolProblem::Setting(problem.to_string()))
+            })?;
+        }
+        Ok(())
     }
 
     /// Has the lanes take the time of each request, for [`snapshot`](Self::snapshot), or not any more, unless the

@@ -39,13 +39,23 @@ pub(crate) struct Profile {
     pub(crate) index: usize,
 }
 
+/// Where a reference comes from, which decides how far it is believed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Source {
+    /// This process: its POAs, texts and files.
+    Application,
+    /// A message. A local address in it is used only if the reference proves that it is of this
+    /// machine: else a peer could have this process connect to any local socket.
+    Message,
+}
+
 impl Profile {
     /// Reads all profiles of the ORB's protocols that can be read. That of the protocol which the ORB prefers counts,
     /// with the ways of others that have the same key.
-    pub(crate) fn of(ior: &Ior, core: &Core) -> Option<Self> {
+    pub(crate) fn of(ior: &Ior, source: Source, core: &Core) -> Option<Self> {
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
-            .filter_map(|(index, profile)| Self::read(profile, index, core))
+            .filter_map(|(index, profile)| Self::read(profile, (index, source), core))
             .collect();
         let rank = |profile: &Self| profile.ways.first().map(|way| way.rank);
         sort_by_rank(&mut all, rank);
@@ -97,7 +107,11 @@ impl Profile {
     }
 
     /// Reads one profile; `None` where it is of another protocol, or of another place.
-    fn read(profile: &TaggedProfile, index: usize, core: &Core) -> Option<Self> {
+    fn read(
+        profile: &TaggedProfile,
+        (index, source): (usize, Source),
+        core: &Core,
+    ) -> Option<Self> {
         let registry = &core.protocols;
         let protocol = registry.of_tag(profile.tag);
         let form = registry.form_of(profile.tag)?;
@@ -106,20 +120,22 @@ impl Profile {
             return None;
         }
         if let Some(place) = protocol.and_then(PluggableProtocol::place)
-            && !(place.is_here)(&parts.components)
+            && !(place.is_here)(&parts.components, source)
         {
             return None;
         }
-        let this = Self::of_parts((profile.tag, form), parts, index, core);
+        let this = Self::of_parts((profile.tag, form), parts, (index, source), core);
         (!this.ways.is_empty()).then_some(this)
     }
 
     fn of_parts(
         (tag, form): (u32, AddressForm),
         parts: ProfileParts,
-        index: usize,
+        (index, source): (usize, Source),
         core: &Core,
     ) -> Self {
+        #[cfg(not(any(feature = "uiop", feature = "ssliop")))]
+        let _ = source;
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
@@ -164,7 +180,7 @@ impl Profile {
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
-            this.add_components(&core.protocols, &parts.components, &host);
+            this.add_components(&core.protocols, &parts.components, &host, source);
         }
         this
     }
@@ -211,11 +227,16 @@ impl Profile {
         registry: &crate::protocol::Registry,
         components: &[chronorb_giop::TaggedComponent],
         host: &str,
+        source: Source,
     ) {
         for other in registry.iter() {
             let Some(told) = other.components() else {
                 continue;
             };
+            // Components for local addresses do not prove where that is.
+            if source == Source::Message && other.place().is_some() {
+                continue;
+            }
             let way = |address| registry.way(other, address);
             let addresses = (told.read)(components, host).into_iter();
             self.ways.extend(addresses.map(way).take(MAX_WAYS + 1));
@@ -292,7 +313,7 @@ mod tests {
             type_id: String::new(),
             profiles: vec![of_iiop, of_memory.expect("it fits")],
         };
-        let profile = Profile::of(&ior, core).expect("it can be reached");
+        let profile = Profile::of(&ior, Source::Application, core).expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
         orb.shutdown(false).expect("it serves nothing");

@@ -21,6 +21,7 @@ use crate::config::PriorityExcess;
 use crate::core::Core;
 use crate::incident::Incident;
 use crate::object::Object;
+use crate::peer::Peer;
 use crate::poa::{Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 use crate::server::Stage;
@@ -181,7 +182,7 @@ impl Upcall<'_> {
         result
     }
 
-    /// The POA, once it is there and lets the request in.
+    /// The POA, once it is there and lets the request in, and its authorizer, if any, permits it.
     #[cold]
     fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, SystemException> {
         let poas = &self.core.poas;
@@ -191,6 +192,10 @@ impl Upcall<'_> {
                 None => poas.obtain(self.core.incarnation, key)?,
             };
             if poa.is_open() {
+                return Ok(poa);
+            }
+            if poa.is_guarded() {
+                poa.authorize(self.peer.map(Peer::new), key.id, self.operation)?;
                 return Ok(poa);
             }
             // A request that waits is not in the POA, which may be destroyed meanwhile.

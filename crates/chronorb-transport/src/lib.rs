@@ -25,6 +25,7 @@ mod ip_options;
 pub mod multicast;
 mod names;
 mod reactor;
+mod remote;
 mod setup;
 #[cfg(feature = "shm")]
 pub mod shm;
@@ -50,7 +51,9 @@ pub use address::Address;
 pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
+pub use names::addresses_of as host_addresses;
 pub use reactor::{Event, Interest, Reactor};
+pub use remote::{Credentials, Remote, RemoteAddress};
 pub use setup::{Messages, Setup, SocketOptions};
 pub use waiting::Waiting;
 
@@ -106,6 +109,15 @@ pub trait Transport: fmt::Debug + Send + Sync {
         setup: Setup,
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError>;
+
+    /// Reads the files again that it was configured by, for connections from now on. By default there
+    /// are none.
+    ///
+    /// # Errors
+    /// What is wrong with a file. Nothing has changed then.
+    fn reload(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open endpoint. Never waits: a [`Reactor`] does.
@@ -233,6 +245,11 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
 
     /// The other side, for messages to people.
     fn peer(&self) -> String;
+
+    /// The protocol, and the address of the other side. Asks the kernel, and allocates nothing.
+    fn remote(&self) -> Remote {
+        Remote::UNKNOWN
+    }
 
     /// The certificate (X.509, DER) by which the peer has proved who it is, if it has.
     fn peer_certificate(&self) -> Option<Vec<u8>> {

@@ -14,7 +14,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
 ///
 /// # Errors
 /// `TimedOut` where the deadline passes first; else what the resolver says.
-pub(crate) fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
+pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
     match host.parse::<IpAddr>() {
         Ok(address) => Ok(vec![(address, 0).into()]),
         Err(_) => LOOK_UPS.addresses_of(host, look_up, deadline),

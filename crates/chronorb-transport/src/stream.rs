@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags};
 
 use crate::timed::TimedSocket;
-use crate::{AcceptError, Connection, IoError, SendError, SocketOptions};
+use crate::{AcceptError, Connection, IoError, Remote, SendError, SocketOptions};
 
 /// What sockets that carry streams differ in.
 pub(crate) trait Family: Send + Sync + 'static {
@@ -22,6 +22,9 @@ pub(crate) trait Family: Send + Sync + 'static {
 
     /// The other side, for messages to people.
     fn peer(socket: &OwnedFd) -> String;
+
+    /// The other side.
+    fn remote(socket: &OwnedFd) -> Remote;
 }
 
 /// A connected socket of a family.
@@ -123,6 +126,10 @@ impl<F: Family> Connection for StreamConnection<F> {
 
     fn peer(&self) -> String {
         F::peer(self.socket.socket())
+    }
+
+    fn remote(&self) -> Remote {
+        F::remote(self.socket.socket())
     }
 }
 

@@ -86,6 +86,7 @@
 //!
 //! | Feature | Default | What it brings |
 //! |---|---|---|
+//! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), and suggestions for names of settings that do not exist |
 //! | `monitor` | on | the monitor that `chronorb top` asks (`-ORBMonitor`) |
 //! | `uiop` | on | IIOP over Unix-domain sockets |
@@ -117,15 +118,18 @@ pub use chronorb_orb::transport;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
     Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
-    CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Demultiplexing,
-    Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError, Incident, InitError,
-    InlineStr, Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, LongDouble, Native,
-    Object, Operation, Orb, OrbConfig, Pending, PluggableProtocol, PoolSnapshot, PriorityExcess,
-    RealTimeMode, Reply, ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant,
-    Skeleton, Snapshot, Stage, StageProbe, StructMember, SystemException, SystemExceptionKind,
-    ThreadSnapshot, ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException,
-    ValueMember, ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
+    CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Credentials,
+    Demultiplexing, Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError,
+    Incident, InitError, InlineStr, Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter,
+    Listening, ListeningEndpoint, LongDouble, Native, Object, Operation, Orb, OrbConfig, Peer,
+    PeerProof, Pending, PluggableProtocol, PoolSnapshot, PriorityExcess, RealTimeMode, Reply,
+    ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton, Snapshot,
+    Stage, StageProbe, StructMember, SystemException, SystemExceptionKind, ThreadSnapshot,
+    ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException, ValueMember,
+    ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
 };
+#[cfg(feature = "access")]
+pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
 
 /// What most programs need.
 pub mod prelude {

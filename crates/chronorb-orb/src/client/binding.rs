@@ -297,7 +297,7 @@ fn connect(
     };
     let urgency = request_priority().max(route.propagated);
     let mut reasons = Text::<320>::new();
-    let mut tried = 0;
+    let (mut tried, mut refused) = (0, 0);
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
@@ -332,6 +332,10 @@ fn connect(
                 tried += 1;
                 continue;
             }
+            Err(NoConnection::Refused) => {
+                refused += 1;
+                continue;
+            }
             Err(NoConnection::TooMany) => {
                 let most = core.config.max_client_connections;
                 let bound = format_args!("there are {most} connections (-ORBMaxClientConnections)");
@@ -345,13 +349,19 @@ fn connect(
         drop(before);
         return Ok(connection);
     }
-    if tried == 0 {
+    if tried + refused == 0 {
         reasons = Text::of("the protocols that the policies allow are none of the reference's");
+    } else if tried == 0 {
+        reasons = Text::of("-ORBClientTransportRule permits none of the reference's addresses");
     }
     if deadline.has_passed() {
         return Err(because(TIMEOUT, format_args!("{reasons}")));
     }
-    Err(because(NO_USABLE_PROFILE, format_args!("{reasons}")))
+    let none = match (tried, refused) {
+        (0, 1..) => REFUSED_BY_RULES,
+        _ => NO_USABLE_PROFILE,
+    };
+    Err(because(none, format_args!("{reasons}")))
 }
 
 /// Says why a call has no route.
@@ -607,6 +617,9 @@ fn unusable(object: &Object) -> SystemException {
 /// Every profile was tried, and none could be reached.
 pub(super) const NO_USABLE_PROFILE: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::NO_USABLE_PROFILE);
+/// The access rules permit none of the addresses.
+const REFUSED_BY_RULES: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::REFUSED_BY_RULES);
 /// The time was over before a connection was made.
 const TIMEOUT: SystemException =
     SystemException::no(SystemExceptionKind::Timeout, minor::TIMEOUT_REQUEST_END);

@@ -147,6 +147,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     of_feature!(
         "ssliop",
+        "ssl_revocation_list",
+        "-ORBSSLRevocationList",
+        &[],
+        |config, text| {
+            config.ssl.revocation_list = Some(text.into());
+            Ok(())
+        },
+    ),
+    of_feature!(
+        "ssliop",
         "ssl_verify",
         "-ORBSSLVerify",
         &[],
@@ -158,6 +168,27 @@ pub(super) const SETTINGS: &[Setting] = &[
         "-ORBSSLVersions",
         &[],
         |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
+    ),
+    of_feature!(
+        "access",
+        "server_transport_rules",
+        "-ORBServerTransportRule",
+        &[],
+        |config, text| parsed(text).map(|rule| config.server_transport_rules.push(rule)),
+    ),
+    of_feature!(
+        "access",
+        "client_transport_rules",
+        "-ORBClientTransportRule",
+        &[],
+        |config, text| parsed(text).map(|rule| config.client_transport_rules.push(rule)),
+    ),
+    of_feature!(
+        "access",
+        "profile",
+        "-ORBProfile",
+        &["open"],
+        |config, text| parsed(text).map(|profile| config.profile = profile),
     ),
     of_feature!(
         "riop",
@@ -626,7 +657,12 @@ pub(crate) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }
 
-#[cfg(any(feature = "ssliop", feature = "riop", feature = "tracing"))]
+#[cfg(any(
+    feature = "ssliop",
+    feature = "riop",
+    feature = "tracing",
+    feature = "access"
+))]
 pub(super) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
     text: &str,
 ) -> Result<T, String> {

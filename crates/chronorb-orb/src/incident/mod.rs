@@ -55,6 +55,14 @@ incidents! {
     /// The connection that kept most for its peer was ended, since all kept too much; the number is
     /// what it kept.
     CutOff => "cut off for its buffers",
+    /// A peer that the server's access rules refuse; its connection ends. The number is that of the
+    /// rule, 0 where none matches.
+    PeerRefused => "peer refused by rule",
+    /// An address of a server that the client's access rules refuse; nobody connects to it. The number
+    /// is that of the rule, 0 where none matches.
+    AddressRefused => "address refused by rule",
+    /// A request that the authorizer of a POA refuses.
+    RequestNotAuthorized => "request not authorized",
     /// A connection that could not be taken in, since descriptors or memory have run out.
     FailedAccept => "failed accept",
     /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
@@ -118,6 +126,9 @@ impl Incident {
             Self::Evicted => "the connection is closed in order, since another one needs its place",
             Self::TooManyOfPeer => "the connection is refused; its peer has as many as it may",
             Self::CutOff => "the connection kept most of the lane's buffers (-ORBMaxBufferedOctets)",
+            Self::PeerRefused => "the connection is closed (-ORBServerTransportRule)",
+            Self::AddressRefused => "the client does not connect (-ORBClientTransportRule)",
+            Self::RequestNotAuthorized => "the client gets NO_PERMISSION",
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",
             Self::LatePeer => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
 
-use super::{ALIVE, DESTROYED, DESTROYING, INITIALISING, Poa, WaitError, is_in_upcall};
+use super::{ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING, Poa, WaitError, is_in_upcall};
 
 impl Poa {
     /// Ends the POA, its children and their objects. Requests in progress are finished, and no
@@ -42,6 +42,19 @@ impl Poa {
         self.manager().is_active() && self.inner.state.get() == ALIVE
     }
 
+    /// Whether a request may go on at once, after its authorizer has been asked.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.manager().is_active() && self.inner.state.get() == GUARDED
+    }
+
+    /// Lets requests in that waited for the adapter activator.
+    pub(super) fn end_initialisation(&self) {
+        // Under the lock of those who set an authorizer.
+        let _writing = self.inner.writing.lock();
+        let open = self.open_state();
+        let _ = self.inner.state.compare_set(INITIALISING, open);
+    }
+
     /// Waits until a request may go on. The caller is not counted as being in the POA meanwhile.
     #[cold]
     pub(crate) fn wait_until_open(&self, hold: Duration) -> Result<(), SystemException> {
@@ -49,7 +62,7 @@ impl Poa {
         self.manager().admit(hold)?;
         match self.inner.state.wait_while(INITIALISING, deadline) {
             // Whoever activates an adapter may call its objects.
-            ALIVE => Ok(()),
+            ALIVE | GUARDED => Ok(()),
             INITIALISING => Err(DISCARDED),
             _ => Err(BEING_DESTROYED),
         }

@@ -3,6 +3,7 @@
 //! Source: CORBA 3.3 part 1, chapter 15.
 
 mod activation;
+mod authorizer;
 mod current;
 mod error;
 mod id;
@@ -31,6 +32,7 @@ use std::sync::{Arc, OnceLock};
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Key, PiMutex};
 
+pub use self::authorizer::{AuthorizationRequest, Authorizer};
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
 pub use self::error::{
@@ -123,15 +125,18 @@ struct Inner {
     declared: PiMutex<HashMap<ObjectId, Priority>>,
     servant_manager: Replaceable<ServantManager>,
     default_servant: Replaceable<Servant>,
+    authorizer: Replaceable<Arc<dyn Authorizer>>,
     serial: Option<Serial>,
 }
 
 /// Made by an adapter activator that has not returned: requests wait.
 const INITIALISING: u32 = 0;
 const ALIVE: u32 = 1;
+/// Alive, and its authorizer is asked for each request. Requests without one do not look for it.
+const GUARDED: u32 = 2;
 /// No request comes in any more; some may be in progress.
-const DESTROYING: u32 = 2;
-const DESTROYED: u32 = 3;
+const DESTROYING: u32 = 3;
+const DESTROYED: u32 = 4;
 
 impl Poa {
     /// Its name.

@@ -250,6 +250,11 @@ impl Poa {
     pub(super) fn forget_application(&self) {
         self.let_go(self.set_default_servant(None));
         self.let_go(self.inner.activator.lock().take());
+        let authorizer = {
+            let _writing = self.inner.writing.lock();
+            self.inner.authorizer.set(None)
+        };
+        self.let_go(authorizer);
         // Otherwise somebody looks at an object right now, whose servant is then given back.
         if self.inner.changing.is_empty() {
             let manager = {

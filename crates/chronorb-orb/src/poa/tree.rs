@@ -165,7 +165,7 @@ impl Poa {
         let child = self.child(name);
         if let Some(child) = &child {
             // Its requests may come in now.
-            let _ = child.inner.state.compare_set(INITIALISING, ALIVE);
+            child.end_initialisation();
         }
         adapting.end(&name.to_owned());
         match made? {
@@ -250,6 +250,7 @@ impl Poa {
                     declared: PiMutex::new(HashMap::new()),
                     servant_manager: Replaceable::new(),
                     default_servant: Replaceable::new(),
+                    authorizer: Replaceable::new(),
                     serial,
                 }),
             };

@@ -24,6 +24,8 @@ use chronorb_cdr::CdrError;
 use chronorb_giop::{TAG_INTERNET_IOP, TaggedComponent, TaggedProfile, Version};
 use chronorb_transport::{Address, Endpoint, Messages, Transport};
 
+use crate::profile::Source;
+
 pub use form::AddressForm;
 pub(crate) use form::ProfileParts;
 #[cfg(test)]
@@ -100,8 +102,9 @@ pub(crate) enum Plain {
 pub(crate) struct Place {
     /// The component that says where that is.
     pub(crate) component: fn() -> Option<TaggedComponent>,
-    /// Whether a profile with these components is of here, or may be.
-    pub(crate) is_here: fn(&[TaggedComponent]) -> bool,
+    /// Whether a profile with these components is of here. Of a reference of this process it is
+    /// enough that it may be.
+    pub(crate) is_here: fn(&[TaggedComponent], Source) -> bool,
 }
 
 impl PluggableProtocol {

@@ -6,18 +6,20 @@ use std::sync::OnceLock;
 use chronorb_giop::{Place as Name, TAG_PLACE};
 
 use super::Place;
+use crate::profile::Source;
 
 /// For protocols whose addresses are files of this machine.
 pub(super) const OF_FILES: Place = Place {
     component: || Name(here()?.to_owned()).tagged().ok(),
-    is_here: |components| {
+    is_here: |components, source| {
         let told = components.iter().find(|told| told.tag == TAG_PLACE);
-        // Other ORBs do not tell, and a process that cannot know where it is tries.
+        // Other ORBs do not tell, and a process that cannot know where it is tries; but not on the
+        // word of a message.
         match (told, here()) {
             (Some(told), Some(here)) => {
                 Name::decode(&told.data).is_ok_and(|told| is_same(&told.0, here))
             }
-            _ => true,
+            _ => source == Source::Application,
         }
     },
 };
@@ -65,9 +67,10 @@ mod tests {
     #[test]
     fn a_place_knows_itself_and_no_other() {
         let here = (OF_FILES.component)().expect("proc is mounted");
-        assert!((OF_FILES.is_here)(std::slice::from_ref(&here)));
+        let here = std::slice::from_ref(&here);
+        assert!((OF_FILES.is_here)(here, Source::Message));
         let elsewhere = Name("another".to_owned()).tagged().expect("it fits");
-        assert!(!(OF_FILES.is_here)(&[elsewhere]));
+        assert!(!(OF_FILES.is_here)(&[elsewhere], Source::Application));
     }
 
     #[test]
@@ -89,7 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_tell_may_be_here() {
-        assert!((OF_FILES.is_here)(&[]));
+    fn a_profile_without_a_place_may_be_here_but_not_on_the_word_of_a_message() {
+        assert!((OF_FILES.is_here)(&[], Source::Application));
+        assert!(!(OF_FILES.is_here)(&[], Source::Message));
     }
 }

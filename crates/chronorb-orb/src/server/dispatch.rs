@@ -27,6 +27,7 @@ use crate::core::Core;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::object::OBJECT_ID;
+use crate::peer::Peer;
 use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
 use crate::upcall::{Body, Thread, Unserved, Upcall};
@@ -194,7 +195,7 @@ impl Context<'_> {
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
         let registered = self.core.resolver.registered(key);
-        let here = is_here(self.core, key);
+        let here = is_here(self.core, key, self.connection);
         let written = write_locate_reply(
             self.reply,
             message.protocol,
@@ -271,15 +272,23 @@ pub(super) fn priority_at(
 /// Whether a request for the object would find a servant; adapters are activated for it.
 ///
 /// # Errors
-/// What keeps its POA from being found for now.
-fn is_here(core: &Core, key: &[u8]) -> Result<bool, SystemException> {
+/// What keeps its POA from being found for now; `NO_PERMISSION` where its authorizer refuses.
+fn is_here(
+    core: &Core,
+    key: &[u8],
+    connection: &ServerConnection,
+) -> Result<bool, SystemException> {
     let Some(key) = ObjectKey::parse(key) else {
         return Ok(false);
     };
     let found = core.poas.find(core.incarnation, &key);
     let poa = found.map_or_else(|| core.poas.obtain(core.incarnation, &key), Ok);
     match poa {
-        Ok(poa) => Ok(poa.has_servant(key.hint, key.id)),
+        Ok(poa) => {
+            let peer = Peer::new(connection.transport());
+            poa.authorize(Some(peer), key.id, b"_locate")?;
+            Ok(poa.has_servant(key.hint, key.id))
+        }
         Err(unknown) if unknown.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
         Err(exception) => Err(exception),
     }

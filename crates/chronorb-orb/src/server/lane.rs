@@ -31,6 +31,8 @@ use super::snapshot;
 use super::speech::empty_message;
 use super::staff::Staff;
 use super::watch::LaneWatch;
+#[cfg(feature = "access")]
+use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
 use crate::incident::{Incident, Incidents};
 use crate::rtcorba::Priority;
@@ -53,6 +55,9 @@ pub(crate) struct Lane {
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
     pub(super) incidents: Arc<Incidents>,
+    /// Which peers may connect.
+    #[cfg(feature = "access")]
+    rules: TransportRules,
     /// A connection may still wait at an acceptor, which tells of it no more: no descriptor was left, or
     /// there were many.
     accept_again: AtomicBool,
@@ -177,6 +182,8 @@ impl Lane {
             places: Places::default(),
             load: Arc::new(Load::new(&core.config)),
             incidents: core.incidents.clone(),
+            #[cfg(feature = "access")]
+            rules: core.config.server_transport_rules.clone(),
             accept_again: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             running: AtomicUsize::new(0),
@@ -571,7 +578,28 @@ impl Lane {
         }
     }
 
+    /// Whether the access rules permit a peer, as far as its identity is known. Notes a peer that they
+    /// refuse.
+    #[cfg(feature = "access")]
+    pub(super) fn permits(&self, transport: &dyn Connection) -> bool {
+        let Judgement::Refused(rule) = self.rules.judge(transport) else {
+            return true;
+        };
+        let peer = transport.peer();
+        self.incidents
+            .note(Incident::PeerRefused, &peer, rule as i64);
+        false
+    }
+
+    #[cfg(not(feature = "access"))]
+    pub(super) fn permits(&self, _: &dyn Connection) -> bool {
+        true
+    }
+
     fn admit(&self, transport: Box<dyn Connection>, ceiling: Option<Priority>) {
+        if !self.permits(&*transport) {
+            return;
+        }
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
         let is_place = places::is_place(transport.carriage());
         let origin = Origin::of(&*transport);

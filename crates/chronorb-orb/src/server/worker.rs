@@ -576,6 +576,10 @@ impl Worker {
             .map_err(|end| input.give_up(end))?;
             if input.opens {
                 input.opens = !connection.transport().is_established();
+                // The peer has proved its identity, which rules may name.
+                if !input.opens && !lane.permits(connection.transport()) {
+                    return Err(input.give_up(End::Gone));
+                }
             }
             let limit = self.core.config.input_timeout;
             let Intake::Message {

@@ -40,6 +40,7 @@ mod client {
 mod poa {
     mod activation;
     mod adapters;
+    mod authorizers;
     mod demultiplexing;
     mod let_go;
     mod lifecycle;
@@ -105,9 +106,12 @@ mod rtcorba {
 }
 
 mod server {
+    #[cfg(feature = "access")]
+    mod access;
     mod admission;
     mod hostile;
     mod idle;
+    mod listening;
     #[cfg(feature = "monitor")]
     mod monitor;
     mod stack;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use chronorb_rt::Deadline;
-use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
+use chronorb_transport::{Connection, IoError, Remote, SendError, SocketOptions};
 
 use crate::engine::Stream;
 
@@ -96,6 +96,10 @@ impl Connection for RioConnection {
             Some(peer) => format!("{peer}, class {class}"),
             None => "a peer that is gone".to_owned(),
         }
+    }
+
+    fn remote(&self) -> Remote {
+        Remote::at_host("riop", self.stream.peer())
     }
 }
 

@@ -13,7 +13,7 @@ use super::fate::Fates;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::plan::FaultPlan;
-use crate::{Carriage, Connection, IoError, Messages, SendError, SocketOptions};
+use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, SocketOptions};
 
 /// A connection, what it holds back of either direction, and when that is due.
 #[derive(Debug)]
@@ -242,6 +242,10 @@ impl Connection for FaultyConnection {
 
     fn peer(&self) -> String {
         self.inner.peer()
+    }
+
+    fn remote(&self) -> Remote {
+        self.inner.remote()
     }
 
     fn peer_certificate(&self) -> Option<Vec<u8>> {

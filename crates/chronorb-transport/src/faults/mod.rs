@@ -72,6 +72,10 @@ impl Transport for Faulty {
         self.inner.check(endpoint)
     }
 
+    fn reload(&self) -> io::Result<()> {
+        self.inner.reload()
+    }
+
     fn listen(
         &self,
         endpoint: &Endpoint,

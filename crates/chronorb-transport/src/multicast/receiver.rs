@@ -19,7 +19,7 @@ use super::counts::{Counters, Drop as Dropped};
 use super::packet::Packet;
 use crate::ip_options;
 use crate::timed::TimedSocket;
-use crate::{Carriage, Connection, IoError, SendError, SocketOptions};
+use crate::{Carriage, Connection, IoError, Remote, SendError, SocketOptions};
 
 /// A socket that has joined a group, and what is not read of what came by it.
 #[derive(Debug)]
@@ -217,6 +217,13 @@ impl Connection for Receiver {
     #[allow(clippy::disallowed_macros, reason = "for messages to people")]
     fn peer(&self) -> String {
         format!("the group {}", self.group)
+    }
+
+    fn remote(&self) -> Remote {
+        Remote {
+            scheme: "miop",
+            ..Remote::UNKNOWN
+        }
     }
 }
 

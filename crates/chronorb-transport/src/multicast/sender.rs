@@ -19,7 +19,7 @@ use super::options::{Interface, MulticastOptions, socket};
 use super::packet::{HEADER_LEN, header, unique_id};
 use crate::ip_options;
 use crate::timed::TimedSocket;
-use crate::{Carriage, Connection, IoError, Messages, SendError, Setup, SocketOptions};
+use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, Setup, SocketOptions};
 
 /// A socket that sends to a group, from which nothing comes back.
 #[derive(Debug)]
@@ -319,6 +319,13 @@ impl Connection for Sender {
     #[allow(clippy::disallowed_macros, reason = "for messages to people")]
     fn peer(&self) -> String {
         format!("the group {}", self.group)
+    }
+
+    fn remote(&self) -> Remote {
+        Remote {
+            scheme: "miop",
+            ..Remote::UNKNOWN
+        }
     }
 }
 

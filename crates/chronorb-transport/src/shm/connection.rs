@@ -19,7 +19,7 @@ use super::sync::AtomicU32 as Word;
 use super::word::{self, Woken};
 use super::{LONGEST_DELAY, rendezvous};
 use crate::timed::TimedSocket;
-use crate::{Connection, IoError, SendError, SocketOptions};
+use crate::{Connection, IoError, Remote, SendError, SocketOptions};
 
 /// A connection whose octets go by shared memory; the socket is its doorbell and sign of life.
 #[derive(Debug)]
@@ -599,6 +599,10 @@ impl Connection for ShmConnection {
             ),
             Err(_) => "a peer that is gone".to_owned(),
         }
+    }
+
+    fn remote(&self) -> Remote {
+        Remote::of_unix_socket("shmiop", self.socket.socket())
     }
 }
 

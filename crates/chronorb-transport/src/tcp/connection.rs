@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use rustix::net;
 
 use super::options;
-use crate::SocketOptions;
 use crate::stream::{Family, StreamConnection};
+use crate::{Remote, SocketOptions};
 
 /// A connected TCP socket.
 pub(super) type TcpConnection = StreamConnection<Tcp>;
@@ -27,5 +27,9 @@ impl Family for Tcp {
             .flatten()
             .and_then(|address| SocketAddr::try_from(address).ok())
             .map_or_else(|| "a peer that is gone".to_owned(), |a| a.to_string())
+    }
+
+    fn remote(socket: &OwnedFd) -> Remote {
+        Remote::of_socket("iiop", socket)
     }
 }

@@ -1,10 +1,10 @@
 //! Taking in connections that will agree on keys.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
-use rustls::{ServerConfig, ServerConnection};
+use rustls::ServerConnection;
 
+use super::TlsConfig;
 use super::connection::TlsConnection;
 use crate::{AcceptError, Acceptor, Address, Connection};
 
@@ -12,11 +12,11 @@ use crate::{AcceptError, Acceptor, Address, Connection};
 #[derive(Debug)]
 pub(super) struct TlsAcceptor {
     carrier: Box<dyn Acceptor>,
-    config: Arc<ServerConfig>,
+    config: TlsConfig,
 }
 
 impl TlsAcceptor {
-    pub(super) fn new(carrier: Box<dyn Acceptor>, config: Arc<ServerConfig>) -> Self {
+    pub(super) fn new(carrier: Box<dyn Acceptor>, config: TlsConfig) -> Self {
         Self { carrier, config }
     }
 }
@@ -30,7 +30,9 @@ impl Acceptor for TlsAcceptor {
             };
             // It fails only where the configuration cannot be, which was refused before; one
             // connection without TLS must not stop the others then.
-            if let Ok(session) = ServerConnection::new(self.config.clone()) {
+            if let Some(config) = self.config.acceptor()
+                && let Ok(session) = ServerConnection::new(config)
+            {
                 let connection = TlsConnection::new(carrier, session.into());
                 return Ok(Some(Box::new(connection)));
             }

@@ -1,14 +1,19 @@
 //! Who a program is, and whom it believes.
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use chronorb_rt::{Monotonic, PiMutex};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime,
+};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
@@ -30,6 +35,9 @@ pub struct TlsSettings {
     /// The file of the certificates of those that are believed when they say who somebody is. A
     /// client needs one, and a server that asks clients who they are.
     pub authority: Option<PathBuf>,
+    /// The file of lists of revoked certificates (CRL), which need an authority. Peers whose
+    /// certificates are in them are refused, and so are those of whose issuer there is no list.
+    pub revocation_list: Option<PathBuf>,
     /// Who must prove who it is.
     pub verify: Verify,
     /// The versions of TLS.
@@ -63,17 +71,40 @@ impl FromStr for Verify {
     }
 }
 
-/// A configuration whose files have been read, and found fit for use. Cheap to clone.
+/// A configuration whose files have been read, and found fit for use. Clones are the same
+/// configuration.
+///
+/// The files are read again when one of them has changed: at a handshake, at most once a second, and
+/// by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is.
+/// Connections that exist stay as they are.
 ///
 /// Sessions are never resumed: connections last long, and each one proves anew who is there.
 #[derive(Clone)]
 pub struct TlsConfig {
-    verify: Verify,
+    settings: Arc<TlsSettings>,
+    current: Arc<PiMutex<Current>>,
+}
+
+/// What the files came to when they were read last.
+struct Current {
+    loaded: Loaded,
+    /// The state of the files before they were read.
+    stamps: Vec<Option<Stamp>>,
+    /// When they are looked at next.
+    next_look: Monotonic,
+}
+
+/// The content of the files.
+#[derive(Clone)]
+struct Loaded {
     /// The certificate of this program, where it has one.
     own: Option<CertificateDer<'static>>,
     client: Option<Arc<ClientConfig>>,
     server: Option<Arc<ServerConfig>>,
 }
+
+/// What changes with the content of a file: its number, length and time.
+type Stamp = (u64, u64, i64, i64);
 
 impl TlsConfig {
     /// Reads the files, and checks that they fit each other and the present time.
@@ -81,54 +112,80 @@ impl TlsConfig {
     /// # Errors
     /// [`TlsConfigError`] names the file and what is wrong with it.
     pub fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
-        let provider = Arc::new(ring::default_provider());
-        let identity = Identity::read(settings, &provider)?;
-        let roots = match &settings.authority {
-            Some(file) => Some(Arc::new(read_roots(file)?)),
-            None if settings.verify == Verify::Mutual => return Err(TlsConfigError::NoAuthority),
-            None => None,
-        };
+        let stamps = stamps(settings);
+        let loaded = Loaded::read(settings)?;
         Ok(Self {
-            verify: settings.verify,
-            own: identity.as_ref().map(|identity| identity.chain[0].clone()),
-            client: client(settings, &provider, identity.as_ref(), roots.as_ref())?.map(Arc::new),
-            server: match &identity {
-                Some(identity) => {
-                    Some(server(settings, &provider, identity, roots.as_ref())?.into())
-                }
-                None => None,
-            },
+            settings: Arc::new(settings.clone()),
+            current: Arc::new(PiMutex::new(Current {
+                loaded,
+                stamps,
+                next_look: Monotonic::now() + LOOK_PAUSE,
+            })),
         })
+    }
+
+    /// Reads the files again, for connections from now on.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read). The configuration stays as it was then.
+    pub fn reload(&self) -> Result<(), TlsConfigError> {
+        let stamps = stamps(&self.settings);
+        let loaded = Loaded::read(&self.settings)?;
+        let mut current = self.current.lock();
+        (current.loaded, current.stamps) = (loaded, stamps);
+        Ok(())
+    }
+
+    /// The content of the files at present.
+    fn current(&self) -> Loaded {
+        let now = Monotonic::now();
+        let mut current = self.current.lock();
+        if now < current.next_look {
+            return current.loaded.clone();
+        }
+        current.next_look = now + LOOK_PAUSE;
+        let (loaded, before) = (current.loaded.clone(), current.stamps.clone());
+        // Others go on with what there is meanwhile.
+        drop(current);
+        if stamps(&self.settings) != before && self.reload().is_ok() {
+            return self.current.lock().loaded.clone();
+        }
+        loaded
     }
 
     /// Who must prove who it is.
     #[must_use]
     pub fn verify(&self) -> Verify {
-        self.verify
+        self.settings.verify
     }
 
     /// Whether it can listen: it has a certificate.
     #[must_use]
     pub fn can_listen(&self) -> bool {
-        self.server.is_some()
+        self.current.lock().loaded.server.is_some()
     }
 
     /// Whether it can connect: it knows whom to believe, or believes everybody.
     #[must_use]
     pub fn can_connect(&self) -> bool {
-        self.client.is_some()
+        self.current.lock().loaded.client.is_some()
     }
 
     /// As the side that connects, or what is missing.
     pub(super) fn client(&self) -> Result<Arc<ClientConfig>, &'static str> {
         let missing = "this program has no certificate authority to judge servers by";
-        self.client.clone().ok_or(missing)
+        self.current().client.ok_or(missing)
+    }
+
+    /// As the side that accepts; `None` without a certificate.
+    pub(super) fn acceptor(&self) -> Option<Arc<ServerConfig>> {
+        self.current().server
     }
 
     /// As the side that listens.
     pub(super) fn server(&self, endpoint: &Endpoint) -> Result<Arc<ServerConfig>, EndpointError> {
         let missing = || endpoint.error("a server needs a certificate and its private key");
-        self.server.clone().ok_or_else(missing)
+        self.acceptor().ok_or_else(missing)
     }
 
     /// That clients find the name of an address in the certificate.
@@ -137,10 +194,11 @@ impl TlsConfig {
         endpoint: &Endpoint,
         address: &Address,
     ) -> Result<(), EndpointError> {
-        let (Some(own), Some((host, _))) = (&self.own, address.as_host()) else {
+        let own = self.current().own;
+        let (Some(own), Some((host, _))) = (own, address.as_host()) else {
             return Ok(());
         };
-        if self.verify == Verify::None || is_for(own, host) {
+        if self.verify() == Verify::None || is_for(&own, host) {
             return Ok(());
         }
         Err(endpoint.error(format!(
@@ -149,10 +207,39 @@ impl TlsConfig {
     }
 }
 
+impl Loaded {
+    fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
+        let provider = Arc::new(ring::default_provider());
+        let identity = Identity::read(settings, &provider)?;
+        let roots = match &settings.authority {
+            Some(file) => Some(Arc::new(read_roots(file)?)),
+            None if settings.verify == Verify::Mutual => return Err(TlsConfigError::NoAuthority),
+            None => None,
+        };
+        let revoked = match &settings.revocation_list {
+            Some(list) if roots.is_none() => {
+                let list = list.clone();
+                return Err(TlsConfigError::RevocationWithoutAuthority { list });
+            }
+            Some(list) => files::revocation_lists(list)?,
+            None => Vec::new(),
+        };
+        let judges = roots.as_ref().map(|roots| (roots, &revoked[..]));
+        Ok(Self {
+            own: identity.as_ref().map(|identity| identity.chain[0].clone()),
+            client: client(settings, &provider, identity.as_ref(), judges)?.map(Arc::new),
+            server: match &identity {
+                Some(identity) => Some(server(settings, &provider, identity, judges)?.into()),
+                None => None,
+            },
+        })
+    }
+}
+
 impl fmt::Debug for TlsConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsConfig")
-            .field("verify", &self.verify)
+            .field("verify", &self.verify())
             .field("can_listen", &self.can_listen())
             .field("can_connect", &self.can_connect())
             .finish_non_exhaustive()
@@ -234,6 +321,22 @@ fn check_dates(
     Ok(())
 }
 
+/// The state of all files of a configuration.
+fn stamps(settings: &TlsSettings) -> Vec<Option<Stamp>> {
+    let files = [
+        &settings.certificate,
+        &settings.private_key,
+        &settings.authority,
+        &settings.revocation_list,
+    ];
+    let stamp = |file: &PathBuf| {
+        let about = std::fs::metadata(file).ok()?;
+        Some((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
+    };
+    let files = files.into_iter().flatten();
+    files.map(stamp).collect()
+}
+
 fn is_for(certificate: &CertificateDer<'_>, host: &str) -> bool {
     let (Ok(parsed), Ok(name)) = (
         ParsedCertificate::try_from(certificate),
@@ -254,17 +357,24 @@ fn read_roots(file: &Path) -> Result<RootCertStore, TlsConfigError> {
     Ok(roots)
 }
 
+/// Authorities, and the lists of certificates that they have revoked.
+type Judges<'j> = (
+    &'j Arc<RootCertStore>,
+    &'j [CertificateRevocationListDer<'static>],
+);
+
 fn client(
     settings: &TlsSettings,
     provider: &Arc<CryptoProvider>,
     identity: Option<&Identity>,
-    roots: Option<&Arc<RootCertStore>>,
+    judges: Option<Judges<'_>>,
 ) -> Result<Option<ClientConfig>, TlsConfigError> {
-    let verifier: Arc<dyn ServerCertVerifier> = match (settings.verify, roots) {
+    let verifier: Arc<dyn ServerCertVerifier> = match (settings.verify, judges) {
         (Verify::None, _) => Arc::new(Unverified(provider.clone())),
         (_, None) => return Ok(None),
-        (_, Some(roots)) => {
+        (_, Some((roots, revoked))) => {
             WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
+                .with_crls(revoked.iter().cloned())
                 .build()
                 .map_err(|error| TlsConfigError::Refused(error.to_string()))?
         }
@@ -288,11 +398,12 @@ fn server(
     settings: &TlsSettings,
     provider: &Arc<CryptoProvider>,
     identity: &Identity,
-    roots: Option<&Arc<RootCertStore>>,
+    judges: Option<Judges<'_>>,
 ) -> Result<ServerConfig, TlsConfigError> {
-    let verifier: Arc<dyn ClientCertVerifier> = match (settings.verify, roots) {
-        (Verify::Mutual, Some(roots)) => {
+    let verifier: Arc<dyn ClientCertVerifier> = match (settings.verify, judges) {
+        (Verify::Mutual, Some((roots, revoked))) => {
             WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
+                .with_crls(revoked.iter().cloned())
                 .build()
                 .map_err(|error| TlsConfigError::Refused(error.to_string()))?
         }
@@ -312,3 +423,6 @@ fn server(
 fn refused(error: Error) -> TlsConfigError {
     TlsConfigError::Refused(error.to_string())
 }
+
+/// How often handshakes look whether the files have changed.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);

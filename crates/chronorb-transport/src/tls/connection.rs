@@ -13,7 +13,7 @@ use rustls::Connection as Session;
 
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, Way};
-use crate::{Connection, IoError, SendError, SocketOptions};
+use crate::{Connection, IoError, Remote, SendError, SocketOptions};
 
 /// TLS on another connection.
 ///
@@ -279,6 +279,13 @@ impl Connection for TlsConnection {
 
     fn peer(&self) -> String {
         self.carrier.peer()
+    }
+
+    fn remote(&self) -> Remote {
+        Remote {
+            scheme: "ssliop",
+            ..self.carrier.remote()
+        }
     }
 
     #[allow(clippy::disallowed_methods, reason = "once for each connection")]

@@ -78,6 +78,12 @@ pub enum TlsConfigError {
         "clients shall prove who they are, and there is no file of certificate authorities to judge them by"
     )]
     NoAuthority,
+    /// The list of revoked certificates cannot be used without authorities.
+    #[error("there is a list of revoked certificates ({}) and no file of certificate authorities", list.display())]
+    RevocationWithoutAuthority {
+        /// The file of the list.
+        list: PathBuf,
+    },
     /// There is no such version, or it is not safe any more.
     #[error("there is no TLS version {0:?}: use 1.2, 1.3, or 1.2,1.3")]
     UnknownVersion(String),

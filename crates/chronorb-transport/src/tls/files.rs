@@ -6,7 +6,7 @@ use std::path::Path;
 
 use chronorb_rt::read_file;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 
 use super::TlsConfigError;
 
@@ -17,6 +17,20 @@ pub(super) fn certificates(
 ) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
     let (octets, _) = read_file(file).map_err(|source| unreadable(file, what, source))?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&octets).collect();
+    let all = all.map_err(|problem| malformed(file, what, problem))?;
+    if all.is_empty() {
+        return Err(missing(file, what));
+    }
+    Ok(all)
+}
+
+/// The lists of revoked certificates of a file. At least one.
+pub(super) fn revocation_lists(
+    file: &Path,
+) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsConfigError> {
+    let what = "list of revoked certificates";
+    let (octets, _) = read_file(file).map_err(|source| unreadable(file, what, source))?;
+    let all: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(&octets).collect();
     let all = all.map_err(|problem| malformed(file, what, problem))?;
     if all.is_empty() {
         return Err(missing(file, what));

@@ -8,6 +8,7 @@
 //! around its keys, which is held for the cryptography only and never while a thread waits.
 
 mod acceptor;
+mod certificate;
 mod config;
 mod connection;
 mod connector;
@@ -19,6 +20,8 @@ mod outgoing;
 mod unverified;
 mod versions;
 
+use std::io;
+
 use chronorb_rt::Deadline;
 
 use self::acceptor::TlsAcceptor;
@@ -28,6 +31,7 @@ use crate::{
     Transport,
 };
 
+pub use certificate::CertificateNames;
 pub use config::{TlsConfig, TlsSettings, Verify};
 pub use error::TlsConfigError;
 pub use versions::TlsVersions;
@@ -66,15 +70,19 @@ impl Transport for Tls {
         endpoint: &Endpoint,
         setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-        let server = self.config.server(endpoint)?;
+        self.config.server(endpoint)?;
         let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
         for carrier in Tcp.listen(endpoint, setup)? {
             for address in carrier.published() {
                 self.config.check_own_name(endpoint, address)?;
             }
-            acceptors.push(Box::new(TlsAcceptor::new(carrier, server.clone())));
+            acceptors.push(Box::new(TlsAcceptor::new(carrier, self.config.clone())));
         }
         Ok(acceptors)
+    }
+
+    fn reload(&self) -> io::Result<()> {
+        self.config.reload().map_err(io::Error::other)
     }
 
     /// Connects to a peer, and agrees with it on the keys.

@@ -9,7 +9,7 @@ use chronorb_rt::{Deadline, PiMutex};
 
 use super::conversation::{Conversation, Ends, Side, Way};
 use super::file::TraceFile;
-use crate::{Carriage, Connection, IoError, Messages, SendError, SocketOptions};
+use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, SocketOptions};
 
 /// A connection, and the conversation that it is in the trace.
 #[derive(Debug)]
@@ -254,6 +254,10 @@ impl Connection for TracedConnection {
 
     fn peer(&self) -> String {
         self.inner.peer()
+    }
+
+    fn remote(&self) -> Remote {
+        self.inner.remote()
     }
 
     fn peer_certificate(&self) -> Option<Vec<u8>> {

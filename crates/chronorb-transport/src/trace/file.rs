@@ -1,14 +1,17 @@
 //! A trace on the disk.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_rt::{Deadline, Gate, PiMutex, Thread, ThreadBuilder};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::conversation::Ends;
 use super::pcapng::{LONGEST_OPTION, PACKET_OVERHEAD, write_counts, write_head, write_packet};
@@ -194,7 +197,7 @@ struct Output {
 
 impl Output {
     fn create(path: PathBuf, limit: u64) -> io::Result<Self> {
-        let file = File::create(&path)?;
+        let file = create(&path)?;
         let mut new = Self {
             path,
             file,
@@ -216,7 +219,7 @@ impl Output {
         if self.written + blocks.len() as u64 > self.limit {
             self.finish(counts)?;
             fs::rename(&self.path, suffixed(&self.path))?;
-            self.file = File::create(&self.path)?;
+            self.file = create(&self.path)?;
             self.begin()?;
         }
         self.written += blocks.len() as u64;
@@ -233,6 +236,32 @@ impl Output {
         self.written += block.len() as u64;
         self.file.write_all(&block)
     }
+}
+
+/// Opens a file that only its owner can read: it holds what peers say. One that is there must be this
+/// user's, and no symbolic link.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let file = options.open(path).map_err(|error| match error {
+        error if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            io::Error::other("it is a symbolic link; name the file itself")
+        }
+        error => error,
+    })?;
+    let about = file.metadata()?;
+    if about.is_file() {
+        if about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the file belongs to another user",
+            ));
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 fn suffixed(path: &Path) -> PathBuf {

@@ -23,6 +23,7 @@ mod file;
 mod packet;
 mod pcapng;
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -58,6 +59,10 @@ impl Transport for Traced {
 
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
         self.inner.check(endpoint)
+    }
+
+    fn reload(&self) -> io::Result<()> {
+        self.inner.reload()
     }
 
     fn listen(

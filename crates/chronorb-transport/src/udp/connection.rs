@@ -16,7 +16,9 @@ use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown};
 use super::arrivals::Arrivals;
 use super::{MAX_IN_VAIN, ROOM, count_dropped};
 use crate::timed::TimedSocket;
-use crate::{Carriage, Connection, IoError, Messages, SendError, SocketOptions, ip_options};
+use crate::{
+    Carriage, Connection, IoError, Messages, Remote, SendError, SocketOptions, ip_options,
+};
 
 /// A connected UDP socket.
 #[derive(Debug)]
@@ -310,6 +312,10 @@ impl Connection for UdpConnection {
             .flatten()
             .and_then(|address| SocketAddr::try_from(address).ok())
             .map_or_else(|| "a peer that is gone".to_owned(), |a| a.to_string())
+    }
+
+    fn remote(&self) -> Remote {
+        Remote::of_socket("diop", &self.socket)
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::Mode;
 use rustix::net;
 
 use super::connection::UnixConnection;
-use super::file::SocketFile;
+use super::file::{SocketFile, remove_abandoned};
 use super::{Name, options, socket};
 use crate::stream::{self, BACKLOG};
 use crate::timed::TimedSocket;
@@ -53,7 +53,10 @@ impl UnixAcceptor {
         let directory = directory();
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("chronorb-{}-{number}", process::id());
+            if number == 0 {
+                remove_abandoned(&directory, PREFIX);
+            }
+            let name = format!("{PREFIX}-{}-{number}", process::id());
             match Self::open_file(&directory.join(name), mode, options) {
                 // Another has it, in a directory for all of them.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
@@ -168,5 +171,7 @@ fn directory() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
+/// What the names of such sockets begin with.
+const PREFIX: &str = "chronorb";
 /// The option that gives the rights to the file.
 const MODE: &str = "mode";

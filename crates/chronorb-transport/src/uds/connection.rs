@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::net::sockopt;
 
 use super::options;
-use crate::SocketOptions;
 use crate::stream::{Family, StreamConnection};
+use crate::{Remote, SocketOptions};
 
 /// A connected Unix-domain socket.
 pub(super) type UnixConnection = StreamConnection<Unix>;
@@ -30,5 +30,9 @@ impl Family for Unix {
             ),
             Err(_) => "a peer that is gone".to_owned(),
         }
+    }
+
+    fn remote(socket: &OwnedFd) -> Remote {
+        Remote::of_unix_socket("uiop", socket)
     }
 }

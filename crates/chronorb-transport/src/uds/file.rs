@@ -11,6 +11,7 @@ use std::process;
 use rustix::fs::{self, CWD, FileType, Mode, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::net;
+use rustix::process::{Pid, test_kill_process};
 
 use super::{Name, socket};
 
@@ -104,6 +105,35 @@ fn remove_stale(path: &str) -> io::Result<()> {
     Err(in_use("another process has begun to listen there"))
 }
 
+/// Removes sockets that processes of this user have left behind in a directory: files named
+/// `PREFIX-PID-NUMBER` of processes that are gone. They are left where that is not certain.
+pub(super) fn remove_abandoned(directory: &Path, prefix: &str) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    let own = rustix::process::geteuid().as_raw();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let (Some(name), Some(text)) =
+            (entry.file_name().to_str().map(str::to_owned), path.to_str())
+        else {
+            continue;
+        };
+        let mut parts = name.split('-');
+        let is_named = parts.next() == Some(prefix);
+        let process = parts.next().and_then(|pid| pid.parse().ok());
+        let Some(process) = process.and_then(Pid::from_raw).filter(|_| is_named) else {
+            continue;
+        };
+        let is_own = fs::lstat(&path).is_ok_and(|file| file.st_uid == own);
+        let is_gone = || test_kill_process(process) == Err(Errno::SRCH);
+        // Another may have the number of the process in another namespace.
+        if is_own && is_gone() {
+            let _ = remove_stale(text);
+        }
+    }
+}
+
 fn is_listened_at(path: &str) -> io::Result<bool> {
     let probe = socket()?;
     rustix::io::ioctl_fionbio(&probe, true)?;
@@ -135,4 +165,40 @@ fn check_directory(path: &str) -> io::Result<()> {
 
 fn in_use(problem: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AddrInUse, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn sockets_of_processes_that_are_gone_are_removed_and_no_others() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut child = Command::new("true").spawn().expect("it starts");
+        let gone = child.id();
+        child.wait().expect("it has ended");
+        let at = |name: &str| directory.path().join(name);
+        let names = [
+            format!("orb-{gone}-0"),
+            format!("orb-{gone}-1"),
+            format!("orb-{}-0", process::id()),
+            format!("other-{gone}-0"),
+            "orb-x-0".to_owned(),
+            "orb".to_owned(),
+        ];
+        let sockets = names.each_ref().map(|name| UnixListener::bind(at(name)));
+        let [first, second, ..] = sockets;
+        // Somebody listens at the second one: the number is that of another namespace.
+        drop(first);
+        remove_abandoned(directory.path(), "orb");
+        let is_there = names.each_ref().map(|name| at(name).exists());
+        assert_eq!(is_there, [false, true, true, true, true, true]);
+        drop(second);
+        remove_abandoned(directory.path(), "orb");
+        assert!(!at(&names[1]).exists());
+        remove_abandoned(&at("nowhere"), "orb");
+    }
 }

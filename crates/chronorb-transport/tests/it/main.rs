@@ -15,6 +15,8 @@ mod tls_handshakes;
 mod tls_misconfiguration;
 #[cfg(feature = "tls")]
 mod tls_peers;
+#[cfg(feature = "tls")]
+mod tls_reload;
 #[cfg(feature = "trace")]
 mod trace;
 #[cfg(feature = "udp")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -331,4 +331,21 @@ fn tshark(path: &Path, arguments: &[&str]) -> Option<String> {
         }
         Err(error) => panic!("tshark: {error}"),
     }
+}
+
+#[test]
+fn a_trace_is_for_its_owner_and_follows_no_link() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("trace");
+    fs::write(&path, "before").expect("it can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    drop(TraceFile::create(&path, TraceLimits::default()).expect("it is replaced"));
+    let about = fs::metadata(&path).expect("it is there");
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).expect("the name is free");
+    let before = fs::read(&path).expect("it is there");
+    let refused = TraceFile::create(&link, TraceLimits::default()).expect_err("it is a link");
+    assert!(refused.to_string().contains("symbolic link"), "{refused}");
+    assert_eq!(fs::read(&path).expect("it is there"), before);
 }

@@ -12,7 +12,7 @@ use chronorb_transport::faults::{FaultPlan, Faulty};
 use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
 use chronorb_transport::{
     Acceptor, Address, Carriage, ConnectError, Connection, Endpoint, EndpointError, IoError,
-    ListenError, SendError, Setup, SocketOptions, Transport,
+    ListenError, Remote, RemoteAddress, SendError, Setup, SocketOptions, Transport,
 };
 
 /// A transport none of whose answers is the default one.
@@ -33,6 +33,10 @@ const CARRIAGE: Carriage = Carriage::Messages {
     many_peers: false,
 };
 const CERTIFICATE: &[u8] = b"of a peer";
+const REMOTE: Remote = Remote {
+    scheme: "peculiar",
+    address: RemoteAddress::Unknown,
+};
 
 impl Transport for Peculiar {
     fn scheme(&self) -> &str {
@@ -127,6 +131,10 @@ impl Connection for PeculiarConnection {
         "a peculiar one".to_owned()
     }
 
+    fn remote(&self) -> Remote {
+        REMOTE
+    }
+
     fn peer_certificate(&self) -> Option<Vec<u8>> {
         Some(CERTIFICATE.to_vec())
     }
@@ -165,6 +173,7 @@ fn what_wraps_a_connection_is_as_the_connection_is() {
         assert_eq!(connection.look(&mut [0; 10]), Err(IoError::WouldBlock));
         assert_eq!(inner.looks.load(Ordering::Relaxed), before + 1);
         assert_eq!(connection.peer(), "a peculiar one");
+        assert_eq!(connection.remote(), REMOTE);
         assert_eq!(connection.peer_certificate().as_deref(), Some(CERTIFICATE));
     }
 }

@@ -9,6 +9,8 @@ use std::sync::{Arc, Weak};
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling, ThreadBuilder};
+#[cfg(feature = "access")]
+use chronorb_transport::Address;
 use chronorb_transport::{ConnectError, Connection, Setup, SocketOptions};
 
 use super::exclusive::Exclusive;
@@ -17,11 +19,15 @@ use super::multiplexed::{Multiplexed, Sending};
 use super::own_thread::OwnThread;
 use super::queue::SendQueue;
 use super::{ClientConnection, Strategy, active, reader};
+#[cfg(feature = "access")]
+use crate::access::Judgement;
 use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
+#[cfg(feature = "access")]
+use crate::protocol::PluggableProtocol;
 use crate::protocol::{self, Way};
 use crate::rtcorba::{Priority, request_priority};
 
@@ -43,6 +49,8 @@ pub(in crate::client) struct ConnectionKey {
 pub(in crate::client) enum NoConnection {
     /// The address does not answer, and why.
     Unreachable(String),
+    /// The access rules refuse the address, or the server there.
+    Refused,
     /// There are as many as there may be.
     TooMany,
     /// Its thread cannot be had.
@@ -154,6 +162,8 @@ fn connect(
     let protocol = core.protocols.of_way(&key.way);
     let protocol = protocol.ok_or_else(|| unreachable("the protocol is not there any more"))?;
     let transport = protocol.transport();
+    #[cfg(feature = "access")]
+    let is_open = permits(core, transport.scheme(), &key.way.address, attempt)?;
     let priority = key.carries.network_priority();
     let urgency = priority.map(|priority| core.real_time.scheduling(priority));
     let setup = Setup {
@@ -175,6 +185,15 @@ fn connect(
             _ => NoConnection::Unreachable(format!("{scheme}: {error}")),
         }
     })?;
+    #[cfg(feature = "access")]
+    if is_open
+        && let Judgement::Refused(rule) = core
+            .config
+            .client_transport_rules
+            .judge_as(protocol.map_or("", PluggableProtocol::scheme), &*transport)
+    {
+        return Err(refused(core, &transport.peer(), rule));
+    }
     Ok((transport, permit))
 }
 
@@ -187,6 +206,30 @@ fn errno_of(error: &ConnectError) -> i64 {
         _ => None,
     };
     i64::from(of_system.unwrap_or(0))
+}
+
+/// Whether the judgement of the access rules on an address is open until a connection to it is made.
+#[cfg(feature = "access")]
+fn permits(
+    core: &Core,
+    scheme: &str,
+    address: &Address,
+    deadline: Deadline,
+) -> Result<bool, NoConnection> {
+    let rules = &core.config.client_transport_rules;
+    match rules.judge_address(scheme, address, deadline) {
+        Judgement::Permitted => Ok(false),
+        Judgement::Open => Ok(true),
+        Judgement::Refused(rule) => Err(refused(core, address, rule)),
+    }
+}
+
+/// Notes an address, or a server, that the access rules refuse.
+#[cfg(feature = "access")]
+fn refused(core: &Core, server: &dyn fmt::Display, rule: usize) -> NoConnection {
+    let incident = Incident::AddressRefused;
+    core.incidents.note(incident, server, rule as i64);
+    NoConnection::Refused
 }
 
 /// A connection for the threads of the process, with its own thread where the strategy is so.

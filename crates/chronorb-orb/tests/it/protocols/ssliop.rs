@@ -526,7 +526,8 @@ fn what_cannot_be_used_is_refused_when_the_orb_is_made() {
 #[test]
 fn settings_have_the_names_that_the_book_says() {
     let mut args: Vec<String> = "program -ORBSSLCertificate c.pem -ORBSSLPrivateKey k.pem \
-        -ORBSSLCertificateAuthority a.pem -ORBSSLVerify mutual -ORBSSLVersions 1.3"
+        -ORBSSLCertificateAuthority a.pem -ORBSSLRevocationList r.pem \
+        -ORBSSLVerify mutual -ORBSSLVersions 1.3"
         .split_whitespace()
         .map(str::to_owned)
         .collect();
@@ -535,6 +536,7 @@ fn settings_have_the_names_that_the_book_says() {
         certificate: Some("c.pem".into()),
         private_key: Some("k.pem".into()),
         authority: Some("a.pem".into()),
+        revocation_list: Some("r.pem".into()),
         verify: Verify::Mutual,
         versions: "1.3".parse().expect("a version"),
     };

@@ -1,12 +1,12 @@
 //! GIOP over Unix-domain sockets: paths, profiles and lanes.
 
 use chronorb_giop::{PathProfile, TAG_INTERNET_IOP, TAG_PLACE, TAG_TAO_ENDPOINTS, TAG_UIOP};
-use chronorb_orb::{Object, Orb, OrbConfig};
+use chronorb_orb::{Object, Orb, OrbConfig, SystemExceptionKind};
 use chronorb_transport::parse_endpoints;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned_by};
-use crate::support::{ProbeSkeleton, add, call, orb_with, priority, served_by};
+use crate::support::{ProbeSkeleton, add, call, orb_with, priority, relayed, served_by};
 
 fn server(endpoints: &str) -> Orb {
     orb_with(|config| {
@@ -144,5 +144,36 @@ fn a_path_of_another_machine_is_passed_over() {
     ior.profiles.truncate(1);
     let local = s.client.ior_to_object(ior).expect("not nil");
     let (kind, _) = crate::support::kind_and_completion(add(&local, 1, 2));
-    assert_eq!(kind, chronorb_orb::SystemExceptionKind::Transient);
+    assert_eq!(kind, SystemExceptionKind::Transient);
+}
+
+/// The reference with a profile of UIOP at another path, without the component that names the place.
+fn at_path(client: &Orb, object: &Object, path: &std::path::Path) -> Object {
+    let mut ior = object.ior().clone();
+    let mut told = profile(object, 0);
+    told.path = path.to_str().expect("it is ASCII").to_owned();
+    told.components
+        .retain(|component| component.tag != TAG_PLACE);
+    ior.profiles[0].data = told.encode().expect("it fits");
+    client.ior_to_object(ior).expect("a profile is left")
+}
+
+#[test]
+fn a_message_names_no_local_socket_that_is_not_proved_to_be_here() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("radar");
+    let s = served_by(server(&format!("uiop://{}", path.display())));
+    // The application's own word is enough, as that of the reference of another ORB.
+    let unplaced = at_path(&s.client, &s.object, &path);
+    assert_eq!(add(&unplaced, 1, 2), Ok(3));
+    // The server goes by its own reference, and by no other's word.
+    assert!(relayed(&s.object, &s.object).is_ok());
+    let trap = directory.path().join("trap");
+    let listener = std::os::unix::net::UnixListener::bind(&trap).expect("the name is new");
+    let led = at_path(&s.client, &s.object, &trap);
+    let refused = relayed(&s.object, &led).expect_err("nothing in it can be used");
+    assert_eq!(refused.kind, SystemExceptionKind::Transient);
+    listener.set_nonblocking(true).expect("it can be so");
+    let nobody = listener.accept().expect_err("nobody has come");
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 use chronorb_transport::{
-    AcceptError, Acceptor, Address, Connection, IoError, SendError, SocketOptions,
+    AcceptError, Acceptor, Address, Connection, IoError, Remote, SendError, SocketOptions,
 };
 
 use super::places::{Place, Places};
@@ -118,6 +118,13 @@ impl Connection for KernelConnection {
 
     fn peer(&self) -> String {
         self.inner.peer()
+    }
+
+    fn remote(&self) -> Remote {
+        Remote {
+            scheme: "riop",
+            ..self.inner.remote()
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use chronorb_transport::tls::TlsSettings;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer,
+    KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+};
 
 /// An authority, and the directory in which it puts what it makes.
 pub(crate) struct Authority {
@@ -34,6 +37,29 @@ impl Authority {
     /// The file of its own certificate.
     pub(crate) fn file(&self) -> PathBuf {
         self.file.clone()
+    }
+
+    /// The file of its list of revoked certificates, with these serial numbers.
+    #[allow(dead_code, reason = "not every program of tests revokes certificates")]
+    pub(crate) fn revocation_list(&self, serials: &[u64]) -> PathBuf {
+        let revoked = |serial: &u64| RevokedCertParams {
+            serial_number: SerialNumber::from(*serial),
+            revocation_time: date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(4000, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = list.signed_by(&self.issuer).expect("a list");
+        let file = self.directory.join("revoked.pem");
+        fs::write(&file, list.pem().expect("it is text")).expect("room on the disk");
+        file
     }
 
     /// A certificate and its key for these host names and addresses, as settings that believe this authority.

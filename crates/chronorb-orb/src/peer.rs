@@ -1,0 +1,68 @@
+//! The other side of a connection, as servants and authorizers see it.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use chronorb_transport::{Connection, Credentials, RemoteAddress};
+
+/// The other side of the connection that a request came by.
+///
+/// Each method asks the kernel, or reads the certificate, when it is called. Nothing is computed for
+/// servants that do not ask.
+#[derive(Clone, Copy)]
+pub struct Peer<'a>(&'a dyn Connection);
+
+impl<'a> Peer<'a> {
+    pub(crate) fn new(connection: &'a dyn Connection) -> Self {
+        Self(connection)
+    }
+
+    /// The scheme of the protocol, for example `ssliop`; empty for a protocol of the application
+    /// that does not tell it ([`Connection::remote`]).
+    pub fn protocol(&self) -> &'static str {
+        self.0.remote().scheme
+    }
+
+    /// The address of the peer; `None` where it is a process of this machine, and where the
+    /// transport does not tell it.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self.0.remote().address {
+            RemoteAddress::Host(address) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// The process, user and group of a peer on this machine (UIOP, SHMIOP), as the kernel noted them
+    /// when it connected.
+    pub fn credentials(&self) -> Option<Credentials> {
+        match self.0.remote().address {
+            RemoteAddress::Process(credentials) => Some(credentials),
+            _ => None,
+        }
+    }
+
+    /// The certificate (X.509, DER) by which the peer has proved its identity, where it came by TLS
+    /// and was asked to (`-ORBSSLVerify mutual`). This allocates.
+    pub fn certificate(&self) -> Option<Vec<u8>> {
+        self.0.peer_certificate()
+    }
+
+    /// The names in that certificate: its subject and alternative names. This allocates.
+    #[cfg(feature = "ssliop")]
+    pub fn certificate_names(&self) -> Option<chronorb_transport::tls::CertificateNames> {
+        chronorb_transport::tls::CertificateNames::read(&self.certificate()?)
+    }
+}
+
+/// The peer, for messages to people.
+impl fmt::Display for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.peer())
+    }
+}
+
+impl fmt::Debug for Peer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Peer").field(&self.0.remote()).finish()
+    }
+}

@@ -1,0 +1,149 @@
+//! Authorization: whether a peer may call an operation of an object.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::Full;
+
+use super::{ALIVE, GUARDED, Poa};
+use crate::incident::Incident;
+use crate::peer::Peer;
+
+/// What decides whether requests to the objects of a POA are served.
+///
+/// It is asked before the servant, or a servant manager, by the thread that read the request. Several
+/// threads may ask at once, and a request that changes threads may be asked for again. Closures of
+/// this form are authorizers:
+///
+/// ```no_run
+/// # use chronorb_orb::poa::{AuthorizationRequest, Poa};
+/// # fn example(poa: Poa) -> Result<(), Box<dyn std::error::Error>> {
+/// poa.set_authorizer(|request: &AuthorizationRequest<'_>| {
+///     let user = request.peer().and_then(|peer| peer.credentials()).map(|process| process.uid);
+///     request.operation() != b"shutdown" || user == Some(0)
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait Authorizer: Send + Sync + 'static {
+    /// Returns whether the request is served. Else, and where this panics, the client gets
+    /// `NO_PERMISSION` (chronorb minor 7).
+    fn permits(&self, request: &AuthorizationRequest<'_>) -> bool;
+}
+
+impl<F> Authorizer for F
+where
+    F: Fn(&AuthorizationRequest<'_>) -> bool + Send + Sync + 'static,
+{
+    fn permits(&self, request: &AuthorizationRequest<'_>) -> bool {
+        self(request)
+    }
+}
+
+/// A request as an [`Authorizer`] sees it.
+#[derive(Clone, Copy)]
+pub struct AuthorizationRequest<'r> {
+    pub(crate) peer: Option<Peer<'r>>,
+    pub(crate) poa: &'r Poa,
+    pub(crate) object_id: &'r [u8],
+    pub(crate) operation: &'r [u8],
+}
+
+impl<'r> AuthorizationRequest<'r> {
+    /// The other side of the connection; `None` for calls from within the process.
+    pub fn peer(&self) -> Option<Peer<'r>> {
+        self.peer
+    }
+
+    /// The POA of the object.
+    pub fn poa(&self) -> &'r Poa {
+        self.poa
+    }
+
+    /// The id of the object.
+    pub fn object_id(&self) -> &'r [u8] {
+        self.object_id
+    }
+
+    /// The name of the operation on the wire; `_locate` where a client asks whether the object is
+    /// here.
+    pub fn operation(&self) -> &'r [u8] {
+        self.operation
+    }
+}
+
+impl fmt::Debug for AuthorizationRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthorizationRequest")
+            .field("peer", &self.peer)
+            .field("poa", &self.poa.name())
+            .field("object_id", &self.object_id)
+            .field("operation", &String::from_utf8_lossy(self.operation))
+            .finish()
+    }
+}
+
+impl Poa {
+    /// Sets what decides whether requests to the objects of this POA are served; children have their
+    /// own. It holds for all requests that are read after this returns.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where requests still use many former ones.
+    pub fn set_authorizer(&self, authorizer: impl Authorizer) -> Result<(), SystemException> {
+        let writing = self.inner.writing.lock();
+        let before = self.inner.authorizer.set(Some(Arc::new(authorizer)));
+        let before =
+            before.map_err(|Full| SystemException::no(SystemExceptionKind::NoResources, 0))?;
+        // At the end of its initialisation, where that goes on.
+        let _ = self.inner.state.compare_set(ALIVE, GUARDED);
+        // What is dropped is application code, and must not meet the lock.
+        drop(writing);
+        self.let_go(before);
+        Ok(())
+    }
+
+    /// Its state while requests may enter it.
+    pub(super) fn open_state(&self) -> u32 {
+        match self.inner.authorizer.get() {
+            Some(_) => GUARDED,
+            None => ALIVE,
+        }
+    }
+
+    /// Asks the authorizer, if there is one.
+    ///
+    /// # Errors
+    /// `NO_PERMISSION` (chronorb minor 7) where it refuses.
+    #[cold]
+    pub(crate) fn authorize(
+        &self,
+        peer: Option<Peer<'_>>,
+        object_id: &[u8],
+        operation: &[u8],
+    ) -> Result<(), SystemException> {
+        let Some(authorizer) = self.inner.authorizer.get() else {
+            return Ok(());
+        };
+        let request = AuthorizationRequest {
+            peer,
+            poa: self,
+            object_id,
+            operation,
+        };
+        let permits = catch_unwind(AssertUnwindSafe(|| authorizer.permits(&request)));
+        if permits.unwrap_or(false) {
+            return Ok(());
+        }
+        let incidents = &self.core().incidents;
+        match peer {
+            Some(peer) => incidents.note(Incident::RequestNotAuthorized, &peer, 0),
+            None => incidents.note(Incident::RequestNotAuthorized, &"this process", 0),
+        }
+        Err(NOT_AUTHORIZED)
+    }
+}
+
+const NOT_AUTHORIZED: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_AUTHORIZED);

@@ -1,0 +1,85 @@
+//! The other side of a connection, as the kernel tells it.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use rustix::net;
+#[cfg(feature = "uds")]
+use rustix::net::sockopt;
+
+/// The other side of a connection: by which protocol it came, and its address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Remote {
+    /// The scheme of the protocol, for example `iiop`; empty where the transport does not tell it.
+    pub scheme: &'static str,
+    /// The address of the peer.
+    pub address: RemoteAddress,
+}
+
+/// The address of a peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RemoteAddress {
+    /// A host and a port. IPv4 addresses are in the form of IPv4.
+    Host(SocketAddr),
+    /// A process of this machine.
+    Process(Credentials),
+    /// The transport does not tell it, there are several peers, or the peer is gone.
+    Unknown,
+}
+
+/// The credentials of a process, as the kernel noted them: of a client those of its `connect`, of a
+/// server those of its `listen`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Credentials {
+    /// The process; 0 where it is not visible from here.
+    pub pid: i32,
+    /// The effective user.
+    pub uid: u32,
+    /// The effective group.
+    pub gid: u32,
+}
+
+impl Remote {
+    /// A peer of which nothing is known.
+    pub const UNKNOWN: Self = Self {
+        scheme: "",
+        address: RemoteAddress::Unknown,
+    };
+
+    /// A peer at an address of the Internet protocol.
+    #[must_use]
+    pub fn at_host(scheme: &'static str, address: Option<SocketAddr>) -> Self {
+        let canonical = |address: SocketAddr| {
+            RemoteAddress::Host(SocketAddr::new(address.ip().to_canonical(), address.port()))
+        };
+        Self {
+            scheme,
+            address: address.map_or(RemoteAddress::Unknown, canonical),
+        }
+    }
+
+    /// The peer of a connected socket of the Internet protocol.
+    pub(crate) fn of_socket(scheme: &'static str, socket: impl AsFd) -> Self {
+        Self::at_host(scheme, host_of(socket))
+    }
+
+    /// The peer of a Unix-domain socket.
+    #[cfg(feature = "uds")]
+    pub(crate) fn of_unix_socket(scheme: &'static str, socket: impl AsFd) -> Self {
+        let address = match sockopt::socket_peercred(socket) {
+            Ok(peer) => RemoteAddress::Process(Credentials {
+                pid: peer.pid.as_raw_pid(),
+                uid: peer.uid.as_raw(),
+                gid: peer.gid.as_raw(),
+            }),
+            Err(_) => RemoteAddress::Unknown,
+        };
+        Self { scheme, address }
+    }
+}
+
+/// The address of the peer of a connected socket of the Internet protocol.
+fn host_of(socket: impl AsFd) -> Option<SocketAddr> {
+    let peer = net::getpeername(socket).ok().flatten()?;
+    SocketAddr::try_from(peer).ok()
+}
