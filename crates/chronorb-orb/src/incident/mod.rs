@@ -36,6 +36,13 @@ macro_rules! incidents {
 incidents! {
     /// A message that cannot be read; its connection ends.
     MalformedMessage => "malformed message",
+    /// A peer by datagrams gave way to another client, because no place or descriptor was left.
+    DatagramPeerEvicted => "datagram peer evicted",
+    /// An answer was not sent to a datagram peer, because it is more than three times as long as the
+    /// request and the peer's address is not proved.
+    AnswerToUnprovedPeer => "answer to unproved peer",
+    /// An object key whose authentication code is wrong or missing.
+    ForgedObjectKey => "forged object key",
 }
 
 /// The incidents of an ORB.

@@ -432,6 +432,8 @@ impl Lane {
             match acceptor.accept() {
                 Ok(Some(transport)) => self.admit(transport),
                 Ok(None) => return,
+                // The descriptor of a datagram peer serves a newcomer by any protocol.
+                Err(AcceptError::Exhausted) if self.make_room() => {}
                 Err(AcceptError::Exhausted) => {
                     self.accept_again.store(true, Ordering::Relaxed);
                     return;

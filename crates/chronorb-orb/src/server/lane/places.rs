@@ -11,6 +11,7 @@ use chronorb_rt::Released;
 use chronorb_transport::Carriage;
 
 use super::Lane;
+use crate::incident::Incident;
 use crate::server::connection::ServerConnection;
 use crate::server::input::Input;
 
@@ -74,7 +75,12 @@ impl Lane {
         // In the second round all those are free that send nothing meanwhile.
         self.places.look().is_some()
             && self.end_one(2, ServerConnection::is_place, |connection, input| {
-                connection.is_idle() && input.is_empty()
+                let may_go = connection.is_idle() && input.is_empty();
+                if may_go {
+                    let incident = Incident::DatagramPeerEvicted;
+                    self.incidents.note(incident, connection, 0);
+                }
+                may_go
             })
     }
 
