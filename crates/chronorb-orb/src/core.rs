@@ -49,6 +49,9 @@ pub(crate) struct Core {
     pub(crate) managers: Managers,
     #[cfg(feature = "miop")]
     pub(crate) groups: Groups,
+    /// What proofs of addresses are made by.
+    #[cfg(feature = "diop")]
+    pub(crate) address_codes: std::hash::RandomState,
     /// The number of the next object whose id is not a slot.
     pub(crate) next_object: AtomicU64,
     pub(crate) main: MainThread,
@@ -96,6 +99,8 @@ impl Core {
             managers: Managers::default(),
             #[cfg(feature = "miop")]
             groups: Groups::default(),
+            #[cfg(feature = "diop")]
+            address_codes: std::hash::RandomState::new(),
             next_object: AtomicU64::new(0),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             mutexes: NamedMutexes::default(),

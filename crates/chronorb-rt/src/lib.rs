@@ -29,6 +29,7 @@
 //! | the least that a message between processes costs, to measure by | [`Mailboxes`] |
 //! | operations that the kernel gets together with the wait for them | `Ring`, with the feature `uring` |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
+//! | `SIGHUP` | [`survive_hang_up`] |
 //! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
 //! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
@@ -129,7 +130,7 @@ pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,
     set_scheduling_of, set_scheduling_of_process,
 };
-pub use signal::Termination;
+pub use signal::{Termination, survive_hang_up};
 pub use slots::{Full, Key, Removed, SlotRef, Slots};
 pub use socket::{
     bind_to_interface, dont_route, hear_only_joined_groups, packet_priority, set_dont_route,

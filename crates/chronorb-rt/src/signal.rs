@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 
-use libc::{SIGINT, SIGTERM, c_int};
+use libc::{SIGHUP, SIGINT, SIGTERM, c_int};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -83,6 +83,20 @@ impl Termination {
         self.wake.as_fd()
     }
 }
+
+/// Lets the process go on at `SIGHUP`, from now on: where its terminal goes away, or where it was
+/// stopped and its parent ends, which the kernel tells a process group by this signal.
+///
+/// # Errors
+/// The system refuses the handler.
+pub fn survive_hang_up() -> io::Result<()> {
+    // SAFETY: the handler does nothing.
+    unsafe { sys::catch_signal(SIGHUP, on_hang_up, false) }?;
+    Ok(())
+}
+
+/// A handler, and not `SIG_IGN`, which programs that are started would inherit.
+extern "C" fn on_hang_up(_signal: c_int) {}
 
 static TERMINATION: OnceLock<Termination> = OnceLock::new();
 

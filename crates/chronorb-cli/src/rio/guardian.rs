@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use chronorb_rio::undo::{Undo, UndoError, undo_all};
-use chronorb_rt::Termination;
+use chronorb_rt::{Termination, survive_hang_up};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -86,6 +86,8 @@ impl Guardian {
 pub(crate) fn main() -> Result<(), GuardianError> {
     // It ends when it is done, not before: nobody else would undo what it knows of.
     let _deaf = Termination::install().map_err(GuardianError::Process)?;
+    // Where it is stopped while its parent ends, the kernel sends it `SIGHUP` before it goes on.
+    survive_hang_up().map_err(GuardianError::Process)?;
     let mut changes = Vec::new();
     for line in io::stdin().lock().lines() {
         let line = line.map_err(GuardianError::Process)?;

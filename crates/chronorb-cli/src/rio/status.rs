@@ -66,9 +66,8 @@ pub(crate) enum StatusError {
     NotThis(u32),
     /// It may, but this process may not know.
     #[error(
-        "what process {} ({}) has open cannot be seen: run as root, or with CAP_SYS_PTRACE (the same user is enough, unless \
-         that program was given rights of its own)",
-        .0.pid, .0.command
+        "what process {} ({}) has open cannot be seen: {}",
+        .0.pid, .0.command, advice(is_root())
     )]
     Unseen(Unseen),
     /// There is no such process, or no longer.
@@ -227,10 +226,28 @@ fn unseen(unseen: &[Unseen]) -> String {
     match unseen.len() {
         0 => ".\nA process runs RIO while it has an endpoint riop://, or -ORBRioInterface and a connection by it".to_owned(),
         n => format!(
-            " that can be seen, and what {n} other processes have open cannot be: run as root, or with CAP_SYS_PTRACE, \
-             to see all"
+            " that can be seen, and what {n} other processes have open cannot be: {}",
+            advice(is_root())
         ),
     }
+}
+
+/// How to see what other processes have open.
+const fn advice(is_root: bool) -> &'static str {
+    match is_root {
+        true => {
+            "root needs CAP_SYS_PTRACE for that in the user namespace of the process, which a \
+             container may not have"
+        }
+        false => {
+            "run as root, or with CAP_SYS_PTRACE (the same user is enough, unless a program was \
+             given rights of its own)"
+        }
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// Characters of a line where no terminal says how many there are.
@@ -251,3 +268,15 @@ Examples:
 
 Processes of other users, and programs with rights of their own, are seen by root or with
 CAP_SYS_PTRACE only.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        assert!(advice(false).contains("run as root"));
+        assert!(!advice(true).contains("run as root"));
+        assert!(advice(true).contains("CAP_SYS_PTRACE"));
+    }
+}

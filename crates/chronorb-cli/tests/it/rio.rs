@@ -167,6 +167,38 @@ fn where_its_guardian_is_killed_the_command_undoes_all_and_ends() {
 }
 
 #[test]
+fn nothing_is_left_where_the_command_is_killed_and_its_guardian_was_stopped() {
+    let Some(setup) = Setup::up(&["--netns"]) else {
+        return;
+    };
+    let names = setup.names();
+    let process = setup.process.as_ref().expect("it has not ended").id();
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.expect("it runs");
+    let guardian = children.split_whitespace().next().expect("it has one");
+    let guardian = guardian.parse().ok().and_then(Pid::from_raw);
+    kill_process(guardian.expect("a process"), Signal::STOP).expect("it runs");
+    let (_, said) = setup.signal(Signal::KILL);
+    assert_eq!(said, "");
+    assert!(
+        !names.iter().any(|name| Path::new(name).exists()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn an_address_that_no_host_can_have_is_refused() {
+    for address in ["0.0.0.0", "127.0.0.1", "10.0.0.255"] {
+        let refused = chronorb(
+            Path::new("."),
+            &["rio", "setup", "--netns", "--address", address],
+        );
+        assert_eq!(refused.status.code(), Some(1), "{address}");
+        assert!(stderr(&refused).contains(address), "{}", stderr(&refused));
+    }
+}
+
+#[test]
 fn a_name_is_given_once() {
     let name = format!("chronorb-test-{}", std::process::id());
     let arguments = ["--netns", "--name", &name, "--address", "10.80.3.1"];

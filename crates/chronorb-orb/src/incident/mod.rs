@@ -63,6 +63,13 @@ incidents! {
     AddressRefused => "address refused by rule",
     /// A request that the authorizer of a POA refuses.
     RequestNotAuthorized => "request not authorized",
+    /// A peer by datagrams gave way to another client, because no place or descriptor was left.
+    DatagramPeerEvicted => "datagram peer evicted",
+    /// An answer was not sent to a datagram peer, because it is more than three times as long as the
+    /// request and the peer's address is not proved.
+    AnswerToUnprovedPeer => "answer to unproved peer",
+    /// An object key whose authentication code is wrong or missing.
+    ForgedObjectKey => "forged object key",
     /// A connection that could not be taken in, since descriptors or memory have run out.
     FailedAccept => "failed accept",
     /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
@@ -129,6 +136,9 @@ impl Incident {
             Self::PeerRefused => "the connection is closed (-ORBServerTransportRule)",
             Self::AddressRefused => "the client does not connect (-ORBClientTransportRule)",
             Self::RequestNotAuthorized => "the client gets NO_PERMISSION",
+            Self::DatagramPeerEvicted => "another client needs its place",
+            Self::AnswerToUnprovedPeer => "the answer is too long for an address that is not proved",
+            Self::ForgedObjectKey => "the client gets OBJECT_NOT_EXIST",
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",
             Self::LatePeer => {

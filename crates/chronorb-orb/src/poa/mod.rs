@@ -51,6 +51,8 @@ pub use self::manager::{
 };
 use self::objects::Active;
 pub(crate) use self::policy::Policies;
+#[cfg(feature = "diop")]
+pub(crate) use self::reference::forwarded_policies;
 pub use self::policy::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, Policy, PriorityModel,
     RequestProcessing, ServantRetention, ThreadModel,

@@ -1,13 +1,19 @@
 //! Making references.
 
+#[cfg(feature = "diop")]
+use chronorb_giop::{Component, Policies, TaggedComponent};
 use chronorb_giop::{Ior, SystemException};
 
 use chronorb_rt::Key;
+#[cfg(feature = "diop")]
+use chronorb_rt::epoch;
 
 use super::key::{Hint, ObjectKey, PoaKey, slot};
 use super::profiles::Told;
 use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
+#[cfg(feature = "diop")]
+use crate::core::Core;
 use crate::demux::{Demultiplexing, hash_of};
 use crate::object::Object;
 use crate::rtcorba::Priority;
@@ -209,6 +215,24 @@ impl Poa {
     pub(super) fn is_persistent(&self) -> bool {
         self.policies().is_persistent()
     }
+}
+
+/// The policies of a POA as a reference tells them that only forwards to an object of it; `None`
+/// where it has none, or is not there.
+#[cfg(feature = "diop")]
+pub(crate) fn forwarded_policies(core: &Core, key: &ObjectKey<'_>) -> Option<TaggedComponent> {
+    let _reading = epoch::enter();
+    let poa = core.poas.find(core.incarnation, key)?;
+    let model = poa.priority_model().map(|(model, default)| {
+        let active = poa.find(key.hint, key.id);
+        let own = active.and_then(|active| active.priority);
+        (model, own.unwrap_or(default))
+    });
+    let policies = poa.policies().exported(model, &core.protocols).ok()?;
+    if policies.is_empty() {
+        return None;
+    }
+    Component::Policies(Policies(policies)).tagged().ok()
 }
 
 /// The lane whose endpoint clients use that know nothing of lanes: that of the priority that the

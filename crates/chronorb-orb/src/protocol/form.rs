@@ -13,7 +13,7 @@ use chronorb_transport::Address;
 pub struct AddressForm(&'static Codec);
 
 /// What a profile says.
-#[derive(Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq)]
 pub(crate) struct ProfileParts {
     pub(crate) version: Version,
     pub(crate) address: Address,

@@ -70,6 +70,8 @@ pub(super) struct ServerConnection {
     one_at_a_time: AtomicBool,
     /// It has a thread of its own.
     attended: AtomicBool,
+    /// Nothing shows that another could have sent in the name of its peer.
+    proved: AtomicBool,
 }
 
 /// The connection cannot be used any more.
@@ -181,6 +183,7 @@ impl ServerConnection {
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
             attended: AtomicBool::new(false),
+            proved: AtomicBool::new(!places::is_place(carriage)),
         }
     }
 
@@ -301,6 +304,16 @@ impl ServerConnection {
     /// The most urgent priority that its client may propagate, as its endpoint says.
     pub(super) fn ceiling(&self) -> Option<Priority> {
         self.ceiling
+    }
+
+    /// Whether its peer receives at the address that it sends from.
+    pub(super) fn is_proved(&self) -> bool {
+        !cfg!(feature = "diop") || self.proved.load(Ordering::Relaxed)
+    }
+
+    #[cfg(feature = "diop")]
+    pub(super) fn set_proved(&self) {
+        self.proved.store(true, Ordering::Relaxed);
     }
 
     /// Octets of the longest message that can be sent.

@@ -12,7 +12,7 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
     MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags, ServiceContext,
-    SystemException, SystemExceptionKind, Version, encode_locate_reply, finish_message, minor,
+    SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message, minor,
     start_message,
 };
 use chronorb_rt::{Key, epoch};
@@ -22,6 +22,8 @@ use super::intake::End;
 use super::lane::Lane;
 use super::outlet::Outlet;
 use super::probe::Stage;
+#[cfg(feature = "diop")]
+use super::proof;
 use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::host::Host;
@@ -104,6 +106,7 @@ impl Context<'_> {
             lane: self.lane,
             connection: self.connection,
             key: self.key,
+            message: &message,
             header: &header,
         };
         let served = match announced.and(priority) {
@@ -194,8 +197,17 @@ impl Context<'_> {
             LocateRequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
-        let registered = self.core.resolver.registered(key);
-        let here = is_here(self.core, key, self.connection);
+        #[cfg(feature = "diop")]
+        let key = proof::key_of(self.core, self.connection, key);
+        let mut registered = self.core.resolver.registered(key);
+        let mut here = is_here(self.core, key, self.connection);
+        #[cfg(feature = "diop")]
+        if !self.connection.is_proved() && (here == Ok(true) || registered.is_some()) {
+            let (size, lane) = (message.size as usize, self.lane);
+            if let Some(proof) = proof::reference(self.core, lane, self.connection, key, size) {
+                (here, registered) = (Ok(false), Some(proof));
+            }
+        }
         let written = write_locate_reply(
             self.reply,
             message.protocol,
@@ -251,8 +263,16 @@ pub(super) fn priority_of(
     }
     let mut d = message.decoder(request, arena);
     let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
-    let key = ObjectKey::parse(header.target.key()?)?;
+    let key = named_object(&header.target)?;
     priority_at(core, &key, propagated_priority(&header).ok()?, ceiling)
+}
+
+/// The key of the object that a target names.
+pub(super) fn named_object<'k>(target: &Target<'k>) -> Option<ObjectKey<'k>> {
+    let key = target.key()?;
+    #[cfg(feature = "diop")]
+    let key = proof::without_proof(key);
+    ObjectKey::parse(key)
 }
 
 /// The priority that requests to a target are served at by the model of its POA, as far as that is there.
@@ -300,6 +320,7 @@ struct Request<'a> {
     lane: &'a Lane,
     connection: &'a ServerConnection,
     key: Key,
+    message: &'a MessageHeader,
     header: &'a RequestHeader<'a>,
 }
 
@@ -314,6 +335,17 @@ impl<'a> Request<'a> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), Unserved> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
+        #[cfg(feature = "diop")]
+        let key = match self.connection.is_place() {
+            false => key,
+            true => {
+                let key = proof::key_of(self.core, self.connection, key);
+                if let Some(proof) = self.asks_for_proof(key) {
+                    return Ok(reply.location_forward(&proof)?);
+                }
+                key
+            }
+        };
         let upcall = Upcall {
             core: self.core,
             arena,
@@ -336,6 +368,17 @@ impl<'a> Request<'a> {
             Err(Unserved::Exception(exception)) => self.conclude_unserved(key, exception, reply),
             Err(unserved) => Err(unserved),
         }
+    }
+
+    /// The reference by which the client has to send the request again, to prove its address. What is
+    /// not answered at length needs no proof.
+    #[cfg(feature = "diop")]
+    fn asks_for_proof(&self, key: &[u8]) -> Option<Ior> {
+        if self.connection.is_proved() || self.header.response != ResponseFlags::SyncWithTarget {
+            return None;
+        }
+        let size = self.message.size as usize;
+        proof::reference(self.core, self.lane, self.connection, key, size)
     }
 
     /// Answers a request whose target is not here, if there is another answer than the exception.

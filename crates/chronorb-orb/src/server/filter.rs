@@ -15,7 +15,6 @@ use super::dispatch;
 use super::intake::End;
 use super::lane::Lane;
 use crate::core::Core;
-use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
 
 /// What an application says about requests before they are served.
@@ -143,12 +142,12 @@ pub(super) fn target_of(
     if message.kind == MessageType::LocateRequest {
         let header = LocateRequestHeader::decode(&mut d, message.protocol);
         let header = header.map_err(|_| End::Malformed)?;
-        let key = header.target.key().and_then(ObjectKey::parse);
+        let key = dispatch::named_object(&header.target);
         let priority = key.and_then(|key| dispatch::priority_at(core, &key, None, None));
         return Ok(Ok(at_lane_of(priority, None)));
     }
     let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
-    let key = header.target.key().and_then(ObjectKey::parse);
+    let key = dispatch::named_object(&header.target);
     // What cannot be read is told the client by who serves it.
     let propagated = dispatch::propagated_priority(&header).ok().flatten();
     let priority = key.and_then(|key| dispatch::priority_at(core, &key, propagated, ceiling));

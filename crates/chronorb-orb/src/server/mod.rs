@@ -17,6 +17,8 @@ mod outlet;
 mod output;
 mod pool;
 mod probe;
+#[cfg(feature = "diop")]
+mod proof;
 mod snapshot;
 mod spares;
 mod speech;

@@ -24,6 +24,8 @@ use super::handed::Handed;
 use super::intake::{self, End, Intake};
 use super::lane::{Lane, UPKEEP_PAUSE};
 use super::probe::Stage;
+#[cfg(feature = "diop")]
+use super::proof;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
 use super::watch::{Activity, ThreadWatch};
@@ -752,7 +754,17 @@ impl Worker {
             reply: &mut self.reply,
             thread: self.thread,
         };
-        let handled = handle(&mut context)?;
+        let mut handled = handle(&mut context)?;
+        #[cfg(feature = "diop")]
+        if handled == Handled::Answered
+            && !connection.is_proved()
+            && !proof::may_be_answered(self.request.len(), self.reply.len())
+        {
+            let incident = Incident::AnswerToUnprovedPeer;
+            let octets = self.reply.len() as i64;
+            lane.incidents.note(incident, connection, octets);
+            handled = Handled::Silently;
+        }
         if handled == Handled::Answered {
             self.core.at(Stage::Write);
             lane.send(connection, key, self.reply.as_slice())?;

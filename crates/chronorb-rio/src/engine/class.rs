@@ -134,6 +134,7 @@ impl Protocol {
         if self.output == Output::Scheduled {
             self.egress.lock().allowance = budget;
         }
+        let waiting = self.shown.as_ref().map_or(0, |_| receiver.waiting());
         let mut packets = 0;
         let mut octets = 0;
         let mut take = |frame: Frame<'_>| {
@@ -156,7 +157,12 @@ impl Protocol {
         egress.flush()?;
         if let Some(shown) = &self.shown {
             shown.departures(&egress);
-            let taken = Taken { packets, octets };
+            let taken = Taken {
+                packets,
+                octets,
+                waiting,
+                has_more: packets == budget,
+            };
             shown.step(now, taken, &self.counters, &**receiver, demux);
         }
         self.counters

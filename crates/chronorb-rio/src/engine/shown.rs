@@ -25,6 +25,10 @@ pub(super) struct Shown {
 pub(super) struct Taken {
     pub(super) packets: usize,
     pub(super) octets: usize,
+    /// Frames that were there before.
+    pub(super) waiting: usize,
+    /// Its budget is used up, so that some may be left.
+    pub(super) has_more: bool,
 }
 
 impl Shown {
@@ -51,8 +55,9 @@ impl Shown {
             status.add(Count::PacketsIn, taken.packets as u64);
             status.add(Count::OctetsIn, taken.octets as u64);
         }
-        let queue = taken.packets + receiver.waiting();
-        status.set(Level::Queue, queue as u64);
+        status.set(Level::Queue, taken.waiting as u64);
+        let left = if taken.has_more { receiver.waiting() } else { 0 };
+        status.set(Level::LeftOver, left as u64);
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let malformed = read(&counters.malformed) + read(&counters.wrong_checksums);
         status.put(Count::Malformed, malformed);

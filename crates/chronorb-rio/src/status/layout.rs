@@ -55,9 +55,11 @@ pub enum Count {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(usize)]
 pub enum Level {
-    /// Frames that were waiting in its queue when its thread looked, and that have come until it was done: those that it took
-    /// in, and those that wait for its next look.
+    /// Frames that were waiting in its queue when its thread looked.
     Queue,
+    /// Frames that its thread left there, because its budget was used up, with those that had come
+    /// meanwhile.
+    LeftOver,
     /// Packets that the present period has processed.
     BudgetUsed,
     /// Connections that are established.
@@ -97,13 +99,19 @@ impl Count {
 
 impl Level {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Queue, Self::BudgetUsed, Self::Open, Self::HalfOpen];
+    pub const ALL: [Self; 5] = [
+        Self::Queue,
+        Self::LeftOver,
+        Self::BudgetUsed,
+        Self::Open,
+        Self::HalfOpen,
+    ];
 }
 
 /// "chronRIO" in ASCII, in the machine's byte order.
 pub(super) const MAGIC: u64 = 0x4f49_526e_6f72_6863;
 /// Changes with the layout.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 pub(super) const MAGIC_AT: usize = 0;
 pub(super) const VERSION_AT: usize = 1;

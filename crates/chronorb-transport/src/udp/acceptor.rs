@@ -10,6 +10,7 @@ use rustix::net::{self, SendFlags, sockopt};
 
 use super::arrivals::{Arrival, Arrivals};
 use super::connection::{UdpConnection, is_message};
+use super::peers::Peers;
 use super::{MAX_IN_VAIN, ROOM, count_dropped, largest_to, max, socket};
 use crate::inet::HostEndpoint;
 use crate::timed::TimedSocket;
@@ -23,6 +24,7 @@ pub(super) struct UdpAcceptor {
     setup: Setup,
     max: usize,
     published: Vec<Address>,
+    peers: Peers,
     reception: PiMutex<Reception>,
 }
 
@@ -57,6 +59,7 @@ impl UdpAcceptor {
             setup,
             max,
             published,
+            peers: Peers::new(),
             reception: PiMutex::new(Reception {
                 next: None,
                 waiting: Arrivals::new(),
@@ -109,12 +112,8 @@ impl UdpAcceptor {
         self.sort(&self.socket, way, &mut own, reception)?;
         let largest = self.max.min(largest_to(&way.peer));
         let socket = TimedSocket::new(socket);
-        Ok(UdpConnection::new(
-            socket,
-            self.setup.messages,
-            largest,
-            own,
-        ))
+        let connection = UdpConnection::new(socket, self.setup.messages, largest, own);
+        Ok(connection.with_share(self.peers.add()))
     }
 
     /// Takes out of a socket what there is for a peer and for others, as far as there is room for it.
@@ -201,6 +200,11 @@ impl Acceptor for UdpAcceptor {
                 reception.next = Some(socket);
                 return Ok(None);
             };
+            if !self.peers.has_room() {
+                reception.next = Some(socket);
+                reception.waiting.put_back((way, message));
+                return Err(AcceptError::Exhausted);
+            }
             match self.welcome(socket, way, &message, reception) {
                 Ok(connection) => return Ok(Some(Box::new(connection))),
                 Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown};
 
 use super::arrivals::Arrivals;
+use super::peers::Share;
 use super::{MAX_IN_VAIN, ROOM, count_dropped};
 use crate::timed::TimedSocket;
 use crate::{
@@ -31,6 +32,8 @@ pub(super) struct UdpConnection {
     /// There is something in `kept`, which is looked at before the socket.
     has_kept: AtomicBool,
     kept: PiMutex<Kept>,
+    /// Its part of the peers of its acceptor; a client's connection has none.
+    _share: Option<Share>,
 }
 
 /// What has left the kernel already.
@@ -65,6 +68,15 @@ impl UdpConnection {
                 taken: 0,
                 later: arrivals,
             }),
+            _share: None,
+        }
+    }
+
+    /// Counts it among the peers of its acceptor.
+    pub(super) fn with_share(self, share: Share) -> Self {
+        Self {
+            _share: Some(share),
+            ..self
         }
     }
 

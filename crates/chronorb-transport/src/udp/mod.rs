@@ -7,12 +7,16 @@
 //!
 //! There is nothing to accept in UDP. An acceptor makes a socket for each peer whose first datagram is
 //! a message, and connects it to that peer, so that each has a buffer of its own in the kernel.
+//! The acceptors of a process make sockets for a quarter of the descriptors that the process may
+//! have; beyond that [`accept`](Acceptor::accept) returns
+//! [`Exhausted`](crate::AcceptError::Exhausted) until a connection is dropped.
 //! What is no message is dropped and [counted](dropped).
 
 mod acceptor;
 mod arrivals;
 mod connection;
 mod connector;
+mod peers;
 
 use std::io;
 use std::net::SocketAddr;

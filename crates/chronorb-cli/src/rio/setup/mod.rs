@@ -4,7 +4,7 @@
 mod kernel;
 
 use std::io::{self, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -95,8 +95,12 @@ pub(crate) enum SetupError {
     Kernel(#[from] KernelError),
     #[error("the interface of a host: {0}")]
     Driver(#[from] chronorb_rio::driver::DriverError),
-    #[error("there is no address after {0} for the second host")]
-    LastAddress(IpAddr),
+    #[error("--address: the hosts would be {first} and {}, and {wrong} {problem}", next(*first))]
+    Address {
+        first: IpAddr,
+        wrong: IpAddr,
+        problem: &'static str,
+    },
     #[error(transparent)]
     Guardian(#[from] GuardianError),
     #[error("signals cannot be caught: {0}")]
@@ -148,20 +152,52 @@ fn layout(arguments: &SetupArguments) -> Result<Layout, SetupError> {
         queues: arguments.queues,
         ..Layout::default()
     };
-    for address in &arguments.address {
-        let none = || SetupError::LastAddress(*address);
-        match *address {
-            IpAddr::V4(v4) => {
-                let next = u32::from(v4).checked_add(1).ok_or_else(none)?;
-                (layout.a.v4, layout.b.v4) = (v4, next.into());
+    for first in &arguments.address {
+        for host in [*first, next(*first)] {
+            if let Some(problem) = problem(host) {
+                return Err(SetupError::Address {
+                    first: *first,
+                    wrong: host,
+                    problem,
+                });
             }
-            IpAddr::V6(v6) => {
-                let next = u128::from(v6).checked_add(1).ok_or_else(none)?;
-                (layout.a.v6, layout.b.v6) = (v6, next.into());
-            }
+        }
+        match (*first, next(*first)) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => (layout.a.v4, layout.b.v4) = (a, b),
+            (IpAddr::V6(a), IpAddr::V6(b)) => (layout.a.v6, layout.b.v6) = (a, b),
+            _ => unreachable!("the next address is of the same family"),
         }
     }
     Ok(layout)
+}
+
+/// The address of the second host, where the first has this one.
+fn next(first: IpAddr) -> IpAddr {
+    match first {
+        IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).wrapping_add(1)).into(),
+        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6).wrapping_add(1)).into(),
+    }
+}
+
+/// Why a host of the network cannot have an address.
+fn problem(address: IpAddr) -> Option<&'static str> {
+    match address {
+        _ if address.is_unspecified() => Some("stands for any address"),
+        _ if address.is_loopback() => Some("is an address of the loopback"),
+        _ if address.is_multicast() => Some("is the address of a group"),
+        IpAddr::V4(v4) => match v4.octets() {
+            [0, ..] => Some("stands for a host of this network"),
+            [240.., ..] => Some("is reserved"),
+            [.., 255] => Some("is the broadcast address of its network of 24 bits"),
+            [.., 0] => Some("is the address of its network of 24 bits"),
+            _ => None,
+        },
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => Some("stands for an address of IPv4"),
+        IpAddr::V6(v6) if u128::from(v6) << 64 == 0 => {
+            Some("is the address of the routers of its network of 64 bits")
+        }
+        IpAddr::V6(_) => None,
+    }
 }
 
 /// What is there now, for programs.
@@ -303,6 +339,36 @@ It needs CAP_SYS_ADMIN and CAP_NET_ADMIN, which root has.";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_have_addresses_of_hosts() {
+        let hosts = |address: &str| {
+            let first = address.parse().expect("an address");
+            [first, next(first)].into_iter().find_map(problem)
+        };
+        for address in ["10.0.0.1", "192.168.7.253", "fd00::1", "fe80::7"] {
+            assert_eq!(hosts(address), None, "{address}");
+        }
+        for (address, why) in [
+            ("0.0.0.0", "any address"),
+            ("127.0.0.1", "loopback"),
+            ("10.0.0.255", "broadcast"),
+            ("10.0.0.254", "broadcast"),
+            ("10.0.0.0", "address of its network"),
+            ("224.0.0.1", "group"),
+            ("255.255.255.255", "reserved"),
+            ("0.0.0.7", "this network"),
+            ("::", "any address"),
+            ("::1", "loopback"),
+            ("ff02::1", "group"),
+            ("::ffff:10.0.0.1", "IPv4"),
+            ("fd00::", "routers"),
+            ("fd00::ffff:ffff:ffff:ffff", "routers"),
+        ] {
+            let problem = hosts(address).expect(address);
+            assert!(problem.contains(why), "{address}: {problem}");
+        }
+    }
 
     #[test]
     fn times_have_units() {

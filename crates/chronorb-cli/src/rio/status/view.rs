@@ -219,6 +219,7 @@ impl ClassView {
             },
             "drops_per_s": self.drop_rate(),
             "queue": level(Level::Queue),
+            "left_over": level(Level::LeftOver),
             "queue_room": class.queue,
             "budget_used": level(Level::BudgetUsed),
             "periods": count(Count::Periods),

@@ -136,7 +136,11 @@ impl Lane {
             None if self.setup.per_connection => {}
             None => return false,
         }
-        self.incidents.note(Incident::Evicted, &*connection, 0);
+        let incident = match connection.is_place() {
+            true => Incident::DatagramPeerEvicted,
+            false => Incident::Evicted,
+        };
+        self.incidents.note(incident, &*connection, 0);
         self.end(key);
         true
     }

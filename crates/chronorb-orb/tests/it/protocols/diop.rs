@@ -1,13 +1,21 @@
 //! GIOP in datagrams: what is lost, too large, or not wanted.
 
-use chronorb_giop::{IiopProfile, TAG_DIOP, minor};
+use chronorb_giop::{IiopProfile, MessageHeader, MessageType, TAG_DIOP, minor};
 use chronorb_orb::{CompletionStatus, Object, Orb, SystemException, SystemExceptionKind};
 use chronorb_transport::{parse_endpoints, udp};
-use std::net::UdpSocket;
+use rustix::net::{AddressFamily, SocketType};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{PATIENCE, Served, add, call, kind_and_completion, orb_with, served_by};
+use crate::support::descriptors::spawn;
+use crate::support::{
+    PATIENCE, Served, add, call, kind_and_completion, name_of, orb_with, served_by,
+};
 
 fn server(endpoints: &str) -> Orb {
     orb_with(|config| {
@@ -223,7 +231,159 @@ fn a_peer_that_sends_what_is_no_giop_is_told_and_loses_its_place() {
     peer.set_read_timeout(Some(PATIENCE)).expect("it is open");
     let mut room = [0; 100];
     let n = peer.recv(&mut room).expect("it is answered");
-    let said = chronorb_giop::MessageHeader::parse(&room[..n]).expect("it is a message");
-    assert_eq!(said.kind, chronorb_giop::MessageType::MessageError);
+    let said = MessageHeader::parse(&room[..n]).expect("it is a message");
+    assert_eq!(said.kind, MessageType::MessageError);
     assert_eq!(add(&s.object, 1, 2), Ok(3));
+}
+
+/// The octets of a message of GIOP 1.2 in little-endian order.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut octets = vec![b'G', b'I', b'O', b'P', 1, 2, 1, kind];
+    octets.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    octets.extend_from_slice(body);
+    octets
+}
+
+/// A two-way request without arguments, as short as it can be.
+fn request(key: &[u8], operation: &[u8]) -> Vec<u8> {
+    let mut body = vec![7, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
+    body.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    body.extend_from_slice(key);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend_from_slice(&(operation.len() as u32 + 1).to_le_bytes());
+    body.extend_from_slice(operation);
+    body.push(0);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend_from_slice(&[0; 4]);
+    message(0, &body)
+}
+
+fn key(object: &Object) -> Vec<u8> {
+    let mut profiles = object.ior().profiles.iter();
+    let profile = profiles.find(|profile| profile.tag == TAG_DIOP);
+    let told = IiopProfile::decode(&profile.expect("it is reached by datagrams").data);
+    told.expect("it is our own").object_key
+}
+
+/// All that comes for a datagram.
+fn answers(peer: &UdpSocket, datagram: &[u8]) -> Vec<u8> {
+    peer.send(datagram).expect("it is sent");
+    let mut room = [0; 1 << 16];
+    let mut answered = Vec::new();
+    peer.set_read_timeout(Some(Duration::from_millis(300)))
+        .expect("it is open");
+    while let Ok(n) = peer.recv(&mut room) {
+        answered.extend_from_slice(&room[..n]);
+    }
+    answered
+}
+
+#[test]
+fn a_peer_whose_address_is_not_proved_gets_three_times_what_it_sends_at_most() {
+    let s = served_by(server("diop://127.0.0.1:0"));
+    let own = key(&s.object);
+    let long = [&own[..], &[7; 200]].concat();
+    for (what, datagram) in [
+        ("an operation", request(&own, b"big")),
+        ("an unknown operation", request(&own, b"x")),
+        ("an unknown object", request(&long, b"big")),
+        ("no object", request(b"", b"")),
+        ("a forged proof", request(&[b"\xc7R\x01\x04forged!!", &own[..]].concat(), b"big")),
+        ("a question", message(3, &[&[7, 0, 0, 0, 0, 0, 0, 0][..], &(own.len() as u32).to_le_bytes(), &own].concat())),
+        ("a question of nothing", message(3, &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("no message", message(0, &[0xff; 8])),
+    ] {
+        let peer = peer_of(&s.object);
+        let answered = answers(&peer, &datagram).len();
+        assert!(answered > 0, "{what}");
+        assert!(answered <= 3 * datagram.len(), "{what}: {answered} for {}", datagram.len());
+    }
+}
+
+#[test]
+fn a_client_proves_its_address_by_one_more_request_and_then_never_again() {
+    let s = served_by(server("diop://127.0.0.1:0"));
+    let served = || {
+        let snapshot = s.server.snapshot();
+        let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
+        lanes.map(|lane| lane.served).sum::<u64>()
+    };
+    // The first request is served twice: it is forwarded, and comes again with the proof.
+    for n in 2..10 {
+        let big = call(&s.object, "big", &|_| Ok(()), |d| Ok(d.read_octet_seq()?.len()));
+        assert_eq!(big, Ok(60_000));
+        // It is counted after it was answered.
+        let deadline = chronorb_rt::Deadline::after(PATIENCE);
+        while served() < n {
+            assert!(!deadline.has_passed(), "{} of {n} requests", served());
+            std::thread::yield_now();
+        }
+        assert_eq!(served(), n);
+    }
+}
+
+const ALONE: &str = "CHRONORB_TEST_DIOP_ALONE";
+
+#[test]
+fn datagrams_of_many_ports_leave_descriptors_to_others() {
+    if std::env::var_os(ALONE).is_some() {
+        return with_few_descriptors();
+    }
+    let mut again = Command::new(std::env::current_exe().expect("it is known"));
+    again
+        .args(["--exact", name_of(datagrams_of_many_ports_leave_descriptors_to_others)])
+        .env(ALONE, "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = spawn(&mut again).and_then(Child::wait_with_output);
+    let output = output.expect("the test starts itself");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
+}
+
+fn with_few_descriptors() {
+    const LIMIT: u64 = 160;
+    let few = Rlimit {
+        current: Some(LIMIT),
+        maximum: Some(LIMIT),
+    };
+    setrlimit(Resource::Nofile, few).expect("it is less than before");
+    let s = served_by(server("iiop://127.0.0.1:0;diop://127.0.0.1:0"));
+    for n in 0..1000 {
+        peer_of(&s.object).send(CANCEL).expect("it is sent");
+        if n % 50 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    for protocol in ["iiop", "diop"] {
+        let client = orb_with(|config| {
+            config.request_timeout = Duration::from_secs(5);
+            config.protocols = vec![protocol.to_owned()];
+            let endpoint = format!("{protocol}://127.0.0.1:0");
+            config.listen_endpoints = parse_endpoints(&endpoint).expect("an endpoint");
+        });
+        let object = client.ior_to_object(s.object.ior().clone());
+        assert_eq!(add(&object.expect("not nil"), 1, 2), Ok(3), "{protocol}");
+        assert!(connections(&s) <= LIMIT as usize / 4 + 1, "one client by IIOP");
+        client.shutdown(true).expect("it serves nothing");
+    }
+    // Where others take all descriptors, a peer by datagrams gives its own up.
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
+    let socket = socket.expect("there are descriptors");
+    let taken: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    let profile = s.object.ior().profiles.iter().find(|profile| profile.tag != TAG_DIOP);
+    let profile = IiopProfile::decode(&profile.expect("it is reached by IIOP").data);
+    let port = profile.expect("it is our own").port;
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    rustix::net::connect(&socket, &address).expect("it listens");
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).expect("it is open");
+    let question = message(3, &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    stream.write_all(&question).expect("it is sent");
+    let mut header = [0; 12];
+    stream.read_exact(&mut header).expect("it is answered");
+    let answer = MessageHeader::parse(&header).expect("it is a message");
+    assert_eq!(answer.kind, MessageType::LocateReply);
+    drop(taken);
 }

@@ -107,6 +107,10 @@ impl Skeleton for ProbeSkeleton {
                 let octets = d.read_octet_seq()?;
                 reply.normal()?.write_octet_seq(octets).map_err(reply_error)
             }
+            b"big" => reply
+                .normal()?
+                .write_octet_seq(&[7; 60_000])
+                .map_err(reply_error),
             b"refuse" => {
                 let why = d.read_str()?;
                 let e = reply.user_exception(REFUSED_ID)?;

@@ -81,7 +81,10 @@ fn what_a_budget_leaves_is_shown_as_waiting() {
     for taken in [0, 8, 16] {
         let outcome = world.protocol(SERVER).step(world.now, 8, None);
         assert_eq!(outcome.expect("a wire does not fail").packets, 8);
-        assert_eq!(seen("shown-3").level(Level::Queue).now, sent - taken);
+        let seen = seen("shown-3");
+        assert_eq!(seen.level(Level::Queue).now, sent - taken);
+        assert_eq!(seen.level(Level::LeftOver).now, sent - taken - 8);
+        assert_eq!(seen.level(Level::Queue).most, sent, "what was there at a time");
     }
 }
 
