@@ -178,7 +178,9 @@ impl Upcall<'_> {
             PriorityExcess::Refuse => (Incident::PriorityRefused, Err(ABOVE_CEILING)),
         };
         let number = propagated.value().into();
-        self.core.incidents.note(incident, &Peer(self.peer), number);
+        self.core
+            .incidents
+            .note(incident, &PeerName(self.peer), number);
         result
     }
 
@@ -229,9 +231,9 @@ impl Upcall<'_> {
 }
 
 /// The other side of a request, for messages.
-struct Peer<'p>(Option<&'p dyn Connection>);
+struct PeerName<'p>(Option<&'p dyn Connection>);
 
-impl fmt::Display for Peer<'_> {
+impl fmt::Display for PeerName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(connection) => f.write_str(&connection.peer()),

@@ -132,12 +132,16 @@ impl Incident {
             Self::Silent => "the connection is closed in order (-ORBInputTimeout)",
             Self::Evicted => "the connection is closed in order, since another one needs its place",
             Self::TooManyOfPeer => "the connection is refused; its peer has as many as it may",
-            Self::CutOff => "the connection kept most of the lane's buffers (-ORBMaxBufferedOctets)",
+            Self::CutOff => {
+                "the connection kept most of the lane's buffers (-ORBMaxBufferedOctets)"
+            }
             Self::PeerRefused => "the connection is closed (-ORBServerTransportRule)",
             Self::AddressRefused => "the client does not connect (-ORBClientTransportRule)",
             Self::RequestNotAuthorized => "the client gets NO_PERMISSION",
             Self::DatagramPeerEvicted => "another client needs its place",
-            Self::AnswerToUnprovedPeer => "the answer is too long for an address that is not proved",
+            Self::AnswerToUnprovedPeer => {
+                "the answer is too long for an address that is not proved"
+            }
             Self::ForgedObjectKey => "the client gets OBJECT_NOT_EXIST",
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",

@@ -51,12 +51,12 @@ pub use self::manager::{
 };
 use self::objects::Active;
 pub(crate) use self::policy::Policies;
-#[cfg(feature = "diop")]
-pub(crate) use self::reference::forwarded_policies;
 pub use self::policy::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, Policy, PriorityModel,
     RequestProcessing, ServantRetention, ThreadModel,
 };
+#[cfg(feature = "diop")]
+pub(crate) use self::reference::forwarded_policies;
 use self::replaceable::Replaceable;
 use self::serial::Serial;
 pub(crate) use self::serial::SerialGuard;

@@ -12,8 +12,8 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
     MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags, ServiceContext,
-    SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message, minor,
-    start_message,
+    SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message,
+    minor, start_message,
 };
 use chronorb_rt::{Key, epoch};
 

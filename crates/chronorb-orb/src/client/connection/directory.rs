@@ -26,8 +26,6 @@ use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
-#[cfg(feature = "access")]
-use crate::protocol::PluggableProtocol;
 use crate::protocol::{self, Way};
 use crate::rtcorba::{Priority, request_priority};
 
@@ -190,7 +188,7 @@ fn connect(
         && let Judgement::Refused(rule) = core
             .config
             .client_transport_rules
-            .judge_as(protocol.map_or("", PluggableProtocol::scheme), &*transport)
+            .judge_as(protocol.scheme(), &*transport)
     {
         return Err(refused(core, &transport.peer(), rule));
     }

@@ -1,6 +1,6 @@
 //! Clients choose priorities up to a ceiling.
 
-use chronorb_orb::poa::{CreatePoaError, Policy, PriorityModel};
+use chronorb_orb::poa::{CreatePoaError, Policy, PolicyRule, PriorityModel};
 use chronorb_orb::{Incident, Orb, OrbConfig, PriorityExcess, SystemException, parse_endpoints};
 use chronorb_orb::{SystemExceptionKind as Kind, minor};
 
@@ -101,7 +101,13 @@ fn a_poa_has_a_ceiling_of_its_own() {
         let mut policies = vec![Policy::PriorityCeiling(corba(40))];
         policies.extend(model);
         let refused = root.create_poa("none", None, &policies).map(drop);
-        assert_eq!(refused, Err(CreatePoaError::InvalidPolicy { index: 0 }));
+        assert_eq!(
+            refused,
+            Err(CreatePoaError::InvalidPolicy {
+                index: 0,
+                rule: PolicyRule::NoCeiling
+            })
+        );
     }
     server.shutdown(true).expect("no servant calls it");
 }
