@@ -86,6 +86,21 @@ fn both_sides_are_told_why_a_handshake_failed() {
     server.shutdown(true).expect("not from a servant");
 }
 
+#[test]
+fn an_expired_certificate_is_refused_at_the_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let authority = Authority::new(directory.path(), "authority");
+    let mut config = OrbConfig::default();
+    config.ssl = authority.settings_of("server", &["127.0.0.1"], |params| {
+        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    });
+    let error = Orb::with_config(config)
+        .expect_err("it has expired")
+        .to_string();
+    assert!(error.contains("server.pem: certificate expired"), "{error}");
+}
+
 /// The port of TLS, of which a component of the profile tells.
 fn ssl_port_of(object: &chronorb_orb::Object) -> u16 {
     let profile = &object.ior().profiles[0];
