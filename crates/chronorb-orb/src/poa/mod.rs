@@ -5,6 +5,7 @@
 mod activation;
 mod current;
 mod error;
+mod gate;
 mod id;
 mod identities;
 mod in_progress;
@@ -37,6 +38,7 @@ pub use self::error::{
     ActivateError, CreatePoaError, FindPoaError, ObjectError, Refusal, ServantError,
     ServantManagerError, WaitError,
 };
+pub(crate) use self::gate::{Closed, Ticket};
 pub use self::id::ObjectId;
 use self::identities::Identities;
 use self::in_progress::InProgress;
@@ -55,7 +57,7 @@ pub use self::policy::{
 };
 use self::replaceable::Replaceable;
 use self::serial::Serial;
-pub(crate) use self::serial::SerialGuard;
+pub(crate) use self::serial::{Entry, SerialGuard};
 pub use self::servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager,
 };
@@ -176,6 +178,10 @@ impl Poa {
             Some(path) => path.to_owned(),
             None => self.inner.name.clone(),
         }
+    }
+
+    fn serial(&self) -> Option<&Serial> {
+        self.inner.serial.as_ref()
     }
 
     pub(crate) fn priority_model(&self) -> Option<(PriorityModel, Priority)> {

@@ -14,6 +14,7 @@ mod load;
 mod main_thread;
 mod outlet;
 mod output;
+mod parking;
 mod pool;
 mod probe;
 mod snapshot;
