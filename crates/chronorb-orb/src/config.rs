@@ -140,6 +140,9 @@ pub struct OrbConfig {
     pub min_reply_rate: u32,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,
+    /// `-ORBMaxHeldRequests`: how many requests of a lane may wait for holding POA managers and
+    /// single-threaded POAs, 1 to 1048576.
+    pub max_held_requests: usize,
     /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
     #[cfg(feature = "gioplite")]
     pub giop_lite: bool,
@@ -247,6 +250,7 @@ impl Default for OrbConfig {
             input_timeout: Duration::from_secs(30),
             min_reply_rate: 1024,
             hold_timeout: Duration::from_secs(30),
+            max_held_requests: 1024,
             #[cfg(feature = "gioplite")]
             giop_lite: false,
             max_giop_version: Version::V1_2,

@@ -20,7 +20,7 @@ use crate::object::Object;
 use crate::poa::{ObjectKey, Poa};
 use crate::rtcorba::OwnPriority;
 use crate::server::Stage;
-use crate::upcall::{Body, Role, Thread, Upcall};
+use crate::upcall::{Body, Parks, Role, Thread, Upcall};
 
 pub use chronorb_cdr::Frame;
 
@@ -68,6 +68,7 @@ impl Stages {
             thread: Thread {
                 own: OwnPriority::of_caller(),
                 patience: core.config.hold_timeout,
+                parks: Parks::No,
                 role: Role::Lane,
             },
         }

@@ -13,7 +13,7 @@ use chronorb_cdr::Arena;
 use chronorb_giop::{
     CompletionStatus, ServiceContext, SystemException, SystemExceptionKind, minor,
 };
-use chronorb_rt::epoch;
+use chronorb_rt::{Key, epoch};
 use chronorb_transport::Connection;
 
 use crate::call::{Call, Skeleton};
@@ -22,7 +22,7 @@ use crate::core::Core;
 use crate::incident::Incident;
 use crate::object::Object;
 use crate::peer::Peer;
-use crate::poa::{Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
+use crate::poa::{Closed, Entry, Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 use crate::server::Stage;
 
@@ -51,7 +51,19 @@ pub(crate) struct Thread {
     pub(crate) own: OwnPriority,
     /// How long it may wait for a POA to let the request in.
     pub(crate) patience: Duration,
+    pub(crate) parks: Parks,
     pub(crate) role: Role,
+}
+
+/// Whether a request is parked where it would have to wait for its POA.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Parks {
+    /// Its thread waits.
+    No,
+    /// It is.
+    Yes,
+    /// It is, and was before.
+    Again,
 }
 
 /// Which requests a thread may serve.
@@ -88,6 +100,8 @@ pub(crate) enum Unserved {
     /// Another thread has to serve it, at this priority: the main one, where this is none, or one
     /// of a lane.
     ByAnotherThread(Option<Priority>),
+    /// It has to wait for the POA at this place, by its priority.
+    Parked(Key, Closed, Option<Priority>),
 }
 
 impl<E: Into<Refusal>> From<E> for Unserved {
@@ -131,11 +145,24 @@ impl Upcall<'_> {
         let priority = self.priority_here(&poa, priority)?;
         let priority = self.core.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
+        let entry = match self.thread.parks {
+            Parks::No => Entry::Now,
+            parks => poa.entry(priority, parks == Parks::Again),
+        };
+        if entry == Entry::Parks {
+            return Err(Unserved::Parked(poa.place(), Closed::Busy, priority));
+        }
         let found = match active {
             Some(active) => Found::Active(active),
             None => poa.make_servant(key.id, own, self.operation)?,
         };
-        let _serial = poa.enter(self.thread.patience)?;
+        let _serial = match (self.thread.parks, entry) {
+            (Parks::No, _) | (_, Entry::Waits) => poa.enter(self.thread.patience)?,
+            // It was free just before.
+            _ => poa
+                .enter(Duration::ZERO)
+                .map_err(|_| Unserved::Parked(poa.place(), Closed::Busy, priority))?,
+        };
         let _running = found.begin(self.core, &poa);
         let call = Call {
             core: self.core,
@@ -186,7 +213,7 @@ impl Upcall<'_> {
 
     /// The POA, once it is there and lets the request in, and its authorizer, if any, permits it.
     #[cold]
-    fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, SystemException> {
+    fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, Unserved> {
         let poas = &self.core.poas;
         loop {
             let poa = match poas.find(self.core.incarnation, key) {
@@ -199,6 +226,13 @@ impl Upcall<'_> {
             if poa.is_guarded() {
                 poa.authorize(self.peer.map(Peer::new), key.id, self.operation)?;
                 return Ok(poa);
+            }
+            if self.thread.parks != Parks::No && poa.is_held() {
+                let active = poa.find(key.hint, key.id);
+                let active = active.as_deref();
+                let priority =
+                    poa.priority_of_request(active, key.id, self.propagated, self.ceiling);
+                return Err(Unserved::Parked(poa.place(), Closed::Held, priority.0));
             }
             // A request that waits is not in the POA, which may be destroyed meanwhile.
             let waiting = Poa::clone(&poa);

@@ -21,7 +21,7 @@ use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{Scope, text_within};
 use crate::server::Dispatch;
-use crate::upcall::{Body, Role, Thread, Unserved, Upcall};
+use crate::upcall::{Body, Parks, Role, Thread, Unserved, Upcall};
 
 /// Calls an operation as one of this process; `None` where it has to go by the transport.
 pub(super) fn exchange(
@@ -52,7 +52,7 @@ pub(super) fn exchange(
         Ok(()) => outcome(scope),
         Err(Unserved::Exception(exception)) => Ok(Outcome::Exception(exception)),
         Err(Unserved::Forward(target)) => Ok(Outcome::Forward(target.ior().clone())),
-        Err(Unserved::ByAnotherThread(_)) => return None,
+        Err(Unserved::ByAnotherThread(_) | Unserved::Parked(..)) => return None,
     })
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
     match upcall.serve(&mut call) {
         Ok(result) => result.map(Ok),
         Err(Unserved::Exception(exception)) => Some(Err(exception)),
-        Err(Unserved::Forward(_) | Unserved::ByAnotherThread(_)) => None,
+        Err(Unserved::Forward(_) | Unserved::ByAnotherThread(_) | Unserved::Parked(..)) => None,
     }
 }
 
@@ -125,6 +125,7 @@ fn caller(core: &Core) -> Thread {
     Thread {
         own: OwnPriority::of_caller(),
         patience: core.config.hold_timeout,
+        parks: Parks::No,
         role: Role::Caller,
     }
 }

@@ -427,6 +427,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         apply: |config, text| milliseconds(text).map(|t| config.hold_timeout = t),
     },
     Setting {
+        key: "max_held_requests",
+        options: "-ORBMaxHeldRequests",
+        missing: None,
+        apply: |config, text| {
+            number(text, 1, 1 << 20).map(|n| config.max_held_requests = n as usize)
+        },
+    },
+    Setting {
         key: "max_giop_version",
         options: "-ORBMaxGIOPVersion",
         missing: None,

@@ -55,6 +55,11 @@ impl Poa {
         let _ = self.inner.state.compare_set(INITIALISING, open);
     }
 
+    /// Whether its manager lets requests wait.
+    pub(crate) fn is_held(&self) -> bool {
+        self.manager().is_holding()
+    }
+
     /// Waits until a request may go on. The caller is not counted as being in the POA meanwhile.
     #[cold]
     pub(crate) fn wait_until_open(&self, hold: Duration) -> Result<(), SystemException> {

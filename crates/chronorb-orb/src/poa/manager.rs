@@ -8,6 +8,7 @@ use chronorb_rt::{Deadline, Gate, Key, PiMutex};
 use chronorb_transport::Endpoint;
 use thiserror::Error;
 
+use super::gate::Waiters;
 use super::{Poa, WaitError, is_in_upcall};
 use crate::core::Core;
 
@@ -24,6 +25,8 @@ struct Inner {
     endpoints: Vec<Endpoint>,
     core: Weak<Core>,
     gate: Gate,
+    /// Lanes with requests that it holds.
+    waiters: Waiters,
     /// The places of its POAs.
     poas: PiMutex<Vec<Key>>,
 }
@@ -70,8 +73,8 @@ impl PoaManager {
         self.change(ACTIVE)
     }
 
-    /// Lets requests wait. Each keeps a thread of its lane while it waits. With
-    /// `wait_for_completion` this returns when no request is in progress, or the state has been
+    /// Lets requests wait. They keep no thread of their lane meanwhile, but where each connection
+    /// has one. With `wait_for_completion` this returns when no request is in progress, or the state has been
     /// changed again.
     ///
     /// # Errors
@@ -132,6 +135,15 @@ impl PoaManager {
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.inner.gate.get() == ACTIVE
+    }
+
+    /// Whether requests wait.
+    pub(super) fn is_holding(&self) -> bool {
+        self.inner.gate.get() == HOLDING
+    }
+
+    pub(super) fn waiters(&self) -> &Waiters {
+        &self.inner.waiters
     }
 
     /// Lets one request through, after waiting if need be.
@@ -220,7 +232,10 @@ impl PoaManager {
         let mut state = gate.get();
         while state != INACTIVE {
             match gate.compare_set(state, to) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.inner.waiters.ring();
+                    return Ok(());
+                }
                 Err(present) => state = present,
             }
         }
@@ -352,6 +367,7 @@ impl Managers {
             endpoints,
             core: Arc::downgrade(core),
             gate: Gate::new(HOLDING),
+            waiters: Waiters::default(),
             poas: PiMutex::default(),
         });
         managers.push(Arc::downgrade(&inner));

@@ -6,6 +6,7 @@ mod activation;
 mod authorizer;
 mod current;
 mod error;
+mod gate;
 mod id;
 mod identities;
 mod in_progress;
@@ -39,6 +40,7 @@ pub use self::error::{
     ActivateError, CreatePoaError, FindPoaError, ObjectError, PolicyRule, Refusal, ServantError,
     ServantManagerError, WaitError,
 };
+pub(crate) use self::gate::{Closed, Ticket};
 pub use self::id::ObjectId;
 use self::identities::Identities;
 use self::in_progress::InProgress;
@@ -59,7 +61,7 @@ pub use self::policy::{
 pub(crate) use self::reference::forwarded_policies;
 use self::replaceable::Replaceable;
 use self::serial::Serial;
-pub(crate) use self::serial::SerialGuard;
+pub(crate) use self::serial::{Entry, SerialGuard};
 pub use self::servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager,
 };
@@ -183,6 +185,10 @@ impl Poa {
             Some(path) => path.to_owned(),
             None => self.inner.name.clone(),
         }
+    }
+
+    fn serial(&self) -> Option<&Serial> {
+        self.inner.serial.as_ref()
     }
 
     pub(crate) fn priority_model(&self) -> Option<(PriorityModel, Priority)> {

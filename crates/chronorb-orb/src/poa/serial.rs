@@ -1,14 +1,16 @@
 //! One thread at a time: the single-thread model.
 
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{PiMutex, PiMutexGuard};
 
+use super::gate::Waiters;
 use super::in_progress::{NOBODY, this_thread};
 use super::{Poa, ThreadModel, is_in_upcall};
+use crate::rtcorba::{Priority, request_priority};
 
 /// Lets one thread in at a time, and that one again. Who waits lends its priority to who is in.
 pub(super) struct Serial {
@@ -19,6 +21,10 @@ pub(super) struct Serial {
     /// Whether there is anything, to be asked without the lock. Only exchanged, so that of who
     /// leaves something and who leaves, one sees the other.
     has_left: AtomicBool,
+    /// How urgent the thread is that is in, and those that wait for it and lend it their priority.
+    urgency: AtomicI32,
+    /// Lanes with requests that wait for their turn.
+    waiters: Waiters,
 }
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -38,6 +44,7 @@ impl Drop for SerialGuard<'_> {
             drop(self.entered.take());
             // Who has left something since does not find this thread in, and comes in itself.
             if !serial.has_left.fetch_or(false, Ordering::AcqRel) {
+                serial.waiters.ring();
                 return;
             }
             self.entered = serial.mutex.try_lock();
@@ -58,7 +65,37 @@ impl Serial {
             owner: AtomicU64::new(NOBODY),
             left: PiMutex::new(Vec::new()),
             has_left: AtomicBool::new(false),
+            urgency: AtomicI32::new(0),
+            waiters: Waiters::default(),
         })
+    }
+
+    /// Whether no thread is in.
+    pub(super) fn is_free(&self) -> bool {
+        self.mutex.try_lock().is_some()
+    }
+
+    pub(super) fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    /// How a request enters; see [`Poa::entry`].
+    fn entry(&self, priority: Option<Priority>, was_parked: bool) -> Entry {
+        if self.is_here() {
+            return Entry::Now;
+        }
+        if self.is_free() {
+            // Others were there before.
+            return match !was_parked && self.waiters.any() {
+                true => Entry::Parks,
+                false => Entry::Now,
+            };
+        }
+        let rank = rank(priority);
+        match self.urgency.fetch_max(rank, Ordering::Relaxed) < rank {
+            true => Entry::Waits,
+            false => Entry::Parks,
+        }
     }
 
     /// Whether the calling thread is in. Only it writes its own number there.
@@ -82,12 +119,17 @@ impl Serial {
         if self.is_here() {
             return Ok(None);
         }
-        let entered = self.mutex.try_lock_for(time_out).ok_or(DISCARDED)?;
-        Ok(Some(self.enter(entered)))
+        let entered = match time_out {
+            Duration::ZERO => self.mutex.try_lock(),
+            time_out => self.mutex.try_lock_for(time_out),
+        };
+        Ok(Some(self.enter(entered.ok_or(DISCARDED)?)))
     }
 
     fn enter<'p>(&'p self, mutex: PiMutexGuard<'p, ()>) -> SerialGuard<'p> {
         self.owner.store(this_thread(), Ordering::Relaxed);
+        self.urgency
+            .store(rank(request_priority()), Ordering::Relaxed);
         SerialGuard {
             serial: self,
             entered: Some(mutex),
@@ -95,7 +137,34 @@ impl Serial {
     }
 }
 
+/// How a request enters a POA.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Entry {
+    /// At once; should another thread be faster, it is parked.
+    Now,
+    /// It waits on its thread, because it is more urgent than all that are in or wait so: it lends
+    /// them its priority.
+    Waits,
+    /// It is parked.
+    Parks,
+}
+
+/// How urgent requests of a priority are; the least is what has none.
+fn rank(priority: Option<Priority>) -> i32 {
+    priority.map_or(-1, |priority| priority.value().into())
+}
+
 impl Poa {
+    /// How a request of this priority enters, of a lane whose threads do not wait for a POA. One
+    /// that was parked already comes before those that were not.
+    #[inline]
+    pub(crate) fn entry(&self, priority: Option<Priority>, was_parked: bool) -> Entry {
+        match &self.inner.serial {
+            Some(serial) => serial.entry(priority, was_parked),
+            None => Entry::Now,
+        }
+    }
+
     /// Makes sure that no other thread is in this POA's application code, where it is single-threaded.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ use crate::host::Host;
 use crate::incident::Incident;
 use crate::object::OBJECT_ID;
 use crate::peer::Peer;
-use crate::poa::ObjectKey;
+use crate::poa::{Closed, ObjectKey};
 use crate::rtcorba::Priority;
 use crate::upcall::{Body, Thread, Unserved, Upcall};
 
@@ -56,6 +56,8 @@ pub(super) enum Handled {
     Silently,
     /// The main thread has to serve it, at this priority, and this is another. Nothing was done.
     ForMainThread(Option<Priority>),
+    /// It has to wait for the POA at this place, by its priority. Nothing was done.
+    Parked(Key, Closed, Option<Priority>),
 }
 
 impl Context<'_> {
@@ -120,6 +122,12 @@ impl Context<'_> {
             }
             Err(Unserved::ByAnotherThread(priority)) => {
                 return Ok(Handled::ForMainThread(priority));
+            }
+            Err(Unserved::Parked(..)) if self.lane.parking().is_full() => {
+                reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
+            }
+            Err(Unserved::Parked(place, closed, priority)) => {
+                return Ok(Handled::Parked(place, closed, priority));
             }
             // What is refused because the ORB ends was not begun: the goodbye that follows lets the
             // client send it again, elsewhere or later.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
 use chronorb_giop::MessageHeader;
-use chronorb_rt::Key;
+use chronorb_rt::{Deadline, Key};
 
 use super::connection::{AtWork, ServerConnection};
 use super::dispatch::{DISCARDED, Handled};
@@ -16,6 +16,7 @@ use super::lane::Lane;
 use super::threads;
 use super::worker::{self, Worker};
 use crate::core::Core;
+use crate::poa::{Closed, Ticket};
 use crate::rtcorba::Priority;
 
 /// A whole message on its way to the thread that serves it. It keeps the lane that it came in by from ending, and its
@@ -28,6 +29,8 @@ pub(super) struct Handed {
     connection: Key,
     header: MessageHeader,
     message: Frame,
+    /// It was parked, and has to be served by then.
+    waited: Option<(Option<Ticket>, Deadline)>,
 }
 
 impl Handed {
@@ -49,7 +52,37 @@ impl Handed {
             connection,
             header,
             message,
+            waited: None,
         }
+    }
+
+    /// Parks it at the lane that it came in by.
+    #[cold]
+    pub(super) fn park(mut self, place: Key, closed: Closed, priority: Option<Priority>) {
+        let lane = self.entrance.clone();
+        // While it waits it takes no more memory than it needs.
+        let mut message = Frame::new(self.message.len(), usize::MAX);
+        if message.extend_from_slice(self.message.as_slice()).is_ok() {
+            self.message = message;
+        }
+        let ticket = Ticket::new(&self.core, place, closed, &lane);
+        lane.parking().park(self, ticket, priority);
+    }
+
+    /// When it has to be served, where it was parked before.
+    pub(super) fn until(&self) -> Option<Deadline> {
+        self.waited.as_ref().map(|(_, until)| *until)
+    }
+
+    /// What its POA knows it by, where it was parked before.
+    pub(super) fn take_ticket(&mut self) -> Option<Ticket> {
+        let (ticket, _) = self.waited.as_mut()?;
+        ticket.take()
+    }
+
+    /// It waits no longer; others do as long as it is on its way.
+    pub(super) fn set_waited(&mut self, ticket: Option<Ticket>, until: Deadline) {
+        self.waited = Some((ticket, until));
     }
 
     /// The lane that it is served for; it came in by this one, or one that reads for it.
@@ -96,10 +129,13 @@ impl Handed {
         let Some(connection) = lane.connections.get(key) else {
             return worker.exchange_request(own);
         };
+        let was_parked = self.waited.is_some();
         // As for a request that a thread has read itself, a panic of what the application left is
         // the end of the connection: the client must not wait for an answer.
         let handled = catch_unwind(AssertUnwindSafe(|| {
-            handle(worker, &lane, &connection, key, header)
+            worker.with_parked(was_parked, |worker| {
+                handle(worker, &lane, &connection, key, header)
+            })
         }))
         .unwrap_or(Err(End::Gone));
         let outcome = match handled {
@@ -108,6 +144,11 @@ impl Handed {
                 self.message = message;
                 let core = self.core.clone();
                 core.main.take_over(&core, priority, self);
+                Ok(())
+            }
+            Ok(Handled::Parked(place, closed, priority)) => {
+                self.message = worker.exchange_request(Frame::new(0, 0));
+                self.park(place, closed, priority);
                 Ok(())
             }
             handled => {

@@ -26,6 +26,7 @@ use super::connection::{Gone, ServerConnection, Timeliness};
 use super::doors::{Doors, OpenDoor, Published, no_resources};
 use super::linger::Lingering;
 use super::load::Load;
+use super::parking::Parking;
 use super::probe::{Stage, StageProbe};
 use super::snapshot;
 use super::speech::empty_message;
@@ -76,6 +77,7 @@ pub(crate) struct Lane {
     /// The tick of the last look.
     silent_mark: AtomicU32,
     places: Places,
+    parking: Parking,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -120,7 +122,12 @@ pub(super) struct LaneSetup {
 
 /// What a lane's thread woke up for.
 pub(super) enum Work {
-    Serve { key: Key, event: Event },
+    Serve {
+        key: Key,
+        event: Event,
+    },
+    /// A parked request may go on.
+    Resume,
     Stop,
     Nothing,
 }
@@ -142,14 +149,21 @@ impl Lane {
             let reactor = Reactor::new()?;
             let stop = Wake::new()?;
             reactor.add(&stop, STOP, Interest::Everyone)?;
+            let config = &core.config;
+            let parking = Parking::new(
+                config.max_held_requests,
+                config.max_buffered_octets,
+                config.hold_timeout,
+            )?;
+            reactor.add(&parking.bell, PARKED, Interest::Read)?;
             for (i, door) in acceptors.iter().enumerate() {
                 reactor.add(&door.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
             }
-            Ok((reactor, stop))
+            Ok((reactor, stop, parking))
         })();
         let no_descriptor =
             |e: io::Error| no_resources(&core.incidents, &setup, "no descriptor", &e);
-        let (reactor, stop) = made.map_err(no_descriptor)?;
+        let (reactor, stop, parking) = made.map_err(no_descriptor)?;
         let lingering = match &staff {
             None if setup.per_connection => {
                 let kept = Lingering::for_good();
@@ -163,6 +177,7 @@ impl Lane {
         Ok(Self {
             reactor,
             stop,
+            parking,
             published,
             behind,
             has_doors: !acceptors.is_empty(),
@@ -244,6 +259,16 @@ impl Lane {
         self.lingering.as_ref()
     }
 
+    /// The requests that came in by it and wait for their POAs.
+    pub(super) fn parking(&self) -> &Parking {
+        &self.parking
+    }
+
+    /// Has a thread look whether parked requests may go on.
+    pub(crate) fn ring(&self) {
+        self.parking.bell.notify();
+    }
+
     pub(super) fn watch(&self) -> &LaneWatch {
         &self.watch
     }
@@ -289,7 +314,7 @@ impl Lane {
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
         let looks = [patience, self.idle_look(), self.silent_look()];
         let patience = looks.into_iter().flatten().min();
-        let watched = self.load.has_slow() || self.accept_again.load(Ordering::Relaxed);
+        let watched = self.is_watched();
         let time_out = match (patience, watched) {
             (Some(patience), true) => Some(patience.min(UPKEEP_PAUSE)),
             (None, true) => Some(UPKEEP_PAUSE),
@@ -318,6 +343,7 @@ impl Lane {
             None => Work::Nothing,
             Some(event) => match event.token {
                 STOP => Work::Stop,
+                PARKED => Work::Resume,
                 token if token >= ACCEPTORS => {
                     self.accept((token - ACCEPTORS) as usize);
                     Work::Nothing
@@ -363,6 +389,13 @@ impl Lane {
         }
     }
 
+    /// Whether something is to be looked at now and then.
+    fn is_watched(&self) -> bool {
+        self.load.has_slow()
+            || self.accept_again.load(Ordering::Relaxed)
+            || self.parking.count() > 0
+    }
+
     /// Leaves what a thread was woken for to another one.
     pub(super) fn put_back(&self, key: Key, event: Event) {
         if let Some(connection) = self.connections.get(key) {
@@ -386,7 +419,7 @@ impl Lane {
         {
             self.close_silent();
         }
-        if !self.load.has_slow() && !self.accept_again.load(Ordering::Relaxed) {
+        if !self.is_watched() {
             return;
         }
         if self.load.is_over() {
@@ -395,6 +428,7 @@ impl Lane {
         if !is_turn(&self.next_upkeep, UPKEEP_PAUSE) {
             return;
         }
+        self.parking.ring_if_due();
         if self.accept_again.swap(false, Ordering::Relaxed) {
             let doors = self.acceptors.lock().len();
             (0..doors).for_each(|index| self.accept(index));
@@ -742,6 +776,7 @@ fn key_of(token: u64) -> Key {
 
 /// Tokens above those of connections, whose indices are small.
 const STOP: u64 = u64::MAX;
+const PARKED: u64 = u64::MAX - 1;
 const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
 /// How often slow peers, and acceptors without a descriptor, are looked at.
 pub(super) const UPKEEP_PAUSE: Duration = Duration::from_millis(100);

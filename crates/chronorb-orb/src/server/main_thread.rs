@@ -16,7 +16,7 @@ use super::worker::{self, Worker};
 use crate::core::Core;
 use crate::poa::{NOBODY, this_thread};
 use crate::rtcorba::{OwnPriority, Priority};
-use crate::upcall::{Role, Thread};
+use crate::upcall::{Parks, Role, Thread};
 
 /// The requests for the main thread, the most urgent first, and who that is: the thread that
 /// runs the ORB.
@@ -261,6 +261,7 @@ impl TakenOver {
             own: OwnPriority::of_caller(),
             // A POA that holds requests again must not hold up the others.
             patience: Duration::ZERO,
+            parks: Parks::No,
             role: Role::Main,
         };
         let mut worker = Worker::with_parts(&self.core, handed.lane(), thread, reply, arena);

@@ -15,6 +15,7 @@ mod load;
 mod main_thread;
 mod outlet;
 mod output;
+mod parking;
 mod pool;
 mod probe;
 #[cfg(feature = "diop")]

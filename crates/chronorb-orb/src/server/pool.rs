@@ -282,10 +282,10 @@ impl Threadpool {
     #[must_use = "it is to be dropped where no lock is held"]
     fn stop(&self) -> Vec<Handed> {
         self.lanes.iter().for_each(|lane| lane.stop());
-        self.staff
-            .as_ref()
-            .map(|staff| staff.close())
-            .unwrap_or_default()
+        let staff = self.staff.as_ref();
+        let mut left = staff.map(|staff| staff.close()).unwrap_or_default();
+        left.extend(self.lanes.iter().flat_map(|lane| lane.parking().close()));
+        left
     }
 
     pub(crate) fn number(&self) -> u32 {

@@ -59,7 +59,7 @@ pub struct LaneSnapshot {
     pub connections: usize,
     /// How many of its threads may serve at a time.
     pub seats: u32,
-    /// How many requests are buffered.
+    /// How many requests are buffered, or wait for their POAs.
     pub queued: u32,
     /// Connections that it has taken in so far.
     pub accepted: u64,
@@ -186,7 +186,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
             .collect(),
         connections: lane.connections.len(),
         seats,
-        queued,
+        queued: queued + lane.parking().count() as u32,
         accepted: count(&watch.accepted),
         served: watch.served(),
         refused: count(&watch.refused),

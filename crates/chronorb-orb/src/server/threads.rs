@@ -202,6 +202,7 @@ fn serve_alone(worker: &mut Worker, lane: &Lane) {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
             Work::Serve { key, event } => worker.serve(lane, key, event),
+            Work::Resume => worker.resume(lane),
             Work::Nothing => {}
             Work::Stop => return,
         }
@@ -214,7 +215,8 @@ fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
             Work::Serve { key, event } => look_after(worker.core(), lane, key, event),
-            Work::Nothing => {}
+            // Nothing is parked there.
+            Work::Resume | Work::Nothing => {}
             Work::Stop => return,
         }
     }
@@ -240,6 +242,7 @@ fn read_for_others(worker: &mut Worker, lane: &Lane) {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
             Work::Serve { key, event } => worker.serve(lane, key, event),
+            Work::Resume => worker.resume(lane),
             Work::Nothing => {}
             Work::Stop => return,
         }
@@ -277,12 +280,16 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
                 _ => crew.park(member, Deadline::after(patience.unwrap_or(LOOK_AGAIN))),
             }
         }
-        if worker.rise(staff)
-            && let Work::Serve { key, event } = work
-        {
+        if worker.rise(staff) {
             // What is assigned comes first; somebody else reads on.
-            lane.put_back(key, event);
-            work = Work::Nothing;
+            match work {
+                Work::Serve { key, event } => lane.put_back(key, event),
+                Work::Resume => lane.ring(),
+                Work::Stop | Work::Nothing => {}
+            }
+            if !matches!(work, Work::Stop) {
+                work = Work::Nothing;
+            }
         }
         let mut idle = true;
         while let Some(handed) = crew.take_assigned() {
@@ -294,6 +301,11 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
         match work {
             Work::Serve { key, event } => {
                 worker.serve(lane, key, event);
+                worker.serve_on();
+                idle = false;
+            }
+            Work::Resume => {
+                worker.resume(lane);
                 worker.serve_on();
                 idle = false;
             }

@@ -23,6 +23,7 @@ use super::filter::{self, Target};
 use super::handed::Handed;
 use super::intake::{self, End, Intake};
 use super::lane::{Lane, UPKEEP_PAUSE};
+use super::parking::Unparked;
 use super::probe::Stage;
 #[cfg(feature = "diop")]
 use super::proof;
@@ -34,7 +35,7 @@ use crate::host::Host;
 use crate::incident::Incident;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::{OwnPriority, Priority};
-use crate::upcall::{Role, Thread};
+use crate::upcall::{Parks, Role, Thread};
 
 /// Ends a connection where it is over.
 pub(super) fn conclude(
@@ -239,12 +240,75 @@ impl Worker {
         at_work: AtWork<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        if let Handled::ForMainThread(priority) = self.handle(lane, connection, key, header)? {
+        let handled = self.handle(lane, connection, key, header)?;
+        if let Handled::ForMainThread(_) | Handled::Parked(..) = handled {
             let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
             let handed = self.hand_on(self.own_target(), key, at_work, header, frame);
-            self.core.main.take_over(&self.core, priority, handed);
+            match handled {
+                Handled::Parked(place, closed, priority) => handed.park(place, closed, priority),
+                Handled::ForMainThread(priority) => {
+                    self.core.main.take_over(&self.core, priority, handed);
+                }
+                _ => {}
+            }
         }
         Ok(())
+    }
+
+    /// Goes on with a request that was parked at its lane, if one may: serves it, where there is a
+    /// seat and that is its part, or has another thread serve it.
+    #[cold]
+    pub(super) fn resume(&mut self, lane: &Lane) {
+        let (handed, priority) = match lane.parking().take() {
+            None => return,
+            Some(Unparked::Late(handed)) => {
+                drop(handed.refuse_by(self));
+                return;
+            }
+            Some(Unparked::Ready(handed, priority)) => (handed, priority),
+        };
+        let Some(staff) = lane.staff() else {
+            drop(handed.serve_by(self));
+            return;
+        };
+        let target = handed.lane().clone();
+        let own = target.index();
+        if self.seat.is_none() {
+            self.seat = self.find_seat(staff, &target);
+        }
+        if self.is_new_seat.take() && !self.start_thread(staff, &target) {
+            self.seat = staff.borrow_seat(own);
+        }
+        match self.seat {
+            Some(seat) if seat == own && staff.readers_serve() => self.serve_handed(handed, seat),
+            Some(seat) => {
+                self.seat = None;
+                if seat != own {
+                    target.watch().borrowed.fetch_add(1, Ordering::Relaxed);
+                }
+                staff.assign(seat, handed);
+            }
+            None if staff.buffers() => {
+                let rank = priority.or_else(|| target.priority());
+                self.offer(&target, staff, handed, rank);
+            }
+            None => {
+                // It looks again when it has a seat, or another thread does.
+                lane.parking().put_back(handed, priority);
+                self.await_seat(lane, staff);
+            }
+        }
+    }
+
+    /// Runs `f`, for a request that was parked before or was not.
+    pub(super) fn with_parked<R>(&mut self, was_parked: bool, f: impl FnOnce(&mut Self) -> R) -> R {
+        let own = self.thread.parks;
+        if was_parked && own == Parks::Yes {
+            self.thread.parks = Parks::Again;
+        }
+        let result = f(self);
+        self.thread.parks = own;
+        result
     }
 
     /// Serves what it reads where there is a seat and that is its part; otherwise another thread does, or it waits,
@@ -374,6 +438,12 @@ impl Worker {
             self.turn_away(handed);
             return Ok(());
         }
+        self.offer(lane, staff, handed, rank);
+        Ok(())
+    }
+
+    /// Lets a request wait for a seat in the backlog of its lane.
+    fn offer(&mut self, lane: &Lane, staff: &Staff, handed: Handed, rank: Option<Priority>) {
         match staff.buffer(lane.index(), handed, rank) {
             Buffered::Seat(handed) if staff.readers_serve() => {
                 self.seat = Some(lane.index());
@@ -388,7 +458,6 @@ impl Worker {
             }
             Buffered::Refused(handed) => self.turn_away(handed),
         }
-        Ok(())
     }
 
     /// Tells the client of a request that there is no room for it.
@@ -799,6 +868,11 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
             scheduling: Some(lane.setup().scheduling),
         },
         patience: core.config.hold_timeout,
+        // The threads of connections hold up nobody else.
+        parks: match lane.setup().per_connection {
+            true => Parks::No,
+            false => Parks::Yes,
+        },
         role: Role::Lane,
     }
 }

@@ -45,6 +45,7 @@ mod poa {
     mod let_go;
     mod lifecycle;
     mod managers;
+    mod parked;
     mod persistence;
     mod policies;
     mod servant_managers;

@@ -22,7 +22,7 @@ use crate::groups::{Member, Members};
 use crate::poa::{ObjectKey, ThreadModel};
 use crate::room::{KEPT_CAPACITY, room_for};
 use crate::rtcorba::Priority;
-use crate::upcall::{Role, Unserved, Upcall};
+use crate::upcall::{Parks, Role, Thread, Unserved, Upcall};
 
 impl Worker {
     /// Reads one message of a group into the frame; `None` where there is none yet.
@@ -173,7 +173,11 @@ impl Worker {
             contexts: header.contexts,
             propagated,
             ceiling: None,
-            thread: self.thread,
+            // Others have a use of the message.
+            thread: Thread {
+                parks: Parks::No,
+                ..self.thread
+            },
             peer: None,
         };
         let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));

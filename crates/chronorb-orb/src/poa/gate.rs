@@ -1,0 +1,128 @@
+//! Why a POA lets requests wait, and who is told when it does not any more.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use chronorb_rt::{Key, PiMutex};
+
+use super::Poa;
+use crate::core::Core;
+use crate::server::Lane;
+
+/// Why a request has to wait for its POA.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Closed {
+    /// The manager holds requests.
+    Held,
+    /// The POA is single-threaded, and another thread is in it.
+    Busy,
+}
+
+/// A parked request, as its POA knows it. Dropped when the request is no longer on its way: another
+/// one may go on then.
+pub(crate) struct Ticket {
+    poa: Poa,
+    closed: Closed,
+    lane: Arc<Lane>,
+}
+
+/// The lanes that have parked requests for a manager or a POA.
+#[derive(Default)]
+pub(super) struct Waiters {
+    /// How many requests these are. Only exchanged, so that of a thread that parks one and looks,
+    /// and one that opens and looks, one sees the other.
+    count: AtomicUsize,
+    lanes: PiMutex<Vec<(Arc<Lane>, usize)>>,
+}
+
+impl fmt::Debug for Waiters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.count.load(Ordering::Relaxed);
+        f.debug_tuple("Waiters").field(&count).finish()
+    }
+}
+
+impl Ticket {
+    /// Has a lane told when the POA at this place lets requests in; `None` where it is gone.
+    pub(crate) fn new(core: &Core, place: Key, closed: Closed, lane: &Arc<Lane>) -> Option<Self> {
+        let poa = core.poas.held_at(place)?;
+        let this = Self {
+            poa,
+            closed,
+            lane: lane.clone(),
+        };
+        this.waiters()?.add(lane);
+        Some(this)
+    }
+
+    /// Whether the request need not wait any more.
+    pub(crate) fn is_open(&self) -> bool {
+        match self.closed {
+            Closed::Held => !self.poa.manager().is_holding(),
+            Closed::Busy => self.poa.serial().is_none_or(super::Serial::is_free),
+        }
+    }
+
+    fn waiters(&self) -> Option<&Waiters> {
+        match self.closed {
+            Closed::Held => Some(self.poa.manager().waiters()),
+            Closed::Busy => self.poa.serial().map(super::Serial::waiters),
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(waiters) = self.waiters() {
+            waiters.remove(&self.lane);
+            waiters.ring();
+        }
+    }
+}
+
+impl Waiters {
+    fn add(&self, lane: &Arc<Lane>) {
+        {
+            let mut lanes = self.lanes.lock();
+            match lanes.iter_mut().find(|(known, _)| Arc::ptr_eq(known, lane)) {
+                Some((_, parked)) => *parked += 1,
+                None => lanes.push((lane.clone(), 1)),
+            }
+        }
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn remove(&self, lane: &Arc<Lane>) {
+        self.count.fetch_sub(1, Ordering::AcqRel);
+        let mut lanes = self.lanes.lock();
+        let at = lanes.iter().position(|(known, _)| Arc::ptr_eq(known, lane));
+        let last = at.and_then(|at| {
+            lanes[at].1 -= 1;
+            (lanes[at].1 == 0).then(|| lanes.swap_remove(at))
+        });
+        drop(lanes);
+        drop(last);
+    }
+
+    /// Whether requests wait.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.count.fetch_or(0, Ordering::AcqRel) > 0
+    }
+
+    /// Has the lanes look whether their requests may go on.
+    #[inline]
+    pub(super) fn ring(&self) {
+        if self.any() {
+            self.ring_all();
+        }
+    }
+
+    #[cold]
+    fn ring_all(&self) {
+        self.lanes.lock().iter().for_each(|(lane, _)| lane.ring());
+    }
+}
