@@ -293,7 +293,7 @@ fn connect(
         false => route.carries,
     };
     let urgency = request_priority().max(route.propagated);
-    let (mut tried, mut refused) = (0, 0);
+    let mut failure = None;
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
@@ -323,11 +323,12 @@ fn connect(
         let connection = match opened {
             Ok(connection) => Rc::new(connection),
             Err(NoConnection::Unreachable) => {
-                tried += 1;
+                failure = Some(NO_USABLE_PROFILE);
                 continue;
             }
+            #[cfg(feature = "access")]
             Err(NoConnection::Refused) => {
-                refused += 1;
+                failure.get_or_insert(REFUSED_BY_RULES);
                 continue;
             }
             Err(NoConnection::TooMany) => return Err(TOO_MANY_CONNECTIONS),
@@ -342,10 +343,7 @@ fn connect(
     if deadline.has_passed() {
         return Err(TIMEOUT);
     }
-    match (tried, refused) {
-        (0, 1..) => Err(REFUSED_BY_RULES),
-        _ => Err(NO_USABLE_PROFILE),
-    }
+    Err(failure.unwrap_or(NO_USABLE_PROFILE))
 }
 
 /// The ways that may be taken, the preferred one first.
@@ -554,6 +552,7 @@ pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemExceptio
 pub(super) const NO_USABLE_PROFILE: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::NO_USABLE_PROFILE);
 /// The access rules permit none of the addresses.
+#[cfg(feature = "access")]
 const REFUSED_BY_RULES: SystemException =
     SystemException::no(SystemExceptionKind::NoPermission, minor::REFUSED_BY_RULES);
 /// The time was over before a connection was made.

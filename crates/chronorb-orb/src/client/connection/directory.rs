@@ -50,6 +50,7 @@ pub(in crate::client) enum NoConnection {
     /// The address does not answer.
     Unreachable,
     /// The access rules refuse the address, or the server there.
+    #[cfg(feature = "access")]
     Refused,
     /// There are as many as there may be.
     TooMany,
