@@ -297,7 +297,7 @@ fn connect(
     };
     let urgency = request_priority().max(route.propagated);
     let mut reasons = Text::<320>::new();
-    let (mut tried, mut refused) = (0, 0);
+    let mut failure = None;
     for way in in_order(&route.ways, effective.protocols.as_ref()) {
         let (protocols, urgent) = (effective.protocols.as_ref(), carries.network_priority());
         let options = Protocols::socket_options(protocols, way.protocol, urgent);
@@ -327,13 +327,15 @@ fn connect(
         let connection = match opened {
             Ok(connection) => Rc::new(connection),
             Err(NoConnection::Unreachable(why)) => {
-                let part = if tried == 0 { "" } else { "; " };
+                let is_first = failure != Some(NO_USABLE_PROFILE);
+                let part = if is_first { "" } else { "; " };
                 let _ = write!(reasons, "{part}{why}");
-                tried += 1;
+                failure = Some(NO_USABLE_PROFILE);
                 continue;
             }
+            #[cfg(feature = "access")]
             Err(NoConnection::Refused) => {
-                refused += 1;
+                failure.get_or_insert(REFUSED_BY_RULES);
                 continue;
             }
             Err(NoConnection::TooMany) => {
@@ -349,19 +351,21 @@ fn connect(
         drop(before);
         return Ok(connection);
     }
-    if tried + refused == 0 {
-        reasons = Text::of("the protocols that the policies allow are none of the reference's");
-    } else if tried == 0 {
-        reasons = Text::of("-ORBClientTransportRule permits none of the reference's addresses");
+    match failure {
+        None => {
+            reasons = Text::of("the protocols that the policies allow are none of the reference's");
+        }
+        Some(NO_USABLE_PROFILE) => {}
+        Some(_) => {
+            reasons =
+                Text::of("-ORBClientTransportRule permits none of the reference's addresses");
+        }
     }
     if deadline.has_passed() {
         return Err(because(TIMEOUT, format_args!("{reasons}")));
     }
-    let none = match (tried, refused) {
-        (0, 1..) => REFUSED_BY_RULES,
-        _ => NO_USABLE_PROFILE,
-    };
-    Err(because(none, format_args!("{reasons}")))
+    let failure = failure.unwrap_or(NO_USABLE_PROFILE);
+    Err(because(failure, format_args!("{reasons}")))
 }
 
 /// Says why a call has no route.
@@ -618,6 +622,7 @@ fn unusable(object: &Object) -> SystemException {
 pub(super) const NO_USABLE_PROFILE: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::NO_USABLE_PROFILE);
 /// The access rules permit none of the addresses.
+#[cfg(feature = "access")]
 const REFUSED_BY_RULES: SystemException =
     SystemException::no(SystemExceptionKind::NoPermission, minor::REFUSED_BY_RULES);
 /// The time was over before a connection was made.

@@ -3,9 +3,11 @@
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::codegen::v1::reply_error;
-use chronorb_orb::poa::{Policy, PriorityModel};
+use chronorb_orb::poa::{AuthorizationRequest, Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
-use chronorb_orb::{Call, Object, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy};
+use chronorb_orb::{
+    Call, Object, OrbConfig, ReplyWriter, Skeleton, SystemException, ThreadpoolStrategy,
+};
 use chronorb_rt::{allocations, lock_operations, page_faults};
 use chronorb_transport::parse_endpoints;
 use std::sync::Arc;
@@ -79,7 +81,7 @@ fn counts_of_server(object: &Object, values: &[f64]) -> Counts {
 #[test]
 fn nothing_gratuitous_happens_on_the_request_path() {
     for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite);
+        nothing_gratuitous_happens("iiop://127.0.0.1:0", *lite, false);
     }
 }
 
@@ -87,18 +89,35 @@ fn nothing_gratuitous_happens_on_the_request_path() {
 #[test]
 fn nor_by_unix_domain_sockets() {
     for lite in LITE_OR_NOT {
-        nothing_gratuitous_happens("uiop://", *lite);
+        nothing_gratuitous_happens("uiop://", *lite, false);
     }
 }
 
 #[cfg(feature = "diop")]
 #[test]
 fn nor_by_datagrams() {
-    nothing_gratuitous_happens("diop://127.0.0.1:0", false);
+    nothing_gratuitous_happens("diop://127.0.0.1:0", false, false);
 }
 
-/// By GIOPlite or by GIOP.
-fn nothing_gratuitous_happens(endpoint: &str, lite: bool) {
+/// Permits the loopback alone, on both sides.
+fn add_rule(config: &mut OrbConfig) {
+    #[cfg(feature = "access")]
+    for rules in [
+        &mut config.server_transport_rules,
+        &mut config.client_transport_rules,
+    ] {
+        rules.push("127.0.0.0/8 tcp".parse().expect("it is a rule"));
+    }
+    let _ = config;
+}
+
+#[test]
+fn nor_with_access_rules_and_an_authorizer() {
+    nothing_gratuitous_happens("iiop://127.0.0.1:0", false, true);
+}
+
+/// By GIOPlite or by GIOP; with access rules on both sides and an authorizer, or without.
+fn nothing_gratuitous_happens(endpoint: &str, lite: bool, is_guarded: bool) {
     let _alone = alone();
     let priority = Priority::new(20_000).expect("not negative");
     // Whatever the environment says: the other strategy hands each request over, by two locks.
@@ -106,6 +125,9 @@ fn nothing_gratuitous_happens(endpoint: &str, lite: bool) {
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
         set_lite(config, lite);
+        if is_guarded {
+            add_rule(config);
+        }
     });
     let lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(priority, 1)],
@@ -124,9 +146,21 @@ fn nothing_gratuitous_happens(endpoint: &str, lite: bool) {
         .create_poa("rt", Some(root.manager()), &policies)
         .expect("they agree");
     let object = poa.serve(Counter).expect("it activates");
+    if is_guarded {
+        poa.set_authorizer(|request: &AuthorizationRequest<'_>| {
+            let peer = request.peer().and_then(|peer| peer.address());
+            peer.is_some_and(|peer| peer.ip().is_loopback()) && request.operation() == b"counts"
+        })
+        .expect("it is the first");
+    }
     root.manager().activate().expect("it was not deactivated");
 
-    let client = orb_with(|config| set_lite(config, lite));
+    let client = orb_with(|config| {
+        set_lite(config, lite);
+        if is_guarded {
+            add_rule(config);
+        }
+    });
     client
         .rt_current()
         .set_priority(priority)

@@ -48,6 +48,7 @@ pub(in crate::client) enum NoConnection {
     /// The address does not answer, and why.
     Unreachable(String),
     /// The access rules refuse the address, or the server there.
+    #[cfg(feature = "access")]
     Refused,
     /// There are as many as there may be.
     TooMany,
