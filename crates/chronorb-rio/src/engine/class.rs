@@ -3,19 +3,21 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chronorb_rt::{Monotonic, PiMutex, Wake};
 
 use super::alarm::Alarm;
 use super::config::{ClassConfig, Output};
-use super::connection::{Connection, News, Patience, Role, Slot};
+use super::connection::{Connection, Idleness, News, Patience, Role, Slot};
 use super::counts::Counters;
 use super::demux::{Demux, Stage, Waiting};
 use super::device::{Egress, Envelope, Marks};
+use super::handshakes::{Handshakes, Syn};
 use super::reset;
 use super::shown::{Shown, Taken};
 use super::table::Flow;
@@ -48,6 +50,7 @@ pub(super) struct Protocol {
 struct Ingress {
     receiver: Box<dyn Receiver>,
     demux: Demux,
+    handshakes: Handshakes,
 }
 
 /// What a step has done.
@@ -77,7 +80,6 @@ impl Protocol {
             vlan_priority: config.vlan_priority,
         };
         let patience = Patience {
-            handshake: config.handshake_time,
             acknowledgement: config.silence,
             life: config.keep_alive,
             end: config.linger,
@@ -91,7 +93,9 @@ impl Protocol {
             },
             dscp: 0,
         };
-        let slot = || Slot::new(Connection::new(envelope, link.mtu, config.buffer, patience));
+        let connection = || Connection::new(envelope, link.mtu, config.buffer, patience);
+        let slot = || Slot::new(connection());
+        let (backlog, time) = (config.backlog, config.handshake_time);
         Ok(Self {
             slots: std::iter::repeat_with(slot)
                 .take(config.connections)
@@ -100,6 +104,7 @@ impl Protocol {
             ingress: PiMutex::new(Ingress {
                 receiver: path.receiver,
                 demux: Demux::new(config.connections),
+                handshakes: Handshakes::new(backlog, time, connection(), link.mtu),
             }),
             egress: PiMutex::new(Egress::new(path.transmitter, link.mtu)),
             alarm: Alarm::new()?,
@@ -130,7 +135,12 @@ impl Protocol {
         attended: Option<usize>,
     ) -> Result<Outcome, PathError> {
         let mut ingress = self.ingress.lock();
-        let Ingress { receiver, demux } = &mut *ingress;
+        let Ingress {
+            receiver,
+            demux,
+            handshakes,
+        } = &mut *ingress;
+        handshakes.expire(now);
         if self.output == Output::Scheduled {
             self.egress.lock().allowance = budget;
         }
@@ -139,7 +149,7 @@ impl Protocol {
         let mut octets = 0;
         let mut take = |frame: Frame<'_>| {
             octets += frame.octets.len();
-            self.take(demux, frame, now, attended);
+            self.take((demux, handshakes), frame, now, attended);
         };
         while packets < budget && receiver.receive(&mut take)? {
             packets += 1;
@@ -149,6 +159,9 @@ impl Protocol {
         }
         if self.alarm.rings(now) {
             self.serve_due(demux, now, attended);
+        }
+        if let Some(due) = handshakes.answer_again(&self.egress, now) {
+            self.alarm.set(due.as_nanos());
         }
         let mut egress = self.egress.lock();
         if self.output == Output::Scheduled {
@@ -163,7 +176,8 @@ impl Protocol {
                 waiting,
                 has_more: packets == budget,
             };
-            shown.step(now, taken, &self.counters, &**receiver, demux);
+            let half_open = handshakes.count();
+            shown.step(now, taken, &self.counters, &**receiver, half_open, demux);
         }
         self.counters
             .packets
@@ -197,12 +211,7 @@ impl Protocol {
 
     /// Listens at an address; `None` where somebody does already. `arrivals` tells of connections.
     #[allow(clippy::disallowed_methods, reason = "when an endpoint opens")]
-    pub(super) fn listen(
-        &self,
-        address: SocketAddr,
-        backlog: usize,
-        arrivals: Arc<Wake>,
-    ) -> Option<usize> {
+    pub(super) fn listen(&self, address: SocketAddr, arrivals: Arc<Wake>) -> Option<usize> {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
         if demux.listener(&address).is_some() {
@@ -210,7 +219,6 @@ impl Protocol {
         }
         let waiting = Waiting {
             address,
-            backlog,
             queue: VecDeque::with_capacity(self.slots.len()),
             arrivals,
         };
@@ -232,9 +240,7 @@ impl Protocol {
         };
         for (index, slot) in self.slots.iter().enumerate() {
             let mut connection = slot.connection.lock();
-            let is_half_open =
-                matches!(connection.role, Role::HalfOpen { listener: of, .. } if of == listener);
-            if is_half_open || waiting.queue.contains(&(index as u32)) {
+            if waiting.queue.contains(&(index as u32)) {
                 connection.abort(now);
                 drop(connection);
                 demux.enter(index, Stage::Used);
@@ -312,7 +318,7 @@ impl Protocol {
         if demux.table.get(&flow).is_some() {
             return Err(Busy::Flow);
         }
-        if let Some(old) = demux.gives_way(usize::MAX) {
+        if let Some(old) = demux.gives_way() {
             self.release(demux, old);
         }
         let slot = demux.take_free(flow, Stage::Used).ok_or(Busy::Slots)?;
@@ -374,6 +380,7 @@ impl Protocol {
     /// Ends all connections at once, and tells who has them.
     pub(super) fn abort_all(&self, now: Monotonic) {
         let mut ingress = self.ingress.lock();
+        ingress.handshakes.clear();
         let demux = &mut ingress.demux;
         for (index, slot) in self.slots.iter().enumerate() {
             let mut connection = slot.connection.lock();
@@ -398,6 +405,12 @@ impl Protocol {
         slots.any(|slot| slot.connection.lock().is_owed())
     }
 
+    /// Handshakes that are not over.
+    #[cfg(test)]
+    pub(super) fn half_open(&self) -> usize {
+        self.ingress.lock().handshakes.count()
+    }
+
     /// What came in, and what went out.
     pub(super) fn path_counts(&self) -> (crate::path::Received, crate::path::Transmitted) {
         let received = self.ingress.lock().receiver.counts();
@@ -405,7 +418,13 @@ impl Protocol {
     }
 
     /// Sorts a frame.
-    fn take(&self, demux: &mut Demux, frame: Frame<'_>, now: Monotonic, attended: Option<usize>) {
+    fn take(
+        &self,
+        (demux, handshakes): (&mut Demux, &mut Handshakes),
+        frame: Frame<'_>,
+        now: Monotonic,
+        attended: Option<usize>,
+    ) {
         let counters = &self.counters;
         let Some((headers, flow)) = read(&frame) else {
             counters.malformed.fetch_add(1, Ordering::Relaxed);
@@ -424,20 +443,32 @@ impl Protocol {
             self.release(demux, old);
             slot = None;
         }
-        if slot.is_none() && asks_to_connect {
-            slot = self.begin(demux, &headers, flow, now);
-            if slot.is_none() && demux.listener(&flow.local).is_some() {
-                counters.connections_dropped.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-        }
+        let packet = &frame.octets[headers.packet()];
         let Some(slot) = slot else {
-            counters.refused.fetch_add(1, Ordering::Relaxed);
             let envelope = Envelope::of_answer(&headers.ethernet, self.hardware, self.marks);
-            reset::answer(&headers, &envelope, &self.egress);
+            let new = Newcomer {
+                flow,
+                packet,
+                envelope,
+            };
+            let listener = demux.listener(&flow.local);
+            let is_known = match listener {
+                Some(_) if asks_to_connect => {
+                    let segment = &frame.octets[headers.transport..headers.end];
+                    Syn::read(segment, &flow)
+                        .is_some_and(|syn| self.greet(demux, handshakes, &new, syn, now))
+                }
+                Some(listener) => {
+                    self.establish((demux, handshakes), &new, listener, now, attended)
+                }
+                None => false,
+            };
+            if !is_known {
+                counters.refused.fetch_add(1, Ordering::Relaxed);
+                reset::answer(&headers, &envelope, &self.egress);
+            }
             return;
         };
-        let packet = &frame.octets[headers.packet()];
         let mut connection = self.slots[slot].connection.lock();
         let news = connection.feed(packet, &self.egress, now);
         drop(connection);
@@ -447,27 +478,126 @@ impl Protocol {
         }
     }
 
-    /// A slot for a peer that wants to connect.
-    fn begin(
+    /// Answers a peer that wants to connect, unless there would be no slot for it. That is no secret:
+    /// always returns that the packet was for somebody.
+    fn greet(
         &self,
         demux: &mut Demux,
-        headers: &Headers,
-        flow: Flow,
+        handshakes: &mut Handshakes,
+        new: &Newcomer<'_>,
+        syn: Syn,
         now: Monotonic,
-    ) -> Option<usize> {
-        let listener = demux.listener(&flow.local)?;
-        let backlog = demux.listeners[listener].as_ref()?.backlog;
-        if let Some(old) = demux.gives_way(backlog) {
-            if demux.stage(old) == Stage::HalfOpen {
-                self.counters.gave_way.fetch_add(1, Ordering::Relaxed);
-            }
+    ) -> bool {
+        if !demux.has_room() && now < demux.crowded_until {
+            self.count_dropped();
+            return true;
+        }
+        if !demux.has_room() && self.least_needed(demux, None, now).is_none() {
+            demux.crowded_until = now + CROWDED;
+            self.count_dropped();
+            return true;
+        }
+        if handshakes.answer((new.flow, syn), new.envelope, &self.egress, now) {
+            self.counters.gave_way.fetch_add(1, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Makes a connection of a handshake whose answer the peer acknowledges. Returns whether there
+    /// is such a handshake.
+    fn establish(
+        &self,
+        (demux, handshakes): (&mut Demux, &mut Handshakes),
+        new: &Newcomer<'_>,
+        listener: usize,
+        now: Monotonic,
+        attended: Option<usize>,
+    ) -> bool {
+        let flow = new.flow;
+        let Some(handshake) = handshakes.get(&flow) else {
+            return false;
+        };
+        if let Some(old) = demux.gives_way() {
             self.release(demux, old);
         }
-        let slot = demux.take_free(flow, Stage::HalfOpen)?;
-        let envelope = Envelope::of_answer(&headers.ethernet, self.hardware, self.marks);
+        // The connection of somebody else is over when that one lets go of it. The peer sends again
+        // what is dropped until then.
+        if !demux.has_room()
+            && !handshake.has_made_room
+            && let Some(least) = self.least_needed(demux, Some(flow.remote.ip()), now)
+        {
+            handshake.has_made_room = true;
+            self.evict(demux, least, now);
+        }
+        let Some(slot) = demux.take_free(flow, Stage::Used) else {
+            self.count_dropped();
+            return true;
+        };
         let mut connection = self.slots[slot].connection.lock();
-        connection.await_peer(flow, envelope, listener, now);
-        Some(slot)
+        let resumed = handshakes.resume(
+            (flow, listener),
+            &mut connection,
+            new.packet,
+            new.envelope,
+            &self.egress,
+            now,
+        );
+        drop(connection);
+        match resumed {
+            Some(news) if news.established.is_some() => {
+                self.follow(demux, slot, news, attended);
+                demux.soil(slot);
+            }
+            // It acknowledges something else, or takes its wish back.
+            _ => self.release(demux, slot),
+        }
+        true
+    }
+
+    /// The connection that gives way where there is no room; to a peer of an address, where that
+    /// is proved.
+    ///
+    /// First those give way whose peers have never sent anything, then those that are idle, the
+    /// longest idle first. An address that has its share of the slots gets those of its own
+    /// connections alone; from one that has more than its share others take busy ones too.
+    #[cold]
+    fn least_needed(&self, demux: &Demux, to: Option<IpAddr>, now: Monotonic) -> Option<usize> {
+        let share = demux.share();
+        let has_share = to.is_some_and(|to| demux.slots_of(&to) >= share);
+        let candidates = self.slots.iter().enumerate().filter_map(|(index, slot)| {
+            let connection = slot.connection.lock();
+            let (idleness, since) = connection.idleness(now)?;
+            let from = connection.flow?.remote.ip();
+            let gives_way = match has_share {
+                true => to == Some(from) && idleness != Idleness::Busy,
+                false => idleness != Idleness::Busy || demux.slots_of(&from) > share,
+            };
+            gives_way.then_some((idleness, since, index))
+        });
+        candidates.min().map(|(.., index)| index)
+    }
+
+    /// Ends a connection to make room for another.
+    #[cold]
+    fn evict(&self, demux: &mut Demux, index: usize, now: Monotonic) {
+        self.counters.evicted.fetch_add(1, Ordering::Relaxed);
+        let mut connection = self.slots[index].connection.lock();
+        if connection.role == Role::Queued {
+            // Nobody has it, so that its slot is free at once.
+            for waiting in demux.listeners.iter_mut().flatten() {
+                waiting.queue.retain(|queued| *queued as usize != index);
+            }
+            connection.abort(now);
+        } else {
+            connection.give_way();
+        }
+        drop(connection);
+        self.serve(demux, index, now, None);
+    }
+
+    fn count_dropped(&self) {
+        let dropped = &self.counters.connections_dropped;
+        dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Lets a connection send what it can, and serves its timers.
@@ -535,6 +665,13 @@ impl Protocol {
     }
 }
 
+/// A packet of a peer that has no connection.
+struct Newcomer<'a> {
+    flow: Flow,
+    packet: &'a [u8],
+    envelope: Envelope,
+}
+
 /// The headers of a frame with a TCP segment, and its flow.
 fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
     let headers = Headers::read(frame.octets).ok()?;
@@ -547,3 +684,6 @@ fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
 }
 
 const IPV6_HEADER: usize = 40;
+/// How long it is believed that no connection gives way, once it was found so: who floods does not
+/// make it looked for each time.
+const CROWDED: Duration = Duration::from_millis(10);

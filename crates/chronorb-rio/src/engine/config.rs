@@ -22,11 +22,11 @@ pub struct ClassConfig {
     pub cpu: Option<usize>,
     /// Frames that wait at most, each way; of those that come in, for each queue by which they come ([`Driver::open`](crate::driver::Driver::open)).
     pub queue: usize,
-    /// Connections at most, half-open ones and those that end included.
+    /// Connections at most, those that end included.
     pub connections: usize,
     /// Octets of the buffer of each connection, each way.
     pub buffer: usize,
-    /// Half-open connections at most; then the oldest gives way.
+    /// Half-open connections at most, which are none of these and take some 300 octets each; then the oldest gives way.
     pub backlog: usize,
     /// The differentiated services code point of its packets, 0 to 63.
     pub dscp: Option<u8>,
@@ -98,7 +98,7 @@ impl Default for ClassConfig {
             queue: 512,
             connections: 64,
             buffer: 64 << 10,
-            backlog: 32,
+            backlog: 2048,
             dscp: None,
             vlan_priority: None,
             packet_priority: 0,

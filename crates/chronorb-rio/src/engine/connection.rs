@@ -43,8 +43,16 @@ pub(super) struct Connection {
     patience: Patience,
     pub(super) flow: Option<Flow>,
     pub(super) role: Role,
+    /// The peer has made it.
+    is_inward: bool,
     /// When the last segment came.
     heard: Monotonic,
+    /// When octets last went either way, or waited to.
+    moved: Monotonic,
+    /// The peer has sent octets.
+    has_received: bool,
+    /// Nothing was sent since the peer has sent octets.
+    owes_answer: bool,
     /// Since when the peer owes an acknowledgement.
     owed: Option<Monotonic>,
     wants_input: bool,
@@ -60,8 +68,8 @@ pub(super) struct Connection {
 pub(super) enum Role {
     /// None.
     Free,
-    /// A peer has begun to connect to this listener.
-    HalfOpen { listener: usize, until: Monotonic },
+    /// A peer connects to this listener.
+    HalfOpen { listener: usize },
     /// It waits to be taken in.
     Queued,
     /// This side has begun to connect.
@@ -72,11 +80,19 @@ pub(super) enum Role {
     Lingering { until: Monotonic },
 }
 
+/// How well the peer of a connection can do without it, the best first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Idleness {
+    /// It has never sent an octet, though it had the time.
+    Silent,
+    /// No octet has gone either way for a while.
+    Idle,
+    Busy,
+}
+
 /// How long a connection waits for its peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// With a handshake.
-    pub(super) handshake: Duration,
     /// With an acknowledgement.
     pub(super) acknowledgement: Duration,
     /// With a sign of life, where the connection asks for one; it asks four times as often.
@@ -188,7 +204,7 @@ impl Connection {
         let mut sockets = SocketSet::new(Vec::from([SocketStorage::EMPTY]));
         let socket = sockets.add(socket);
         Self {
-            stack: stack(envelope, mtu, Monotonic::from_nanos(0)),
+            stack: stack(envelope, mtu, (random(), Monotonic::from_nanos(0))),
             sockets,
             socket,
             envelope,
@@ -197,7 +213,11 @@ impl Connection {
             patience,
             flow: None,
             role: Role::Free,
+            is_inward: false,
             heard: Monotonic::from_nanos(0),
+            moved: Monotonic::from_nanos(0),
+            has_received: false,
+            owes_answer: false,
             owed: None,
             wants_input: false,
             wants_room: false,
@@ -207,32 +227,35 @@ impl Connection {
         }
     }
 
-    /// Begins to listen for the segment that comes next.
+    /// Begins to listen for the segment that comes next. What its numbers begin with follows from the
+    /// seed.
     pub(super) fn await_peer(
         &mut self,
         flow: Flow,
         envelope: Envelope,
         listener: usize,
+        seed: u64,
         now: Monotonic,
     ) {
-        let until = now + self.patience.handshake;
-        self.begin(flow, envelope, Role::HalfOpen { listener, until }, now);
+        let role = Role::HalfOpen { listener };
+        self.begin(flow, envelope, role, (seed, now));
+        self.is_inward = true;
         let listening = self.socket().listen(flow.local);
         debug_assert!(listening.is_ok(), "it was closed");
     }
 
     /// Begins to connect.
     pub(super) fn connect(&mut self, flow: Flow, envelope: Envelope, now: Monotonic) {
-        self.begin(flow, envelope, Role::Connecting, now);
+        self.begin(flow, envelope, Role::Connecting, (random(), now));
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         let connecting = socket.connect(self.stack.context(), flow.remote, flow.local);
         debug_assert!(connecting.is_ok(), "it was closed, and both ends are known");
     }
 
-    fn begin(&mut self, flow: Flow, envelope: Envelope, role: Role, now: Monotonic) {
+    fn begin(&mut self, flow: Flow, envelope: Envelope, role: Role, (seed, now): (u64, Monotonic)) {
         self.socket().abort();
         // What follows from numbers that the peers before have seen could be guessed by them.
-        self.stack = stack(envelope, self.mtu, now);
+        self.stack = stack(envelope, self.mtu, (seed, now));
         self.stack.update_ip_addrs(|addresses| {
             addresses.clear();
             // There is room for two.
@@ -242,7 +265,11 @@ impl Connection {
         self.sent = Sent::default();
         self.flow = Some(flow);
         self.role = role;
+        self.is_inward = false;
         self.heard = now;
+        self.moved = now;
+        self.has_received = false;
+        self.owes_answer = false;
         self.owed = None;
         self.wants_input = true;
         self.wants_room = false;
@@ -271,6 +298,10 @@ impl Connection {
             .poll_ingress_single(protocol_time(now), &mut port, &mut self.sockets);
         drop(port);
         self.heard = now;
+        if self.socket().can_recv() {
+            self.has_received = true;
+            self.owes_answer = true;
+        }
         self.settle(now)
     }
 
@@ -324,9 +355,9 @@ impl Connection {
         let life = self.patience.life.filter(|_| is_open);
         let life = life.map(|life| self.heard + life);
         let by_role = match self.role {
-            Role::HalfOpen { until, .. } | Role::Lingering { until } => Some(until),
+            Role::Lingering { until } => Some(until),
             Role::Free => return None,
-            Role::Queued | Role::Connecting | Role::Open => None,
+            Role::HalfOpen { .. } | Role::Queued | Role::Connecting | Role::Open => None,
         };
         [acknowledgement, life, by_role].into_iter().flatten().min()
     }
@@ -338,14 +369,8 @@ impl Connection {
         {
             return;
         }
-        match self.role {
-            // A peer that was perhaps never there needs no word.
-            Role::HalfOpen { .. } => self.role = Role::Free,
-            _ => {
-                self.cause = Some(IoError::Broken(Errno::TIMEDOUT));
-                self.socket().abort();
-            }
-        }
+        self.cause = Some(IoError::Broken(Errno::TIMEDOUT));
+        self.socket().abort();
     }
 
     /// Looks at what a call of the protocol has changed.
@@ -358,6 +383,9 @@ impl Connection {
             State::SynSent | State::FinWait1 | State::Closing | State::LastAck => true,
             _ => socket.send_queue() > 0,
         };
+        if socket.send_queue() > 0 || socket.recv_queue() > 0 {
+            self.moved = now;
+        }
         self.owed = is_owed.then(|| self.owed.unwrap_or(now));
         // A connection that was refused has nothing to say any more.
         let is_over = state == State::Closed && socket.remote_endpoint().is_none();
@@ -461,6 +489,7 @@ impl Connection {
             sent += socket.send_slice(second).unwrap_or(0);
         }
         self.sent.give(sent);
+        self.owes_answer &= sent == 0;
         let len = first.len() + second.len();
         self.wants_room = sent < len;
         match sent {
@@ -510,6 +539,31 @@ impl Connection {
         self.role = Role::Lingering { until };
     }
 
+    /// How well its peer can do without it, and since when; `None` where it does not give way.
+    pub(super) fn idleness(&self, now: Monotonic) -> Option<(Idleness, Monotonic)> {
+        if !self.is_inward || !matches!(self.role, Role::Queued | Role::Open) {
+            return None;
+        }
+        let idle = now.since(self.moved);
+        let patience = match (self.has_received, self.owes_answer) {
+            (false, _) => FIRST_OCTET,
+            (true, false) => IDLE,
+            (true, true) => SERVING,
+        };
+        let idleness = match self.has_received {
+            _ if idle < patience => Idleness::Busy,
+            false => Idleness::Silent,
+            true => Idleness::Idle,
+        };
+        Some((idleness, self.moved))
+    }
+
+    /// Breaks it, to make room for another; both ends are told.
+    pub(super) fn give_way(&mut self) {
+        self.cause = Some(IoError::Broken(Errno::CONNABORTED));
+        self.socket().abort();
+    }
+
     /// The peer.
     pub(super) fn remote(&self) -> Option<SocketAddr> {
         self.flow.map(|flow| flow.remote)
@@ -542,17 +596,17 @@ fn host(address: IpAddr) -> IpCidr {
 }
 
 /// The protocol below the socket of one connection.
-fn stack(envelope: Envelope, mtu: usize, now: Monotonic) -> Interface {
+fn stack(envelope: Envelope, mtu: usize, (seed, now): (u64, Monotonic)) -> Interface {
     let nowhere = PiMutex::new(Egress::nowhere());
     let mut sent = Sent::default();
     let mut port = Port::new(None, &nowhere, envelope, mtu, &mut sent);
     let mut config = Config::new(HardwareAddress::Ip);
-    config.random_seed = random();
+    config.random_seed = seed;
     Interface::new(config, &mut port, protocol_time(now))
 }
 
 /// What a connection's numbers begin with, which nobody should guess.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(Monotonic::now().as_nanos())
 }
@@ -560,6 +614,12 @@ fn random() -> u64 {
 /// How long an acknowledgement waits for an answer that it can go with. Of segments of full size every second one is
 /// acknowledged at once, whatever this is.
 const ACK_DELAY: Duration = Duration::from_millis(2);
+/// How long a peer has for its first octet before its connection may give way to another.
+const FIRST_OCTET: Duration = Duration::from_secs(1);
+/// After which a connection whose peer has its answers is idle.
+const IDLE: Duration = Duration::from_secs(5);
+/// The same, of one whose peer may still wait for an answer.
+const SERVING: Duration = Duration::from_secs(60);
 /// Frames that go out at a time; a window of the smallest segments has more.
 const BURST: usize = 1024;
 /// After which what found no room at the interface is tried again.

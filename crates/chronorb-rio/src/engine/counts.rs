@@ -26,6 +26,8 @@ pub struct ClassCounts {
     pub connections_dropped: u64,
     /// Half-open connections that gave way to others.
     pub gave_way: u64,
+    /// Connections that were ended to make room for others.
+    pub evicted: u64,
     /// Periods that began late since the one before took too long.
     pub overruns: u64,
     /// Periods in which the whole budget was used.
@@ -43,6 +45,7 @@ pub(super) struct Counters {
     pub(super) connections: AtomicU64,
     pub(super) connections_dropped: AtomicU64,
     pub(super) gave_way: AtomicU64,
+    pub(super) evicted: AtomicU64,
     pub(super) overruns: AtomicU64,
     pub(super) exhausted: AtomicU64,
 }
@@ -64,6 +67,7 @@ impl Counters {
             connections: read(&self.connections),
             connections_dropped: read(&self.connections_dropped),
             gave_way: read(&self.gave_way),
+            evicted: read(&self.evicted),
             overruns: read(&self.overruns),
             exhausted: read(&self.exhausted),
             slots,

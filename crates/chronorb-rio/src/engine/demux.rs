@@ -1,11 +1,11 @@
-//! Which slot a flow has, and which slots are free, half open or waited out.
+//! Which slot a flow has, and which slots are free or waited out.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use chronorb_rt::Wake;
+use chronorb_rt::{Monotonic, Wake};
 
 use super::table::{Flow, FlowTable};
 
@@ -17,9 +17,12 @@ pub(super) struct Demux {
     /// The one that was used longest ago first.
     free: VecDeque<u32>,
     /// Those that give way, the oldest first, each with the number of its use; some are out of date.
-    half_open: VecDeque<(u32, u32)>,
     waiting_out: VecDeque<(u32, u32)>,
-    half_open_count: usize,
+    waiting_out_count: usize,
+    /// How many slots each peer's address has.
+    peers: HashMap<IpAddr, usize>,
+    /// Until when no connection gives way, as the last look has found.
+    pub(super) crowded_until: Monotonic,
     pub(super) listeners: Vec<Option<Waiting>>,
     dirty: Vec<u32>,
     first: usize,
@@ -30,7 +33,6 @@ pub(super) struct Demux {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stage {
     Free,
-    HalfOpen,
     Used,
     WaitingOut,
 }
@@ -39,8 +41,6 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) address: SocketAddr,
-    /// How many may be half open at a time, with those of other listeners of the class.
-    pub(super) backlog: usize,
     pub(super) queue: VecDeque<u32>,
     pub(super) arrivals: Arc<Wake>,
 }
@@ -52,9 +52,10 @@ impl Demux {
             table: FlowTable::new(slots),
             stages: std::iter::repeat_n((Stage::Free, 0), slots).collect(),
             free: (0..slots as u32).collect(),
-            half_open: VecDeque::with_capacity(2 * slots),
             waiting_out: VecDeque::with_capacity(2 * slots),
-            half_open_count: 0,
+            waiting_out_count: 0,
+            peers: HashMap::with_capacity(2 * slots),
+            crowded_until: Monotonic::from_nanos(0),
             listeners: Vec::new(),
             dirty: Vec::with_capacity(slots),
             first: 0,
@@ -71,9 +72,19 @@ impl Demux {
         self.stages.len() - self.free.len()
     }
 
-    /// Slots of handshakes that are not over.
-    pub(super) fn half_open(&self) -> usize {
-        self.half_open_count
+    /// Returns whether a slot is free, or only waits for late segments.
+    pub(super) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.waiting_out_count > 0
+    }
+
+    /// How many slots the connections of a peer's address have.
+    pub(super) fn slots_of(&self, address: &IpAddr) -> usize {
+        self.peers.get(address).copied().unwrap_or(0)
+    }
+
+    /// How many slots one address may have where there are not enough for all.
+    pub(super) fn share(&self) -> usize {
+        (self.stages.len() / SHARES).max(1)
     }
 
     /// A free slot, for this flow.
@@ -81,20 +92,18 @@ impl Demux {
         let slot = self.free.pop_front()? as usize;
         self.stages[slot].1 = self.stages[slot].1.wrapping_add(1);
         self.table.insert(flow, slot);
+        *self.peers.entry(flow.remote.ip()).or_default() += 1;
         self.enter(slot, stage);
         Some(slot)
     }
 
-    /// The slot that should give way to a peer that wants to connect. It is still in use.
-    pub(super) fn gives_way(&mut self, backlog: usize) -> Option<usize> {
-        if self.half_open_count >= backlog {
-            return self.oldest(Stage::HalfOpen);
+    /// The slot that is waited out and gives way to a peer that wants to connect, where none is free.
+    /// It is still in use.
+    pub(super) fn gives_way(&mut self) -> Option<usize> {
+        match self.free.is_empty() {
+            true => self.oldest_waiting_out(),
+            false => None,
         }
-        if !self.free.is_empty() {
-            return None;
-        }
-        self.oldest(Stage::WaitingOut)
-            .or_else(|| self.oldest(Stage::HalfOpen))
     }
 
     /// A slot is used for something else.
@@ -104,13 +113,12 @@ impl Demux {
             return;
         }
         self.stages[slot].0 = stage;
-        self.half_open_count += usize::from(stage == Stage::HalfOpen);
-        self.half_open_count -= usize::from(present == Stage::HalfOpen);
-        let queue = match stage {
-            Stage::HalfOpen => &mut self.half_open,
-            Stage::WaitingOut => &mut self.waiting_out,
-            Stage::Free | Stage::Used => return,
-        };
+        self.waiting_out_count += usize::from(stage == Stage::WaitingOut);
+        self.waiting_out_count -= usize::from(present == Stage::WaitingOut);
+        if stage != Stage::WaitingOut {
+            return;
+        }
+        let queue = &mut self.waiting_out;
         if queue.len() == queue.capacity() {
             let stages = &self.stages;
             queue.retain(|(slot, number)| stages[*slot as usize] == (stage, *number));
@@ -122,6 +130,13 @@ impl Demux {
     pub(super) fn release(&mut self, slot: usize, flow: Option<Flow>) {
         if let Some(flow) = flow {
             self.table.remove(&flow);
+            let address = flow.remote.ip();
+            if let Some(slots) = self.peers.get_mut(&address) {
+                *slots -= 1;
+                if *slots == 0 {
+                    self.peers.remove(&address);
+                }
+            }
         }
         if self.stages[slot].0 != Stage::Free {
             self.enter(slot, Stage::Free);
@@ -155,16 +170,15 @@ impl Demux {
             .position(|waiting| waiting.as_ref().is_some_and(|it| it.address == *address))
     }
 
-    fn oldest(&mut self, stage: Stage) -> Option<usize> {
-        let queue = match stage {
-            Stage::HalfOpen => &mut self.half_open,
-            _ => &mut self.waiting_out,
-        };
-        while let Some((slot, number)) = queue.pop_front() {
-            if self.stages[slot as usize] == (stage, number) {
+    fn oldest_waiting_out(&mut self) -> Option<usize> {
+        while let Some((slot, number)) = self.waiting_out.pop_front() {
+            if self.stages[slot as usize] == (Stage::WaitingOut, number) {
                 return Some(slot as usize);
             }
         }
         None
     }
 }
+
+/// Each address has one of so many shares of the slots.
+const SHARES: usize = 4;

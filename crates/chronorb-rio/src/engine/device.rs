@@ -39,6 +39,12 @@ impl Egress {
         Self::new(Box::new(Nowhere), 0)
     }
 
+    /// A way that takes everything, and leads nowhere.
+    #[allow(clippy::disallowed_methods, reason = "when a class opens")]
+    pub(super) fn sink(mtu: usize) -> Self {
+        Self::new(Box::new(Sink), mtu)
+    }
+
     pub(super) fn transmitter(&self) -> &dyn Transmitter {
         &*self.transmitter
     }
@@ -251,6 +257,32 @@ impl Transmitter for Nowhere {
 
     fn has_room(&mut self) -> bool {
         false
+    }
+
+    fn flush(&mut self) -> Result<(), PathError> {
+        Ok(())
+    }
+
+    fn is_pending(&self) -> bool {
+        false
+    }
+
+    fn counts(&self) -> Transmitted {
+        Transmitted::default()
+    }
+}
+
+/// What takes all frames, and sends none.
+#[derive(Debug)]
+struct Sink;
+
+impl Transmitter for Sink {
+    fn transmit(&mut self, _: usize, _: &mut dyn FnMut(&mut [u8])) -> Result<(), TransmitError> {
+        Ok(())
+    }
+
+    fn has_room(&mut self) -> bool {
+        true
     }
 
     fn flush(&mut self) -> Result<(), PathError> {

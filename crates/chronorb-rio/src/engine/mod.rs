@@ -24,6 +24,7 @@ mod counts;
 mod demux;
 mod device;
 mod error;
+mod handshakes;
 mod listener;
 mod open;
 mod ports;

@@ -87,10 +87,9 @@ impl Class {
         let arrivals = Arc::new(Wake::new().map_err(no_descriptor)?);
         let on_arrival = self.config.processing == Processing::OnArrival;
         let set = on_arrival.then(|| self.set(&arrivals)).transpose()?;
-        let backlog = self.config.backlog;
         let index = self
             .protocol
-            .listen(address, backlog, arrivals.clone())
+            .listen(address, arrivals.clone())
             .ok_or(OpenError::InUse(address))?;
         if let Err(error) = self.driver.add(&self.rule(address, address.port())) {
             self.protocol.stop_listening(index, Monotonic::now());

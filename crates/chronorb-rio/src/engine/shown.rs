@@ -46,6 +46,7 @@ impl Shown {
         taken: Taken,
         counters: &Counters,
         receiver: &dyn Receiver,
+        half_open: usize,
         demux: &Demux,
     ) {
         let status = &self.status;
@@ -56,20 +57,23 @@ impl Shown {
             status.add(Count::OctetsIn, taken.octets as u64);
         }
         status.set(Level::Queue, taken.waiting as u64);
-        let left = if taken.has_more { receiver.waiting() } else { 0 };
+        let left = if taken.has_more {
+            receiver.waiting()
+        } else {
+            0
+        };
         status.set(Level::LeftOver, left as u64);
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let malformed = read(&counters.malformed) + read(&counters.wrong_checksums);
         status.put(Count::Malformed, malformed);
         status.put(Count::NoConnection, read(&counters.refused));
         status.put(Count::SynOverLimit, read(&counters.connections_dropped));
-        status.put(Count::Refused, read(&counters.gave_way));
+        let gave_way = read(&counters.gave_way) + read(&counters.evicted);
+        status.put(Count::Refused, gave_way);
         status.put(Count::Established, read(&counters.connections));
         status.put(Count::Overruns, read(&counters.overruns));
-        let half_open = demux.half_open();
         status.set(Level::HalfOpen, half_open as u64);
-        let open = demux.used().saturating_sub(half_open);
-        status.set(Level::Open, open as u64);
+        status.set(Level::Open, demux.used() as u64);
         // The kernel is asked, which takes a system call.
         if now.as_nanos() >= self.next_losses.load(Ordering::Relaxed) {
             let next = now + LOSSES_PAUSE;

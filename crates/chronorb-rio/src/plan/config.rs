@@ -30,7 +30,6 @@ impl From<&Reservation> for ClassConfig {
             queue: reservation.queue,
             connections: reservation.connections,
             buffer: reservation.buffer,
-            backlog: default.backlog.min(reservation.connections),
             dscp: reservation.dscp,
             vlan_priority: reservation.vlan_priority,
             output: match reservation.output {

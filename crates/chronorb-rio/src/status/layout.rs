@@ -39,7 +39,7 @@ pub enum Count {
     NoBuffers,
     /// Packets dropped that asked for a connection when there were as many as there may be.
     SynOverLimit,
-    /// Connections that were refused for other reasons, or gave way half-open.
+    /// Connections that gave way to others, half-open or not.
     Refused,
     /// Connections that were established.
     Established,

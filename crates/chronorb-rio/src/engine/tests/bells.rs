@@ -26,7 +26,7 @@ fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
 
 fn connected() -> (World, usize, At) {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let near = world.connect(40_000).expect("it is free");
     world
         .until("it is connected", |world| world.is_connected(near))

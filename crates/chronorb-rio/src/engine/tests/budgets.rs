@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn a_step_takes_in_at_most_its_budget() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     world.send(near, &[1; 45 * 1400]).expect("it is open");
     let server = world.protocol(SERVER);
@@ -29,7 +29,7 @@ fn a_step_takes_in_at_most_its_budget() {
 #[test]
 fn what_a_budget_leaves_over_holds_the_sender_back() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let octets = vec![1; 1 << 20];
     let (mut sent, mut received, mut periods) = (0, 0, 0);
@@ -79,7 +79,7 @@ fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
         ..small()
     };
     let mut world = World::of_mtu(&config, BLOCK + 40);
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let octets = vec![1; 1 << 20];
     let mut room = vec![0; 1 << 16];

@@ -23,7 +23,7 @@ fn slots_are_free_again_after_either_end_has_gone_first() {
     for first in [0, 1] {
         for between in [Duration::ZERO, Duration::from_millis(100)] {
             let mut world = World::new(&small());
-            let listener = world.listen(4);
+            let listener = world.listen();
             let (near, far) = world.pair(listener, 40_000);
             let ends = [near, far];
             world.let_go(ends[first]);
@@ -41,7 +41,7 @@ fn slots_are_free_again_after_either_end_has_gone_first() {
 #[test]
 fn the_end_comes_after_all_that_was_sent() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let octets = vec![3; 60_000];
     assert_eq!(world.send(near, &octets), Ok(octets.len()));
@@ -64,7 +64,7 @@ fn the_end_comes_after_all_that_was_sent() {
 #[test]
 fn after_its_end_an_end_can_still_be_received_from() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     world.shut_down(near);
     assert_eq!(world.send(near, &[1]), Err(IoError::Closed));
@@ -79,7 +79,7 @@ fn after_its_end_an_end_can_still_be_received_from() {
 #[test]
 fn who_sends_to_an_end_that_is_gone_hears_of_it() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     world.let_go(near);
     world.pass(Duration::from_millis(10));
@@ -92,7 +92,7 @@ fn who_sends_to_an_end_that_is_gone_hears_of_it() {
 #[test]
 fn an_end_that_goes_with_something_unread_says_so() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     assert_eq!(world.send(near, &[1; 5]), Ok(5));
     world.pass(Duration::from_millis(1));
@@ -105,7 +105,7 @@ fn an_end_that_goes_with_something_unread_says_so() {
 #[test]
 fn a_peer_that_is_dead_breaks_the_connection_only_where_it_owes_something() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     world.wire.disturb(Side::Right, SILENT, 0);
     world.pass(Duration::from_secs(600));
@@ -133,7 +133,7 @@ fn an_idle_peer_that_is_dead_breaks_a_connection_that_keeps_alive() {
         ..small()
     };
     let mut world = World::new(&config);
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, _far) = world.pair(listener, 40_000);
     world.pass(Duration::from_secs(600));
     assert_eq!(world.receive(near, &mut [0; 5]), Err(IoError::WouldBlock));
@@ -146,7 +146,7 @@ fn an_idle_peer_that_is_dead_breaks_a_connection_that_keeps_alive() {
 #[test]
 fn a_peer_that_never_ends_holds_a_slot_for_a_bounded_time() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     world.let_go(near);
     world.pass(Duration::from_secs(6));
@@ -157,7 +157,7 @@ fn a_peer_that_never_ends_holds_a_slot_for_a_bounded_time() {
 #[test]
 fn a_port_can_be_used_again_while_its_last_connection_is_waited_out() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     for _ in 0..20 {
         let (near, far) = world.pair(listener, 40_000);
         // The server ends first, so that the slot that waits is its.
@@ -171,7 +171,7 @@ fn a_port_can_be_used_again_while_its_last_connection_is_waited_out() {
 #[test]
 fn slots_that_only_wait_give_way_to_new_connections() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     for port in 0..100 {
         let (near, far) = world.pair(listener, 40_000 + port);
         for end in [near, far] {
@@ -184,7 +184,7 @@ fn slots_that_only_wait_give_way_to_new_connections() {
 #[test]
 fn who_stops_listening_refuses_who_waits() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let near = world.connect(40_000).expect("it is free");
     world
         .until("it is connected", |world| world.is_connected(near))

@@ -33,10 +33,10 @@ fn flood(world: &World, ports: std::ops::Range<u16>) {
 #[test]
 fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     flood(&world, 40_000..41_000);
     let server = world.protocol(SERVER);
-    assert_eq!(server.used(), 4);
+    assert_eq!((server.half_open(), server.used()), (4, 0));
     assert_eq!(
         server.counters.counts(server.path_counts(), 0).gave_way,
         996
@@ -48,56 +48,47 @@ fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
 #[test]
 fn half_open_connections_end_after_a_time() {
     let mut world = World::new(&small());
-    world.listen(4);
+    world.listen();
     flood(&world, 40_000..40_003);
-    assert_eq!(world.protocol(SERVER).used(), 3);
+    assert_eq!(world.protocol(SERVER).half_open(), 3);
     let silent = Faults {
         loss: 1.0,
         ..Faults::default()
     };
     world.wire.disturb(Side::Left, silent, 0);
     world.pass(Duration::from_secs(6));
-    assert_eq!(world.protocol(SERVER).used(), 0);
+    assert_eq!(world.protocol(SERVER).half_open(), 0);
 }
 
 #[test]
 fn connections_over_the_limit_are_not_begun_and_counted() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
-    let pairs: Vec<_> = (0..8)
-        .map(|port| world.pair(listener, 40_000 + port))
-        .collect();
+    let listener = world.listen();
+    // Each address has its share, and is busy.
+    for number in 0..8 {
+        let near = connect_from(&world, 10 + number / 2, 40_000 + u16::from(number));
+        let far = world.until("it is connected", |world| world.accept(listener));
+        assert_eq!(world.send(near, b"x"), Ok(1));
+        world.pass(Duration::from_millis(1));
+        assert_eq!(world.receive(far, &mut [0; 10]), Ok(1));
+    }
     assert_eq!(
         world.connect(50_000).err(),
         Some(Busy::Slots),
         "the client has as many"
     );
-    let (near, _) = pairs[0];
-    world
-        .protocol(CLIENT)
-        .with(near.slot, world.now, |it| it.abort(world.now));
-    // The server hears nothing of that.
-    let faults = Faults {
-        loss: 1.0,
-        ..Faults::default()
-    };
-    world.wire.disturb(Side::Left, faults, 0);
-    world.turn();
-    world.wire.disturb(Side::Left, Faults::default(), 0);
+    world.pass(Duration::from_millis(10));
+    vanish(&world);
     let server = world.protocol(SERVER);
-    let dropped = || {
-        server
-            .counters
-            .counts(server.path_counts(), 0)
-            .connections_dropped
-    };
-    let before = dropped();
-    let _ = world.connect(50_000);
+    let counts = || server.counters.counts(server.path_counts(), server.used());
+    let before = counts();
+    connect_from(&world, 99, 50_000);
     server
         .step(world.now, 10, None)
         .expect("a wire does not fail");
-    assert!(server.used() == 8);
-    assert!(dropped() >= before);
+    let after = counts();
+    assert_eq!(after.connections_dropped, before.connections_dropped + 1);
+    assert_eq!((after.slots, after.evicted, server.half_open()), (8, 0, 0));
 }
 
 #[test]
@@ -161,7 +152,7 @@ fn a_flood_of_one_class_takes_nothing_from_another() {
 #[test]
 fn what_makes_no_sense_is_dropped_and_counted() {
     let world = World::new(&small());
-    world.listen(4);
+    world.listen();
     let end = &world.hosts[CLIENT].end;
     let class = ClassId::new(5).expect("there are several");
     let mut path = end.open(class, &[], 16).expect("it is new");
@@ -193,4 +184,206 @@ fn what_makes_no_sense_is_dropped_and_counted() {
     assert_eq!(counts.packets, counts.malformed + counts.wrong_checksums);
     assert_eq!(counts.wrong_checksums, 1);
     assert_eq!(counts.slots, 0);
+}
+
+/// Has the client forget about its connections, of which the server hears nothing.
+fn vanish(world: &World) {
+    let silent = Faults {
+        loss: 1.0,
+        ..Faults::default()
+    };
+    world.wire.disturb(Side::Left, silent, 0);
+    world.protocol(CLIENT).abort_all(world.now);
+    world.wire.disturb(Side::Left, Faults::default(), 0);
+}
+
+/// Lets go of those connections of the server that have ended.
+fn let_go_of_ended(world: &World, all: &mut Vec<At>) {
+    all.retain(|at| {
+        let ended = !matches!(
+            world.receive(*at, &mut [0; 10]),
+            Ok(_) | Err(IoError::WouldBlock)
+        );
+        if ended {
+            world.let_go(*at);
+        }
+        !ended
+    });
+}
+
+/// As many connections as the server can have, by peers that are silent from now on.
+fn fill(world: &mut World, listener: usize, octets: &[u8]) -> Vec<At> {
+    let mut all = Vec::new();
+    for port in 0..8 {
+        let (near, far) = world.pair(listener, 40_000 + port);
+        if !octets.is_empty() {
+            assert_eq!(world.send(near, octets), Ok(octets.len()));
+            world.pass(Duration::from_millis(1));
+            let mut room = [0; 10];
+            assert_eq!(world.receive(far, &mut room), Ok(octets.len()));
+        }
+        all.push(far);
+    }
+    // Acknowledgements are not held back for longer.
+    world.pass(Duration::from_millis(10));
+    vanish(world);
+    all
+}
+
+/// Begins to connect from another address of the client.
+fn connect_from(world: &World, last: u8, port: u16) -> At {
+    let flow = Flow {
+        local: ([10, 0, 0, last], port).into(),
+        remote: address(SERVER, PORT),
+    };
+    let ethernet = Ethernet {
+        to: world.hosts[SERVER].end.link().hardware,
+        from: world.hosts[CLIENT].end.link().hardware,
+        vlan: None,
+        kind: Ethernet::IPV4,
+    };
+    let slot = world.protocol(CLIENT).connect(flow, ethernet, world.now);
+    let slot = slot.expect("it is free");
+    At { host: CLIENT, slot }
+}
+
+/// Whether a new peer comes in, and gets an octet through, within a time.
+fn comes_in(
+    world: &mut World,
+    near: At,
+    listener: usize,
+    all: &mut Vec<At>,
+    time: Duration,
+) -> bool {
+    let end = world.now + time;
+    let mut sent = false;
+    let mut far = None;
+    while world.now < end {
+        let_go_of_ended(world, all);
+        sent = sent || world.send(near, &[1]).is_ok();
+        far = far.or_else(|| world.accept(listener));
+        if far.is_some_and(|far| world.receive(far, &mut [0; 10]) == Ok(1)) {
+            return true;
+        }
+        world.turn();
+    }
+    false
+}
+
+#[test]
+fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
+    // Answers to forged addresses are not the client's.
+    let mut world = World::with_client_ports(&ClassConfig::default(), 40_000..=49_999);
+    let listener = world.listen();
+    let delay = Faults {
+        delay: Duration::from_millis(10),
+        ..Faults::default()
+    };
+    BOTH.map(|side| world.wire.disturb(side, delay, 0));
+    let class = ClassId::new(5).expect("there are several");
+    let end = &world.hosts[CLIENT].end;
+    let mut path = end.open(class, &[], 512).expect("it is new");
+    let ethernet = Ethernet {
+        to: world.hosts[SERVER].end.link().hardware,
+        from: end.link().hardware,
+        vlan: None,
+        kind: Ethernet::IPV4,
+    };
+    let mut forged = 0;
+    let mut clients = Vec::new();
+    let mut taken_in = 0;
+    // 40,000 in a second; a client every 20 ms.
+    for tick in 0..2000 {
+        for _ in 0..10 {
+            let packet = syn_of(&flow_of(forged));
+            forged += 1;
+            let whole = ethernet.octets() + packet.len();
+            let mut write = |frame: &mut [u8]| {
+                let room = ethernet.write(frame).expect("there is room");
+                room.copy_from_slice(&packet);
+            };
+            let transmitter = &mut path.transmitter;
+            transmitter
+                .transmit(whole, &mut write)
+                .expect("there is room");
+        }
+        path.transmitter.flush().expect("a wire does not fail");
+        if tick % 80 == 0 && clients.len() < 20 {
+            clients.push(world.connect(40_000 + tick).expect("it is free"));
+        }
+        for host in [CLIENT, SERVER] {
+            let outcome = world.protocol(host).step(world.now, usize::MAX, None);
+            outcome.expect("a wire does not fail");
+        }
+        taken_in += usize::from(world.accept(listener).is_some());
+        world.advance(world.now + Duration::from_micros(250));
+    }
+    assert_eq!(taken_in, 20);
+    for near in clients {
+        assert_eq!(world.is_connected(near), Some(Ok(())));
+    }
+    let server = world.protocol(SERVER);
+    let counts = server.counters.counts(server.path_counts(), server.used());
+    assert!(counts.gave_way > 10_000, "{counts:?}");
+    assert_eq!((counts.slots, counts.evicted), (20, 0));
+}
+
+#[test]
+fn idle_connections_make_room() {
+    for (octets, time) in [(&b""[..], 2), (b"x", 61)] {
+        let mut world = World::new(&small());
+        let listener = world.listen();
+        let mut all = fill(&mut world, listener, octets);
+        world.pass(Duration::from_secs(time));
+        let near = world.connect(50_000).expect("it is free");
+        let patience = Duration::from_secs(1);
+        assert!(comes_in(&mut world, near, listener, &mut all, patience));
+        assert_eq!(all.len(), 7, "one is enough");
+        let server = world.protocol(SERVER);
+        assert_eq!(server.counters.counts(server.path_counts(), 0).evicted, 1);
+    }
+}
+
+#[test]
+fn connections_that_nobody_has_taken_in_make_room_at_once() {
+    let mut world = World::new(&small());
+    let listener = world.listen();
+    for port in 0..8 {
+        let near = world.connect(40_000 + port).expect("it is free");
+        world
+            .until("it is connected", |world| world.is_connected(near))
+            .expect("it is");
+    }
+    world.pass(Duration::from_secs(2));
+    vanish(&world);
+    world.connect(50_000).expect("it is free");
+    world.pass(Duration::from_millis(10));
+    let ports: Vec<_> = std::iter::from_fn(|| world.accept(listener))
+        .map(|at| {
+            let slot = world.protocol(SERVER).slot(at.slot);
+            let remote = slot.connection.lock().remote();
+            remote.expect("it has a peer").port()
+        })
+        .collect();
+    assert_eq!(ports.len(), 8, "{ports:?}");
+    assert!(
+        ports.contains(&50_000) && !ports.contains(&40_000),
+        "{ports:?}"
+    );
+}
+
+#[test]
+fn an_address_with_more_than_its_share_makes_room_for_others_only() {
+    let mut world = World::new(&small());
+    let listener = world.listen();
+    let mut all = fill(&mut world, listener, b"x");
+    let patience = Duration::from_secs(1);
+    // All are busy: to another one of the same address nobody gives way.
+    let near = world.connect(50_000).expect("it is free");
+    assert!(!comes_in(&mut world, near, listener, &mut all, patience));
+    assert_eq!(all.len(), 8);
+    vanish(&world);
+    let near = connect_from(&world, 77, 50_000);
+    assert!(comes_in(&mut world, near, listener, &mut all, patience));
+    assert_eq!(all.len(), 7);
 }

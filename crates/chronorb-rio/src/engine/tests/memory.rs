@@ -10,7 +10,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 #[test]
 fn after_a_class_is_open_nothing_is_allocated() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let octets = vec![5; 100_000];
     let mut room = vec![0; 100_000];
     forbid(|| {

@@ -11,6 +11,7 @@ mod transfers;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ use chronorb_transport::IoError;
 
 use super::class::{Busy, Protocol};
 use super::config::ClassConfig;
+use super::connection::{Connection, Patience};
+use super::device::Envelope;
+use super::handshakes::{self, Handshakes};
 use super::table::Flow;
 use crate::class::{ClassId, Rule};
 use crate::driver::wire::{self, End, Side, Wire};
@@ -54,10 +58,23 @@ impl World {
     }
 
     fn of_mtu(config: &ClassConfig, mtu: usize) -> Self {
+        Self::of(config, mtu, None)
+    }
+
+    /// The same, where the client's class has only packets to these ports.
+    fn with_client_ports(config: &ClassConfig, ports: RangeInclusive<u16>) -> Self {
+        Self::of(config, 1500, Some(ports))
+    }
+
+    fn of(config: &ClassConfig, mtu: usize, mut ports: Option<RangeInclusive<u16>>) -> Self {
         let (wire, left, right) = wire::join(link(CLIENT, mtu), link(SERVER, mtu), 4096);
         let hosts = [left, right].map(|end| {
             let class = ClassId::new(0).expect("it is the first");
-            let path = end.open(class, &[Rule::all(class)], config.queue);
+            let rule = Rule {
+                ports: ports.take(),
+                ..Rule::all(class)
+            };
+            let path = end.open(class, &[rule], config.queue);
             let path = path.expect("it is the first");
             let protocol = Protocol::new(config, end.link(), path);
             let protocol = protocol.expect("there are descriptors");
@@ -74,11 +91,11 @@ impl World {
         &self.hosts[host].protocol
     }
 
-    fn listen(&self, backlog: usize) -> usize {
+    fn listen(&self) -> usize {
         let arrivals = Arc::new(Wake::new().expect("there are descriptors"));
         let listener = self
             .protocol(SERVER)
-            .listen(address(SERVER, PORT), backlog, arrivals);
+            .listen(address(SERVER, PORT), arrivals);
         listener.expect("it is the first")
     }
 
@@ -188,12 +205,49 @@ fn link(host: usize, mtu: usize) -> Link {
         index: host as u32 + 1,
         hardware: [2, 0, 0, 0, 0, host as u8],
         mtu,
-        addresses: vec![(address(host, 0).ip(), 24)],
+        addresses: match host {
+            // It can be several peers.
+            CLIENT => [1, 10, 11, 12, 13, 77, 99]
+                .map(|last| ([10, 0, 0, last].into(), 24))
+                .into(),
+            _ => vec![(address(host, 0).ip(), 24)],
+        },
     }
 }
 
 fn address(host: usize, port: u16) -> SocketAddr {
     ([10, 0, 0, host as u8 + 1], port).into()
+}
+
+/// One of many flows.
+pub(super) fn flow_of(number: u32) -> Flow {
+    let remote = SocketAddr::new((0x0b00_0000 + number / 1000).to_be_bytes().into(), 1024);
+    Flow {
+        local: address(SERVER, PORT),
+        remote: SocketAddr::new(remote.ip(), 1024 + (number % 1000) as u16),
+    }
+}
+
+/// The packet by which a peer wants to connect.
+fn syn_of(flow: &Flow) -> Vec<u8> {
+    handshakes::tests::syn_of(flow)
+}
+
+/// Room for handshakes.
+pub(super) fn handshakes(most: usize, patience: Duration) -> Handshakes {
+    let patient = Patience {
+        acknowledgement: patience,
+        life: None,
+        end: patience,
+    };
+    let ethernet = Ethernet {
+        to: [0; 6],
+        from: [0; 6],
+        vlan: None,
+        kind: Ethernet::IPV4,
+    };
+    let greeter = Connection::new(Envelope { ethernet, dscp: 0 }, 1500, 2048, patient);
+    Handshakes::new(most, patience, greeter, 1500)
 }
 
 /// A class that is not large.

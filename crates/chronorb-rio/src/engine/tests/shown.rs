@@ -31,7 +31,7 @@ fn seen(interface: &str) -> ClassSnapshot {
 #[test]
 fn connections_and_packets_are_shown() {
     let mut world = shown("shown-0");
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     exchange(&mut world, [near, far], 100_000);
     let class = seen("shown-0");
@@ -52,7 +52,7 @@ fn connections_and_packets_are_shown() {
 #[test]
 fn segments_that_were_lost_and_sent_again_are_shown() {
     let mut world = shown("shown-1");
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let faults = Faults {
         loss: 0.1,
@@ -70,7 +70,7 @@ fn segments_that_were_lost_and_sent_again_are_shown() {
 #[test]
 fn what_a_budget_leaves_is_shown_as_waiting() {
     let mut world = shown("shown-3");
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, _) = world.pair(listener, 40_000);
     world.pass(Duration::from_millis(10));
     let frames = |world: &World| world.protocol(CLIENT).path_counts().1.frames;
@@ -84,7 +84,11 @@ fn what_a_budget_leaves_is_shown_as_waiting() {
         let seen = seen("shown-3");
         assert_eq!(seen.level(Level::Queue).now, sent - taken);
         assert_eq!(seen.level(Level::LeftOver).now, sent - taken - 8);
-        assert_eq!(seen.level(Level::Queue).most, sent, "what was there at a time");
+        assert_eq!(
+            seen.level(Level::Queue).most,
+            sent,
+            "what was there at a time"
+        );
     }
 }
 

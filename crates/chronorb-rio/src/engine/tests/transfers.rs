@@ -40,7 +40,7 @@ pub(super) fn exchange(world: &mut World, ends: [At; 2], len: usize) {
 #[test]
 fn octets_go_both_ways() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     exchange(&mut world, [near, far], 3 << 20);
 }
@@ -49,7 +49,7 @@ fn octets_go_both_ways() {
 fn octets_go_in_frames_of_any_length() {
     for mtu in [576, 1280, 1500, 3498, 9000] {
         let mut world = World::of_mtu(&small(), mtu);
-        let listener = world.listen(4);
+        let listener = world.listen();
         let (near, far) = world.pair(listener, 40_000);
         exchange(&mut world, [near, far], 300_000);
     }
@@ -63,7 +63,7 @@ fn windows_larger_than_sixteen_bits_are_used() {
         ..small()
     };
     let mut world = World::new(&config);
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let octets = vec![7; 1 << 20];
     assert_eq!(world.send(near, &octets), Ok(octets.len()));
@@ -77,7 +77,7 @@ fn windows_larger_than_sixteen_bits_are_used() {
 #[test]
 fn a_peer_that_takes_nothing_is_asked_until_it_does() {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let octets = vec![7; 65_536];
     assert_eq!(world.send(near, &octets), Ok(65_536));
@@ -98,7 +98,7 @@ fn a_peer_that_takes_nothing_is_asked_until_it_does() {
 /// Has both ends send while these faults happen.
 fn disturbed(faults: Faults, seed: u64, len: usize) {
     let mut world = World::new(&small());
-    let listener = world.listen(4);
+    let listener = world.listen();
     for side in BOTH {
         world.wire.disturb(side, faults, seed ^ side as u64);
     }

@@ -1,0 +1,366 @@
+//! Handshakes that peers have begun: a small entry for each, and no connection.
+//!
+//! Anybody can send a SYN in another's name. So a SYN takes no slot of its class, but an entry here:
+//! what the peer said of itself, and what the numbers of this side follow from. Its answer is made
+//! by a protocol stack that all handshakes of the class share. A connection gets a slot when the peer
+//! has acknowledged the answer, and so receives at its address; then its stack is brought to where the
+//! shared one was, by the same SYN and the same seed.
+//!
+//! Answers are sent again as TCP does it, from a table that is not flooded: in one that is, no entry is
+//! there for so long.
+//!
+//! The oldest entry gives way. A peer is served whose acknowledgement comes before as many other
+//! SYNs as there are entries: a table of 2048 stands 2048 of them in each round trip.
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::time::Duration;
+
+use chronorb_rt::{Monotonic, PiMutex};
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{IpAddress, IpProtocol, IpRepr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber};
+
+use super::connection::{Connection, News, random};
+use super::device::{Egress, Envelope};
+use super::table::{Flow, FlowTable};
+
+/// The handshakes of a class.
+#[derive(Debug)]
+pub(super) struct Handshakes {
+    cells: Box<[Option<Handshake>]>,
+    table: FlowTable,
+    /// The cell that is written next: the oldest one, where all are in use.
+    next: usize,
+    /// No handshake is older than the one of this cell, or of those behind it.
+    oldest: usize,
+    count: usize,
+    /// When it is looked next which of them are answered again.
+    next_look: Monotonic,
+    patience: Duration,
+    /// Answers SYNs.
+    greeter: Connection,
+    /// What was sent already goes here.
+    sink: PiMutex<Egress>,
+}
+
+/// A handshake that waits for the peer's acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshake {
+    flow: Flow,
+    syn: Syn,
+    /// Around answers.
+    envelope: Envelope,
+    /// What the numbers of this side follow from.
+    seed: u64,
+    begun: Monotonic,
+    /// How long after its beginning it is answered again.
+    again: Duration,
+    /// A connection was ended already to make room for it.
+    pub(super) has_made_room: bool,
+}
+
+/// What a peer says of itself when it wants to connect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Syn {
+    sequence: u32,
+    window: u16,
+    segment: Option<u16>,
+    window_scale: Option<u8>,
+    may_acknowledge_selectively: bool,
+}
+
+impl Syn {
+    /// Reads the segment of a SYN.
+    pub(super) fn read(segment: &[u8], flow: &Flow) -> Option<Self> {
+        let packet = TcpPacket::new_checked(segment).ok()?;
+        let (from, to) = (flow.remote.ip().into(), flow.local.ip().into());
+        // They were looked at before.
+        let checksums = ChecksumCapabilities::ignored();
+        let read = TcpRepr::parse(&packet, &from, &to, &checksums).ok()?;
+        Some(Self {
+            sequence: read.seq_number.0.cast_unsigned(),
+            window: read.window_len,
+            segment: read.max_seg_size,
+            window_scale: read.window_scale,
+            may_acknowledge_selectively: read.sack_permitted,
+        })
+    }
+
+    /// Writes the packet again, and returns its length.
+    fn write(&self, flow: &Flow, room: &mut [u8; SYN]) -> usize {
+        let tcp = TcpRepr {
+            src_port: flow.remote.port(),
+            dst_port: flow.local.port(),
+            control: TcpControl::Syn,
+            seq_number: TcpSeqNumber(self.sequence.cast_signed()),
+            ack_number: None,
+            window_len: self.window,
+            window_scale: self.window_scale,
+            max_seg_size: self.segment,
+            sack_permitted: self.may_acknowledge_selectively,
+            sack_ranges: [None; 3],
+            timestamp: None,
+            payload: &[],
+        };
+        let (from, to): (IpAddress, IpAddress) = (flow.remote.ip().into(), flow.local.ip().into());
+        let ip = IpRepr::new(from, to, IpProtocol::Tcp, tcp.buffer_len(), HOPS);
+        let len = ip.buffer_len();
+        let checksums = ChecksumCapabilities::default();
+        ip.emit(&mut room[..len], &checksums);
+        let mut segment = TcpPacket::new_unchecked(&mut room[ip.header_len()..len]);
+        tcp.emit(&mut segment, &from, &to, &checksums);
+        len
+    }
+}
+
+impl Handshakes {
+    /// Room for so many, each for a time.
+    #[allow(clippy::disallowed_methods, reason = "when a class opens")]
+    pub(super) fn new(most: usize, patience: Duration, greeter: Connection, mtu: usize) -> Self {
+        Self {
+            cells: std::iter::repeat_n(None, most).collect(),
+            table: FlowTable::new(most),
+            next: 0,
+            oldest: 0,
+            count: 0,
+            next_look: Monotonic::from_nanos(0),
+            patience,
+            greeter,
+            sink: PiMutex::new(Egress::sink(mtu)),
+        }
+    }
+
+    /// Handshakes that are not over.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The handshake of a flow.
+    pub(super) fn get(&mut self, flow: &Flow) -> Option<&mut Handshake> {
+        self.cells[self.table.get(flow)?].as_mut()
+    }
+
+    /// Answers a SYN. Returns whether another handshake has given way.
+    pub(super) fn answer(
+        &mut self,
+        (flow, syn): (Flow, Syn),
+        envelope: Envelope,
+        egress: &PiMutex<Egress>,
+        now: Monotonic,
+    ) -> bool {
+        let known = self.get(&flow).filter(|known| known.syn == syn).copied();
+        // Where it was sent again, the answer was lost, or is on its way.
+        let handshake = known.unwrap_or_else(|| Handshake {
+            flow,
+            syn,
+            envelope,
+            seed: random(),
+            begun: now,
+            again: AGAIN,
+            has_made_room: false,
+        });
+        let gave_way = known.is_none() && self.insert(handshake);
+        self.send_answer(&handshake, egress, now);
+        gave_way
+    }
+
+    /// Answers those again whose peers have not acknowledged the answer for a while, which may have
+    /// been lost, or the acknowledgement. Returns when this has to be done next.
+    pub(super) fn answer_again(
+        &mut self,
+        egress: &PiMutex<Egress>,
+        now: Monotonic,
+    ) -> Option<Monotonic> {
+        if self.count == 0 {
+            return None;
+        }
+        if now < self.next_look {
+            return Some(self.next_look);
+        }
+        self.next_look = now + LOOK;
+        for index in 0..self.cells.len() {
+            if let Some(handshake) = &mut self.cells[index]
+                && now >= handshake.begun + handshake.again
+            {
+                handshake.again *= 2;
+                let handshake = *handshake;
+                self.send_answer(&handshake, egress, now);
+            }
+        }
+        Some(self.next_look)
+    }
+
+    fn send_answer(&mut self, handshake: &Handshake, egress: &PiMutex<Egress>, now: Monotonic) {
+        let Handshake {
+            flow,
+            envelope,
+            seed,
+            ..
+        } = *handshake;
+        let mut room = [0; SYN];
+        let len = handshake.syn.write(&flow, &mut room);
+        let greeter = &mut self.greeter;
+        greeter.await_peer(flow, envelope, 0, seed, now);
+        let _ = greeter.feed(&room[..len], egress, now);
+        let _ = greeter.run(egress, now);
+        greeter.forget();
+    }
+
+    /// Brings a connection to where the handshake of a flow is, and gives it the packet that
+    /// acknowledges the answer; it listened to nobody before. `None` where there is no handshake.
+    pub(super) fn resume(
+        &mut self,
+        (flow, listener): (Flow, usize),
+        connection: &mut Connection,
+        packet: &[u8],
+        envelope: Envelope,
+        egress: &PiMutex<Egress>,
+        now: Monotonic,
+    ) -> Option<News> {
+        let handshake = *self.get(&flow)?;
+        let mut room = [0; SYN];
+        let len = handshake.syn.write(&flow, &mut room);
+        // What was sent then is not sent again; the time since is that of a round trip.
+        let then = handshake.begun;
+        connection.await_peer(flow, envelope, listener, handshake.seed, then);
+        let _ = connection.feed(&room[..len], &self.sink, then);
+        let _ = connection.run(&self.sink, then);
+        let news = connection.feed(packet, egress, now);
+        if news.established.is_some() || news.is_over {
+            self.remove(&flow);
+        }
+        Some(news)
+    }
+
+    /// Ends the handshakes whose time is over.
+    pub(super) fn expire(&mut self, now: Monotonic) {
+        while self.count > 0 {
+            match self.cells[self.oldest] {
+                Some(oldest) if now < oldest.begun + self.patience => break,
+                Some(oldest) => self.remove(&oldest.flow),
+                None => {}
+            }
+            self.oldest = (self.oldest + 1) % self.cells.len();
+        }
+    }
+
+    /// Ends all of them, of which the peers are not told.
+    pub(super) fn clear(&mut self) {
+        for index in 0..self.cells.len() {
+            if let Some(handshake) = self.cells[index] {
+                self.remove(&handshake.flow);
+            }
+        }
+    }
+
+    /// Returns whether the oldest one has given way.
+    fn insert(&mut self, handshake: Handshake) -> bool {
+        self.remove(&handshake.flow);
+        let at = self.next;
+        self.next = (at + 1) % self.cells.len();
+        let oldest = self.cells[at];
+        if let Some(oldest) = oldest {
+            self.remove(&oldest.flow);
+        }
+        if self.count == 0 {
+            self.oldest = at;
+        } else if self.oldest == at {
+            self.oldest = self.next;
+        }
+        self.cells[at] = Some(handshake);
+        self.table.insert(handshake.flow, at);
+        self.count += 1;
+        oldest.is_some()
+    }
+
+    fn remove(&mut self, flow: &Flow) {
+        if let Some(at) = self.table.get(flow) {
+            self.table.remove(flow);
+            self.cells[at] = None;
+            self.count -= 1;
+        }
+    }
+}
+
+/// After which a handshake is answered again for the first time; then after twice as long, and so on.
+const AGAIN: Duration = Duration::from_millis(125);
+/// How often it is looked for those that are to be answered again.
+const LOOK: Duration = Duration::from_millis(25);
+/// Octets of a packet with a SYN at most: the headers of IPv6 and TCP with all options.
+const SYN: usize = 100;
+const HOPS: u8 = 64;
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests may allocate")]
+pub(super) mod tests {
+    use super::super::tests::flow_of;
+    use super::*;
+    use crate::frame::Ethernet;
+
+    /// The packet of a SYN.
+    pub(in super::super) fn syn_of(flow: &Flow) -> Vec<u8> {
+        let mut room = [0; SYN];
+        let len = handshake(1, Monotonic::from_nanos(0))
+            .syn
+            .write(flow, &mut room);
+        room[..len].to_vec()
+    }
+
+    fn handshake(number: u32, begun: Monotonic) -> Handshake {
+        Handshake {
+            flow: flow_of(number),
+            syn: Syn {
+                sequence: number,
+                window: 1000,
+                segment: Some(1460),
+                window_scale: Some(7),
+                may_acknowledge_selectively: true,
+            },
+            envelope: Envelope {
+                ethernet: Ethernet {
+                    to: [0; 6],
+                    from: [0; 6],
+                    vlan: None,
+                    kind: Ethernet::IPV4,
+                },
+                dscp: 0,
+            },
+            seed: number.into(),
+            begun,
+            again: AGAIN,
+            has_made_room: false,
+        }
+    }
+
+    #[test]
+    fn a_syn_reads_as_it_was_written() {
+        let syn = handshake(7, Monotonic::from_nanos(0)).syn;
+        let mut room = [0; SYN];
+        let len = syn.write(&flow_of(7), &mut room);
+        assert_eq!(Syn::read(&room[20..len], &flow_of(7)), Some(syn));
+    }
+
+    #[test]
+    fn the_oldest_gives_way_and_all_end_in_time() {
+        let mut all = super::super::tests::handshakes(4, Duration::from_secs(5));
+        let at = |second: u64| Monotonic::from_nanos(second * 1_000_000_000);
+        for number in 0..4 {
+            assert!(!all.insert(handshake(number, at(number.into()))));
+        }
+        assert!(all.insert(handshake(4, at(4))), "0 was the oldest");
+        assert!(all.get(&flow_of(0)).is_none());
+        all.remove(&flow_of(2));
+        assert_eq!(all.count(), 3);
+        all.expire(at(6));
+        assert_eq!(all.count(), 2, "1 was begun at 1 s");
+        assert!(all.get(&flow_of(3)).is_some());
+        assert!(!all.insert(handshake(5, at(7))), "the cell of 1 is free");
+        all.expire(at(8));
+        assert_eq!(all.count(), 2);
+        all.expire(at(30));
+        assert_eq!(all.count(), 0);
+        assert!(!all.insert(handshake(6, at(31))));
+        assert!(all.get(&flow_of(6)).is_some());
+        all.clear();
+        assert_eq!(all.count(), 0);
+    }
+}
