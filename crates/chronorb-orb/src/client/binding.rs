@@ -357,8 +357,7 @@ fn connect(
         }
         Some(NO_USABLE_PROFILE) => {}
         Some(_) => {
-            reasons =
-                Text::of("-ORBClientTransportRule permits none of the reference's addresses");
+            reasons = Text::of("-ORBClientTransportRule permits none of the reference's addresses");
         }
     }
     if deadline.has_passed() {
