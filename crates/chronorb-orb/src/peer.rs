@@ -23,11 +23,13 @@ impl<'a> Peer<'a> {
         self.0.remote().scheme
     }
 
-    /// The address of the peer; `None` where it is a process of this machine, and where the
+    /// The address of the peer, one of IPv4 in the form of IPv4; `None` where it is a process of this machine, and where the
     /// transport does not tell it.
     pub fn address(&self) -> Option<SocketAddr> {
         match self.0.remote().address {
-            RemoteAddress::Host(address) => Some(address),
+            RemoteAddress::Host(address) => {
+                Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
+            }
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The other side of a connection, as the kernel tells it.
 
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net;
 #[cfg(feature = "uds")]
@@ -19,7 +19,7 @@ pub struct Remote {
 /// The address of a peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RemoteAddress {
-    /// A host and a port. IPv4 addresses are in the form of IPv4.
+    /// A host and a port. The address may be one of IPv4 that is mapped into IPv6.
     Host(SocketAddr),
     /// A process of this machine.
     Process(Credentials),
@@ -49,18 +49,15 @@ impl Remote {
     /// A peer at an address of the Internet protocol.
     #[must_use]
     pub fn at_host(scheme: &'static str, address: Option<SocketAddr>) -> Self {
-        let canonical = |address: SocketAddr| {
-            RemoteAddress::Host(SocketAddr::new(address.ip().to_canonical(), address.port()))
-        };
         Self {
             scheme,
-            address: address.map_or(RemoteAddress::Unknown, canonical),
+            address: address.map_or(RemoteAddress::Unknown, RemoteAddress::Host),
         }
     }
 
     /// The peer of a connected socket of the Internet protocol.
     pub(crate) fn of_socket(scheme: &'static str, socket: impl AsFd) -> Self {
-        Self::at_host(scheme, host_of(socket))
+        Self::at_host(scheme, host_of(socket.as_fd()))
     }
 
     /// The peer of a Unix-domain socket.
@@ -79,7 +76,7 @@ impl Remote {
 }
 
 /// The address of the peer of a connected socket of the Internet protocol.
-fn host_of(socket: impl AsFd) -> Option<SocketAddr> {
+pub(crate) fn host_of(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
     let peer = net::getpeername(socket).ok().flatten()?;
     SocketAddr::try_from(peer).ok()
 }

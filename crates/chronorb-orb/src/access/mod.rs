@@ -156,7 +156,10 @@ impl TransportRules {
     /// Judges the peer of a connection of a protocol that is known already.
     pub(crate) fn judge_as(&self, scheme: &str, connection: &dyn Connection) -> Judgement {
         let (address, user) = match connection.remote().address {
-            RemoteAddress::Host(host) => (CandidateAddress::Host(host.ip()), Fact::Absent),
+            RemoteAddress::Host(host) => {
+                let ip = host.ip().to_canonical();
+                (CandidateAddress::Host(ip), Fact::Absent)
+            }
             RemoteAddress::Process(process) => (
                 CandidateAddress::ThisMachine,
                 Fact::Known((process.uid, process.gid)),

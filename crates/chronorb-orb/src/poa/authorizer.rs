@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Full;
 
-use super::{ALIVE, GUARDED, Poa};
+use super::{ALIVE, GUARDED, Poa, Replaceable};
 use crate::incident::Incident;
 use crate::peer::Peer;
 
@@ -85,6 +85,54 @@ impl fmt::Debug for AuthorizationRequest<'_> {
     }
 }
 
+/// What a POA with an authorizer does before it lets a request in. A program that never sets an
+/// authorizer does not contain it.
+pub(super) trait Guard: Send + Sync {
+    /// Asks the authorizer, if there is one.
+    ///
+    /// # Errors
+    /// `NO_PERMISSION` (chronorb minor 7) where it refuses.
+    fn check(&self, request: &AuthorizationRequest<'_>) -> Result<(), SystemException>;
+
+    /// Replaces the authorizer; `None` drops it, at the end of the POA. The caller holds no lock.
+    ///
+    /// # Errors
+    /// `NO_RESOURCES` where requests still use many former ones.
+    fn replace(&self, poa: &Poa, by: Option<Arc<dyn Authorizer>>) -> Result<(), SystemException>;
+}
+
+/// The authorizer of a POA.
+struct Present(Replaceable<Arc<dyn Authorizer>>);
+
+impl Guard for Present {
+    fn check(&self, request: &AuthorizationRequest<'_>) -> Result<(), SystemException> {
+        let Some(authorizer) = self.0.get() else {
+            return Ok(());
+        };
+        let permits = catch_unwind(AssertUnwindSafe(|| authorizer.permits(request)));
+        if permits.unwrap_or(false) {
+            return Ok(());
+        }
+        let incidents = &request.poa.core().incidents;
+        match &request.peer {
+            Some(peer) => incidents.note(Incident::RequestNotAuthorized, peer, 0),
+            None => incidents.note(Incident::RequestNotAuthorized, &"this process", 0),
+        }
+        Err(NOT_AUTHORIZED)
+    }
+
+    fn replace(&self, poa: &Poa, by: Option<Arc<dyn Authorizer>>) -> Result<(), SystemException> {
+        let before = {
+            let _writing = poa.inner.writing.lock();
+            self.0.set(by)
+        };
+        let before = before.map_err(|Full| NO_RESOURCES)?;
+        // What is dropped is application code, and must not meet the lock.
+        poa.let_go(before);
+        Ok(())
+    }
+}
+
 impl Poa {
     /// Sets what decides whether requests to the objects of this POA are served; children have their
     /// own. It holds for all requests that are read after this returns.
@@ -92,21 +140,18 @@ impl Poa {
     /// # Errors
     /// `NO_RESOURCES` where requests still use many former ones.
     pub fn set_authorizer(&self, authorizer: impl Authorizer) -> Result<(), SystemException> {
-        let writing = self.inner.writing.lock();
-        let before = self.inner.authorizer.set(Some(Arc::new(authorizer)));
-        let before =
-            before.map_err(|Full| SystemException::no(SystemExceptionKind::NoResources, 0))?;
+        let present = || Box::new(Present(Replaceable::new())) as Box<dyn Guard>;
+        let guard = self.inner.guard.get_or_init(present);
+        guard.replace(self, Some(Arc::new(authorizer)))?;
         // At the end of its initialisation, where that goes on.
+        let _writing = self.inner.writing.lock();
         let _ = self.inner.state.compare_set(ALIVE, GUARDED);
-        // What is dropped is application code, and must not meet the lock.
-        drop(writing);
-        self.let_go(before);
         Ok(())
     }
 
     /// Its state while requests may enter it.
     pub(super) fn open_state(&self) -> u32 {
-        match self.inner.authorizer.get() {
+        match self.inner.guard.get() {
             Some(_) => GUARDED,
             None => ALIVE,
         }
@@ -123,27 +168,18 @@ impl Poa {
         object_id: &[u8],
         operation: &[u8],
     ) -> Result<(), SystemException> {
-        let Some(authorizer) = self.inner.authorizer.get() else {
+        let Some(guard) = self.inner.guard.get() else {
             return Ok(());
         };
-        let request = AuthorizationRequest {
+        guard.check(&AuthorizationRequest {
             peer,
             poa: self,
             object_id,
             operation,
-        };
-        let permits = catch_unwind(AssertUnwindSafe(|| authorizer.permits(&request)));
-        if permits.unwrap_or(false) {
-            return Ok(());
-        }
-        let incidents = &self.core().incidents;
-        match peer {
-            Some(peer) => incidents.note(Incident::RequestNotAuthorized, &peer, 0),
-            None => incidents.note(Incident::RequestNotAuthorized, &"this process", 0),
-        }
-        Err(NOT_AUTHORIZED)
+        })
     }
 }
 
+const NO_RESOURCES: SystemException = SystemException::no(SystemExceptionKind::NoResources, 0);
 const NOT_AUTHORIZED: SystemException =
     SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_AUTHORIZED);

@@ -33,6 +33,7 @@ use std::sync::{Arc, OnceLock};
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Key, PiMutex};
 
+use self::authorizer::Guard;
 pub use self::authorizer::{AuthorizationRequest, Authorizer};
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
@@ -129,7 +130,8 @@ struct Inner {
     declared: PiMutex<HashMap<ObjectId, Priority>>,
     servant_manager: Replaceable<ServantManager>,
     default_servant: Replaceable<Servant>,
-    authorizer: Replaceable<Arc<dyn Authorizer>>,
+    /// Asks the authorizer, once there is one.
+    guard: OnceLock<Box<dyn Guard>>,
     serial: Option<Serial>,
 }
 

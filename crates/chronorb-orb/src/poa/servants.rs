@@ -250,11 +250,10 @@ impl Poa {
     pub(super) fn forget_application(&self) {
         self.let_go(self.set_default_servant(None));
         self.let_go(self.inner.activator.lock().take());
-        let authorizer = {
-            let _writing = self.inner.writing.lock();
-            self.inner.authorizer.set(None)
-        };
-        self.let_go(authorizer);
+        if let Some(guard) = self.inner.guard.get() {
+            // Taking one away needs no room.
+            let _ = guard.replace(self, None);
+        }
         // Otherwise somebody looks at an object right now, whose servant is then given back.
         if self.inner.changing.is_empty() {
             let manager = {

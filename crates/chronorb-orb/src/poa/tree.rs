@@ -250,7 +250,7 @@ impl Poa {
                     declared: PiMutex::new(HashMap::new()),
                     servant_manager: Replaceable::new(),
                     default_servant: Replaceable::new(),
-                    authorizer: Replaceable::new(),
+                    guard: OnceLock::new(),
                     serial,
                 }),
             };

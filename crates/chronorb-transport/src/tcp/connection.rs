@@ -1,12 +1,10 @@
 //! A TCP connection.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
-
-use rustix::net;
+use std::os::fd::{AsFd, OwnedFd};
 
 use super::options;
+use crate::remote::host_of;
 use crate::stream::{Family, StreamConnection};
 use crate::{Remote, SocketOptions};
 
@@ -22,11 +20,7 @@ impl Family for Tcp {
     }
 
     fn peer(socket: &OwnedFd) -> String {
-        net::getpeername(socket)
-            .ok()
-            .flatten()
-            .and_then(|address| SocketAddr::try_from(address).ok())
-            .map_or_else(|| "a peer that is gone".to_owned(), |a| a.to_string())
+        host_of(socket.as_fd()).map_or_else(|| "a peer that is gone".to_owned(), |a| a.to_string())
     }
 
     fn remote(socket: &OwnedFd) -> Remote {
