@@ -29,6 +29,7 @@ use chronorb_transport::{Endpoint, Waiting};
 use thiserror::Error;
 
 use crate::demux::Demultiplexing;
+use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::rtcorba::{MappingKind, SchedulingPolicy};
 use crate::server::{RequestFilters, StageProbe};
@@ -122,6 +123,9 @@ pub struct OrbConfig {
     pub native_char_code_set: CharCodeSet,
     /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
     pub char_code_set_conversion: bool,
+    /// `-ORBObjectKeySecret FILE`: by what object keys of persistent POAs are authenticated that ask
+    /// for it; a file of 16 random octets.
+    pub object_key_secret: Option<ObjectKeySecret>,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
     pub poa_demultiplexing: Demultiplexing,
     /// `-ORBServantDemultiplexing`: how requests find their servant within a POA.
@@ -208,6 +212,7 @@ impl Default for OrbConfig {
             max_giop_version: Version::V1_2,
             native_char_code_set: CharCodeSet::Utf8,
             char_code_set_conversion: true,
+            object_key_secret: None,
             poa_demultiplexing: Demultiplexing::Active,
             servant_demultiplexing: Demultiplexing::Active,
             collocation: Collocation::ThroughPoa,

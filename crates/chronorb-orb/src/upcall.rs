@@ -16,6 +16,7 @@ use chronorb_transport::Connection;
 
 use crate::call::{Call, Skeleton};
 use crate::core::Core;
+use crate::incident::Incident;
 use crate::object::Object;
 use crate::poa::{Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
@@ -100,7 +101,7 @@ impl Upcall<'_> {
         };
         let mut reading = epoch::enter();
         let poa = match self.core.poas.find(self.core.incarnation, &key) {
-            Some(poa) if poa.is_open() => poa,
+            Some(poa) if poa.is_open() || poa.admits(self.key) => poa,
             missing_or_closed => {
                 // Nobody's memory has to wait while this waits.
                 drop((missing_or_closed, reading));
@@ -150,7 +151,13 @@ impl Upcall<'_> {
                 Some(poa) => poa,
                 None => poas.obtain(self.core.incarnation, key)?,
             };
-            if poa.is_open() {
+            if poa.is_forged(self.key) {
+                let peer = self.peer.map(Connection::peer).unwrap_or_default();
+                let incident = Incident::ForgedObjectKey;
+                self.core.incidents.note(incident, &peer, 0);
+                return Err(NO_SUCH_ADAPTER);
+            }
+            if poa.is_open() || poa.admits(self.key) {
                 return Ok(poa);
             }
             // A request that waits is not in the POA, which may be destroyed meanwhile.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
 
-use super::{ALIVE, DESTROYED, DESTROYING, INITIALISING, Poa, WaitError, is_in_upcall};
+use super::{
+    ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING, Poa, WaitError, is_in_upcall, key,
+};
 
 impl Poa {
     /// Ends the POA, its children and their objects. Requests in progress are finished, and no
@@ -36,10 +38,28 @@ impl Poa {
         Ok(())
     }
 
-    /// Whether a request may go on at once: neither manager nor POA make it wait.
+    /// Whether a request may go on at once, whatever its key is like: neither manager nor POA make it
+    /// wait, and keys are not authenticated.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.manager().is_active() && self.inner.state.get() == ALIVE
+    }
+
+    /// Whether a request with this key may go on at once in a POA whose keys are authenticated.
+    #[cold]
+    pub(crate) fn admits(&self, key: &[u8]) -> bool {
+        self.manager().is_active() && self.inner.state.get() == GUARDED && !self.is_forged(key)
+    }
+
+    /// Whether the keys of this POA are authenticated, and this one is not.
+    pub(crate) fn is_forged(&self, key: &[u8]) -> bool {
+        self.policies().is_guarded()
+            && !key::is_authentic(key, &self.core().key_codes, self.is_persistent())
+    }
+
+    /// Its state when it is there for requests.
+    pub(super) fn state_of_life(&self) -> u32 {
+        self.policies().state_of_life()
     }
 
     /// Waits until a request may go on. The caller is not counted as being in the POA meanwhile.
@@ -49,7 +69,7 @@ impl Poa {
         self.manager().admit(hold)?;
         match self.inner.state.wait_while(INITIALISING, deadline) {
             // Whoever activates an adapter may call its objects.
-            ALIVE => Ok(()),
+            ALIVE | GUARDED => Ok(()),
             INITIALISING => Err(DISCARDED),
             _ => Err(BEING_DESTROYED),
         }

@@ -3,6 +3,7 @@
 //! Source: CORBA 3.3 part 1, chapter 15.
 
 mod activation;
+mod code;
 mod current;
 mod error;
 mod id;
@@ -31,6 +32,8 @@ use std::sync::{Arc, OnceLock};
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Key, PiMutex};
 
+pub(crate) use self::code::KeyCodes;
+pub use self::code::ObjectKeySecret;
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
 pub use self::error::{
@@ -49,12 +52,12 @@ pub use self::manager::{
 };
 use self::objects::Active;
 pub(crate) use self::policy::Policies;
-#[cfg(feature = "diop")]
-pub(crate) use self::reference::forwarded_policies;
 pub use self::policy::{
-    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, Policy, PriorityModel,
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectKeys, Policy, PriorityModel,
     RequestProcessing, ServantRetention, ThreadModel,
 };
+#[cfg(feature = "diop")]
+pub(crate) use self::reference::forwarded_policies;
 use self::replaceable::Replaceable;
 use self::serial::Serial;
 pub(crate) use self::serial::SerialGuard;
@@ -129,9 +132,11 @@ struct Inner {
 /// Made by an adapter activator that has not returned: requests wait.
 const INITIALISING: u32 = 0;
 const ALIVE: u32 = 1;
+/// The same, of a POA whose keys are authenticated: no request goes on before its key was looked at.
+const GUARDED: u32 = 2;
 /// No request comes in any more; some may be in progress.
-const DESTROYING: u32 = 2;
-const DESTROYED: u32 = 3;
+const DESTROYING: u32 = 3;
+const DESTROYED: u32 = 4;
 
 impl Poa {
     /// Its name.

@@ -12,7 +12,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 use super::in_progress::Begun;
 use super::policy::invalid;
 use super::{
-    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
+    AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
     InProgress, Inner, Poa, PoaManager, Policies, Policy, Replaceable, Serial, ThreadModel, key,
 };
 use crate::core::Core;
@@ -44,7 +44,8 @@ impl Poa {
     /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy
     /// given twice, one that does not go with the others, a thread pool that does not exist, a
     /// thread pool with lanes without a priority model, a priority in the model that no lane
-    /// has, a band that covers no lane, and server protocols that the ORB does not listen by;
+    /// has, a band that covers no lane, server protocols that the ORB does not listen by, and
+    /// authenticated keys of a persistent POA without a secret;
     /// `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed;
     /// `BAD_PARAM` for a manager of another ORB; `IMP_LIMIT` for the 65th below the root, a path
     /// of more than 65535 octets, and more than 2²⁰ POAs.
@@ -60,6 +61,10 @@ impl Poa {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0).into());
         }
         let effective = Policies::new(policies, &self.core().protocols)?;
+        if effective.is_guarded() && effective.is_persistent() && !core.key_codes.has_secret() {
+            let is_at_fault = |policy: &Policy| matches!(policy, Policy::ObjectKeys(_));
+            return Err(invalid(policies, is_at_fault));
+        }
         let pool = self.pool_for(policies, &effective)?;
         let mut children = self.inner.children.lock();
         // Under the lock that the destruction takes after it has marked the POA.
@@ -163,7 +168,8 @@ impl Poa {
         let child = self.child(name);
         if let Some(child) = &child {
             // Its requests may come in now.
-            let _ = child.inner.state.compare_set(INITIALISING, ALIVE);
+            let alive = child.state_of_life();
+            let _ = child.inner.state.compare_set(INITIALISING, alive);
         }
         adapting.end(&name.to_owned());
         match made? {
@@ -216,6 +222,10 @@ impl Poa {
             return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
         }
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
+        let state = match adapting {
+            true => INITIALISING,
+            false => policies.state_of_life(),
+        };
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
         let served_by = pool.as_ref().map(|used| used.pool().clone());
         let servants = Identities::of(&policies);
@@ -233,7 +243,7 @@ impl Poa {
                     pool: served_by.map_or_else(OnceLock::new, OnceLock::from),
                     pool_use: PiMutex::new(pool),
                     place,
-                    state: Gate::new(if adapting { INITIALISING } else { ALIVE }),
+                    state: Gate::new(state),
                     children: PiMutex::new(HashMap::new()),
                     adapting: InProgress::new(),
                     activator: PiMutex::new(None),

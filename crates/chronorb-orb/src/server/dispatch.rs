@@ -12,8 +12,8 @@ use chronorb_giop::contexts;
 use chronorb_giop::{
     CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
     MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags, ServiceContext,
-    SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message, minor,
-    start_message,
+    SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message,
+    minor, start_message,
 };
 use chronorb_rt::{Key, epoch};
 
@@ -289,13 +289,14 @@ pub(super) fn priority_at(
 /// # Errors
 /// What keeps its POA from being found for now.
 fn is_here(core: &Core, key: &[u8]) -> Result<bool, SystemException> {
+    let octets = key;
     let Some(key) = ObjectKey::parse(key) else {
         return Ok(false);
     };
     let found = core.poas.find(core.incarnation, &key);
     let poa = found.map_or_else(|| core.poas.obtain(core.incarnation, &key), Ok);
     match poa {
-        Ok(poa) => Ok(poa.has_servant(key.hint, key.id)),
+        Ok(poa) => Ok(!poa.is_forged(octets) && poa.has_servant(key.hint, key.id)),
         Err(unknown) if unknown.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
         Err(exception) => Err(exception),
     }

@@ -125,7 +125,11 @@ fn way_here(lane: &Lane, connection: &dyn Connection) -> Option<Address> {
     };
     let is_here = by_datagrams().any(|way| way.address == here);
     // A server may be published by another address than its own.
-    let mut others = by_datagrams().filter(|way| way.address.as_host().is_some_and(|(_, port)| port == local.port()));
+    let mut others = by_datagrams().filter(|way| {
+        way.address
+            .as_host()
+            .is_some_and(|(_, port)| port == local.port())
+    });
     match others.next() {
         Some(other) if !is_here => Some(other.address.clone()),
         _ => Some(here),

@@ -40,6 +40,7 @@ mod poa {
     mod activation;
     mod adapters;
     mod demultiplexing;
+    mod keys;
     mod let_go;
     mod lifecycle;
     mod managers;

@@ -288,15 +288,36 @@ fn a_peer_whose_address_is_not_proved_gets_three_times_what_it_sends_at_most() {
         ("an unknown operation", request(&own, b"x")),
         ("an unknown object", request(&long, b"big")),
         ("no object", request(b"", b"")),
-        ("a forged proof", request(&[b"\xc7R\x01\x04forged!!", &own[..]].concat(), b"big")),
-        ("a question", message(3, &[&[7, 0, 0, 0, 0, 0, 0, 0][..], &(own.len() as u32).to_le_bytes(), &own].concat())),
-        ("a question of nothing", message(3, &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        (
+            "a forged proof",
+            request(&[b"\xc7R\x01\x04forged!!", &own[..]].concat(), b"big"),
+        ),
+        (
+            "a question",
+            message(
+                3,
+                &[
+                    &[7, 0, 0, 0, 0, 0, 0, 0][..],
+                    &(own.len() as u32).to_le_bytes(),
+                    &own,
+                ]
+                .concat(),
+            ),
+        ),
+        (
+            "a question of nothing",
+            message(3, &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        ),
         ("no message", message(0, &[0xff; 8])),
     ] {
         let peer = peer_of(&s.object);
         let answered = answers(&peer, &datagram).len();
         assert!(answered > 0, "{what}");
-        assert!(answered <= 3 * datagram.len(), "{what}: {answered} for {}", datagram.len());
+        assert!(
+            answered <= 3 * datagram.len(),
+            "{what}: {answered} for {}",
+            datagram.len()
+        );
     }
 }
 
@@ -310,7 +331,9 @@ fn a_client_proves_its_address_by_one_more_request_and_then_never_again() {
     };
     // The first request is served twice: it is forwarded, and comes again with the proof.
     for n in 2..10 {
-        let big = call(&s.object, "big", &|_| Ok(()), |d| Ok(d.read_octet_seq()?.len()));
+        let big = call(&s.object, "big", &|_| Ok(()), |d| {
+            Ok(d.read_octet_seq()?.len())
+        });
         assert_eq!(big, Ok(60_000));
         // It is counted after it was answered.
         let deadline = chronorb_rt::Deadline::after(PATIENCE);
@@ -331,7 +354,10 @@ fn datagrams_of_many_ports_leave_descriptors_to_others() {
     }
     let mut again = Command::new(std::env::current_exe().expect("it is known"));
     again
-        .args(["--exact", name_of(datagrams_of_many_ports_leave_descriptors_to_others)])
+        .args([
+            "--exact",
+            name_of(datagrams_of_many_ports_leave_descriptors_to_others),
+        ])
         .env(ALONE, "1")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -365,14 +391,22 @@ fn with_few_descriptors() {
         });
         let object = client.ior_to_object(s.object.ior().clone());
         assert_eq!(add(&object.expect("not nil"), 1, 2), Ok(3), "{protocol}");
-        assert!(connections(&s) <= LIMIT as usize / 4 + 1, "one client by IIOP");
+        assert!(
+            connections(&s) <= LIMIT as usize / 4 + 1,
+            "one client by IIOP"
+        );
         client.shutdown(true).expect("it serves nothing");
     }
     // Where others take all descriptors, a peer by datagrams gives its own up.
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
     let socket = socket.expect("there are descriptors");
     let taken: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    let profile = s.object.ior().profiles.iter().find(|profile| profile.tag != TAG_DIOP);
+    let profile = s
+        .object
+        .ior()
+        .profiles
+        .iter()
+        .find(|profile| profile.tag != TAG_DIOP);
     let profile = IiopProfile::decode(&profile.expect("it is reached by IIOP").data);
     let port = profile.expect("it is our own").port;
     let address = SocketAddr::from(([127, 0, 0, 1], port));
