@@ -32,6 +32,7 @@ use thiserror::Error;
 #[cfg(feature = "access")]
 use crate::access::{SecurityProfile, TransportRules};
 use crate::demux::Demultiplexing;
+use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
 use crate::server::{RequestFilters, StageProbe};
@@ -152,6 +153,9 @@ pub struct OrbConfig {
     pub native_char_code_set: CharCodeSet,
     /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
     pub char_code_set_conversion: bool,
+    /// `-ORBObjectKeySecret FILE`: by what object keys of persistent POAs are authenticated that ask
+    /// for it; a file of 16 random octets.
+    pub object_key_secret: Option<ObjectKeySecret>,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
     pub poa_demultiplexing: Demultiplexing,
     /// `-ORBServantDemultiplexing`: how requests find their servant within a POA.
@@ -256,6 +260,7 @@ impl Default for OrbConfig {
             max_giop_version: Version::V1_2,
             native_char_code_set: CharCodeSet::Utf8,
             char_code_set_conversion: true,
+            object_key_secret: None,
             poa_demultiplexing: Demultiplexing::Active,
             servant_demultiplexing: Demultiplexing::Active,
             collocation: Collocation::ThroughPoa,

@@ -17,7 +17,7 @@ use crate::groups::Groups;
 use crate::incident::Incidents;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
-use crate::poa::{Managers, PoaTable};
+use crate::poa::{KeyCodes, Managers, PoaTable};
 use crate::protocol::{self, Registry};
 use crate::resolver::Resolver;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
@@ -46,6 +46,8 @@ pub(crate) struct Core {
     /// What peers did wrong or were refused.
     pub(crate) incidents: Arc<Incidents>,
     pub(crate) poas: PoaTable,
+    /// What authenticated object keys are made by.
+    pub(crate) key_codes: KeyCodes,
     pub(crate) managers: Managers,
     #[cfg(feature = "miop")]
     pub(crate) groups: Groups,
@@ -96,6 +98,7 @@ impl Core {
             monitor: OnceLock::new(),
             incidents,
             poas: PoaTable::new(config.poa_demultiplexing),
+            key_codes: KeyCodes::new(config.object_key_secret.as_ref()),
             managers: Managers::default(),
             #[cfg(feature = "miop")]
             groups: Groups::default(),

@@ -220,6 +220,11 @@ impl Upcall<'_> {
                 Some(poa) => poa,
                 None => poas.obtain(self.core.incarnation, key)?,
             };
+            if poa.is_forged(self.key) {
+                let incident = Incident::ForgedObjectKey;
+                self.core.incidents.note(incident, &PeerName(self.peer), 0);
+                return Err(NO_SUCH_ADAPTER.into());
+            }
             if poa.is_open() {
                 return Ok(poa);
             }

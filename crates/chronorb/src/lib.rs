@@ -134,9 +134,9 @@ pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules
 /// What most programs need.
 pub mod prelude {
     pub use chronorb_orb::poa::{
-        AdapterActivator, IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId, Poa,
-        PoaManager, Policy, PriorityModel, Refusal, RequestProcessing, ServantActivator,
-        ServantLocator, ServantRetention, ThreadModel,
+        AdapterActivator, IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId,
+        ObjectKeys, Poa, PoaManager, Policy, PriorityModel, Refusal, RequestProcessing,
+        ServantActivator, ServantLocator, ServantRetention, ThreadModel,
     };
     pub use chronorb_orb::rtcorba::{
         Lane, Priority, RequestBuffering, Threadpool, ThreadpoolLanes,

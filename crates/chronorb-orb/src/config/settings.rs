@@ -1,5 +1,6 @@
 //! All settings: their names, and how their texts are taken in.
 
+use std::path::Path;
 use std::time::Duration;
 
 use chronorb_giop::Version;
@@ -10,6 +11,7 @@ use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 
 use super::*;
 use crate::demux::Demultiplexing;
+use crate::poa::ObjectKeySecret;
 
 /// One setting: its key, the names of its option, parted by spaces, and how its text is taken in.
 pub(super) struct Setting {
@@ -466,6 +468,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         options: "-ORBCharCodeSetConversion",
         missing: None,
         apply: |config, text| boolean(text).map(|b| config.char_code_set_conversion = b),
+    },
+    Setting {
+        key: "object_key_secret",
+        options: "-ORBObjectKeySecret",
+        missing: None,
+        apply: |config, text| {
+            let secret = ObjectKeySecret::read(Path::new(text));
+            secret.map(|secret| config.object_key_secret = Some(secret))
+        },
     },
     Setting {
         key: "poa_demultiplexing",

@@ -149,11 +149,11 @@ impl Poa {
         Ok(())
     }
 
-    /// Its state while requests may enter it.
+    /// Its state while requests may enter it: guarded with an authorizer or authenticated keys.
     pub(super) fn open_state(&self) -> u32 {
         match self.inner.guard.get() {
             Some(_) => GUARDED,
-            None => ALIVE,
+            None => self.policies().state_of_life(),
         }
     }
 

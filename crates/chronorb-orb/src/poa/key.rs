@@ -8,7 +8,9 @@
 //! | C7 52 01 03 | hash of path, hash of id  | length | path | id …               persistent
 //! ```
 //! Where an object has a priority of its own, the fourth octet is 16 more, and the priority follows
-//! it in two octets: so references keep it that are older than the object, or than this run.
+//! it in two octets: so references keep it that are older than the object, or than this run. In a
+//! POA with authenticated keys the fourth octet is 32 more, and an authentication code of all other
+//! octets follows it in eight ([`super::code`]).
 //!
 //! All numbers are big-endian, so that a key reads the same everywhere; a slot is an index and a
 //! generation, 4 octets each. The id that a transient POA makes is the object's slot: the way to
@@ -22,6 +24,7 @@
 
 use chronorb_rt::Key;
 
+use super::code::KeyCodes;
 use crate::rtcorba::Priority;
 
 /// A parsed key.
@@ -78,12 +81,18 @@ impl<'k> ObjectKey<'k> {
         let (magic, mut rest) = octets.split_first_chunk::<4>()?;
         let [c, r, version, kind] = *magic;
         let mut priority = None;
-        if kind & WITH_PRIORITY != 0 {
-            let (value, after) = rest.split_first_chunk()?;
-            priority = Some(Priority::new(i16::from_be_bytes(*value))?);
-            rest = after;
+        if kind & (WITH_PRIORITY | WITH_CODE) != 0 {
+            if kind & WITH_CODE != 0 {
+                // Its POA looks at it.
+                rest = rest.get(CODE..)?;
+            }
+            if kind & WITH_PRIORITY != 0 {
+                let (value, after) = rest.split_first_chunk()?;
+                priority = Some(Priority::new(i16::from_be_bytes(*value))?);
+                rest = after;
+            }
         }
-        let magic = [c, r, version, kind & !WITH_PRIORITY];
+        let magic = [c, r, version, kind & !(WITH_PRIORITY | WITH_CODE)];
         match magic {
             PLACE | PLACE_WITH_HINT => {
                 let (incarnation, rest) = split_u64(rest)?;
@@ -178,6 +187,32 @@ impl<'k> ObjectKey<'k> {
     }
 }
 
+/// Adds the code to a key; `None` where there is no secret for it.
+pub(super) fn authenticated(
+    mut key: Vec<u8>,
+    codes: &KeyCodes,
+    is_persistent: bool,
+) -> Option<Vec<u8>> {
+    *key.get_mut(MAGIC - 1)? |= WITH_CODE;
+    let (first, rest) = key.split_at_checked(MAGIC)?;
+    let code = codes.code(is_persistent, first, rest)?;
+    key.splice(MAGIC..MAGIC, code.to_be_bytes());
+    Some(key)
+}
+
+/// Whether a key has the code that belongs to it.
+pub(super) fn is_authentic(key: &[u8], codes: &KeyCodes, is_persistent: bool) -> bool {
+    let Some((first, rest)) = key.split_first_chunk::<MAGIC>() else {
+        return false;
+    };
+    let Some((code, rest)) = rest.split_first_chunk::<CODE>() else {
+        return false;
+    };
+    // Numbers are compared in one step, whatever octets differ.
+    first[MAGIC - 1] & WITH_CODE != 0
+        && codes.code(is_persistent, first, rest) == Some(u64::from_be_bytes(*code))
+}
+
 /// The octets of a slot's index and generation.
 pub(crate) fn slot_octets(key: Key) -> [u8; 8] {
     let packed = (u64::from(key.index) << 32) | u64::from(key.generation);
@@ -221,10 +256,15 @@ const PATH: [u8; 4] = [0xc7, b'R', 1, 2];
 const PERSISTENT: [u8; 4] = [0xc7, b'R', 1, 3];
 /// In the fourth octet: the object's priority follows.
 const WITH_PRIORITY: u8 = 0x10;
+/// In the fourth octet: an authentication code follows, before anything else.
+const WITH_CODE: u8 = 0x20;
+const MAGIC: usize = 4;
+const CODE: usize = 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::poa::ObjectKeySecret;
     use proptest::prelude::*;
 
     fn slots() -> impl Strategy<Value = Key> {
@@ -262,11 +302,47 @@ mod tests {
         }
 
         #[test]
-        fn no_octets_make_it_panic(octets: Vec<u8>, kind in 0..4_u8, flag in 0..2_u8) {
+        fn only_the_key_that_was_authenticated_is_authentic(
+            incarnation: u64, key in slots(), priority in priorities(), id: Vec<u8>,
+            persistent: bool, at: prop::sample::Index, bit in 0..8_u32,
+        ) {
+            let codes = KeyCodes::new(Some(&ObjectKeySecret::new([7; 16])));
+            let poa = PoaKey::Place { incarnation, key };
+            let key = ObjectKey { poa, hint: Hint::None, priority, id: &id };
+            let plain = key.to_vec();
+            prop_assert!(!is_authentic(&plain, &codes, persistent));
+            let octets = authenticated(plain, &codes, persistent);
+            let mut octets = octets.expect("there is a secret");
+            prop_assert_eq!(ObjectKey::parse(&octets), Some(key));
+            prop_assert!(is_authentic(&octets, &codes, persistent));
+            prop_assert!(!is_authentic(&octets, &codes, !persistent));
+            let others = KeyCodes::new(Some(&ObjectKeySecret::new([8; 16])));
+            prop_assert!(!is_authentic(&octets, &others, persistent));
+            let at = at.index(octets.len());
+            octets[at] ^= 1 << bit;
+            prop_assert!(!is_authentic(&octets, &codes, persistent));
+        }
+
+        #[test]
+        fn no_octets_make_it_panic(octets: Vec<u8>, kind in 0..4_u8, flag in 0..4_u8) {
+            let codes = KeyCodes::new(None);
+            let _ = is_authentic(&octets, &codes, false);
             let _ = ObjectKey::parse(&octets);
             let ours = [&[0xc7, b'R', 1, kind | flag << 4], &octets[..]].concat();
             let _ = ObjectKey::parse(&ours);
         }
+    }
+
+    #[test]
+    fn codes_of_persistent_keys_are_the_same_in_every_run() {
+        let codes = KeyCodes::new(Some(&ObjectKeySecret::new(*b"0123456789abcdef")));
+        let key = authenticated(b"\xc7R\x01\x03key".to_vec(), &codes, true);
+        // Computed by another implementation.
+        let expected = *b"\xc7R\x01\x23\x27\x2c\x22\xdb\xf5\xcb\x88\xae";
+        assert_eq!(
+            key.expect("there is a secret"),
+            [&expected[..], b"key"].concat()
+        );
     }
 
     #[test]

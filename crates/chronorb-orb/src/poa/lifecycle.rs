@@ -7,7 +7,9 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
 
-use super::{ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING, Poa, WaitError, is_in_upcall};
+use super::{
+    ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING, Poa, WaitError, is_in_upcall, key,
+};
 
 impl Poa {
     /// Ends the POA, its children and their objects. Requests in progress are finished, and no
@@ -36,15 +38,22 @@ impl Poa {
         Ok(())
     }
 
-    /// Whether a request may go on at once: neither manager nor POA make it wait.
+    /// Whether a request may go on at once, whatever its key is like: neither manager nor POA make it
+    /// wait, and keys are not authenticated.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.manager().is_active() && self.inner.state.get() == ALIVE
     }
 
-    /// Whether a request may go on at once, after its authorizer has been asked.
+    /// Whether a request may go on at once, after its key and its authorizer were asked.
     pub(crate) fn is_guarded(&self) -> bool {
         self.manager().is_active() && self.inner.state.get() == GUARDED
+    }
+
+    /// Whether the keys of this POA are authenticated, and this one is not.
+    pub(crate) fn is_forged(&self, key: &[u8]) -> bool {
+        self.policies().authenticates_keys()
+            && !key::is_authentic(key, &self.core().key_codes, self.is_persistent())
     }
 
     /// Lets requests in that waited for the adapter activator.

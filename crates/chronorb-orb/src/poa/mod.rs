@@ -4,6 +4,7 @@
 
 mod activation;
 mod authorizer;
+mod code;
 mod current;
 mod error;
 mod gate;
@@ -35,6 +36,8 @@ use chronorb_rt::{Gate, Key, PiMutex};
 
 use self::authorizer::Guard;
 pub use self::authorizer::{AuthorizationRequest, Authorizer};
+pub(crate) use self::code::KeyCodes;
+pub use self::code::ObjectKeySecret;
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
 pub use self::error::{
@@ -55,7 +58,7 @@ pub use self::manager::{
 use self::objects::Active;
 pub(crate) use self::policy::Policies;
 pub use self::policy::{
-    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, Policy, PriorityModel,
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectKeys, Policy, PriorityModel,
     RequestProcessing, ServantRetention, ThreadModel,
 };
 #[cfg(feature = "diop")]
@@ -138,7 +141,8 @@ struct Inner {
 /// Made by an adapter activator that has not returned: requests wait.
 const INITIALISING: u32 = 0;
 const ALIVE: u32 = 1;
-/// Alive, and its authorizer is asked for each request. Requests without one do not look for it.
+/// Alive, and its keys are authenticated or it has an authorizer, which each request is asked by.
+/// Requests of other POAs do not look for these.
 const GUARDED: u32 = 2;
 /// No request comes in any more; some may be in progress.
 const DESTROYING: u32 = 3;

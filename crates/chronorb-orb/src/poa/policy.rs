@@ -3,7 +3,7 @@
 use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
-use super::{CreatePoaError, PolicyRule};
+use super::{ALIVE, CreatePoaError, GUARDED, PolicyRule};
 use crate::protocol::Registry;
 use crate::rtcorba::{Priority, PriorityBands, Protocols, ThreadpoolId};
 
@@ -50,6 +50,9 @@ pub enum Policy {
     /// The protocols that clients shall use, and how (RT-CORBA 1.2, 5.15). References tell it.
     /// Default: as clients like.
     ClientProtocol(Protocols),
+    /// Whether the POA serves only requests whose keys it has made. Default
+    /// [`ObjectKeys::Plain`].
+    ObjectKeys(ObjectKeys),
 }
 
 /// Which threads call servants and servant managers (CORBA 3.3, 15.3.8.1).
@@ -129,6 +132,20 @@ pub enum RequestProcessing {
     ServantManager,
 }
 
+/// Whether object keys can be guessed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ObjectKeys {
+    /// They follow from numbers that every reference tells: whoever has one reference can make those
+    /// of other objects.
+    #[default]
+    Plain,
+    /// They have an authentication code of 64 bits, by a random secret of the ORB's run, and in a
+    /// [persistent](Lifespan::Persistent) POA by that of
+    /// [`OrbConfig::object_key_secret`](crate::OrbConfig::object_key_secret). Requests with another
+    /// code are answered with `OBJECT_NOT_EXIST` (OMG minor 2).
+    Authenticated,
+}
+
 /// Where the priority of a request comes from (RT-CORBA 1.2, 5.7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PriorityModel {
@@ -154,6 +171,7 @@ pub(crate) struct Policies {
     pub(crate) bands: Option<PriorityBands>,
     pub(crate) server_protocols: Option<Protocols>,
     pub(crate) client_protocols: Option<Protocols>,
+    pub(crate) object_keys: ObjectKeys,
 }
 
 impl Policies {
@@ -196,6 +214,7 @@ impl Policies {
                 Policy::PriorityBandedConnection(bands) => this.bands = Some(bands),
                 Policy::ServerProtocol(protocols) => this.server_protocols = Some(protocols),
                 Policy::ClientProtocol(protocols) => this.client_protocols = Some(protocols),
+                Policy::ObjectKeys(value) => this.object_keys = value,
             }
         }
         this.check(list, registry)?;
@@ -280,6 +299,19 @@ impl Policies {
             )?);
         }
         Ok(exported)
+    }
+
+    /// Whether keys are authenticated.
+    pub(crate) fn authenticates_keys(&self) -> bool {
+        self.object_keys == ObjectKeys::Authenticated
+    }
+
+    /// The state of a POA that is there for requests.
+    pub(super) fn state_of_life(&self) -> u32 {
+        match self.object_keys {
+            ObjectKeys::Plain => ALIVE,
+            ObjectKeys::Authenticated => GUARDED,
+        }
     }
 
     pub(crate) fn retains(&self) -> bool {

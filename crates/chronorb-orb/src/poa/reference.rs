@@ -8,7 +8,7 @@ use chronorb_rt::Key;
 #[cfg(feature = "diop")]
 use chronorb_rt::epoch;
 
-use super::key::{Hint, ObjectKey, PoaKey, slot};
+use super::key::{Hint, ObjectKey, PoaKey, authenticated, slot};
 use super::profiles::Told;
 use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
@@ -134,7 +134,7 @@ impl Poa {
         priority: Option<Priority>,
         repository_id: &str,
     ) -> Result<Object, SystemException> {
-        let key = self.object_key(place, id, priority);
+        let key = self.key_octets(place, id, priority);
         let core = &self.inner.core;
         self.check_alive()?;
         let pool = self.pool()?;
@@ -145,7 +145,7 @@ impl Poa {
         let told = Told {
             core,
             pool,
-            key: &key.to_vec(),
+            key: &key,
             endpoints: self.manager().endpoints(),
             policies: self.policies().exported(model, &core.protocols)?,
         };
@@ -170,7 +170,18 @@ impl Poa {
             Some(active) => (Some(active.key()), active.priority),
             None => (None, self.declared_priority(id.as_bytes())),
         };
-        Ok(self.object_key(place, id.as_bytes(), priority).to_vec())
+        Ok(self.key_octets(place, id.as_bytes(), priority))
+    }
+
+    /// The key of an object, with a code where keys are authenticated.
+    fn key_octets(&self, place: Option<Key>, id: &[u8], priority: Option<Priority>) -> Vec<u8> {
+        let key = self.object_key(place, id, priority).to_vec();
+        if !self.policies().authenticates_keys() {
+            return key;
+        }
+        let codes = &self.core().key_codes;
+        // A persistent POA is not made without a secret.
+        authenticated(key, codes, self.is_persistent()).unwrap_or_default()
     }
 
     fn object_key<'k>(

@@ -13,7 +13,7 @@ use super::in_progress::Begun;
 use super::policy::{breaks, invalid};
 use super::priorities::ceiling_of;
 use super::{
-    ALIVE, AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
+    AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
     InProgress, Inner, Poa, PoaManager, Policies, Policy, PolicyRule, Replaceable, Serial,
     ThreadModel, key,
 };
@@ -46,7 +46,8 @@ impl Poa {
     /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy
     /// given twice, one that does not go with the others, a thread pool that does not exist, a
     /// thread pool with lanes without a priority model, a priority in the model that no lane
-    /// has, a band that covers no lane, and server protocols that the ORB does not listen by;
+    /// has, a band that covers no lane, server protocols that the ORB does not listen by, and
+    /// authenticated keys of a persistent POA without a secret;
     /// `BAD_INV_ORDER` (OMG minor 17) while this POA, or one of this name, is being destroyed;
     /// `BAD_PARAM` for a manager of another ORB; `IMP_LIMIT` for the 65th below the root, a path
     /// of more than 65535 octets, and more than 2²⁰ POAs.
@@ -62,6 +63,13 @@ impl Poa {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0).into());
         }
         let effective = Policies::new(policies, &self.core().protocols)?;
+        if effective.authenticates_keys()
+            && effective.is_persistent()
+            && !core.key_codes.has_secret()
+        {
+            let is_at_fault = |policy: &Policy| matches!(policy, Policy::ObjectKeys(_));
+            return Err(invalid(policies, is_at_fault));
+        }
         let pool = self.pool_for(policies, &effective)?;
         let mut children = self.inner.children.lock();
         // Under the lock that the destruction takes after it has marked the POA.
@@ -218,6 +226,10 @@ impl Poa {
             return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
         }
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
+        let state = match adapting {
+            true => INITIALISING,
+            false => policies.state_of_life(),
+        };
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
         let served_by = pool.as_ref().map(|used| used.pool().clone());
         let ceiling = ceiling_of(core, &policies, served_by.as_deref());
@@ -237,7 +249,7 @@ impl Poa {
                     pool: served_by.map_or_else(OnceLock::new, OnceLock::from),
                     pool_use: PiMutex::new(pool),
                     place,
-                    state: Gate::new(if adapting { INITIALISING } else { ALIVE }),
+                    state: Gate::new(state),
                     children: PiMutex::new(HashMap::new()),
                     adapting: InProgress::new(),
                     activator: PiMutex::new(None),

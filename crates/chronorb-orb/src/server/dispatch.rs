@@ -303,15 +303,16 @@ pub(super) fn priority_at(
 /// What keeps its POA from being found for now; `NO_PERMISSION` where its authorizer refuses.
 fn is_here(
     core: &Core,
-    key: &[u8],
+    octets: &[u8],
     connection: &ServerConnection,
 ) -> Result<bool, SystemException> {
-    let Some(key) = ObjectKey::parse(key) else {
+    let Some(key) = ObjectKey::parse(octets) else {
         return Ok(false);
     };
     let found = core.poas.find(core.incarnation, &key);
     let poa = found.map_or_else(|| core.poas.obtain(core.incarnation, &key), Ok);
     match poa {
+        Ok(poa) if poa.is_forged(octets) => Ok(false),
         Ok(poa) => {
             let peer = Peer::new(connection.transport());
             poa.authorize(Some(peer), key.id, b"_locate")?;

@@ -42,6 +42,7 @@ mod poa {
     mod adapters;
     mod authorizers;
     mod demultiplexing;
+    mod keys;
     mod let_go;
     mod lifecycle;
     mod managers;

@@ -1,0 +1,88 @@
+//! Authentication codes of object keys, of POAs that ask for them.
+//!
+//! Keys follow from numbers that every reference tells, so whoever has one reference can guess those
+//! of other objects. A code can be made only with a secret: a random one of the ORB's run for
+//! transient POAs, and the application's for persistent ones, whose references outlive the run.
+//!
+//! A code is SipHash-1-3 of the rest of the key, a pseudorandom function of 64 bits by a key of 128.
+//! It is the one of the crate `siphasher`, since the standard library promises no algorithm, and
+//! references of persistent objects are to be right with the next compiler too. A guess is right
+//! once in 2⁶⁴, and takes a request.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+
+use chronorb_rt::read_file;
+use siphasher::sip::SipHasher13;
+
+/// The secret by which keys of persistent POAs are authenticated (`-ORBObjectKeySecret`).
+///
+/// It is not shown by `Debug`.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub struct ObjectKeySecret([u8; 16]);
+
+impl ObjectKeySecret {
+    /// A secret of these octets, which have to be random.
+    #[must_use]
+    pub const fn new(octets: [u8; 16]) -> Self {
+        Self(octets)
+    }
+
+    /// Reads the secret of a regular file that has 16 octets.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |why: &dyn fmt::Display| {
+            let mut problem = path.display().to_string();
+            problem.push_str(": ");
+            problem.push_str(&why.to_string());
+            problem
+        };
+        let (octets, _) = read_file(path).map_err(|error| wrong(&error))?;
+        let octets = octets.try_into();
+        octets.map(Self).map_err(|_| wrong(&WRONG_SIZE))
+    }
+}
+
+impl fmt::Debug for ObjectKeySecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ObjectKeySecret")
+    }
+}
+
+/// What makes the codes of an ORB.
+pub(crate) struct KeyCodes {
+    transient: SipHasher13,
+    persistent: Option<SipHasher13>,
+}
+
+impl KeyCodes {
+    pub(crate) fn new(secret: Option<&ObjectKeySecret>) -> Self {
+        // Each is a hash of nothing by random keys, which nobody learns.
+        let random = RandomState::new();
+        Self {
+            transient: SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1)),
+            persistent: secret.map(|secret| SipHasher13::new_with_key(&secret.0)),
+        }
+    }
+
+    /// Whether keys of persistent POAs can have codes.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.persistent.is_some()
+    }
+
+    /// The code of a key that is `first`, the code, and `rest`; `None` where there is no secret.
+    pub(super) fn code(&self, is_persistent: bool, first: &[u8], rest: &[u8]) -> Option<u64> {
+        let mut hasher = match is_persistent {
+            false => self.transient,
+            true => self.persistent?,
+        };
+        hasher.write(first);
+        hasher.write(rest);
+        Some(hasher.finish())
+    }
+}
+
+const WRONG_SIZE: &str =
+    "a secret has 16 octets, which have to be random: head -c 16 /dev/urandom > FILE";
