@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// A failure, and its cause as far as the ORB knows it; see [`Orb::last_failure`](crate::Orb::last_failure).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LastFailure {
     exception: SystemException,
     cause: Text<MOST>,

@@ -388,7 +388,7 @@ fn termination() -> Result<&'static Termination, SystemException> {
 }
 
 /// An initial reference could not be resolved or registered.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// There is no such name, or it is empty.
@@ -397,9 +397,18 @@ pub enum ResolveError {
     /// An object is registered under this name already.
     #[error("an initial reference of this name is registered already")]
     NameTaken,
+    /// The URL that stands for it cannot be used; its source says why.
+    #[error("the URL of the initial reference cannot be used")]
+    Unusable(#[source] Box<LastFailure>),
     /// The URL that stands for it cannot be used.
     #[error(transparent)]
-    System(#[from] SystemException),
+    System(SystemException),
+}
+
+impl From<SystemException> for ResolveError {
+    fn from(exception: SystemException) -> Self {
+        failure::kept(exception).map_or(Self::System(exception), Self::Unusable)
+    }
 }
 
 /// What it means not to verify peers.

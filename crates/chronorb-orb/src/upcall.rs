@@ -177,13 +177,14 @@ impl Upcall<'_> {
         };
         // A servant that panics has failed one request, not the thread.
         let run = || body.run(found.servant(), &call);
-        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| self.panicked(&*panic))
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| self.panicked(panic))
     }
 
     /// Says which operation panicked, and what the panic said. The panic hook of the process has printed that already,
     /// unless the application has replaced it.
     #[cold]
-    fn panicked(&self, panic: &(dyn Any + Send)) -> Unserved {
+    #[inline(never)]
+    fn panicked(&self, panic: Box<dyn Any + Send>) -> Unserved {
         let literal = panic.downcast_ref::<&str>().copied();
         let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("a panic without a text");

@@ -234,6 +234,8 @@ pub(super) fn policies(object: &Object, profile: &Profile) -> Result<Effective, 
     Effective::of(&object.effective_overrides(), profile)
 }
 
+#[cold]
+#[inline(never)]
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn establish(
     key: BindingKey,

@@ -128,10 +128,7 @@ impl<'o> Ongoing<'o> {
         {
             return match outcome? {
                 Outcome::Answer(answer) => Ok(answer),
-                Outcome::Exception(exception) => Err(because(
-                    exception,
-                    format_args!("raised within this process"),
-                )),
+                Outcome::Exception(exception) => Err(raised_within(exception)),
                 Outcome::Addressing(_) => Err(inv_objref()),
                 Outcome::Forward(ior) => {
                     let target = self.forwarded(ior)?;
@@ -210,6 +207,8 @@ impl<'o> Ongoing<'o> {
     }
 
     /// Where a forwarded target fails before it began, the original one is asked again.
+    #[cold]
+    #[inline(never)]
     fn fall_back(
         &mut self,
         binding: &Rc<Binding>,
@@ -230,6 +229,13 @@ impl<'o> Ongoing<'o> {
         explain(exception, binding);
         ControlFlow::Break(Err(exception))
     }
+}
+
+/// Says that an object of this process raised an exception.
+#[cold]
+#[inline(never)]
+fn raised_within(exception: SystemException) -> SystemException {
+    because(exception, format_args!("raised within this process"))
 }
 
 /// Says which server raised an exception.
@@ -283,6 +289,7 @@ fn explain(exception: SystemException, connection: &ClientConnection, core: &Cor
 
 /// The server did not begin a request, again and again.
 #[cold]
+#[inline(never)]
 fn discarded(connection: &ClientConnection) -> SystemException {
     let exception = SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
     let way = connection.way();

@@ -98,13 +98,13 @@ impl RealTime {
         if unwanted || self.warned.swap(true, Ordering::Relaxed) {
             return;
         }
+        let mut what = "priorities are NOT real-time in this process: ";
         for missing in Rights::probe().missing() {
             let (cost, remedy) = (missing.cost, missing.remedy);
-            let detail = format_args!(
-                "priorities are NOT real-time in this process: {cost}; to get it: {remedy}; {CHOICE}"
-            );
+            let detail = format_args!("{what}{cost}; to get it: {remedy}; {CHOICE}");
             let incidents = &self.incidents;
             incidents.tell(Incident::MissingRights, &missing.what, 0, &detail);
+            what = "";
         }
     }
 }

@@ -75,6 +75,17 @@ fn note_handshake(lane: &Lane, connection: &ServerConnection) {
     }
 }
 
+/// Says that code of the application panicked outside of an operation.
+#[cold]
+#[inline(never)]
+fn note_panic(lane: &Lane, key: Key) {
+    let incident = Incident::PanickedApplication;
+    match lane.connections.get(key) {
+        Some(connection) => lane.incidents.note(incident, &*connection, 0),
+        None => lane.incidents.note(incident, &"", 0),
+    }
+}
+
 /// The frame and the arena of replies.
 pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
     let config = &core.config;
@@ -209,11 +220,7 @@ impl Worker {
             conclude(lane, &connection, key, served);
         }));
         if outcome.is_err() {
-            let incident = Incident::PanickedApplication;
-            match lane.connections.get(key) {
-                Some(connection) => lane.incidents.note(incident, &*connection, 0),
-                None => lane.incidents.note(incident, &"", 0),
-            }
+            note_panic(lane, key);
             lane.end(key);
         }
     }

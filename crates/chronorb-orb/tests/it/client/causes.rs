@@ -99,9 +99,7 @@ fn servers_that_are_not_there_are_told_by_address_and_error() {
     let outcome = add(&nobody, 1, 1).map(drop);
     let parts: &[&str] = &["no.such.host.invalid", "does not resolve"];
     assert_told(&client, ("no such host", outcome, Kind::Transient, parts));
-    for orb in [client] {
-        orb.shutdown(true).expect("not from a servant");
-    }
+    client.shutdown(true).expect("not from a servant");
 }
 
 #[test]
@@ -252,6 +250,22 @@ fn policies_say_which_rule_they_break() {
         assert!(source.to_string().contains(rule), "{source}");
         assert!(error.to_string().contains(rule), "{error}");
     }
+}
+
+#[test]
+fn an_initial_reference_that_is_none_has_its_cause_as_source() {
+    let client = orb_with(|config| {
+        config.init_refs = vec![("Radar".to_owned(), "file:///nonexist".to_owned())];
+    });
+    let error = client
+        .resolve_initial_references("Radar")
+        .expect_err("no file");
+    let source = std::error::Error::source(&error).expect("the cause");
+    let told = source.to_string();
+    assert!(
+        told.contains("BAD_PARAM") && told.contains("/nonexist"),
+        "{told}"
+    );
 }
 
 #[test]
