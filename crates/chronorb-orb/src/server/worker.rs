@@ -223,17 +223,29 @@ impl Worker {
         header: MessageHeader,
     ) -> Result<(), End> {
         let handled = self.handle(lane, connection, key, header)?;
-        if let Handled::ForMainThread(_) | Handled::Parked = handled {
-            let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
-            let handed = self.hand_on(self.own_target(), key, at_work, header, frame);
-            match handled {
-                Handled::ForMainThread(priority) => {
-                    self.core.main.take_over(&self.core, priority, handed);
-                }
-                _ => handed.park(self.take_wait()),
-            }
+        if !matches!(handled, Handled::Answered | Handled::Silently) {
+            self.hand_over(handled, key, at_work, header);
         }
         Ok(())
+    }
+
+    /// Leaves the request in the frame to the main thread, or parks it.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        handled: Handled,
+        key: Key,
+        at_work: AtWork<'_>,
+        header: MessageHeader,
+    ) {
+        let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
+        let handed = self.hand_on(self.own_target(), key, at_work, header, frame);
+        match handled {
+            Handled::ForMainThread(priority) => {
+                self.core.main.take_over(&self.core, priority, handed);
+            }
+            _ => handed.park(self.take_wait()),
+        }
     }
 
     /// What the request has to wait for that is to be parked.
