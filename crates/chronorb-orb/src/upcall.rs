@@ -22,7 +22,7 @@ use crate::core::Core;
 use crate::incident::Incident;
 use crate::object::Object;
 use crate::peer::Peer;
-use crate::poa::{Closed, Entry, Found, ObjectKey, Poa, PoaRef, Refusal, ThreadModel};
+use crate::poa::{Closed, Entry, Found, ObjectKey, Poa, PoaRef, Refusal, SerialGuard, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 use crate::server::Stage;
 
@@ -145,23 +145,17 @@ impl Upcall<'_> {
         let priority = self.priority_here(&poa, priority)?;
         let priority = self.core.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
-        let entry = match self.thread.parks {
-            Parks::No => Entry::Now,
-            parks => poa.entry(priority, parks == Parks::Again),
+        let patience = match poa.is_serial() {
+            true => self.patience_for(&poa, priority)?,
+            false => Duration::ZERO,
         };
-        if entry == Entry::Parks {
-            return Err(Unserved::Parked(poa.place(), Closed::Busy, priority));
-        }
         let found = match active {
             Some(active) => Found::Active(active),
             None => poa.make_servant(key.id, own, self.operation)?,
         };
-        let _serial = match (self.thread.parks, entry) {
-            (Parks::No, _) | (_, Entry::Waits) => poa.enter(self.thread.patience)?,
-            // It was free just before.
-            _ => poa
-                .enter(Duration::ZERO)
-                .map_err(|_| Unserved::Parked(poa.place(), Closed::Busy, priority))?,
+        let _serial = match poa.is_serial() {
+            true => self.enter(&poa, patience, priority)?,
+            false => None,
         };
         let _running = found.begin(self.core, &poa);
         let call = Call {
@@ -193,6 +187,37 @@ impl Upcall<'_> {
         let incidents = &self.core.incidents;
         incidents.tell(Incident::PanickedServant, &operation, 0, &detail);
         Unserved::Exception(SERVANT_PANICKED)
+    }
+
+    /// How long the request waits on its thread for its turn in a single-threaded POA; it is to be
+    /// parked where it may not.
+    fn patience_for(&self, poa: &Poa, priority: Option<Priority>) -> Result<Duration, Unserved> {
+        let parks = self.thread.parks;
+        if parks == Parks::No {
+            return Ok(self.thread.patience);
+        }
+        match poa.entry(priority, parks == Parks::Again) {
+            Entry::Now => Ok(Duration::ZERO),
+            Entry::Waits => Ok(self.thread.patience),
+            Entry::Parks => Err(Unserved::Parked(poa.place(), Closed::Busy, priority)),
+        }
+    }
+
+    /// Enters a single-threaded POA.
+    fn enter<'p>(
+        &self,
+        poa: &'p Poa,
+        patience: Duration,
+        priority: Option<Priority>,
+    ) -> Result<Option<SerialGuard<'p>>, Unserved> {
+        let entered = poa.enter(patience);
+        entered.map_err(|exception| match self.thread.parks {
+            Parks::Yes | Parks::Again if patience.is_zero() => {
+                // It was free just before.
+                Unserved::Parked(poa.place(), Closed::Busy, priority)
+            }
+            _ => Unserved::Exception(exception),
+        })
     }
 
     /// Notes a propagated priority above the ceiling.

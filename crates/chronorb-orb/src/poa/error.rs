@@ -55,6 +55,9 @@ pub enum PolicyRule {
     /// Only priorities that clients propagate have a ceiling.
     #[error("PriorityCeiling needs PriorityModel::ClientPropagated")]
     NoCeiling,
+    /// Persistent references need a secret that outlives the process.
+    #[error("authenticated keys of persistent references need -ORBObjectKeySecret")]
+    NoSecret,
     /// The ORB has one of the protocols.
     #[error("none of the protocols is one that this ORB has (-ORBProtocols)")]
     NoProtocol,

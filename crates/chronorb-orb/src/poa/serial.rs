@@ -155,6 +155,12 @@ fn rank(priority: Option<Priority>) -> i32 {
 }
 
 impl Poa {
+    /// Whether one thread at a time is in it.
+    #[inline]
+    pub(crate) fn is_serial(&self) -> bool {
+        self.inner.serial.is_some()
+    }
+
     /// How a request of this priority enters, of a lane whose threads do not wait for a POA. One
     /// that was parked already comes before those that were not.
     #[inline]

@@ -68,7 +68,7 @@ impl Poa {
             && !core.key_codes.has_secret()
         {
             let is_at_fault = |policy: &Policy| matches!(policy, Policy::ObjectKeys(_));
-            return Err(invalid(policies, is_at_fault));
+            return Err(breaks(PolicyRule::NoSecret, policies, is_at_fault));
         }
         let pool = self.pool_for(policies, &effective)?;
         let mut children = self.inner.children.lock();

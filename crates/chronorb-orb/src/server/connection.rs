@@ -125,6 +125,14 @@ impl Drop for Unfinished<'_> {
     }
 }
 
+impl Drop for ServerConnection {
+    fn drop(&mut self) {
+        if !self.has_sent() {
+            self.account.load.count_silent(false);
+        }
+    }
+}
+
 /// Its peer, for messages to people.
 impl fmt::Display for ServerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,6 +161,14 @@ impl ServerConnection {
         };
         let opens = !transport.is_established();
         let admitted = load.tick() & !HAS_SENT;
+        // Of many peers none is asked to say anything.
+        let used = match many_peers {
+            true => admitted | HAS_SENT,
+            false => admitted,
+        };
+        if !many_peers {
+            load.count_silent(true);
+        }
         let (max_message, fragment_size) = (load.max_message, load.fragment_size);
         let account = Account::open(load);
         Self {
@@ -176,7 +192,7 @@ impl ServerConnection {
             hung_up: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             at_work: AtomicU32::new(0),
-            used: AtomicU32::new(admitted),
+            used: AtomicU32::new(used),
             admitted,
             speech: Speech::default(),
             utf8: AtomicBool::new(false),
@@ -195,8 +211,13 @@ impl ServerConnection {
     /// answer.
     pub(super) fn begin_work(&self) -> AtWork<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
-        let used = self.account.load.tick() | HAS_SENT;
-        self.used.store(used, Ordering::Relaxed);
+        let before = self.used.load(Ordering::Relaxed);
+        let load = &self.account.load;
+        self.used.store(load.tick() | HAS_SENT, Ordering::Relaxed);
+        if before & HAS_SENT == 0 {
+            // The thread has the input: there is no other.
+            load.count_silent(false);
+        }
         AtWork(self)
     }
 

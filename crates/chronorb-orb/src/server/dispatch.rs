@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame};
@@ -45,6 +46,8 @@ pub(super) struct Context<'w> {
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
     pub(super) thread: Thread,
+    /// What a request has to wait for.
+    pub(super) parked: &'w Cell<Option<Wait>>,
 }
 
 /// What became of a message.
@@ -56,9 +59,12 @@ pub(super) enum Handled {
     Silently,
     /// The main thread has to serve it, at this priority, and this is another. Nothing was done.
     ForMainThread(Option<Priority>),
-    /// It has to wait for the POA at this place, by its priority. Nothing was done.
-    Parked(Key, Closed, Option<Priority>),
+    /// It has to wait for its POA, as [`Context::parked`] says. Nothing was done.
+    Parked,
 }
+
+/// A POA by its place, why it has to be waited for, and the priority of the request.
+pub(super) type Wait = (Key, Closed, Option<Priority>);
 
 impl Context<'_> {
     /// Serves a request.
@@ -127,7 +133,8 @@ impl Context<'_> {
                 reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
             }
             Err(Unserved::Parked(place, closed, priority)) => {
-                return Ok(Handled::Parked(place, closed, priority));
+                self.parked.set(Some((place, closed, priority)));
+                return Ok(Handled::Parked);
             }
             // What is refused because the ORB ends was not begun: the goodbye that follows lets the
             // client send it again, elsewhere or later.

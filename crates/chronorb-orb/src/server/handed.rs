@@ -9,14 +9,14 @@ use chronorb_giop::MessageHeader;
 use chronorb_rt::{Deadline, Key};
 
 use super::connection::{AtWork, ServerConnection};
-use super::dispatch::{DISCARDED, Handled};
+use super::dispatch::{DISCARDED, Handled, Wait};
 use super::filter::Target;
 use super::intake::End;
 use super::lane::Lane;
 use super::threads;
 use super::worker::{self, Worker};
 use crate::core::Core;
-use crate::poa::{Closed, Ticket};
+use crate::poa::Ticket;
 use crate::rtcorba::Priority;
 
 /// A whole message on its way to the thread that serves it. It keeps the lane that it came in by from ending, and its
@@ -58,14 +58,16 @@ impl Handed {
 
     /// Parks it at the lane that it came in by.
     #[cold]
-    pub(super) fn park(mut self, place: Key, closed: Closed, priority: Option<Priority>) {
+    pub(super) fn park(mut self, wait: Option<Wait>) {
         let lane = self.entrance.clone();
         // While it waits it takes no more memory than it needs.
         let mut message = Frame::new(self.message.len(), usize::MAX);
         if message.extend_from_slice(self.message.as_slice()).is_ok() {
             self.message = message;
         }
-        let ticket = Ticket::new(&self.core, place, closed, &lane);
+        let ticket =
+            wait.and_then(|(place, closed, _)| Ticket::new(&self.core, place, closed, &lane));
+        let priority = wait.and_then(|(_, _, priority)| priority);
         lane.parking().park(self, ticket, priority);
     }
 
@@ -146,9 +148,9 @@ impl Handed {
                 core.main.take_over(&core, priority, self);
                 Ok(())
             }
-            Ok(Handled::Parked(place, closed, priority)) => {
+            Ok(Handled::Parked) => {
                 self.message = worker.exchange_request(Frame::new(0, 0));
-                self.park(place, closed, priority);
+                self.park(worker.take_wait());
                 Ok(())
             }
             handled => {

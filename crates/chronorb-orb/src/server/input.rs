@@ -1,7 +1,6 @@
 //! The input of a connection: what was received beyond whole messages.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_cdr::{CdrError, Frame};
@@ -229,12 +228,10 @@ impl Input {
     }
 
     fn set_slow(&mut self, slow: bool) {
-        match (self.slow, slow) {
-            (false, true) => self.account.load.slow.fetch_add(1, Ordering::Relaxed),
-            (true, false) => self.account.load.slow.fetch_sub(1, Ordering::Relaxed),
-            _ => return,
-        };
-        self.slow = slow;
+        if self.slow != slow {
+            self.slow = slow;
+            self.account.load.count_slow(slow);
+        }
     }
 
     /// Throws away what waits, and ends reading for all threads.

@@ -70,9 +70,7 @@ pub(crate) struct Lane {
     next_idle_look: AtomicU64,
     /// The tick of the last look.
     idle_mark: AtomicU32,
-    /// There may be connections on which no whole message has come.
-    has_silent: AtomicBool,
-    /// When they are looked at next, in nanoseconds.
+    /// When connections are looked at next on which no whole message has come, in nanoseconds.
     next_silent_look: AtomicU64,
     /// The tick of the last look.
     silent_mark: AtomicU32,
@@ -145,16 +143,13 @@ impl Lane {
             acceptors,
             published,
         } = doors;
+        let load = Arc::new(Load::new(&core.config));
         let made = (|| {
             let reactor = Reactor::new()?;
             let stop = Wake::new()?;
             reactor.add(&stop, STOP, Interest::Everyone)?;
             let config = &core.config;
-            let parking = Parking::new(
-                config.max_held_requests,
-                config.max_buffered_octets,
-                config.hold_timeout,
-            )?;
+            let parking = Parking::new(config, load.clone())?;
             reactor.add(&parking.bell, PARKED, Interest::Read)?;
             for (i, door) in acceptors.iter().enumerate() {
                 reactor.add(&door.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
@@ -191,11 +186,10 @@ impl Lane {
             idle_timeout: core.config.server_idle_timeout,
             next_idle_look: AtomicU64::new(0),
             idle_mark: AtomicU32::new(0),
-            has_silent: AtomicBool::new(false),
             next_silent_look: AtomicU64::new(0),
             silent_mark: AtomicU32::new(0),
             places: Places::default(),
-            load: Arc::new(Load::new(&core.config)),
+            load,
             incidents: core.incidents.clone(),
             #[cfg(feature = "access")]
             rules: core.config.server_transport_rules.clone(),
@@ -312,8 +306,10 @@ impl Lane {
     /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
-        let looks = [patience, self.idle_look(), self.silent_look()];
-        let patience = looks.into_iter().flatten().min();
+        let patience = match (patience, self.idle_look()) {
+            (Some(patience), Some(idle)) => Some(patience.min(idle)),
+            (patience, idle) => patience.or(idle),
+        };
         let watched = self.is_watched();
         let time_out = match (patience, watched) {
             (Some(patience), true) => Some(patience.min(UPKEEP_PAUSE)),
@@ -391,9 +387,7 @@ impl Lane {
 
     /// Whether something is to be looked at now and then.
     fn is_watched(&self) -> bool {
-        self.load.has_slow()
-            || self.accept_again.load(Ordering::Relaxed)
-            || self.parking.count() > 0
+        self.load.is_watched() || self.accept_again.load(Ordering::Relaxed)
     }
 
     /// Leaves what a thread was woken for to another one.
@@ -414,11 +408,6 @@ impl Lane {
         {
             self.close_idle();
         }
-        if let Some(pause) = self.silent_look()
-            && is_turn(&self.next_silent_look, pause)
-        {
-            self.close_silent();
-        }
         if !self.is_watched() {
             return;
         }
@@ -429,6 +418,9 @@ impl Lane {
             return;
         }
         self.parking.ring_if_due();
+        if self.load.has_silent() && is_turn(&self.next_silent_look, input_timeout) {
+            self.close_silent();
+        }
         if self.accept_again.swap(false, Ordering::Relaxed) {
             let doors = self.acceptors.lock().len();
             (0..doors).for_each(|index| self.accept(index));
@@ -441,12 +433,6 @@ impl Lane {
     /// How often it looks for idle connections, if it does.
     fn idle_look(&self) -> Option<Duration> {
         self.idle_timeout.or_else(|| self.places.look())
-    }
-
-    /// How often it looks for connections on which no whole message has come, if there may be some.
-    fn silent_look(&self) -> Option<Duration> {
-        let has_silent = self.has_silent.load(Ordering::Relaxed);
-        has_silent.then_some(self.input_timeout)
     }
 
     /// Closes the connections on which nothing has come since the last look, in order: a client that
@@ -644,7 +630,6 @@ impl Lane {
             return;
         }
         self.load.advance();
-        self.has_silent.store(true, Ordering::Relaxed);
         if is_place {
             self.places.add();
         }

@@ -21,7 +21,11 @@ pub(super) struct Load {
     /// Replies of more octets go out in fragments; 0 for none.
     pub(super) fragment_size: usize,
     /// Connections whose peer is slow: it has not completed a message, or not taken a reply.
-    pub(super) slow: AtomicUsize,
+    slow: AtomicUsize,
+    /// Connections on which no whole message has come.
+    silent: AtomicUsize,
+    /// All that the lane has to look at now and then: those of both kinds, and parked requests.
+    watched: AtomicUsize,
     /// Frames of threads that received a part of a great message.
     pub(super) spares: Spares,
 }
@@ -36,8 +40,39 @@ impl Load {
             max_message: config.max_message_size,
             fragment_size: config.fragment_size,
             slow: AtomicUsize::new(0),
+            silent: AtomicUsize::new(0),
+            watched: AtomicUsize::new(0),
             spares: Spares::new(),
         }
+    }
+
+    /// Counts one more, or one less, slow peer.
+    pub(super) fn count_slow(&self, more: bool) {
+        count(&self.slow, more);
+        self.watch(more);
+    }
+
+    /// Counts one more, or one less, connection on which no whole message has come.
+    #[cold]
+    pub(super) fn count_silent(&self, more: bool) {
+        count(&self.silent, more);
+        self.watch(more);
+    }
+
+    /// Counts one more, or one less, thing that the lane has to look at now and then.
+    pub(super) fn watch(&self, more: bool) {
+        count(&self.watched, more);
+    }
+
+    /// Whether there is anything that the lane has to look at now and then.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether no whole message has come on some connection.
+    pub(super) fn has_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) > 0
     }
 
     /// Whether any peer is slow, so that its time must be watched.
@@ -73,6 +108,13 @@ impl Load {
     pub(super) fn advance(&self) -> u32 {
         self.tick.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
+}
+
+fn count(counter: &AtomicUsize, more: bool) {
+    match more {
+        true => counter.fetch_add(1, Ordering::Relaxed),
+        false => counter.fetch_sub(1, Ordering::Relaxed),
+    };
 }
 
 /// What one connection of a lane keeps for its peer.

@@ -1,7 +1,6 @@
 //! The output of a connection: what its peer has not taken yet.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_cdr::Frame;
@@ -114,7 +113,7 @@ impl Output {
         match (self.waits(), self.stalled) {
             (true, None) => {
                 self.stalled = Some(Monotonic::now());
-                self.account.load.slow.fetch_add(1, Ordering::Relaxed);
+                self.account.load.count_slow(true);
             }
             (true, Some(stalled)) if moved > 0 => {
                 let now = Monotonic::now();
@@ -126,7 +125,7 @@ impl Output {
             }
             (false, Some(_)) => {
                 self.stalled = None;
-                self.account.load.slow.fetch_sub(1, Ordering::Relaxed);
+                self.account.load.count_slow(false);
             }
             _ => {}
         }

@@ -7,12 +7,15 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chronorb_rt::{Deadline, PiMutex, Wake};
 
 use super::handed::Handed;
+use super::load::Load;
+use crate::config::OrbConfig;
 use crate::poa::Ticket;
 use crate::rtcorba::Priority;
 
@@ -22,6 +25,8 @@ pub(super) struct Parking {
     parked: PiMutex<Option<Vec<Parked>>>,
     /// How many they are, to be asked without the lock.
     count: AtomicUsize,
+    /// The lane looks at them now and then.
+    load: Arc<Load>,
     max: usize,
     octets: AtomicUsize,
     max_octets: usize,
@@ -48,18 +53,19 @@ pub(super) enum Unparked {
 }
 
 impl Parking {
-    /// A place for `max` requests, and as many as have `max_octets` together, for so long.
+    /// The place of a lane.
     ///
     /// # Errors
     /// Where no descriptor is left.
-    pub(super) fn new(max: usize, max_octets: usize, hold: Duration) -> io::Result<Self> {
+    pub(super) fn new(config: &OrbConfig, load: Arc<Load>) -> io::Result<Self> {
         Ok(Self {
             parked: PiMutex::new(Some(Vec::new())),
             count: AtomicUsize::new(0),
-            max,
+            load,
+            max: config.max_held_requests,
             octets: AtomicUsize::new(0),
-            max_octets,
-            hold,
+            max_octets: config.max_buffered_octets,
+            hold: config.hold_timeout,
             bell: Wake::new()?,
         })
     }
@@ -91,6 +97,7 @@ impl Parking {
             return;
         };
         self.count.fetch_add(1, Ordering::Relaxed);
+        self.load.watch(true);
         self.octets
             .fetch_add(parked.handed.octets(), Ordering::Relaxed);
         // It may have been let in since.
@@ -121,6 +128,7 @@ impl Parking {
             until,
         } = waiting.remove(at);
         self.count.fetch_sub(1, Ordering::Relaxed);
+        self.load.watch(false);
         self.octets.fetch_sub(handed.octets(), Ordering::Relaxed);
         if waiting.iter().any(Parked::is_over) {
             // Another thread goes on with that one.

@@ -18,7 +18,7 @@ use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
 use super::connection::{AtWork, ServerConnection};
-use super::dispatch::{self, Handled};
+use super::dispatch::{self, Handled, Wait};
 use super::filter::{self, Target};
 use super::handed::Handed;
 use super::intake::{self, End, Intake};
@@ -110,6 +110,8 @@ pub(super) struct Worker {
     seat: Option<usize>,
     /// The seat is a new one, of a thread that is still to be started.
     is_new_seat: Cell<bool>,
+    /// What the last request has to wait for that was parked.
+    parked: Cell<Option<Wait>>,
     /// Its place in the crew of its lane.
     member: Option<usize>,
     /// Who called it has given it the priority of another lane.
@@ -139,6 +141,7 @@ impl Worker {
             watch,
             seat: None,
             is_new_seat: Cell::new(false),
+            parked: Cell::new(None),
             member: None,
             raised: false,
             stayer: None,
@@ -166,6 +169,7 @@ impl Worker {
             watch: Arc::new(ThreadWatch::new(String::new())),
             seat: None,
             is_new_seat: Cell::new(false),
+            parked: Cell::new(None),
             member: None,
             raised: false,
             stayer: None,
@@ -248,18 +252,34 @@ impl Worker {
         header: MessageHeader,
     ) -> Result<(), End> {
         let handled = self.handle(lane, connection, key, header)?;
-        if let Handled::ForMainThread(_) | Handled::Parked(..) = handled {
-            let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
-            let handed = self.hand_on(self.own_target(), key, at_work, header, frame);
-            match handled {
-                Handled::Parked(place, closed, priority) => handed.park(place, closed, priority),
-                Handled::ForMainThread(priority) => {
-                    self.core.main.take_over(&self.core, priority, handed);
-                }
-                _ => {}
-            }
+        if !matches!(handled, Handled::Answered | Handled::Silently) {
+            self.hand_over(handled, key, at_work, header);
         }
         Ok(())
+    }
+
+    /// Leaves the request in the frame to the main thread, or parks it.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        handled: Handled,
+        key: Key,
+        at_work: AtWork<'_>,
+        header: MessageHeader,
+    ) {
+        let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
+        let handed = self.hand_on(self.own_target(), key, at_work, header, frame);
+        match handled {
+            Handled::ForMainThread(priority) => {
+                self.core.main.take_over(&self.core, priority, handed);
+            }
+            _ => handed.park(self.take_wait()),
+        }
+    }
+
+    /// What the request has to wait for that is to be parked.
+    pub(super) fn take_wait(&self) -> Option<Wait> {
+        self.parked.take()
     }
 
     /// Goes on with a request that was parked at its lane, if one may: serves it, where there is a
@@ -829,6 +849,7 @@ impl Worker {
             request: &mut self.request,
             reply: &mut self.reply,
             thread: self.thread,
+            parked: &self.parked,
         };
         let mut handled = handle(&mut context)?;
         #[cfg(feature = "diop")]

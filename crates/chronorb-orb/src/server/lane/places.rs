@@ -149,7 +149,6 @@ impl Lane {
     /// one.
     #[cold]
     pub(super) fn close_silent(&self) {
-        self.has_silent.store(false, Ordering::Relaxed);
         let before = self
             .silent_mark
             .swap(self.load.advance(), Ordering::Relaxed);
@@ -157,11 +156,7 @@ impl Lane {
             let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
             };
-            if connection.has_sent() || connection.has_many_peers() {
-                continue;
-            }
-            self.has_silent.store(true, Ordering::Relaxed);
-            if !connection.was_used_before(before) {
+            if connection.has_sent() || !connection.was_used_before(before) {
                 continue;
             }
             // The beginning of a message has a time of its own, and so has one of a connection.

@@ -102,6 +102,10 @@ impl Worker {
             return Ok(());
         };
         let mut due = None;
+        // The first message has a time of its own.
+        let idle_timeout = input.idle_timeout;
+        let first = self.core.config.input_timeout;
+        input.idle_timeout = Some(idle_timeout.map_or(first, |idle| idle.min(first)));
         while !stay.is_called() {
             let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
             let (header, skipped) = match awaited {
@@ -134,6 +138,7 @@ impl Worker {
                 continue;
             };
             let at_work = connection.begin_work();
+            input.idle_timeout = idle_timeout;
             if let Some(cause) = skipped {
                 self.refuse_skipped(lane, connection, key, header, cause)?;
                 continue;
@@ -217,9 +222,7 @@ impl Worker {
         input.unread = true;
         let config = &self.core.config;
         let opens = input.opens;
-        // A thread stays with others only after messages have come.
-        let is_silent = !connection.has_sent();
-        let deadline = if input.is_empty() && !opens && !is_silent {
+        let deadline = if input.is_empty() && !opens {
             *due = None;
             input.idle_timeout.map(Deadline::after)
         } else {
@@ -251,11 +254,7 @@ impl Worker {
         } = intake
         else {
             if due.is_some_and(Deadline::has_passed) {
-                let has_begun = opens || !input.is_empty();
-                return match has_begun {
-                    true => Err(End::Gone),
-                    false => Ok(Awaited::Idleness),
-                };
+                return Err(End::Gone);
             }
             let is_over = deadline.is_some_and(Deadline::has_passed);
             return Ok(match received == Some(true) && !stay.is_called() {

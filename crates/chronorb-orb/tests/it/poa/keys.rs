@@ -1,7 +1,7 @@
 //! Object keys that nobody can make but their POA.
 
 use chronorb_giop::LocateStatus;
-use chronorb_orb::poa::{CreatePoaError, ObjectKeySecret, ObjectKeys, Policy};
+use chronorb_orb::poa::{CreatePoaError, ObjectKeySecret, ObjectKeys, Policy, PolicyRule};
 use chronorb_orb::{ConfigError, Incident, OrbConfig, SystemExceptionKind as Kind};
 
 use crate::support::adapters::{
@@ -130,7 +130,13 @@ fn persistent_keys_are_authenticated_by_the_applications_secret() {
     let made = site
         .root
         .create_poa("kept", None, &[USER, AUTHENTICATED, PERSISTENT]);
-    assert_eq!(made.err(), Some(CreatePoaError::InvalidPolicy { index: 1 }));
+    assert_eq!(
+        made.err(),
+        Some(CreatePoaError::InvalidPolicy {
+            index: 1,
+            rule: PolicyRule::NoSecret,
+        })
+    );
 }
 
 #[test]
