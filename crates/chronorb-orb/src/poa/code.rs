@@ -32,16 +32,11 @@ impl ObjectKeySecret {
     }
 
     /// Reads the secret of a regular file that has 16 octets.
+    #[allow(clippy::disallowed_methods, reason = "when the ORB is configured")]
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let wrong = |why: &dyn fmt::Display| {
-            let mut problem = path.display().to_string();
-            problem.push_str(": ");
-            problem.push_str(&why.to_string());
-            problem
-        };
-        let (octets, _) = read_file(path).map_err(|error| wrong(&error))?;
-        let octets = octets.try_into();
-        octets.map(Self).map_err(|_| wrong(&WRONG_SIZE))
+        let (octets, _) = read_file(path).map_err(|error| error.to_string())?;
+        let octets = octets.try_into().map_err(|_| WRONG_SIZE);
+        Ok(Self(octets?))
     }
 }
 

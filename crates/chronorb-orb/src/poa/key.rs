@@ -188,16 +188,12 @@ impl<'k> ObjectKey<'k> {
 }
 
 /// Adds the code to a key; `None` where there is no secret for it.
-pub(super) fn authenticated(
-    mut key: Vec<u8>,
-    codes: &KeyCodes,
-    is_persistent: bool,
-) -> Option<Vec<u8>> {
-    *key.get_mut(MAGIC - 1)? |= WITH_CODE;
-    let (first, rest) = key.split_at_checked(MAGIC)?;
-    let code = codes.code(is_persistent, first, rest)?;
-    key.splice(MAGIC..MAGIC, code.to_be_bytes());
-    Some(key)
+pub(super) fn authenticated(key: &[u8], codes: &KeyCodes, is_persistent: bool) -> Option<Vec<u8>> {
+    let (first, rest) = key.split_first_chunk::<MAGIC>()?;
+    let [c, r, version, kind] = *first;
+    let first = [c, r, version, kind | WITH_CODE];
+    let code = codes.code(is_persistent, &first, rest)?;
+    Some([&first[..], &code.to_be_bytes(), rest].concat())
 }
 
 /// Whether a key has the code that belongs to it.
@@ -311,7 +307,7 @@ mod tests {
             let key = ObjectKey { poa, hint: Hint::None, priority, id: &id };
             let plain = key.to_vec();
             prop_assert!(!is_authentic(&plain, &codes, persistent));
-            let octets = authenticated(plain, &codes, persistent);
+            let octets = authenticated(&plain, &codes, persistent);
             let mut octets = octets.expect("there is a secret");
             prop_assert_eq!(ObjectKey::parse(&octets), Some(key));
             prop_assert!(is_authentic(&octets, &codes, persistent));
@@ -336,7 +332,7 @@ mod tests {
     #[test]
     fn codes_of_persistent_keys_are_the_same_in_every_run() {
         let codes = KeyCodes::new(Some(&ObjectKeySecret::new(*b"0123456789abcdef")));
-        let key = authenticated(b"\xc7R\x01\x03key".to_vec(), &codes, true);
+        let key = authenticated(b"\xc7R\x01\x03key", &codes, true);
         // Computed by another implementation.
         let expected = *b"\xc7R\x01\x23\x27\x2c\x22\xdb\xf5\xcb\x88\xae";
         assert_eq!(

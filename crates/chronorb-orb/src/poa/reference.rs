@@ -181,7 +181,7 @@ impl Poa {
         }
         let codes = &self.core().key_codes;
         // A persistent POA is not made without a secret.
-        authenticated(key, codes, self.is_persistent()).unwrap_or_default()
+        authenticated(&key, codes, self.is_persistent()).unwrap_or_default()
     }
 
     fn object_key<'k>(

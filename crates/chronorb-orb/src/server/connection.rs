@@ -70,7 +70,8 @@ pub(super) struct ServerConnection {
     one_at_a_time: AtomicBool,
     /// It has a thread of its own.
     attended: AtomicBool,
-    /// Nothing shows that another could have sent in the name of its peer.
+    /// Its peer receives at the address that it sends from.
+    #[cfg(feature = "diop")]
     proved: AtomicBool,
 }
 
@@ -199,6 +200,7 @@ impl ServerConnection {
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
             attended: AtomicBool::new(false),
+            #[cfg(feature = "diop")]
             proved: AtomicBool::new(!places::is_place(carriage)),
         }
     }
@@ -328,8 +330,9 @@ impl ServerConnection {
     }
 
     /// Whether its peer receives at the address that it sends from.
+    #[cfg(feature = "diop")]
     pub(super) fn is_proved(&self) -> bool {
-        !cfg!(feature = "diop") || self.proved.load(Ordering::Relaxed)
+        self.proved.load(Ordering::Relaxed)
     }
 
     #[cfg(feature = "diop")]

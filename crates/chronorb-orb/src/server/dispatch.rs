@@ -72,7 +72,8 @@ impl Context<'_> {
         self.core.at(Stage::Dispatch);
         let body = message.decoder(self.request, self.arena);
         let mut body = body.with_host(Some(self.host.begin()));
-        let header =
+        #[cfg_attr(not(feature = "diop"), expect(unused_mut))]
+        let mut header =
             RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
         let announced = learn_announced(self.connection, &header, message);
         body.set_text(self.connection.text(message.version()));
@@ -109,12 +110,20 @@ impl Context<'_> {
             });
         }
 
+        #[cfg(feature = "diop")]
+        if self.connection.is_place() {
+            let at = (&**self.core, self.lane, self.connection);
+            let forwarded = proof::forwards(at, &mut header, message.size, &mut reply);
+            if forwarded.map_err(|_| End::Gone)? {
+                return Ok(Handled::Answered);
+            }
+        }
+
         let request = Request {
             core: self.core,
             lane: self.lane,
             connection: self.connection,
             key: self.key,
-            message: &message,
             header: &header,
         };
         let served = match announced.and(priority) {
@@ -214,15 +223,19 @@ impl Context<'_> {
         let key = header.target.key().unwrap_or_default();
         #[cfg(feature = "diop")]
         let key = proof::key_of(self.core, self.connection, key);
-        let mut registered = self.core.resolver.registered(key);
-        let mut here = is_here(self.core, key, self.connection);
+        let registered = self.core.resolver.registered(key);
+        let here = is_here(self.core, key, self.connection);
         #[cfg(feature = "diop")]
-        if !self.connection.is_proved() && (here == Ok(true) || registered.is_some()) {
-            let (size, lane) = (message.size as usize, self.lane);
-            if let Some(proof) = proof::reference(self.core, lane, self.connection, key, size) {
-                (here, registered) = (Ok(false), Some(proof));
+        let (here, registered) = {
+            let (lane, size) = (self.lane, message.size as usize);
+            let proof = (!self.connection.is_proved()
+                && (here == Ok(true) || registered.is_some()))
+            .then(|| proof::reference(self.core, lane, self.connection, key, size));
+            match proof.flatten() {
+                Some(proof) => (Ok(false), Some(proof)),
+                None => (here, registered),
             }
-        }
+        };
         let written = write_locate_reply(
             self.reply,
             message.protocol,
@@ -336,7 +349,6 @@ struct Request<'a> {
     lane: &'a Lane,
     connection: &'a ServerConnection,
     key: Key,
-    message: &'a MessageHeader,
     header: &'a RequestHeader<'a>,
 }
 
@@ -351,17 +363,6 @@ impl<'a> Request<'a> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), Unserved> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
-        #[cfg(feature = "diop")]
-        let key = match self.connection.is_place() {
-            false => key,
-            true => {
-                let key = proof::key_of(self.core, self.connection, key);
-                if let Some(proof) = self.asks_for_proof(key) {
-                    return Ok(reply.location_forward(&proof)?);
-                }
-                key
-            }
-        };
         let upcall = Upcall {
             core: self.core,
             arena,
@@ -384,17 +385,6 @@ impl<'a> Request<'a> {
             Err(Unserved::Exception(exception)) => self.conclude_unserved(key, exception, reply),
             Err(unserved) => Err(unserved),
         }
-    }
-
-    /// The reference by which the client has to send the request again, to prove its address. What is
-    /// not answered at length needs no proof.
-    #[cfg(feature = "diop")]
-    fn asks_for_proof(&self, key: &[u8]) -> Option<Ior> {
-        if self.connection.is_proved() || self.header.response != ResponseFlags::SyncWithTarget {
-            return None;
-        }
-        let size = self.message.size as usize;
-        proof::reference(self.core, self.lane, self.connection, key, size)
     }
 
     /// Answers a request whose target is not here, if there is another answer than the exception.

@@ -17,12 +17,16 @@
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
-use chronorb_giop::{Component, Ior, TAG_DIOP, TaggedProfile, Version};
+use chronorb_giop::{
+    Component, Ior, RequestHeader, ResponseFlags, SystemException, TAG_DIOP, TaggedProfile, Target,
+    Version,
+};
 use chronorb_transport::{Address, Connection};
 use rustix::net;
 
 use super::connection::ServerConnection;
 use super::lane::Lane;
+use crate::call::ReplyWriter;
 use crate::core::Core;
 use crate::poa::{ObjectKey, forwarded_policies};
 use crate::protocol::{AddressForm, ProfileParts};
@@ -38,6 +42,33 @@ pub(super) fn key_of<'k>(core: &Core, connection: &ServerConnection, key: &'k [u
         connection.set_proved();
     }
     rest
+}
+
+/// Looks at the target of a request, which may be a proof, and names the object instead. Writes the
+/// answer to one that has to be sent again with a proof, and returns whether it has.
+///
+/// What is not answered at length needs no proof.
+#[cold]
+pub(super) fn forwards(
+    (core, lane, connection): (&Core, &Lane, &ServerConnection),
+    header: &mut RequestHeader<'_>,
+    size: u32,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, SystemException> {
+    let Some(key) = header.target.key() else {
+        return Ok(false);
+    };
+    let key = key_of(core, connection, key);
+    header.target = Target::Key(key);
+    if connection.is_proved() || header.response != ResponseFlags::SyncWithTarget {
+        return Ok(false);
+    }
+    let Some(proof) = reference(core, lane, connection, key, size as usize) else {
+        return Ok(false);
+    };
+    reply.location_forward(&proof)?;
+    reply.finish();
+    Ok(true)
 }
 
 /// The key of the object, of a key that may be a proof; nothing is proved by that.
@@ -115,6 +146,7 @@ fn address_of(connection: &dyn Connection) -> Option<IpAddr> {
 }
 
 /// The address by which the peer of a connection reaches the lane, as references tell it.
+#[allow(clippy::disallowed_methods, reason = "once for each peer")]
 fn way_here(lane: &Lane, connection: &dyn Connection) -> Option<Address> {
     let local = net::getsockname(connection).ok()?;
     let local = SocketAddr::try_from(local).ok()?;

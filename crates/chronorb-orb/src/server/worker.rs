@@ -830,6 +830,20 @@ impl Worker {
         Ok(handled)
     }
 
+    /// Whether the answer may go to a peer whose address is not proved: not where it is much longer
+    /// than the request.
+    #[cfg(feature = "diop")]
+    #[cold]
+    fn may_answer_unproved(&self, lane: &Lane, connection: &ServerConnection) -> bool {
+        let may = proof::may_be_answered(self.request.len(), self.reply.len());
+        if !may {
+            let octets = self.reply.len() as i64;
+            let incident = Incident::AnswerToUnprovedPeer;
+            lane.incidents.note(incident, connection, octets);
+        }
+        may
+    }
+
     #[inline]
     fn handle_with(
         &mut self,
@@ -851,18 +865,12 @@ impl Worker {
             thread: self.thread,
             parked: &self.parked,
         };
-        let mut handled = handle(&mut context)?;
-        #[cfg(feature = "diop")]
-        if handled == Handled::Answered
-            && !connection.is_proved()
-            && !proof::may_be_answered(self.request.len(), self.reply.len())
-        {
-            let incident = Incident::AnswerToUnprovedPeer;
-            let octets = self.reply.len() as i64;
-            lane.incidents.note(incident, connection, octets);
-            handled = Handled::Silently;
-        }
+        let handled = handle(&mut context)?;
         if handled == Handled::Answered {
+            #[cfg(feature = "diop")]
+            if !connection.is_proved() && !self.may_answer_unproved(lane, connection) {
+                return Ok(Handled::Silently);
+            }
             self.core.at(Stage::Write);
             lane.send(connection, key, self.reply.as_slice())?;
             self.core.at(Stage::Rest);

@@ -279,7 +279,9 @@ fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
         delay: Duration::from_millis(10),
         ..Faults::default()
     };
-    BOTH.map(|side| world.wire.disturb(side, delay, 0));
+    for side in BOTH {
+        world.wire.disturb(side, delay, 0);
+    }
     let class = ClassId::new(5).expect("there are several");
     let end = &world.hosts[CLIENT].end;
     let mut path = end.open(class, &[], 512).expect("it is new");
