@@ -124,18 +124,16 @@ impl Profile {
         {
             return None;
         }
-        let this = Self::of_parts((profile.tag, form), parts, (index, source), core);
+        let this = Self::of_parts((profile.tag, form), parts, index, core);
         (!this.ways.is_empty()).then_some(this)
     }
 
     fn of_parts(
         (tag, form): (u32, AddressForm),
         parts: ProfileParts,
-        (index, source): (usize, Source),
+        index: usize,
         core: &Core,
     ) -> Self {
-        #[cfg(not(any(feature = "uiop", feature = "ssliop")))]
-        let _ = source;
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
         let host = parts.address.as_host().map(|(host, _)| host.to_owned());
         let mut this = Self {
@@ -180,7 +178,7 @@ impl Profile {
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
-            this.add_components(&core.protocols, &parts.components, &host, source);
+            this.add_components(&core.protocols, &parts.components, &host);
         }
         this
     }
@@ -227,16 +225,11 @@ impl Profile {
         registry: &crate::protocol::Registry,
         components: &[chronorb_giop::TaggedComponent],
         host: &str,
-        source: Source,
     ) {
         for other in registry.iter() {
             let Some(told) = other.components() else {
                 continue;
             };
-            // Components for local addresses do not prove where that is.
-            if source == Source::Message && other.place().is_some() {
-                continue;
-            }
             let way = |address| registry.way(other, address);
             let addresses = (told.read)(components, host).into_iter();
             self.ways.extend(addresses.map(way).take(MAX_WAYS + 1));
