@@ -154,11 +154,6 @@ impl Core {
         (limit < wanted).then_some((limit, wanted))
     }
 
-    /// The POAs at which anybody on a network may choose any priority.
-    pub(crate) fn unbounded_priorities(&self) -> Vec<String> {
-        self.poas.with_unbounded_priorities()
-    }
-
     /// Tells the probe, if there is one, what the calling thread is about to do.
     #[inline]
     pub(crate) fn at(&self, stage: Stage) {

@@ -220,20 +220,6 @@ impl Orb {
         PolicyCurrent::new(self.core.clone())
     }
 
-    /// The limit of open files of the process (`RLIMIT_NOFILE`), and how many the connections of all
-    /// lanes so far may need (`-ORBMaxConnections`), where that is more. The ORB raises the limit
-    /// itself as far as it may.
-    pub fn lack_of_files(&self) -> Option<(u64, u64)> {
-        self.core.lack_of_files()
-    }
-
-    /// The POAs at which anybody on a network may choose any priority: clients propagate it,
-    /// neither the POA nor the endpoint has a ceiling, and the endpoint asks for no proof of who
-    /// they are. POAs whose pool has not opened its endpoints yet are not among them.
-    pub fn unbounded_priorities(&self) -> Vec<String> {
-        self.core.unbounded_priorities()
-    }
-
     /// Whether priorities reach the operating system in this process.
     pub fn is_real_time(&self) -> bool {
         self.core.real_time.is_available()

@@ -22,6 +22,9 @@ pub enum SecurityProfile {
     /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
     ///   same user by Unix-domain sockets and shared memory.
     ///
+    /// * Priorities that clients propagate have a ceiling (`-ORBPriorityCeiling`) where there are
+    ///   endpoints, and one peer has a share of the connections (`-ORBMaxConnectionsPerPeer`).
+    ///
     /// An ORB whose other settings contradict this cannot be made.
     Secure,
 }
@@ -85,6 +88,10 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
         let problem = "it permits nobody, so that the endpoints are of no use; add for example \
                        \"san=dns:client.example ssl\" or \"uid=self unix\"";
         return Err(refused(SERVER_RULES, problem.to_owned()));
+    }
+    if has_endpoints && config.priority_ceiling.is_none() {
+        let problem = "priorities that clients propagate have no bound; name the highest".to_owned();
+        return Err(refused("-ORBPriorityCeiling", problem));
     }
     if config.server_transport_rules.is_empty() {
         config.server_transport_rules = rules(&["* none"]);

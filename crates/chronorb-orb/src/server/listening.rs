@@ -3,8 +3,6 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use rustix::process::{Resource, getrlimit};
-
 use super::Published;
 use crate::core::Core;
 
@@ -15,7 +13,8 @@ use crate::core::Core;
 pub struct Listening {
     /// The endpoints of all lanes that are open, in order, each once.
     pub endpoints: Vec<ListeningEndpoint>,
-    /// What an operator should look at: open endpoints, and limits that are too low.
+    /// What an operator should look at: open endpoints, POAs at which anybody on a network chooses any
+    /// priority, and a limit of open files that the ORB could not raise enough.
     pub warnings: Vec<String>,
 }
 
@@ -87,10 +86,8 @@ impl fmt::Display for Listening {
 /// Where the lanes of an ORB listen now.
 pub(crate) fn listening(core: &Core) -> Listening {
     let mut endpoints: Vec<ListeningEndpoint> = Vec::new();
-    let mut lanes = 0;
     let mut open = None;
     for lane in core.pools.lock().all().flat_map(|pool| pool.lanes()) {
-        lanes += u64::from(lane.has_doors());
         for published in lane.published() {
             let endpoint = of_published(core, published);
             if endpoints.contains(&endpoint) {
@@ -108,10 +105,13 @@ pub(crate) fn listening(core: &Core) -> Listening {
             "everybody who reaches {endpoint} may call (-ORBServerTransportRule, -ORBListenEndpoints)"
         ));
     }
-    let wanted = lanes * u64::from(core.config.max_connections);
-    if let Some(descriptors) = getrlimit(Resource::Nofile).current
-        && descriptors < wanted
-    {
+    // A POA whose pool has not opened its endpoints yet is not among them.
+    for poa in core.poas.with_unbounded_priorities() {
+        warnings.push(format!(
+            "anybody on the network chooses the priorities of the POA {poa:?} (-ORBPriorityCeiling)"
+        ));
+    }
+    if let Some((descriptors, wanted)) = core.lack_of_files() {
         warnings.push(format!(
             "{descriptors} descriptors (ulimit -n) are fewer than {wanted} connections \
              (-ORBMaxConnections)"
