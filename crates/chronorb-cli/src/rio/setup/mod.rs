@@ -187,7 +187,7 @@ fn problem(address: IpAddr) -> Option<&'static str> {
         _ if address.is_multicast() => Some("is the address of a group"),
         IpAddr::V4(v4) => match v4.octets() {
             [0, ..] => Some("stands for a host of this network"),
-            [240.., ..] => Some("is reserved"),
+            [240..=255, ..] => Some("is reserved"),
             [.., 255] => Some("is the broadcast address of its network of 24 bits"),
             [.., 0] => Some("is the address of its network of 24 bits"),
             _ => None,
