@@ -154,6 +154,14 @@ impl Core {
         (limit < wanted).then_some((limit, wanted))
     }
 
+    /// Whether the secure profile holds.
+    pub(crate) fn is_secure(&self) -> bool {
+        #[cfg(feature = "access")]
+        return self.config.profile == crate::access::SecurityProfile::Secure;
+        #[cfg(not(feature = "access"))]
+        false
+    }
+
     /// Tells the probe, if there is one, what the calling thread is about to do.
     #[inline]
     pub(crate) fn at(&self, stage: Stage) {

@@ -7,6 +7,7 @@ use chronorb_transport::Endpoint;
 use super::{TransportRule, TransportRules};
 use crate::config::{ConfigError, OrbConfig};
 use crate::protocol::Registry;
+use crate::rtcorba::Priority;
 
 /// A set of requirements on the settings of an ORB (`-ORBProfile`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -22,8 +23,9 @@ pub enum SecurityProfile {
     /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
     ///   same user by Unix-domain sockets and shared memory.
     ///
-    /// * Priorities that clients propagate have a ceiling (`-ORBPriorityCeiling`) where there are
-    ///   endpoints, and one peer has a share of the connections (`-ORBMaxConnectionsPerPeer`).
+    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names one.
+    /// * Object keys are authenticated, unless a policy of the POA says otherwise; those of
+    ///   persistent POAs where there is a secret (`-ORBObjectKeySecret`).
     ///
     /// An ORB whose other settings contradict this cannot be made.
     Secure,
@@ -89,10 +91,7 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
                        \"san=dns:client.example ssl\" or \"uid=self unix\"";
         return Err(refused(SERVER_RULES, problem.to_owned()));
     }
-    if has_endpoints && config.priority_ceiling.is_none() {
-        let problem = "priorities that clients propagate have no bound; name the highest".to_owned();
-        return Err(refused("-ORBPriorityCeiling", problem));
-    }
+    config.priority_ceiling.get_or_insert(Priority::MIN);
     if config.server_transport_rules.is_empty() {
         config.server_transport_rules = rules(&["* none"]);
     }

@@ -306,6 +306,13 @@ impl Policies {
         self.object_keys == ObjectKeys::Authenticated
     }
 
+    /// Authenticates keys where codes for them can be had, as the secure profile says.
+    pub(super) fn authenticate_keys(&mut self, has_secret: bool) {
+        if !self.is_persistent() || has_secret {
+            self.object_keys = ObjectKeys::Authenticated;
+        }
+    }
+
     /// The state of a POA that is there for requests.
     pub(super) fn state_of_life(&self) -> u32 {
         match self.object_keys {

@@ -35,7 +35,11 @@ impl Poa {
             });
             let manager =
                 manager.map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))?;
-            Self::make(core, "RootPOA", None, manager, Policies::of_root(), None)
+            let mut policies = Policies::of_root();
+            if core.is_secure() {
+                policies.authenticate_keys(false);
+            }
+            Self::make(core, "RootPOA", None, manager, policies, None)
         })
     }
 
@@ -62,7 +66,10 @@ impl Poa {
         if manager.is_some_and(|manager| !manager.is_of(core)) {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0).into());
         }
-        let effective = Policies::new(policies, &self.core().protocols)?;
+        let mut effective = Policies::new(policies, &self.core().protocols)?;
+        if core.is_secure() && !policies.iter().any(|p| matches!(p, Policy::ObjectKeys(_))) {
+            effective.authenticate_keys(core.key_codes.has_secret());
+        }
         if effective.authenticates_keys()
             && effective.is_persistent()
             && !core.key_codes.has_secret()
