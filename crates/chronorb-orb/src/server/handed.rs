@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::MessageHeader;
+use chronorb_giop::{MessageHeader, SystemException};
 use chronorb_rt::{Deadline, Key};
 
-use super::connection::{AtWork, ServerConnection};
+use super::connection::AtWork;
 use super::dispatch::{DISCARDED, Handled, Wait};
 use super::filter::Target;
 use super::intake::End;
@@ -104,42 +104,31 @@ impl Handed {
 
     /// Serves it. The worker's own frame for requests comes back in exchange.
     pub(super) fn serve_by(self, worker: &mut Worker) -> Frame {
-        self.conclude_with(worker, Worker::handle)
+        self.conclude(worker, None)
     }
 
     /// Tells the client that it is not served: the ORB has no room for it.
     pub(super) fn refuse_by(self, worker: &mut Worker) -> Frame {
-        self.conclude_with(worker, |worker, lane, connection, key, header| {
-            worker.refuse(lane, connection, key, header, DISCARDED)
-        })
+        self.conclude(worker, Some(DISCARDED))
     }
 
-    fn conclude_with(
-        mut self,
-        worker: &mut Worker,
-        handle: impl FnOnce(
-            &mut Worker,
-            &Lane,
-            &ServerConnection,
-            Key,
-            MessageHeader,
-        ) -> Result<Handled, End>,
-    ) -> Frame {
+    /// Serves it, or tells the client why it is not.
+    fn conclude(mut self, worker: &mut Worker, refusal: Option<SystemException>) -> Frame {
         let message = std::mem::replace(&mut self.message, Frame::new(0, 0));
         let (lane, key, header) = (self.entrance.clone(), self.connection, self.header);
         let own = worker.exchange_request(message);
         let Some(connection) = lane.connections.get(key) else {
             return worker.exchange_request(own);
         };
-        let was_parked = self.waited.is_some();
+        let parks = worker.begin_parked(self.waited.is_some());
         // As for a request that a thread has read itself, a panic of what the application left is
         // the end of the connection: the client must not wait for an answer.
-        let handled = catch_unwind(AssertUnwindSafe(|| {
-            worker.with_parked(was_parked, |worker| {
-                handle(worker, &lane, &connection, key, header)
-            })
+        let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
+            None => worker.handle(&lane, &connection, key, header),
+            Some(exception) => worker.refuse(&lane, &connection, key, header, exception),
         }))
         .unwrap_or(Err(End::Gone));
+        worker.end_parked(parks);
         let outcome = match handled {
             Ok(Handled::ForMainThread(priority)) => {
                 let message = worker.exchange_request(Frame::new(0, 0));

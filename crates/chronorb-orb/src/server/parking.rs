@@ -155,10 +155,11 @@ impl Parking {
     }
 
     /// Gives back what waits, to be dropped, and lets nothing wait any more.
-    pub(super) fn close(&self) -> Vec<Handed> {
-        let all = self.parked.lock().take().unwrap_or_default();
+    pub(super) fn close(&self, left: &mut Vec<Handed>) {
+        for parked in self.parked.lock().take().unwrap_or_default() {
+            left.push(parked.handed);
+        }
         self.count.store(0, Ordering::Relaxed);
-        all.into_iter().map(|parked| parked.handed).collect()
     }
 }
 

@@ -284,7 +284,9 @@ impl Threadpool {
         self.lanes.iter().for_each(|lane| lane.stop());
         let staff = self.staff.as_ref();
         let mut left = staff.map(|staff| staff.close()).unwrap_or_default();
-        left.extend(self.lanes.iter().flat_map(|lane| lane.parking().close()));
+        for lane in &self.lanes {
+            lane.parking().close(&mut left);
+        }
         left
     }
 

@@ -327,15 +327,18 @@ impl Worker {
         }
     }
 
-    /// Runs `f`, for a request that was parked before or was not.
-    pub(super) fn with_parked<R>(&mut self, was_parked: bool, f: impl FnOnce(&mut Self) -> R) -> R {
+    /// Begins a request that was parked before or was not; returns what is to be set again after it.
+    pub(super) fn begin_parked(&mut self, was_parked: bool) -> Parks {
         let own = self.thread.parks;
         if was_parked && own == Parks::Yes {
             self.thread.parks = Parks::Again;
         }
-        let result = f(self);
+        own
+    }
+
+    /// Ends what [`begin_parked`](Self::begin_parked) has begun.
+    pub(super) fn end_parked(&mut self, own: Parks) {
         self.thread.parks = own;
-        result
     }
 
     /// Serves what it reads where there is a seat and that is its part; otherwise another thread does, or it waits,

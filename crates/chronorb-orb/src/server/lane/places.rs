@@ -73,14 +73,14 @@ impl Lane {
     /// which no whole message ever came, the oldest first; then the one that was idle longest.
     #[cold]
     pub(super) fn make_room(&self, of: Option<Origin>) -> bool {
-        self.end_one(|connection| of.is_none() || connection.origin() == of)
+        self.end_one(&|connection| of.is_none() || connection.origin() == of)
     }
 
     /// Ends the connection of a peer that may leave without a word, if there is one that is quiet;
     /// returns whether there was.
     #[cold]
     pub(super) fn free_place(&self) -> bool {
-        self.places.look().is_some() && self.end_one(ServerConnection::is_place)
+        self.places.look().is_some() && self.end_one(&ServerConnection::is_place)
     }
 
     /// How many connections an origin has.
@@ -92,18 +92,23 @@ impl Lane {
 
     /// Ends the connection of a kind that the lane can do without best; returns whether there was
     /// one.
-    fn end_one(&self, is_meant: impl Fn(&ServerConnection) -> bool) -> bool {
+    fn end_one(&self, is_meant: &dyn Fn(&ServerConnection) -> bool) -> bool {
         let now = self.load.advance();
         let mut last = None;
         for _ in 0..MAX_TRIES {
-            let all = (0..self.connections.bound()).filter_map(|i| self.connections.get_at(i));
-            let ranked = all.filter_map(|(key, connection)| {
-                let rank = connection.rank(now).filter(|_| is_meant(&connection))?;
-                Some((rank, key.index, key.generation))
-            });
-            // Another thread has just begun to read from those before it.
-            let best = ranked.filter(|this| last.is_none_or(|last| *this < last));
-            let Some(best) = best.max() else {
+            let mut best = None;
+            for index in 0..self.connections.bound() {
+                let Some((key, connection)) = self.connections.get_at(index) else {
+                    continue;
+                };
+                let rank = connection.rank(now).filter(|_| is_meant(&connection));
+                let this = rank.map(|rank| (rank, key.index, key.generation));
+                // Another thread has just begun to read from those before it.
+                if last.is_none() || this < last {
+                    best = best.max(this);
+                }
+            }
+            let Some(best) = best else {
                 return false;
             };
             let (_, index, generation) = best;
