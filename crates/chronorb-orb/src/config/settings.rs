@@ -1,5 +1,6 @@
 //! All settings: their names, and how their texts are taken in.
 
+#[cfg(feature = "access")]
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
 
 use super::*;
 use crate::demux::Demultiplexing;
+#[cfg(feature = "access")]
 use crate::poa::ObjectKeySecret;
 
 /// One setting: its key, the names of its option, parted by spaces, and how its text is taken in.
@@ -469,15 +471,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         missing: None,
         apply: |config, text| boolean(text).map(|b| config.char_code_set_conversion = b),
     },
-    Setting {
-        key: "object_key_secret",
-        options: "-ORBObjectKeySecret",
-        missing: None,
-        apply: |config, text| {
+    of_feature!(
+        "access",
+        "object_key_secret",
+        "-ORBObjectKeySecret",
+        &[],
+        |config, text| {
             let secret = ObjectKeySecret::read(Path::new(text));
             secret.map(|secret| config.object_key_secret = Some(secret))
         },
-    },
+    ),
     Setting {
         key: "poa_demultiplexing",
         options: "-ORBPOADemultiplexing",

@@ -12,10 +12,15 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
+#[cfg(feature = "access")]
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    path::Path,
+};
 
+#[cfg(feature = "access")]
 use chronorb_rt::read_file;
+#[cfg(feature = "access")]
 use siphasher::sip::SipHasher13;
 
 /// The secret by which keys of persistent POAs are authenticated (`-ORBObjectKeySecret`).
@@ -32,6 +37,7 @@ impl ObjectKeySecret {
     }
 
     /// Reads the secret of a regular file that has 16 octets.
+    #[cfg(feature = "access")]
     #[allow(clippy::disallowed_methods, reason = "when the ORB is configured")]
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let (octets, _) = read_file(path).map_err(|error| error.to_string())?;
@@ -47,11 +53,13 @@ impl fmt::Debug for ObjectKeySecret {
 }
 
 /// What makes the codes of an ORB.
+#[cfg(feature = "access")]
 pub(crate) struct KeyCodes {
     transient: SipHasher13,
     persistent: Option<SipHasher13>,
 }
 
+#[cfg(feature = "access")]
 impl KeyCodes {
     pub(crate) fn new(secret: Option<&ObjectKeySecret>) -> Self {
         // Each is a hash of nothing by random keys, which nobody learns.
@@ -62,9 +70,9 @@ impl KeyCodes {
         }
     }
 
-    /// Whether keys of persistent POAs can have codes.
-    pub(crate) fn has_secret(&self) -> bool {
-        self.persistent.is_some()
+    /// Whether keys of a kind of POA can have codes.
+    pub(crate) fn exist_for(&self, is_persistent: bool) -> bool {
+        !is_persistent || self.persistent.is_some()
     }
 
     /// The code of a key that is `first`, the code, and `rest`; `None` where there is no secret.
@@ -79,5 +87,25 @@ impl KeyCodes {
     }
 }
 
+/// No codes: the feature is not there.
+#[cfg(not(feature = "access"))]
+pub(crate) struct KeyCodes;
+
+#[cfg(not(feature = "access"))]
+impl KeyCodes {
+    pub(crate) fn new(_: Option<&ObjectKeySecret>) -> Self {
+        Self
+    }
+
+    pub(crate) fn exist_for(&self, _: bool) -> bool {
+        false
+    }
+
+    pub(super) fn code(&self, _: bool, _: &[u8], _: &[u8]) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(feature = "access")]
 const WRONG_SIZE: &str =
     "a secret has 16 octets, which have to be random: head -c 16 /dev/urandom > FILE";

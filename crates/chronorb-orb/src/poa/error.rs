@@ -56,7 +56,10 @@ pub enum PolicyRule {
     #[error("PriorityCeiling needs PriorityModel::ClientPropagated")]
     NoCeiling,
     /// Persistent references need a secret that outlives the process.
-    #[error("authenticated keys of persistent references need -ORBObjectKeySecret")]
+    #[error(
+        "ObjectKeys::Authenticated needs the feature access, and -ORBObjectKeySecret where references \
+         are persistent"
+    )]
     NoSecret,
     /// The ORB has one of the protocols.
     #[error("none of the protocols is one that this ORB has (-ORBProtocols)")]

@@ -257,7 +257,7 @@ const WITH_CODE: u8 = 0x20;
 const MAGIC: usize = 4;
 const CODE: usize = 8;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "access"))]
 mod tests {
     use super::*;
     use crate::poa::ObjectKeySecret;

@@ -3,7 +3,7 @@
 use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
-use super::{ALIVE, CreatePoaError, GUARDED, PolicyRule};
+use super::{ALIVE, CreatePoaError, GUARDED, KeyCodes, PolicyRule};
 use crate::protocol::Registry;
 use crate::rtcorba::{Priority, PriorityBands, Protocols, ThreadpoolId};
 
@@ -303,12 +303,12 @@ impl Policies {
 
     /// Whether keys are authenticated.
     pub(crate) fn authenticates_keys(&self) -> bool {
-        self.object_keys == ObjectKeys::Authenticated
+        cfg!(feature = "access") && self.object_keys == ObjectKeys::Authenticated
     }
 
     /// Authenticates keys where codes for them can be had, as the secure profile says.
-    pub(super) fn authenticate_keys(&mut self, has_secret: bool) {
-        if !self.is_persistent() || has_secret {
+    pub(super) fn authenticate_keys(&mut self, codes: &KeyCodes) {
+        if codes.exist_for(self.is_persistent()) {
             self.object_keys = ObjectKeys::Authenticated;
         }
     }

@@ -14,8 +14,8 @@ use super::policy::{breaks, invalid};
 use super::priorities::ceiling_of;
 use super::{
     AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
-    InProgress, Inner, Poa, PoaManager, Policies, Policy, PolicyRule, Replaceable, Serial,
-    ThreadModel, key,
+    InProgress, Inner, ObjectKeys, Poa, PoaManager, Policies, Policy, PolicyRule, Replaceable,
+    Serial, ThreadModel, key,
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
@@ -37,7 +37,7 @@ impl Poa {
                 manager.map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))?;
             let mut policies = Policies::of_root();
             if core.is_secure() {
-                policies.authenticate_keys(false);
+                policies.authenticate_keys(&core.key_codes);
             }
             Self::make(core, "RootPOA", None, manager, policies, None)
         })
@@ -68,11 +68,10 @@ impl Poa {
         }
         let mut effective = Policies::new(policies, &self.core().protocols)?;
         if core.is_secure() && !policies.iter().any(|p| matches!(p, Policy::ObjectKeys(_))) {
-            effective.authenticate_keys(core.key_codes.has_secret());
+            effective.authenticate_keys(&core.key_codes);
         }
-        if effective.authenticates_keys()
-            && effective.is_persistent()
-            && !core.key_codes.has_secret()
+        if effective.object_keys == ObjectKeys::Authenticated
+            && !core.key_codes.exist_for(effective.is_persistent())
         {
             let is_at_fault = |policy: &Policy| matches!(policy, Policy::ObjectKeys(_));
             return Err(breaks(PolicyRule::NoSecret, policies, is_at_fault));
