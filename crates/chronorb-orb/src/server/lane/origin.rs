@@ -1,9 +1,8 @@
 //! Whose a connection is, as far as one may have only so many.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 
-use chronorb_transport::Connection;
-use rustix::net::{AddressFamily, getpeername, getsockname, sockopt};
+use chronorb_transport::{Connection, RemoteAddress};
 
 /// The peer of connections that count together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,13 +16,11 @@ pub(in super::super) enum Origin {
 impl Origin {
     /// The peer of a connection; none on the loopback, and where the transport does not tell it.
     pub(super) fn of(transport: &dyn Connection) -> Option<Self> {
-        let local = getsockname(transport).ok()?;
-        if local.address_family() == AddressFamily::UNIX {
-            let peer = sockopt::socket_peercred(transport).ok()?;
-            return Some(Self::User(peer.uid.as_raw()));
+        match transport.remote().address {
+            RemoteAddress::Process(credentials) => Some(Self::User(credentials.uid)),
+            RemoteAddress::Host(address) => Self::of_host(address.ip()),
+            RemoteAddress::Unknown => None,
         }
-        let peer = getpeername(transport).ok()??;
-        Self::of_host(SocketAddr::try_from(peer).ok()?.ip())
     }
 
     fn of_host(address: IpAddr) -> Option<Self> {
