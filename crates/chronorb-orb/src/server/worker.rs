@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod conclude;
 #[cfg(feature = "miop")]
 mod groups;
 mod staying;
@@ -17,6 +18,8 @@ use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
+pub(super) use self::conclude::conclude;
+use self::conclude::note_panic;
 use super::connection::{AtWork, ServerConnection};
 use super::dispatch::{self, Handled, Wait};
 use super::filter::{self, Target};
@@ -36,55 +39,6 @@ use crate::incident::Incident;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Parks, Role, Thread};
-
-/// Ends a connection where it is over.
-pub(super) fn conclude(
-    lane: &Lane,
-    connection: &ServerConnection,
-    key: Key,
-    outcome: Result<(), End>,
-) {
-    match outcome {
-        Ok(()) => {}
-        Err(End::Ended) => connection.set_ended(),
-        Err(End::Gone) => {
-            if !connection.transport().is_established() {
-                note_handshake(lane, connection);
-            }
-            lane.end(key);
-        }
-        Err(End::Malformed) => {
-            let incident = Incident::MalformedMessage;
-            lane.incidents.note(incident, connection, 0);
-            connection.say_goodbye(MessageType::MessageError);
-            lane.end(key);
-        }
-    }
-    if connection.is_over() {
-        lane.end(key);
-    }
-}
-
-/// Says why a connection ended before its two sides agreed.
-#[cold]
-fn note_handshake(lane: &Lane, connection: &ServerConnection) {
-    let incident = Incident::FailedHandshake;
-    match connection.transport().problem() {
-        Some(problem) => lane.incidents.tell(incident, connection, 0, &problem),
-        None => lane.incidents.note(incident, connection, 0),
-    }
-}
-
-/// Says that code of the application panicked outside of an operation.
-#[cold]
-#[inline(never)]
-fn note_panic(lane: &Lane, key: Key) {
-    let incident = Incident::PanickedApplication;
-    match lane.connections.get(key) {
-        Some(connection) => lane.incidents.note(incident, &*connection, 0),
-        None => lane.incidents.note(incident, &"", 0),
-    }
-}
 
 /// The frame and the arena of replies.
 pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
