@@ -40,8 +40,8 @@ struct Inner {
     number: u64,
     core: Arc<Core>,
     ior: Ior,
-    /// How to reach it, read when that is first needed: most references that come in messages are only kept or
-    /// passed on. `None` where no profile can be used here.
+    /// The usable profile, decoded when it is first needed: most references that come in messages
+    /// are only kept or passed on. `None` where no profile can be used here.
     profile: OnceLock<Option<Box<Profile>>>,
     overrides: Overrides,
     collocation: Collocation,
@@ -362,8 +362,8 @@ impl Object {
     /// Reads a reference, nil as `None`.
     ///
     /// # Errors
-    /// Where it is malformed; [`CdrError::TooManyReferences`] where the references of the message take more memory
-    /// than a message may have octets (`-ORBMaxMessageSize`).
+    /// [`CdrError::TooManyReferences`] where the references of the message take more memory than a
+    /// message may have octets (`-ORBMaxMessageSize`); other errors where the octets are malformed.
     pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         let ior = Ior::decode(d)?;
         let core = Host::admit(d, octets_kept(&ior))?;
@@ -518,7 +518,7 @@ fn octets_kept(ior: &Ior) -> usize {
     }
 }
 
-/// What the allocator adds to each block.
+/// The overhead of the allocator for each block, in bytes.
 const ALLOCATION: usize = 16;
 
 impl fmt::Debug for Object {
