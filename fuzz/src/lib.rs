@@ -14,7 +14,7 @@ pub mod idl {
     chronorb::include_idl!("hostile");
 }
 
-/// It counts what values cost.
+/// The counter of what values allocate.
 #[global_allocator]
 static ALLOCATOR: chronorb_rt::CountingAllocator = chronorb_rt::CountingAllocator;
 

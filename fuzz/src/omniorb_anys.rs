@@ -54,7 +54,7 @@ enum Difference {
     OnlyChronorbAsIs,
     /// omniORB's process has ended, or takes too long.
     OmniOrbEnds,
-    /// What one of them has written is refused by the other.
+    /// One of them refuses what the other has written.
     NotReadAgain { type_code: String, error: String },
     /// Both take it, as different values.
     AnotherValue { type_code: String },

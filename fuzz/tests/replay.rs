@@ -11,7 +11,7 @@ type Target = fn(&[u8]);
 /// The targets, and how many inputs are generated for each.
 macro_rules! targets {
     ($($name:ident: $count:literal;)*) => {
-        /// What was found before.
+        /// Inputs that were found before.
         mod corpus {
             $(#[test]
             fn $name() {
@@ -19,7 +19,7 @@ macro_rules! targets {
             })*
         }
 
-        /// What has not been found yet.
+        /// Inputs that follow from fixed seeds.
         mod generated {
             $(#[test]
             fn $name() {

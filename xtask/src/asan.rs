@@ -30,7 +30,7 @@ pub(crate) fn asan() -> Result<(), Failure> {
 
 const TARGET: &str = "--target=x86_64-unknown-linux-gnu";
 
-/// What has `unsafe` code, and what reaches it. Tests of how deep a stack lets types be are left
+/// The tests that reach `unsafe` code. Tests of how deep a stack lets types be are left
 /// out: the sanitizer makes each level of a recursion several times as large.
 const TESTS: &[&[&str]] = &[
     &[

@@ -124,7 +124,7 @@ fn longest_run(line: &str) -> usize {
     runs.max().unwrap_or(0)
 }
 
-/// What opens a fenced code block.
+/// The opening of a fenced code block.
 #[derive(Clone, Copy)]
 struct Fence {
     mark: char,
@@ -161,7 +161,7 @@ mod tests {
             | Options::ENABLE_SMART_PUNCTUATION
     }
 
-    /// What of the Markdown would be compiled, or is HTML.
+    /// The parts of the Markdown that would be compiled, or are HTML.
     fn code(markdown: &str) -> Vec<String> {
         let code = Parser::new_ext(markdown, options()).filter(|event| match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => &**info != "text",

@@ -30,7 +30,7 @@ pub struct Decoder<'a> {
     endian: Endian,
     text: TextForm,
     depth: u8,
-    /// What to add to the position, modulo 8, to get what alignment is relative to.
+    /// The difference, modulo 8, between the position and the offset that alignment is relative to.
     phase: u8,
     /// The joint is the end of a chunk of a value.
     pub(crate) in_chunks: bool,

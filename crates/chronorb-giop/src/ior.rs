@@ -90,8 +90,8 @@ impl Ior {
     /// Reads a reference as a value.
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::BoundExceeded`] if it has more than
-    /// [`MAX_PROFILES`](Self::MAX_PROFILES) profiles.
+    /// [`CdrError::BoundExceeded`] if it has more than [`MAX_PROFILES`](Self::MAX_PROFILES)
+    /// profiles; other errors where the octets are malformed.
     pub fn decode(d: &mut Decoder<'_>) -> Result<Self, CdrError> {
         let type_id = d.read_str()?.to_owned();
         let n = d.read_len(8)?;

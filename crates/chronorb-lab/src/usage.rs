@@ -1,4 +1,4 @@
-//! What a process has taken: time of the processors, and memory.
+//! The processor time and the memory of a process.
 
 use std::fs;
 use std::time::Duration;

@@ -43,7 +43,7 @@ pub(crate) struct Core {
     pub(crate) watchers: AtomicU8,
     #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
-    /// What peers did wrong or were refused.
+    /// Faults and refusals of peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
     pub(crate) poas: PoaTable,
     /// What authenticated object keys are made by.

@@ -1,5 +1,5 @@
-//! What values are decoded for: the ORB that object references in them belong to, and the memory that the
-//! references of one message may take.
+//! The ORB that decoded object references belong to, and the memory that the references of one
+//! message may take.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -19,7 +19,7 @@ use crate::core::Core;
 #[derive(Debug)]
 pub(crate) struct Host {
     core: Arc<Core>,
-    /// What the references of the present message take.
+    /// The bytes that the references of the present message take.
     taken: Cell<usize>,
 }
 

@@ -41,8 +41,8 @@ struct Inner {
     core: Arc<Core>,
     ior: Ior,
     source: Source,
-    /// How to reach it, read when that is first needed: most references that come in messages are only kept or
-    /// passed on. `None` where no profile can be used here.
+    /// The usable profile, decoded when it is first needed: most references that come in messages
+    /// are only kept or passed on. `None` where no profile can be used here.
     profile: OnceLock<Option<Box<Profile>>>,
     overrides: Overrides,
     collocation: Collocation,
@@ -378,8 +378,8 @@ impl Object {
     /// Reads a reference, nil as `None`.
     ///
     /// # Errors
-    /// Where it is malformed; [`CdrError::TooManyReferences`] where the references of the message take more memory
-    /// than a message may have octets (`-ORBMaxMessageSize`).
+    /// [`CdrError::TooManyReferences`] where the references of the message take more memory than a
+    /// message may have octets (`-ORBMaxMessageSize`); other errors where the octets are malformed.
     pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         let ior = Ior::decode(d)?;
         let core = Host::admit(d, octets_kept(&ior))?;
@@ -534,7 +534,7 @@ fn octets_kept(ior: &Ior) -> usize {
     }
 }
 
-/// What the allocator adds to each block.
+/// The overhead of the allocator for each block, in bytes.
 const ALLOCATION: usize = 16;
 
 impl fmt::Debug for Object {

@@ -87,7 +87,7 @@ impl Profile {
         self.ways.iter().any(is_name) || self.lanes.iter().any(|(_, way)| is_name(way))
     }
 
-    /// How text of a client travels, and the service context that tells the server.
+    /// The form of a client's text, and the service context that tells the server.
     ///
     /// # Errors
     /// `CODESET_INCOMPATIBLE` (OMG minor 1) where there is no common code set.

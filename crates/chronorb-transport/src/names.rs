@@ -21,7 +21,7 @@ pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr
     }
 }
 
-/// How a name is looked up.
+/// A function that looks a name up.
 type Resolve = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
 fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
@@ -37,7 +37,7 @@ struct LookUps {
     ended: Gate,
 }
 
-/// What was found. An error can be told to one only: others are told its kind and text.
+/// The result of a look-up. An error can be told to one only: others are told its kind and text.
 type Found = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 struct LookUp {
@@ -134,7 +134,7 @@ impl LookUps {
 
 /// Names that are looked up at a time.
 const MAX_LOOK_UPS: usize = 16;
-/// What resolvers and their modules need.
+/// The stack that resolvers and their modules need, in bytes.
 const STACK_SIZE: usize = 512 << 10;
 
 #[cfg(test)]

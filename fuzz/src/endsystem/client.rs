@@ -59,7 +59,7 @@ pub fn client_replies(data: &[u8]) {
     }
 }
 
-/// How often a call is made at most.
+/// The most attempts of a call.
 const ATTEMPTS: usize = 5;
 
 /// A peer that answers or closes leaves nobody waiting.
@@ -184,7 +184,7 @@ fn mirror(orb: &Orb, path: &str, key: &[u8]) -> Mirror {
 /// Held while an input is run.
 static TURN: PiMutex<()> = PiMutex::new(());
 
-/// What the next requests are answered by; then comes what is right.
+/// The answers to the next requests; later ones get correct answers.
 static REPLIES: PiMutex<VecDeque<Vec<u8>>> = PiMutex::new(VecDeque::new());
 
 fn reference(path: &str, key: &[u8]) -> Ior {

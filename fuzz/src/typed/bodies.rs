@@ -187,7 +187,7 @@ impl Grammar<'_> {
     }
 }
 
-/// What indirections between values of one message lead to.
+/// The targets of indirections between values of one message.
 #[derive(Default)]
 pub(crate) struct Marks {
     values: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What has to hold of values that were read.
+//! Properties of values that were read.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -84,8 +84,17 @@ fn any(cost: &Cost<'_, '_>, any: &Any<'_>) -> Result<(), CdrError> {
 fn same_any(own: &AnyBuf, d: &mut Decoder<'_>) -> Result<(), CdrError> {
     let other = Any::decode(d)?.to_owned();
     assert_eq!(other.type_code(), own.type_code());
-    assert!(other == *own, "another value of the type {own:?}");
-    Ok(())
+    if other == *own {
+        return Ok(());
+    }
+    // A copy that met a bound, as that of the stack, is kept as the error.
+    for any in [own, &other] {
+        any.encode(&mut Encoder::new(
+            &mut Frame::new(0, MAX_FRAME),
+            Endian::NATIVE,
+        ))?;
+    }
+    panic!("another value of the type {own:?}");
 }
 
 fn type_code(cost: &Cost<'_, '_>, type_code: &TypeCode<'_>) -> Result<(), CdrError> {
@@ -159,7 +168,7 @@ fn has_room(done: Result<(), CdrError>) -> bool {
     }
 }
 
-/// What memory may be asked for in proportion to.
+/// The message and the arena that memory and work are proportional to.
 struct Cost<'m, 'a> {
     message: &'m Message,
     arena: &'a Arena,

@@ -8,7 +8,7 @@ use chronorb_cdr::Endian;
 use super::choices::Choices;
 use super::octets::Octets;
 
-/// What a type code says of its values.
+/// The form of values of a type code.
 #[derive(Debug)]
 pub(crate) enum Form {
     Empty,
@@ -39,13 +39,13 @@ pub(crate) enum Form {
     NullValue,
     Abstract,
     Alias(Rc<Self>),
-    /// That of the type code with this number, which may not be complete yet.
+    /// The form of the type code with this number, which may not be complete yet.
     Same(usize),
 }
 
 /// A type code that was begun.
 struct Begun {
-    /// Where its kind stands.
+    /// The position of its kind.
     at: usize,
     id: &'static str,
     /// Known when it is complete.

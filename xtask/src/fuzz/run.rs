@@ -135,7 +135,7 @@ pub(super) fn files(directory: &Path) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// Where a target keeps the input that it runs, if that may end the process.
+/// The variable that names the file for the running input, in case it ends the process.
 const LAST_INPUT: &str = "CHRONORB_FUZZ_INPUT";
 
 const OPTIONS: [&str; 7] = [

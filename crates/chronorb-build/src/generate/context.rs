@@ -22,7 +22,7 @@ pub(super) struct Context<'g> {
     pub(super) recursion: &'g Recursion,
     /// The interfaces that others are derived from.
     pub(super) bases: &'g HashSet<DefId>,
-    /// How many octets of text may still be made.
+    /// The octets of text that may still be generated.
     pub(super) room: &'g Cell<usize>,
     /// The Rust module that code is generated for.
     pub(super) module: &'g [String],

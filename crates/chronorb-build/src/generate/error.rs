@@ -46,13 +46,13 @@ pub enum GenerateError {
         place: Place,
     },
 
-    /// It adds Rust code, and `no_verbatim` is on.
+    /// An annotation that adds Rust code while `no_verbatim` is on.
     #[error(
         "{place} has @verbatim(language=\"rust\"), which is code, and no_verbatim is on\n  \
          hint: read what it adds; then compile the file without no_verbatim"
     )]
     Verbatim {
-        /// What it is applied to.
+        /// The definition that it is applied to.
         place: Place,
     },
 
@@ -81,7 +81,7 @@ pub enum GenerateError {
     TooManyParts {
         /// The definition.
         place: Place,
-        /// How many it has.
+        /// The number of its parts.
         parts: usize,
     },
 

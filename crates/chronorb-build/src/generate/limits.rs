@@ -1,4 +1,4 @@
-//! How large a definition may be, a type when all that it is made of is counted, and the text of all.
+//! Bounds of generated code: the parts of a definition, with those of its types, and all text together.
 
 use std::collections::HashMap;
 use std::iter;

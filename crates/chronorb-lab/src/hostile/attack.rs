@@ -41,9 +41,9 @@ pub enum Attack {
     References,
 }
 
-/// How an attacker behaves.
+/// The behaviour of an attacker.
 pub(super) enum Conduct {
-    /// It opens so many connections, sends this on each, holds them, and opens those again that the
+    /// Opens so many connections, sends this on each, holds them, and opens those again that the
     /// server closes.
     Hold {
         connections: usize,
@@ -99,7 +99,7 @@ impl Attack {
         }
     }
 
-    /// What it is, in a few words.
+    /// The name of the attack, in a few words.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -127,7 +127,7 @@ impl Attack {
         Self::ALL.into_iter().find(|attack| attack.name() == name)
     }
 
-    /// What it does to the object with this key.
+    /// The behaviour of its attackers towards the object with this key.
     pub(super) fn conduct(self, key: &[u8], plan: &Plan) -> Conduct {
         let size = |full| plan.size(full);
         let hold = |connections, opening| Conduct::Hold {

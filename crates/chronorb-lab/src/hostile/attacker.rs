@@ -65,7 +65,7 @@ pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(),
     Ok(())
 }
 
-/// Where an attack goes, and when it is over.
+/// The address that is attacked, and the end of the attack.
 struct Site {
     address: SocketAddr,
     end: Monotonic,
@@ -223,7 +223,7 @@ fn is_time_out(error: &io::Error) -> bool {
 
 /// The threads of an attacker, as many as those of the victim.
 const THREADS: u64 = 4;
-/// How long one step on a socket may take before the time is looked at.
+/// The longest step on a socket before the time is looked at.
 const STEP: Duration = Duration::from_millis(100);
 /// Before an attacker that was refused tries again, and between two looks at what is held.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! What chronorb aims at: that nobody but the attacker notices an attack.
+//! The aim of chronorb: only the attacker notices an attack.
 
 use super::attack::Attack;
 use super::outcome::{Outcome, Row};

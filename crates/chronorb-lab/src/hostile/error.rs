@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::process::ProcessError;
 
-/// It could not be measured what attacks do. A server that an attack ends is a finding, and no error.
+/// A failure of the experiment itself. A server that an attack ends is a finding, and no error.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostileError {
@@ -16,7 +16,7 @@ pub enum HostileError {
     /// A server, a client or an attacker could not do its work.
     #[error("{doing}: {source}")]
     Work {
-        /// What it tried.
+        /// The step that failed.
         doing: &'static str,
         /// The cause.
         source: Box<dyn Error + Send + Sync>,

@@ -434,7 +434,7 @@ mod tests {
         assert_eq!((kind, target), (ALIAS, 0));
     }
 
-    /// How deep anys are within one another.
+    /// The number of anys within one another.
     fn levels(any: &Any<'_>) -> usize {
         match any.extract::<Any<'_>>() {
             Ok(inner) => 1 + levels(&inner),

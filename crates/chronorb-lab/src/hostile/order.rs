@@ -1,4 +1,4 @@
-//! What parent and children say to each other.
+//! The orders of the parent to its children, and their answers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What was found.
+//! The figures of the experiment.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,11 +22,11 @@ pub struct Row {
     /// The calls of the legitimate client that were answered.
     #[serde(flatten)]
     pub latency: Summary,
-    /// How many of its calls were not.
+    /// The percentage of its calls that failed.
     pub failed_calls_percent: f64,
     /// New clients that were answered.
     pub newcomers: u64,
-    /// How many were not.
+    /// The percentage of new clients that failed.
     pub failed_newcomers_percent: f64,
     /// The longest time from connecting to the reply.
     pub newcomer_max_us: f64,
@@ -46,7 +46,7 @@ pub struct Row {
     pub survived_percent: f64,
 }
 
-/// How a server ended.
+/// The end of a server during an attack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Death {
     /// By which attack.
@@ -60,9 +60,9 @@ pub struct Death {
 /// All that was found.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was run.
+    /// The plan of the run.
     pub plan: Plan,
-    /// Where.
+    /// The machine.
     pub environment: Environment,
     /// Every phase of every attack.
     pub rows: Vec<Row>,
@@ -77,7 +77,7 @@ impl Outcome {
         rows.find(|row| row.attack == attack && row.phase == phase)
     }
 
-    /// How the server of an attack ended, if it did.
+    /// The end of the server during an attack, if it ended.
     pub(super) fn death(&self, attack: Attack) -> Option<&Death> {
         self.deaths.iter().find(|death| death.attack == attack)
     }

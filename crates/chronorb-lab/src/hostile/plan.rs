@@ -1,4 +1,4 @@
-//! What is run, and for how long.
+//! The attacks of a run, and its durations.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::attack::Attack;
 
-/// What is run, and for how long.
+/// The attacks of a run, and its durations.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
     /// The attacks, in this order.
     pub attacks: Vec<Attack>,
-    /// How long the client is alone before an attack.
+    /// The time that the client is alone before an attack.
     pub before: Duration,
-    /// How long an attack lasts.
+    /// The duration of an attack.
     pub during: Duration,
-    /// How long the client is alone after it.
+    /// The time that the client is alone after it.
     pub after: Duration,
     /// The time from one call of the client to the next.
     pub period: Duration,
     /// The time from one new client to the next.
     pub newcomer_period: Duration,
-    /// How long a call may take; one that takes longer has failed.
+    /// The longest time of a call; one that takes longer has failed.
     pub timeout: Duration,
     /// Octets that each new client sends.
     pub newcomer_octets: u32,
@@ -72,7 +72,7 @@ impl Plan {
         }
     }
 
-    /// How long a phase lasts.
+    /// The duration of a phase.
     pub(super) const fn length(&self, phase: Phase) -> Duration {
         match phase {
             Phase::Before => self.before,
@@ -81,7 +81,7 @@ impl Plan {
         }
     }
 
-    /// How long all of it takes, about.
+    /// The approximate duration of the run.
     pub(super) fn total(&self) -> Duration {
         let phases = Phase::ALL.map(|phase| self.length(phase));
         let phases: Duration = phases.into_iter().sum();
@@ -111,5 +111,5 @@ impl Phase {
     pub const ALL: [Self; 3] = [Self::Before, Self::During, Self::After];
 }
 
-/// What it takes to start and to end the processes of a trial.
+/// The time that starting and ending the processes of a trial takes.
 const AROUND: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use crate::experiment::Findings;
 use crate::report::{Table, Telling};
 use crate::units;
 
-/// What is told of the figures.
+/// The report of the figures.
 pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
     Telling {
         lead: LEAD,
@@ -20,7 +20,7 @@ pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
     }
 }
 
-/// What others notice of each attack.
+/// The effects of each attack on other clients.
 fn of_client(outcome: &Outcome) -> Table {
     let line = |attack| {
         let [before, during, after] = rows(outcome, attack)?;
@@ -43,7 +43,7 @@ fn of_client(outcome: &Outcome) -> Table {
     table(outcome, "Other clients", line, &CLIENT_COLUMNS)
 }
 
-/// What each attack takes of the server.
+/// The memory and time of the server during each attack.
 fn of_server(outcome: &Outcome) -> Table {
     let line = |attack| {
         let [before, during, after] = rows(outcome, attack)?;
@@ -100,7 +100,7 @@ fn octets(octets: u64) -> String {
     }
 }
 
-/// How the figures are to be understood, in sentences.
+/// Notes on reading the figures, in sentences.
 fn notes(outcome: &Outcome) -> Vec<String> {
     let plan = &outcome.plan;
     let message = |attack: Attack| match attack.conduct(&[0; 28], plan) {

@@ -13,10 +13,10 @@ use crate::process::{Child, ProcessError};
 use crate::usage::{computed, resident};
 use crate::watch::Watch;
 
-/// What was found of one attack.
+/// The figures of one attack.
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
-    /// How the victim ended, if it did.
+    /// The end of the victim, if it ended.
     pub(super) death: Option<Death>,
 }
 
@@ -120,10 +120,10 @@ impl Death {
     }
 }
 
-/// How long processes may take to start.
+/// The time within which processes start.
 const START_UP: Duration = Duration::from_secs(30);
 /// From the order to the beginning of a phase.
 const LEAD: Duration = Duration::from_millis(20);
-/// How long processes may take to answer, and to end, beside what calls take.
+/// The time within which processes answer and end, beside that of calls.
 const WIND_DOWN: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(20);

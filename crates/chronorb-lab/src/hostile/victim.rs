@@ -59,7 +59,7 @@ fn offer(orb: &Orb) -> Result<Target, Box<dyn std::error::Error + Send + Sync>> 
     })
 }
 
-/// What an IIOP profile holds (CORBA 3.3 part 2, 9.7.2).
+/// Reads the address and the object key of an IIOP profile (CORBA 3.3 part 2, 9.7.2).
 fn address_and_key(profile: &[u8]) -> Result<(String, Vec<u8>), CdrError> {
     let mut octets = profile.to_vec();
     let arena = Arena::new(4096);

@@ -34,7 +34,7 @@ pub(super) struct Binding {
     /// Where requests go: the object itself, or what a location forward named.
     pub(super) target: Object,
     pub(super) forwarded: bool,
-    /// That of the messages: the greatest one that both sides speak.
+    /// The GIOP version of the messages: the highest one that both sides support.
     pub(super) version: Version,
     /// The priority that travels with requests, where the server's model wants it.
     pub(super) propagated: Option<Priority>,

@@ -78,8 +78,8 @@ impl Inbox {
         frame.clear();
     }
 
-    /// How much a reader that shall not wait may read before it looks at other things: what is about to fit the
-    /// begun message, and at least [`LEAST_TURN`] octets. So a long message takes few turns, and each of them is bounded.
+    /// The turn of a reader that must not wait: about as much as the begun message needs, and at
+    /// least [`LEAST_TURN`] octets. So a long message takes few turns, and each of them is bounded.
     pub(super) fn turn(&self) -> Turn {
         Turn {
             left: self.suspended.len().max(LEAST_TURN),
@@ -305,10 +305,10 @@ fn too_large(error: CdrError) -> SystemException {
     SystemException::from(error).with_completed(CompletionStatus::Maybe)
 }
 
-/// What is received at once at most while the length of the message is not known: messages behind it are copied for
-/// each of them that is taken out.
+/// The most octets received at once while the length of the message is not known. Messages behind
+/// it are copied for each of them that is taken out.
 const MOST_AHEAD: usize = 64 << 10;
-/// What a reader may take in its turn at least.
+/// The fewest octets of a reader's turn.
 const LEAST_TURN: usize = 256 << 10;
 /// Replies of which a part has come, on a connection that is shared.
 const MAX_PARTIAL_REPLIES: usize = 64;

@@ -131,7 +131,7 @@ impl Registry {
         all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
     }
 
-    /// How profiles of this tag write addresses, where that is known.
+    /// The form of addresses in profiles of this tag, where that is known.
     pub(crate) fn form_of(&self, tag: u32) -> Option<AddressForm> {
         match self.of_tag(tag) {
             Some(protocol) => protocol.profiles(),

@@ -124,11 +124,11 @@ pub(super) fn receive(
     }
 }
 
-/// What comes next of a message that is skipped.
+/// The next step of skipping a message.
 enum Skip {
     /// So many octets of it may be received.
     Room(usize),
-    /// It is skipped, or not all of it has come.
+    /// The message was skipped, or not all of it has come.
     Over(Intake),
 }
 

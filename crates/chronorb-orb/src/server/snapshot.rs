@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub strategy: ThreadpoolStrategy,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
-    /// What peers did wrong or were refused, by cause, since the ORB was made.
+    /// Faults and refusals of peers, by cause, since the ORB was made.
     pub incidents: Vec<(Incident, u64)>,
     /// The ORB's own pool, if it has been used, and those of the RT ORB.
     pub pools: Vec<PoolSnapshot>,

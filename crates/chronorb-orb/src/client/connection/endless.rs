@@ -18,7 +18,7 @@ use super::multiplexed::{Multiplexed, Sending};
 use crate::config::OrbConfig;
 use crate::scope;
 
-/// It has always something, until so much was received that nobody can be meant to have waited for more.
+/// A peer that always has more octets, until more were received than a correct reader takes.
 pub(in crate::client) struct Endless {
     socket: UnixStream,
     received: Arc<AtomicUsize>,
@@ -129,7 +129,7 @@ impl AsFd for Endless {
     }
 }
 
-/// That of a reply of 512 MiB.
+/// The header of a reply of 512 MiB.
 const HEADER: &[u8] = b"GIOP\x01\x02\x01\x01\x00\x00\x00\x20";
-/// What is received at most.
+/// The octets after which the peer ends.
 const MOST: usize = 64 << 20;

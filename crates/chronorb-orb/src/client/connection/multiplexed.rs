@@ -589,7 +589,7 @@ pub(super) fn first_request_id() -> u32 {
 
 /// A server that sends more replies that nobody has asked for is not one to go on with.
 pub(in crate::client) const MAX_STRAYS: usize = 1000;
-/// What such a server has sent, and any other one that sends what is no reply.
+/// The failure of a connection whose server sends too many unasked replies, or no replies at all.
 pub(in crate::client) const MALFORMED: Failure = Failure::Exception(SystemException::new(
     SystemExceptionKind::Marshal,
     minor::MALFORMED_MESSAGE,

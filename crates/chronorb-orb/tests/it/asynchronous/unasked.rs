@@ -14,7 +14,7 @@ use crate::support::raw_server::{
 };
 use crate::support::{Latch, add, orb_with};
 
-/// How often a server may send what nobody has asked for.
+/// The number of unasked replies that a server may send.
 const MAX_STRAYS: u32 = 1000;
 
 fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {

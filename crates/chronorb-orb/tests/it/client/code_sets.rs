@@ -22,7 +22,7 @@ fn orb(native: CharCodeSet, converts: bool) -> Orb {
     })
 }
 
-/// What the reference tells.
+/// The code sets that the reference names.
 fn told(s: &Served) -> CodeSetComponentInfo {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut components = profile.components.iter();

@@ -21,7 +21,7 @@ use crate::support::raw_server::{
 };
 use crate::support::{PATIENCE, add, echo, name_of, orb_with};
 
-/// What the client is told.
+/// The expected result of the client.
 enum Told {
     /// The sum.
     Answer,
@@ -34,7 +34,7 @@ const NO: CompletionStatus = CompletionStatus::No;
 const MAYBE: CompletionStatus = CompletionStatus::Maybe;
 
 /// An attack: what it does with a request, the number of requests that it does that with, and what the client is told.
-/// Where it returns `true` the connection goes on.
+/// The connection goes on where `acts` returns `true`.
 struct Attack {
     name: &'static str,
     requests: usize,
@@ -345,7 +345,7 @@ const SHORT: Duration = Duration::from_millis(200);
 /// Long enough for a long message to be written and begun.
 const ENOUGH: Duration = Duration::from_secs(2);
 
-/// How a call is made and its result taken.
+/// A way to make a call and take its result.
 type Call = fn(&Object) -> Result<i32, SystemException>;
 
 fn calls() -> Vec<(&'static str, Call)> {

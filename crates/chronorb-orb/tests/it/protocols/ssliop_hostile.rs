@@ -14,7 +14,7 @@ use super::ssliop::{Place, TLS_ONLY, orb_at, ssl};
 use crate::support::asynchronous::STRATEGIES;
 use crate::support::{PATIENCE, ProbeSkeleton, add, orb_with};
 
-/// What a server does with a connection, once the client has spoken.
+/// The reaction of a server to the first octets of the client.
 type Act = fn(&mut TcpStream);
 
 const ATTACKS: &[(&str, Act, &[Kind])] = &[

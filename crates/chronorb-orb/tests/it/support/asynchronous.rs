@@ -47,7 +47,7 @@ pub(crate) fn begin_nothing(
     Pending::begin(object, &Operation::twoway(name), &|_| Ok(()), none)
 }
 
-/// How a result is taken.
+/// A way to take a result.
 pub(crate) type Take = fn(Pending<i32>) -> Result<i32, SystemException>;
 
 pub(crate) const WAYS: [(&str, Take); 4] = [

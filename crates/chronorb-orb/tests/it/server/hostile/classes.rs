@@ -18,7 +18,7 @@ use super::*;
 use crate::support::descriptors::spawn;
 use crate::support::name_of;
 
-/// What a peer sends on a connection before it ends its side, and what comes back before the close.
+/// The octets that a peer sends before it ends its side, and the answers before the close.
 struct Case {
     name: String,
     octets: Vec<u8>,
@@ -418,7 +418,7 @@ const CLASSES: [(&str, Class); 7] = [
 ];
 
 const ALONE: &str = "CHRONORB_TEST_HOSTILE_ALONE";
-/// What a server may take of memory while all this happens: frames of its threads, and those of the
+/// The memory that a server may take during all cases: frames of its threads, and those of the
 /// test.
 const MEMORY: usize = 48 << 20;
 
