@@ -7,6 +7,7 @@ mod generated;
 mod idl;
 mod idl_model;
 mod laboratory;
+mod operators_day;
 mod peer;
 mod reports;
 mod rio;

@@ -190,7 +190,7 @@ impl Input {
     pub(super) fn settle_incomplete(&mut self, took: bool, limit: Duration) -> Result<(), End> {
         self.settle(took);
         match self.is_late(limit) {
-            true => Err(self.give_up(End::Gone)),
+            true => Err(self.give_up(End::Late)),
             false => Ok(()),
         }
     }

@@ -35,6 +35,8 @@ pub(super) enum Intake {
 pub(super) enum End {
     /// The connection broke, or went over a bound.
     Gone,
+    /// The rest of a message did not come in time.
+    Late,
     /// The peer will send no more; what is due to it is still sent.
     Ended,
     /// The peer does not speak GIOP: it is told by `MessageError`.

@@ -674,17 +674,23 @@ impl Lane {
             match connection.timeliness(input_timeout) {
                 Timeliness::Fine => {}
                 Timeliness::Late => {
-                    let incident = match connection.transport().is_established() {
-                        true => Incident::LatePeer,
-                        false => Incident::FailedHandshake,
-                    };
-                    let seconds = input_timeout.as_secs() as i64;
-                    self.incidents.note(incident, &*connection, seconds);
+                    self.note_late(&connection);
                     self.end(key);
                 }
                 Timeliness::Disturbed => self.rearm(&connection, key),
             }
         }
+    }
+
+    /// Notes that a connection ends since its peer is too slow.
+    #[cold]
+    pub(super) fn note_late(&self, connection: &ServerConnection) {
+        let incident = match connection.transport().is_established() {
+            true => Incident::LatePeer,
+            false => Incident::FailedHandshake,
+        };
+        let seconds = self.input_timeout.as_secs() as i64;
+        self.incidents.note(incident, connection, seconds);
     }
 
     /// Waits until all its threads have ended, and it is closed; returns whether that is so in time.

@@ -26,6 +26,10 @@ pub(in crate::server) fn conclude(
             }
             lane.end(key);
         }
+        Err(End::Late) => {
+            lane.note_late(connection);
+            lane.end(key);
+        }
         Err(End::Malformed) => {
             let incident = Incident::MalformedMessage;
             lane.incidents.note(incident, connection, 0);

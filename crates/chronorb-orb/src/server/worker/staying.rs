@@ -17,6 +17,7 @@ use super::super::linger::Stay;
 use super::super::probe::Stage;
 use super::super::watch::Activity;
 use super::{Taken, Worker, conclude, waits_for_reply};
+use crate::incident::Incident;
 
 /// What a thread with a connection to itself has waited for.
 enum Awaited {
@@ -121,6 +122,9 @@ impl Worker {
                 }
                 Awaited::Idleness => {
                     if !stay.is_called() && connection.is_quiet() {
+                        if !connection.has_sent() {
+                            lane.incidents.note(Incident::Silent, connection, 0);
+                        }
                         connection.say_goodbye(MessageType::CloseConnection);
                         return Err(End::Gone);
                     }
@@ -132,7 +136,7 @@ impl Worker {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
                 // The rest may not come by and by either.
-                return Err(End::Gone);
+                return Err(End::Late);
             }
             let Some(Taken { header, skipped }) = taken else {
                 continue;
@@ -254,7 +258,7 @@ impl Worker {
         } = intake
         else {
             if due.is_some_and(Deadline::has_passed) {
-                return Err(End::Gone);
+                return Err(End::Late);
             }
             let is_over = deadline.is_some_and(Deadline::has_passed);
             return Ok(match received == Some(true) && !stay.is_called() {

@@ -322,11 +322,37 @@ fn a_thread_per_connection_closes_it_in_time_too() {
     });
     let silent = place.connect();
     assert_eq!(last_word(&*silent), Some(MessageType::CloseConnection));
+    assert_eq!(count(&place.served.server, Incident::Silent), 1);
     assert_eq!(add(&place.served.object, 1, 1), Ok(2));
     let accepted = lane(&place.served.server).0;
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(add(&place.served.object, 1, 1), Ok(2));
     assert_eq!(lane(&place.served.server).0, accepted);
+}
+
+#[test]
+fn the_rest_of_a_message_has_to_come_in_time() {
+    let strategies = [
+        ThreadpoolStrategy::LeaderFollowers,
+        ThreadpoolStrategy::HalfSyncHalfAsync,
+        ThreadpoolStrategy::ThreadPerConnection,
+    ];
+    for strategy in strategies {
+        let place = by_tcp(&|config| {
+            config.input_timeout = Duration::from_millis(50);
+            config.threadpool_strategy = strategy;
+        });
+        for part in [
+            &b"GIOP\x01\x02\x01\x00"[..],
+            b"GIOP\x01\x02\x01\x00\x10\x00\x00\x00ab",
+        ] {
+            let slow = place.connect();
+            assert_eq!(slow.try_send(part), Ok(part.len()));
+            assert_eq!(last_word(&*slow), None, "{strategy:?}");
+        }
+        let noted = count(&place.served.server, Incident::LatePeer);
+        assert_eq!(noted, 2, "{strategy:?}");
+    }
 }
 
 #[cfg(feature = "uiop")]
