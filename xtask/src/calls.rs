@@ -21,6 +21,8 @@ pub(crate) enum Side {
 pub(crate) enum Transport {
     Tcp,
     Unix,
+    /// TCP, where an access rule permits the client, and an authorizer each request.
+    Guarded,
     /// The object is in the client's process.
     Collocated,
 }
@@ -45,15 +47,16 @@ impl Case {
 
     pub(crate) fn sides(&self) -> &'static [Side] {
         match self.transport {
-            Transport::Tcp | Transport::Unix => &[Side::Client, Side::Server],
+            Transport::Tcp | Transport::Unix | Transport::Guarded => &[Side::Client, Side::Server],
             Transport::Collocated => &[Side::Client],
         }
     }
 }
 
-pub(crate) const CASES: [Case; 8] = [
+pub(crate) const CASES: [Case; 9] = [
     Case::new("octet", "octet", Transport::Tcp),
     Case::new("octet-unix", "octet", Transport::Unix),
+    Case::new("octet-guarded", "octet", Transport::Guarded),
     Case::new("oneway", "oneway", Transport::Tcp),
     Case::new("structs", "structs", Transport::Tcp),
     Case::new("string", "string", Transport::Tcp),
@@ -103,17 +106,16 @@ pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Fail
     Ok(Programs {
         client: folder.join("calls-client"),
         server: folder.join("calls-server"),
-        endpoint: |transport, socket| match transport {
-            Transport::Tcp | Transport::Collocated => {
-                vec![
-                    "-ORBListenEndpoints".to_owned(),
-                    "iiop://127.0.0.1".to_owned(),
-                ]
+        endpoint: |transport, socket| {
+            let endpoint = match transport {
+                Transport::Unix => format!("uiop://{}", socket.display()),
+                _ => "iiop://127.0.0.1".to_owned(),
+            };
+            let mut options = vec!["-ORBListenEndpoints".to_owned(), endpoint];
+            if transport == Transport::Guarded {
+                options.extend(["-ORBServerTransportRule", "localhost tcp"].map(str::to_owned));
             }
-            Transport::Unix => {
-                let endpoint = format!("uiop://{}", socket.display());
-                vec!["-ORBListenEndpoints".to_owned(), endpoint]
-            }
+            options
         },
     })
 }
@@ -150,10 +152,13 @@ pub(crate) fn omniorb() -> Result<Option<Programs>, Failure> {
         server: folder.join("server"),
         endpoint: |transport, socket| {
             let endpoint = match transport {
-                Transport::Tcp | Transport::Collocated => "giop:tcp:127.0.0.1:".to_owned(),
                 Transport::Unix => format!("giop:unix:{}", socket.display()),
+                _ => "giop:tcp:127.0.0.1:".to_owned(),
             };
             let mut options = vec!["-ORBendPoint".to_owned(), endpoint];
+            if transport == Transport::Guarded {
+                options.extend(["-ORBserverTransportRule", "localhost tcp"].map(str::to_owned));
+            }
             // A call that is slower than this period in milliseconds takes another path in the
             // server. Under callgrind calls are slow.
             options.extend([

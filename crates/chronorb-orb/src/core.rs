@@ -45,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) monitor: OnceLock<Monitor>,
     /// Faults and refusals of peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
+    #[cfg(feature = "tracing")]
+    pub(crate) told_listening: PiMutex<crate::server::Listening>,
     pub(crate) poas: PoaTable,
     /// What authenticated object keys are made by.
     pub(crate) key_codes: KeyCodes,
@@ -97,6 +99,8 @@ impl Core {
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
             incidents,
+            #[cfg(feature = "tracing")]
+            told_listening: PiMutex::default(),
             poas: PoaTable::new(config.poa_demultiplexing),
             key_codes: KeyCodes::new(config.object_key_secret.as_ref()),
             managers: Managers::default(),
@@ -152,6 +156,15 @@ impl Core {
         let wanted = self.wanted_files.load(Ordering::Relaxed);
         let limit = raise_open_files(wanted);
         (limit < wanted).then_some((limit, wanted))
+    }
+
+    /// Whether rules decide to which addresses this process connects.
+    #[cfg(any(feature = "uiop", feature = "ssliop"))]
+    pub(crate) fn judges_addresses(&self) -> bool {
+        #[cfg(feature = "access")]
+        return !self.config.client_transport_rules.is_empty();
+        #[cfg(not(feature = "access"))]
+        false
     }
 
     /// Whether the secure profile holds.

@@ -278,6 +278,7 @@ impl Orb {
     /// [main-thread model](crate::poa::ThreadModel::MainThread) are served by the thread that calls this.
     pub fn run(&self) {
         server::tell_unused_endpoints(&self.core);
+        server::tell_listening(&self.core);
         while self.core.state.get() != STOPPED {
             self.run_for(LOOK_AGAIN);
         }
@@ -330,6 +331,7 @@ impl Orb {
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
         let termination = termination()?;
         server::tell_unused_endpoints(&self.core);
+        server::tell_listening(&self.core);
         while self.core.state.get() != STOPPED {
             if termination.requested() {
                 return self.shutdown(true);

@@ -124,14 +124,14 @@ impl Profile {
         {
             return None;
         }
-        let this = Self::of_parts((profile.tag, form), parts, index, core);
+        let this = Self::of_parts((profile.tag, form), parts, (index, source), core);
         (!this.ways.is_empty()).then_some(this)
     }
 
     fn of_parts(
         (tag, form): (u32, AddressForm),
         parts: ProfileParts,
-        index: usize,
+        (index, source): (usize, Source),
         core: &Core,
     ) -> Self {
         #[cfg(any(feature = "uiop", feature = "ssliop"))]
@@ -178,8 +178,13 @@ impl Profile {
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
-            this.add_components(&core.protocols, &parts.components, &host);
+            // A component for a file says nothing that proves the place. Rules of the client judge it where
+            // there are any.
+            let files = source == Source::Application || core.judges_addresses();
+            this.add_components(&core.protocols, &parts.components, &host, files);
         }
+        #[cfg(not(any(feature = "uiop", feature = "ssliop")))]
+        let _ = source;
         this
     }
 
@@ -218,20 +223,24 @@ impl Profile {
         }
     }
 
-    /// Adds the ways of protocols that references tell of by components of the profile of IIOP.
+    /// Adds the ways of protocols that references tell of by components of the profile of IIOP, those to
+    /// files only if `files` says so.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn add_components(
         &mut self,
         registry: &crate::protocol::Registry,
         components: &[chronorb_giop::TaggedComponent],
         host: &str,
+        files: bool,
     ) {
         for other in registry.iter() {
             let Some(told) = other.components() else {
                 continue;
             };
             let way = |address| registry.way(other, address);
-            let addresses = (told.read)(components, host).into_iter();
+            let mut addresses = (told.read)(components, host);
+            addresses.retain(|address| files || address.as_path().is_none());
+            let addresses = addresses.into_iter();
             self.ways.extend(addresses.map(way).take(MAX_WAYS + 1));
             let is_told =
                 |component: &&chronorb_giop::TaggedComponent| Some(component.tag) == told.lanes;
@@ -309,6 +318,10 @@ mod tests {
         let profile = Profile::of(&ior, Source::Application, core).expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
+        // Neither the profile nor the component proves that it is of this machine.
+        let profile = Profile::of(&ior, Source::Message, core).expect("it can be reached");
+        let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
+        assert_eq!(tags, [TAG_INTERNET_IOP]);
         orb.shutdown(false).expect("it serves nothing");
     }
 }

@@ -122,6 +122,13 @@ impl Upcall<'_> {
         let mut reading = epoch::enter();
         let poa = match self.core.poas.find(self.core.incarnation, &key) {
             Some(poa) if poa.is_open() => poa,
+            Some(poa) if poa.is_guarded() => {
+                // Nobody's memory has to wait for an authorizer.
+                drop(reading);
+                self.ask_guard(&poa, &key)?;
+                reading = epoch::enter();
+                poa
+            }
             missing_or_closed => {
                 // Nobody's memory has to wait while this waits.
                 drop((missing_or_closed, reading));
@@ -246,17 +253,15 @@ impl Upcall<'_> {
                 Some(poa) => poa,
                 None => poas.obtain(self.core.incarnation, key)?,
             };
-            if poa.is_forged(self.key) {
-                let incident = Incident::ForgedObjectKey;
-                self.core.incidents.note(incident, &PeerName(self.peer), 0);
-                return Err(NO_SUCH_ADAPTER.into());
-            }
             if poa.is_open() {
                 return Ok(poa);
             }
             if poa.is_guarded() {
-                poa.authorize(self.peer.map(Peer::new), key.id, self.operation)?;
+                self.ask_guard(&poa, key)?;
                 return Ok(poa);
+            }
+            if poa.is_forged(self.key) {
+                return Err(self.forged());
             }
             if self.thread.parks != Parks::No && poa.is_held() {
                 let active = poa.find(key.hint, key.id);
@@ -270,6 +275,23 @@ impl Upcall<'_> {
             drop(poa);
             waiting.wait_until_open(self.thread.patience)?;
         }
+    }
+
+    /// Whether the key is authentic and the authorizer of the POA, if any, permits the request.
+    #[inline]
+    fn ask_guard(&self, poa: &Poa, key: &ObjectKey<'_>) -> Result<(), Unserved> {
+        if poa.is_forged(self.key) {
+            return Err(self.forged());
+        }
+        let peer = self.peer.map(Peer::new);
+        Ok(poa.authorize(peer, key.id, self.operation)?)
+    }
+
+    #[cold]
+    fn forged(&self) -> Unserved {
+        let incident = Incident::ForgedObjectKey;
+        self.core.incidents.note(incident, &PeerName(self.peer), 0);
+        NO_SUCH_ADAPTER.into()
     }
 
     /// The priority at which the thread serves a request whose POA says `priority`, if it may.

@@ -182,7 +182,7 @@ fn verdict(
 fn print(counts: &[Count], environment: &budget::Environment) {
     println!("\nUser-space instructions of one call; {environment}\n");
     println!(
-        "{:<12}{:<8}{:>10}{:>10}{:>9}{:>10}",
+        "{:<15}{:<8}{:>10}{:>10}{:>9}{:>10}",
         "case", "side", "chronorb", "recorded", "change", "omniORB"
     );
     for count in counts {
@@ -190,7 +190,7 @@ fn print(counts: &[Count], environment: &budget::Environment) {
             .recorded
             .map(|recorded| format!("{:+.2}%", (count.now / recorded - 1.0) * 100.0));
         println!(
-            "{:<12}{:<8}{:>10.1}{:>10}{:>9}{:>10}",
+            "{:<15}{:<8}{:>10.1}{:>10}{:>9}{:>10}",
             count.case,
             count.side,
             count.now,

@@ -155,7 +155,7 @@ fn incidents(view: &View, width: usize) -> Option<Line> {
 }
 
 /// Incidents that belong to the ordinary course.
-const ORDINARY: [&str; 2] = ["started lane", "ended lane"];
+const ORDINARY: [&str; 3] = ["listening", "started lane", "ended lane"];
 
 /// The widths of a lane's columns that are not always the same.
 struct Columns {

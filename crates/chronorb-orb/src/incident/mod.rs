@@ -90,6 +90,8 @@ incidents! {
     UnsafeSetting => "unsafe setting",
     /// A setting that has no effect.
     UnusedSetting => "unused setting",
+    /// Where an ORB listens, and what peers have to prove there.
+    Listening => "listening",
     /// A lane whose threads serve from now on.
     StartedLane => "started lane",
     /// A lane that was ended in order.
@@ -106,7 +108,7 @@ impl Incident {
         match self {
             Self::FailedLane => Level::Error,
             Self::PanickedServant | Self::PanickedApplication => Level::Error,
-            Self::StartedLane | Self::EndedLane => Level::Info,
+            Self::Listening | Self::StartedLane | Self::EndedLane => Level::Info,
             Self::UnknownObject => Level::Info,
             _ => Level::Warn,
         }
@@ -117,6 +119,7 @@ impl Incident {
         match self {
             Self::PanickedServant => Limit::ONCE,
             Self::MissingRights | Self::UnsafeSetting | Self::UnusedSetting => Limit::NONE,
+            Self::Listening => Limit::NONE,
             Self::StartedLane | Self::EndedLane | Self::FailedLane => Limit::NONE,
             _ => Limit::PEER,
         }

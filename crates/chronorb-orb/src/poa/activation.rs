@@ -132,9 +132,12 @@ impl Poa {
             }
             match self.activate(self.new_id(), servant.clone(), None) {
                 Ok(active) => return Ok(Some(active.id.clone())),
-                Err(ActivateError::System(exception)) => return Err(exception),
-                // By another thread, in between.
-                Err(_) => {}
+                Err(error) => {
+                    if let Some(exception) = error.system_exception() {
+                        return Err(exception);
+                    }
+                    // By another thread, in between.
+                }
             }
         }
     }

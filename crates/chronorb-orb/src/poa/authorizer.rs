@@ -2,12 +2,10 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::Full;
 
-use super::{ALIVE, GUARDED, Poa, Replaceable};
+use super::{ALIVE, GUARDED, Poa};
 use crate::incident::Incident;
 use crate::peer::Peer;
 
@@ -88,61 +86,48 @@ impl fmt::Debug for AuthorizationRequest<'_> {
 /// What a POA with an authorizer does before it lets a request in. A program that never sets an
 /// authorizer does not contain it.
 pub(super) trait Guard: Send + Sync {
-    /// Asks the authorizer, if there is one.
+    /// Asks the authorizer.
     ///
     /// # Errors
     /// `NO_PERMISSION` (chronorb minor 7) where it refuses.
     fn check(&self, request: &AuthorizationRequest<'_>) -> Result<(), SystemException>;
-
-    /// Replaces the authorizer; `None` drops it, at the end of the POA. The caller holds no lock.
-    ///
-    /// # Errors
-    /// `NO_RESOURCES` where requests still use many former ones.
-    fn replace(&self, poa: &Poa, by: Option<Arc<dyn Authorizer>>) -> Result<(), SystemException>;
 }
 
 /// The authorizer of a POA.
-struct Present(Replaceable<Arc<dyn Authorizer>>);
+struct Present<A>(A);
 
-impl Guard for Present {
+impl<A: Authorizer> Guard for Present<A> {
     fn check(&self, request: &AuthorizationRequest<'_>) -> Result<(), SystemException> {
-        let Some(authorizer) = self.0.get() else {
-            return Ok(());
-        };
-        let permits = catch_unwind(AssertUnwindSafe(|| authorizer.permits(request)));
-        if permits.unwrap_or(false) {
-            return Ok(());
+        let permits = catch_unwind(AssertUnwindSafe(|| self.0.permits(request)));
+        match permits.unwrap_or(false) {
+            true => Ok(()),
+            false => Err(refused(request)),
         }
-        let incidents = &request.poa.core().incidents;
-        match &request.peer {
-            Some(peer) => incidents.note(Incident::RequestNotAuthorized, peer, 0),
-            None => incidents.note(Incident::RequestNotAuthorized, &"this process", 0),
-        }
-        Err(NOT_AUTHORIZED)
-    }
-
-    fn replace(&self, poa: &Poa, by: Option<Arc<dyn Authorizer>>) -> Result<(), SystemException> {
-        let before = {
-            let _writing = poa.inner.writing.lock();
-            self.0.set(by)
-        };
-        let before = before.map_err(|Full| NO_RESOURCES)?;
-        // What is dropped is application code, and must not meet the lock.
-        poa.let_go(before);
-        Ok(())
     }
 }
 
+#[cold]
+fn refused(request: &AuthorizationRequest<'_>) -> SystemException {
+    let incidents = &request.poa.core().incidents;
+    match &request.peer {
+        Some(peer) => incidents.note(Incident::RequestNotAuthorized, peer, 0),
+        None => incidents.note(Incident::RequestNotAuthorized, &"this process", 0),
+    }
+    NOT_AUTHORIZED
+}
+
 impl Poa {
-    /// Sets what decides whether requests to the objects of this POA are served; children have their
-    /// own. It holds for all requests that are read after this returns.
+    /// Sets what decides whether requests to the objects of this POA are served, once for its life;
+    /// children have their own. It holds for all requests that are read after this returns.
+    ///
+    /// An authorizer that has a handle of this POA keeps both in memory for good;
+    /// [`AuthorizationRequest::poa`] is the same POA.
     ///
     /// # Errors
-    /// `NO_RESOURCES` where requests still use many former ones.
+    /// `BAD_INV_ORDER` where the POA has one already.
     pub fn set_authorizer(&self, authorizer: impl Authorizer) -> Result<(), SystemException> {
-        let present = || Box::new(Present(Replaceable::new())) as Box<dyn Guard>;
-        let guard = self.inner.guard.get_or_init(present);
-        guard.replace(self, Some(Arc::new(authorizer)))?;
+        let guard = Box::new(Present(authorizer));
+        self.inner.guard.set(guard).map_err(|_| HAS_ONE)?;
         // At the end of its initialisation, where that goes on.
         let _writing = self.inner.writing.lock();
         let _ = self.inner.state.compare_set(ALIVE, GUARDED);
@@ -161,7 +146,7 @@ impl Poa {
     ///
     /// # Errors
     /// `NO_PERMISSION` (chronorb minor 7) where it refuses.
-    #[cold]
+    #[inline]
     pub(crate) fn authorize(
         &self,
         peer: Option<Peer<'_>>,
@@ -180,6 +165,6 @@ impl Poa {
     }
 }
 
-const NO_RESOURCES: SystemException = SystemException::no(SystemExceptionKind::NoResources, 0);
+const HAS_ONE: SystemException = SystemException::no(SystemExceptionKind::BadInvOrder, 0);
 const NOT_AUTHORIZED: SystemException =
     SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_AUTHORIZED);

@@ -3,6 +3,7 @@
 use chronorb_giop::SystemException;
 use thiserror::Error;
 
+use crate::failure::{self, LastFailure};
 use crate::object::Object;
 
 /// A POA could not be made.
@@ -91,7 +92,7 @@ pub enum FindPoaError {
 }
 
 /// An object could not be activated.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ActivateError {
     /// The servant is an object already, and the POA wants each to be one.
@@ -108,7 +109,29 @@ pub enum ActivateError {
     /// is not one of this POA; `TRANSIENT` (OMG minor 1) where the object of this id is still
     /// being deactivated and the ORB's hold time-out is over.
     #[error(transparent)]
-    System(#[from] SystemException),
+    System(SystemException),
+    /// A system exception of which more is known, as its source says: the endpoints or the threads of
+    /// the pool cannot be had.
+    #[error("{}", .0.exception())]
+    Caused(#[source] Box<LastFailure>),
+}
+
+impl ActivateError {
+    /// The system exception, where it is one.
+    #[must_use]
+    pub fn system_exception(&self) -> Option<SystemException> {
+        match self {
+            Self::System(exception) => Some(*exception),
+            Self::Caused(failure) => Some(failure.exception()),
+            _ => None,
+        }
+    }
+}
+
+impl From<SystemException> for ActivateError {
+    fn from(exception: SystemException) -> Self {
+        failure::kept(exception).map_or(Self::System(exception), Self::Caused)
+    }
 }
 
 /// An object was not found.

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::gate::Waiters;
 use super::{Poa, WaitError, is_in_upcall};
 use crate::core::Core;
+use crate::server::tell_listening;
 
 /// Lets the requests of its POAs through, or not (CORBA 3.3, 15.3.4). A handle.
 #[derive(Clone, Debug)]
@@ -70,7 +71,11 @@ impl PoaManager {
     /// # Errors
     /// [`AdapterInactive`] after [`deactivate`](Self::deactivate).
     pub fn activate(&self) -> Result<(), AdapterInactive> {
-        self.change(ACTIVE)
+        self.change(ACTIVE)?;
+        if let Some(core) = self.inner.core.upgrade() {
+            tell_listening(&core);
+        }
+        Ok(())
     }
 
     /// Lets requests wait. They keep no thread of their lane meanwhile, but where each connection

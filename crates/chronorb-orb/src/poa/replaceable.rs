@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_rt::{Full, Key, Removed, SlotRef, Slots};
 
-use super::key::{slot, slot_octets};
-
 /// A value that can be replaced while requests use it, and is read without a lock.
 pub(super) struct Replaceable<T> {
     /// The present one, and former ones that requests still use.
@@ -51,14 +49,14 @@ impl<T> Replaceable<T> {
 }
 
 fn packed(key: Key) -> u64 {
-    u64::from_be_bytes(slot_octets(key))
+    (u64::from(key.index) << 32) | u64::from(key.generation)
 }
 
 fn unpacked(packed: u64) -> Option<Key> {
-    if packed == 0 {
-        return None;
-    }
-    slot(&packed.to_be_bytes())
+    (packed != 0).then_some(Key {
+        index: (packed >> 32) as u32,
+        generation: packed as u32,
+    })
 }
 
 /// Former values that are still in use, and the present one.

@@ -250,10 +250,6 @@ impl Poa {
     pub(super) fn forget_application(&self) {
         self.let_go(self.set_default_servant(None));
         self.let_go(self.inner.activator.lock().take());
-        if let Some(guard) = self.inner.guard.get() {
-            // Taking one away needs no room.
-            let _ = guard.replace(self, None);
-        }
         // Otherwise somebody looks at an object right now, whose servant is then given back.
         if self.inner.changing.is_empty() {
             let manager = {
@@ -364,6 +360,7 @@ impl Poa {
             Err(ActivateError::ObjectAlreadyActive) => {}
             Err(ActivateError::ServantAlreadyActive) => return Err(POLICY_VIOLATED.into()),
             Err(ActivateError::System(exception)) => return Err(exception.into()),
+            Err(ActivateError::Caused(failure)) => return Err(failure.exception().into()),
             Err(ActivateError::WrongPolicy) => return Err(NO_SUCH_OBJECT.into()),
         }
         let active = self.find(self.hint(id), id.as_bytes());

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use super::Published;
 use crate::core::Core;
+#[cfg(feature = "tracing")]
+use crate::incident::Incident;
 
 /// Where an ORB listens, and what peers have to prove there. Displayed it is the line by which a
 /// server tells this at its start.
@@ -121,6 +123,28 @@ pub(crate) fn listening(core: &Core) -> Listening {
         endpoints,
         warnings,
     }
+}
+
+/// Tells the log where an ORB listens, if that is not what was told last: as a warning where an
+/// operator should look at something.
+pub(crate) fn tell_listening(core: &Core) {
+    #[cfg(feature = "tracing")]
+    {
+        let listening = listening(core);
+        let mut told = core.told_listening.lock();
+        if listening.endpoints.is_empty() || *told == listening {
+            return;
+        }
+        let incident = match listening.warnings.is_empty() {
+            true => Incident::Listening,
+            false => Incident::UnsafeSetting,
+        };
+        let orb = format_args!("ORB {}", core.config.orb_id);
+        core.incidents.tell(incident, &orb, 0, &listening);
+        *told = listening;
+    }
+    #[cfg(not(feature = "tracing"))]
+    let _ = core;
 }
 
 fn of_published(core: &Core, published: &Published) -> ListeningEndpoint {

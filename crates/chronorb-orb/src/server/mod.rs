@@ -32,8 +32,8 @@ pub(crate) use dispatch::Dispatch;
 pub(crate) use doors::Published;
 pub use filter::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 pub(crate) use lane::Lane;
-pub(crate) use listening::listening;
 pub use listening::{Listening, ListeningEndpoint, PeerProof};
+pub(crate) use listening::{listening, tell_listening};
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;
 pub(crate) use pool::{

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use chronorb_orb::{Incident, Orb, OrbConfig, SystemExceptionKind as Kind};
 use chronorb_transport::tls::{TlsSettings, Verify};
 
-use super::{Adder, PATIENCE, count, fail, port_of, send_garbage, subscribed, told_of};
+use super::{Adder, PATIENCE, add, count, fail, port_of, send_garbage, subscribed, told_of};
 use crate::certificates::Authority;
 
 fn orb(endpoint: Option<&str>, settings: TlsSettings) -> Orb {
@@ -99,6 +99,35 @@ fn an_expired_certificate_is_refused_at_the_start() {
         .expect_err("it has expired")
         .to_string();
     assert!(error.contains("server.pem: certificate expired"), "{error}");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_told_once_and_changes_nothing() {
+    let _turn = subscribed();
+    let directory = tempfile::tempdir().expect("a directory");
+    let authority = Authority::new(directory.path(), "authority");
+    let settings = authority.settings("server", &["127.0.0.1"]);
+    let certificate = settings.certificate.clone().expect("it has one");
+    let server = orb(Some("ssliop://127.0.0.1:0"), settings);
+    let root = server.root_poa().expect("it runs");
+    let text = server.object_to_string(&root.serve(Adder).expect("active"));
+    root.manager().activate().expect("it runs");
+    std::fs::write(certificate, "no certificate").expect("it is ours");
+
+    // The files are looked at once a second.
+    let deadline = chronorb_rt::Deadline::after(PATIENCE);
+    let told = || told_of("unusable certificate");
+    while told().is_empty() {
+        assert!(!deadline.has_passed(), "the change is seen");
+        let client = orb(None, authority.settings("client", &["127.0.0.1"]));
+        let object = client.string_to_object(&text).expect("a reference");
+        assert_eq!(add(&object, 1, 2), Ok(3));
+        client.shutdown(true).expect("not from a servant");
+        std::thread::yield_now();
+    }
+    assert!(told()[0].message.contains("server.pem"), "{:?}", told());
+    server.shutdown(true).expect("not from a servant");
+    assert_eq!(told().len(), 1);
 }
 
 /// The port of TLS, of which a component of the profile tells.

@@ -284,6 +284,15 @@ fn incidents_are_told_with_peer_and_cause() {
         .string_to_object(&server.object_to_string(&object))
         .expect("a reference");
 
+    root.manager().hold_requests(false).expect("it is active");
+    root.manager().activate().expect("it runs");
+    let address = format!("iiop://127.0.0.1:{port} ");
+    let listening = told_of("listening");
+    let lines = listening.iter().map(|told| &told.message);
+    let lines: Vec<_> = lines.filter(|line| line.contains(&address)).collect();
+    assert_eq!(lines.len(), 1, "it is told once: {listening:?}");
+    assert!(lines[0].contains(&format!("{address}(not authenticated)")));
+
     for _ in 0..3 {
         let _ = fail(&remote, "panic");
     }

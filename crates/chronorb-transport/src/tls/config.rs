@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chronorb_rt::log::{self, Event, Level, Limit};
 use chronorb_rt::{Monotonic, PiMutex};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
@@ -75,7 +76,8 @@ impl FromStr for Verify {
 /// configuration.
 ///
 /// The files are read again when one of them has changed: at a handshake, at most once a second, and
-/// by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is.
+/// by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is; the log
+/// tells that once, as `unusable certificate`.
 /// Connections that exist stay as they are.
 ///
 /// Sessions are never resumed: connections last long, and each one proves anew who is there.
@@ -147,10 +149,25 @@ impl TlsConfig {
         let (loaded, before) = (current.loaded.clone(), current.stamps.clone());
         // Others go on with what there is meanwhile.
         drop(current);
-        if stamps(&self.settings) != before && self.reload().is_ok() {
-            return self.current.lock().loaded.clone();
+        let stamps = stamps(&self.settings);
+        if stamps == before {
+            return loaded;
         }
-        loaded
+        let reloaded = self.reload();
+        let mut current = self.current.lock();
+        if let Err(error) = reloaded {
+            // Until they change once more.
+            current.stamps = stamps;
+            log::tell(&Event {
+                level: Level::Warn,
+                cause: "unusable certificate",
+                peer: &"",
+                number: 0,
+                detail: &error,
+                limit: Limit::NONE,
+            });
+        }
+        current.loaded.clone()
     }
 
     /// Who must prove who it is.

@@ -221,10 +221,10 @@ fn endpoints_that_cannot_be_had_are_told_with_the_error() {
     });
     let root = server.root_poa().expect("it runs");
     let served = root.serve(crate::support::ProbeSkeleton(Default::default()));
-    let served = served.map(drop).map_err(|error| match error {
-        chronorb_orb::poa::ActivateError::System(exception) => exception,
-        other => panic!("{other}"),
-    });
+    let error = served.map(drop).expect_err("the port is taken");
+    let source = std::error::Error::source(&error).expect("the cause");
+    assert!(source.to_string().contains("os error 98"), "{source}");
+    let served = Err(error.system_exception().expect("it is one"));
     let address = format!("iiop://127.0.0.1:{port}");
     let parts: &[&str] = &["lane 0:0", &address, "os error 98"];
     assert_told(&server, ("port in use", served, Kind::NoResources, parts));

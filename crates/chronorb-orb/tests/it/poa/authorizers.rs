@@ -80,14 +80,28 @@ fn a_refused_request_reaches_neither_servant_nor_servant_manager() {
     // Not even that there is no such object is told.
     assert_eq!(ask(&site.remote_to(&poa, "two")), Err(NOT_AUTHORIZED));
     assert_eq!(one.non_existent(), Err(NOT_AUTHORIZED));
-    // One that panics refuses.
-    poa.set_authorizer(|_: &AuthorizationRequest<'_>| panic!("it was asked to"))
-        .expect("it takes the place of the other");
-    assert_eq!(ask(&one), Err(NOT_AUTHORIZED));
     assert_eq!(called.load(Ordering::SeqCst), 0);
-    poa.set_authorizer(|_: &AuthorizationRequest<'_>| true)
-        .expect("it takes the place of the other");
-    assert_eq!(ask(&one), told(""));
+    // It is set for good.
+    let error = poa.set_authorizer(|_: &AuthorizationRequest<'_>| true);
+    let error = error.expect_err("there is one");
+    assert_eq!(error.kind, SystemExceptionKind::BadInvOrder);
+    assert_eq!(ask(&one), Err(NOT_AUTHORIZED));
+}
+
+#[test]
+fn an_authorizer_that_panics_refuses() {
+    let site = site();
+    let poa = site.poa("guarded", &[USER]);
+    poa.activate_object_with_id("one", named("one"))
+        .expect("it is new");
+    poa.set_authorizer(|request: &AuthorizationRequest<'_>| {
+        assert_ne!(request.operation(), b"secret", "it was asked to");
+        true
+    })
+    .expect("it is the first");
+    let one = site.remote_to(&poa, "one");
+    assert_eq!(ask_for(&one, "secret"), Err(NOT_AUTHORIZED));
+    assert_eq!(ask(&one), told("one"));
 }
 
 #[test]
