@@ -236,6 +236,13 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// Ends both directions, so that a thread that waits on it returns.
     fn shutdown(&self);
 
+    /// As [`shutdown`](Self::shutdown), for peers that are cut off: what is on its way in either
+    /// direction is lost, and a peer that waits for room to send is told at once when the connection is
+    /// dropped.
+    fn abort(&self) {
+        self.shutdown();
+    }
+
     /// The properties of the connection as the kernel has them. All are known, and buffers are
     /// twice what was asked for: the kernel counts its own book-keeping in (socket(7)).
     ///

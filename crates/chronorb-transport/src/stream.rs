@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Activity, Deadline, doing};
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags};
+use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 
 use crate::timed::TimedSocket;
 use crate::{AcceptError, Connection, IoError, Remote, SendError, SocketOptions};
@@ -118,6 +118,13 @@ impl<F: Family> Connection for StreamConnection<F> {
     fn shutdown(&self) {
         // A connection that is gone already needs no end.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
+    }
+
+    fn abort(&self) {
+        // Closing sends a reset then. Without it the kernel tells a peer with a full window nothing for
+        // a minute, if another thread has taken what had come.
+        let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+        self.shutdown();
     }
 
     fn options(&self) -> io::Result<SocketOptions> {

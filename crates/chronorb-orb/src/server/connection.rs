@@ -278,7 +278,7 @@ impl ServerConnection {
 
     /// Ends it at once, and gives back what it keeps as far as no other thread has it.
     pub(super) fn cut_off(&self) {
-        self.transport.shutdown();
+        self.transport.abort();
         if let Some(mut input) = self.input.claim() {
             input.discard();
         }

@@ -91,12 +91,6 @@ impl Load {
         self.octets.load(Ordering::Relaxed) > self.max_octets
     }
 
-    /// Octets that are kept beyond the bound.
-    pub(super) fn excess(&self) -> usize {
-        let kept = self.octets.load(Ordering::Relaxed);
-        kept.saturating_sub(self.max_octets)
-    }
-
     /// The present tick, which grows with each connection that comes, and with each look at those
     /// that are idle.
     #[inline]
@@ -120,6 +114,7 @@ fn count(counter: &AtomicUsize, more: bool) {
 /// What one connection of a lane keeps for its peer.
 pub(super) struct Account {
     pub(super) load: Arc<Load>,
+    /// Octets; with [`WRITTEN_OFF`] they are none of the lane's any more.
     octets: AtomicUsize,
     /// Since when it keeps anything, in nanoseconds.
     since: AtomicU64,
@@ -137,30 +132,83 @@ impl Account {
 
     /// How much the connection keeps.
     pub(super) fn octets(&self) -> usize {
-        self.octets.load(Ordering::Relaxed)
+        self.octets.load(Ordering::Relaxed) & !WRITTEN_OFF
     }
 
-    /// How much it keeps, and since when; the greater, the sooner it is cut off.
+    /// Takes what it keeps out of the books of the lane, since it is about to be given back, and returns
+    /// how much that was; nothing where that was done before.
+    pub(super) fn write_off(&self) -> Option<usize> {
+        let octets = self.octets.fetch_or(WRITTEN_OFF, Ordering::Relaxed);
+        if octets & WRITTEN_OFF != 0 {
+            return None;
+        }
+        self.load.octets.fetch_sub(octets, Ordering::Relaxed);
+        Some(octets)
+    }
+
+    /// How much of the lane's it keeps, and since when; the greater, the sooner it is cut off.
     pub(super) fn rank(&self) -> (usize, Reverse<u64>) {
-        let since = self.since.load(Ordering::Relaxed);
-        (self.octets(), Reverse(since))
+        let octets = match self.octets.load(Ordering::Relaxed) {
+            off if off & WRITTEN_OFF != 0 => 0,
+            octets => octets,
+        };
+        (octets, Reverse(self.since.load(Ordering::Relaxed)))
     }
 
     /// Changes what one direction of the connection keeps. Where that is more than the lane may
     /// keep, the lane [makes up for it](super::lane::Lane::relieve).
     pub(super) fn set(&self, accounted: &mut usize, octets: usize) {
+        let books = &self.load.octets;
         if octets > *accounted {
             let more = octets - *accounted;
-            self.load.octets.fetch_add(more, Ordering::Relaxed);
-            if self.octets.fetch_add(more, Ordering::Relaxed) == 0 {
+            // First there, so that nobody writes off what is not in it.
+            books.fetch_add(more, Ordering::Relaxed);
+            let before = self.octets.fetch_add(more, Ordering::Relaxed);
+            if before == 0 {
                 self.since
                     .store(Monotonic::now().as_nanos(), Ordering::Relaxed);
+            } else if before & WRITTEN_OFF != 0 {
+                books.fetch_sub(more, Ordering::Relaxed);
             }
         } else if octets < *accounted {
             let less = *accounted - octets;
-            self.load.octets.fetch_sub(less, Ordering::Relaxed);
-            self.octets.fetch_sub(less, Ordering::Relaxed);
+            let before = self.octets.fetch_sub(less, Ordering::Relaxed);
+            if before & WRITTEN_OFF == 0 {
+                books.fetch_sub(less, Ordering::Relaxed);
+            }
         }
         *accounted = octets;
+    }
+}
+
+/// The connection was cut off, or is about to be.
+const WRITTEN_OFF: usize = 1 << (usize::BITS - 1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(load: &Load) -> usize {
+        load.octets.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn what_is_written_off_is_none_of_the_lanes() {
+        let load = Arc::new(Load::new(&OrbConfig::default()));
+        let [first, second] = [(); 2].map(|()| Account::open(load.clone()));
+        let mut accounted = [0; 2];
+        first.set(&mut accounted[0], 700);
+        second.set(&mut accounted[1], 40);
+        assert_eq!(kept(&load), 740);
+        assert_eq!(first.write_off(), Some(700));
+        assert_eq!(first.write_off(), None, "by one thread");
+        assert_eq!(kept(&load), 40);
+        // The thread that has it goes on for a while.
+        for octets in [900, 100, 0] {
+            first.set(&mut accounted[0], octets);
+            assert_eq!((first.octets(), kept(&load)), (octets, 40));
+        }
+        second.set(&mut accounted[1], 0);
+        assert_eq!(kept(&load), 0);
     }
 }

@@ -236,6 +236,10 @@ impl Connection for FaultyConnection {
         self.inner.shutdown();
     }
 
+    fn abort(&self) {
+        self.inner.abort();
+    }
+
     fn options(&self) -> io::Result<SocketOptions> {
         self.inner.options()
     }

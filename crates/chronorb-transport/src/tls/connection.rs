@@ -273,6 +273,10 @@ impl Connection for TlsConnection {
         self.carrier.shutdown();
     }
 
+    fn abort(&self) {
+        self.carrier.abort();
+    }
+
     fn options(&self) -> io::Result<SocketOptions> {
         self.carrier.options()
     }

@@ -248,6 +248,10 @@ impl Connection for TracedConnection {
         self.inner.shutdown();
     }
 
+    fn abort(&self) {
+        self.inner.abort();
+    }
+
     fn options(&self) -> io::Result<SocketOptions> {
         self.inner.options()
     }

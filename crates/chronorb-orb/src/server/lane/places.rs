@@ -183,21 +183,22 @@ impl Lane {
     /// longest, until all together keep no more than they may.
     #[cold]
     pub(in super::super) fn relieve(&self) {
-        // What other threads are about to give back.
-        let mut pending = 0;
-        while self.load.excess() > pending {
+        while self.load.is_over() {
             let all = (0..self.connections.bound()).filter_map(|i| self.connections.get_at(i));
             let ranked = all.map(|(key, connection)| (connection.account().rank(), key));
-            let Some(((octets @ 1.., _), key)) = ranked.max_by_key(|(rank, _)| *rank) else {
+            let Some(((1.., _), key)) = ranked.max_by_key(|(rank, _)| *rank) else {
                 return;
             };
             let Some(connection) = self.connections.get(key) else {
                 continue;
             };
+            // Another thread does the same.
+            let Some(octets) = connection.account().write_off() else {
+                continue;
+            };
             let number = i64::try_from(octets).unwrap_or(i64::MAX);
             self.incidents.note(Incident::CutOff, &*connection, number);
             connection.cut_off();
-            pending += connection.account().octets();
             self.end(key);
         }
     }

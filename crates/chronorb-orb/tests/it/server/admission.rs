@@ -1,7 +1,9 @@
 //! Who makes room where a lane has as many connections as it may have, by each protocol.
 
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType};
-use chronorb_orb::{Incident, Object, Orb, OrbConfig, ThreadpoolStrategy};
+use chronorb_orb::{
+    Activity, Incident, Object, Orb, OrbConfig, ThreadSnapshot, ThreadpoolStrategy,
+};
 use chronorb_rt::Deadline;
 use chronorb_transport::{
     Address, Connection, IoError, Setup, Transport, parse_endpoints, tcp::Tcp,
@@ -169,6 +171,16 @@ fn lane(orb: &Orb) -> (u64, usize) {
     (lane.accepted, lane.connections)
 }
 
+/// Waits until all connections are idle: a thread may still have one whose answer is there.
+fn until_nothing_is_done(orb: &Orb) {
+    until("all threads wait at the set", || {
+        let snapshot = orb.snapshot();
+        let lane = &snapshot.pools[0].lanes[0];
+        let waits = |thread: &ThreadSnapshot| thread.activity == Activity::Waiting;
+        lane.staying == 0 && lane.threads.iter().all(waits)
+    });
+}
+
 /// The kind of the last message before the end of a connection, if there was one.
 fn last_word(connection: &dyn Connection) -> Option<MessageType> {
     let mut said = Vec::new();
@@ -256,13 +268,16 @@ fn the_longest_idle_connection_makes_room() {
         .map(|_| {
             let peer = place.connect();
             locate(&*peer);
+            until_nothing_is_done(&s.server);
             peer
         })
         .collect();
     // The first is in use again, since the second was idle.
     locate(&*peers[0]);
+    until_nothing_is_done(&s.server);
     peers.push(place.connect());
     locate(&*peers[4]);
+    until_nothing_is_done(&s.server);
     assert_eq!(last_word(&*peers[1]), Some(MessageType::CloseConnection));
     for open in [0, 2, 3, 4] {
         assert!(is_open(&*peers[open]), "{open}");
@@ -366,6 +381,7 @@ fn a_user_has_a_quarter_of_the_connections_at_unix_sockets() {
         .map(|_| {
             let peer = place.connect();
             locate(&*peer);
+            until_nothing_is_done(&place.served.server);
             peer
         })
         .collect();

@@ -69,6 +69,7 @@ macro_rules! statements_of_streams {
                 after_an_error_no_octet_comes
                 a_connection_whose_peer_is_gone_is_stale
                 where_nobody_listens_nobody_is_connected
+                a_peer_that_is_cut_off_is_told_at_once
                 shutting_down_wakes_who_sends;
         }
     };

@@ -171,6 +171,20 @@ pub(crate) fn where_nobody_listens_nobody_is_connected(subject: &Subject) {
     assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
 }
 
+pub(crate) fn a_peer_that_is_cut_off_is_told_at_once(subject: &Subject) {
+    let (near, far) = subject.pair();
+    fill(&*near);
+    far.abort();
+    // Another thread that was about to read takes all that has come.
+    let mut room = vec![0; 64 << 10];
+    while matches!(far.try_recv(&mut room), Ok(1..)) {}
+    drop(far);
+    let octets = vec![FILLING; 64 << 20];
+    let error = near.send_all(&octets, patience());
+    let error = error.expect_err("nobody is there").cause;
+    assert_ne!(error, IoError::TimedOut);
+}
+
 pub(crate) fn shutting_down_wakes_who_sends(subject: &Subject) {
     let (near, _far) = subject.pair();
     fill(&*near);
