@@ -89,12 +89,13 @@ fn same_any(own: &AnyBuf, d: &mut Decoder<'_>) -> Result<(), CdrError> {
     }
     // A copy that met a bound, as that of the stack, is kept as the error.
     for any in [own, &other] {
-        any.encode(&mut Encoder::new(
-            &mut Frame::new(0, MAX_FRAME),
-            Endian::NATIVE,
-        ))?;
+        any.encode(&mut encoder(&mut Frame::new(0, MAX_FRAME)))?;
     }
     panic!("another value of the type {own:?}");
+}
+
+fn encoder(frame: &mut Frame) -> Encoder<'_> {
+    Encoder::new(frame, Endian::NATIVE)
 }
 
 fn type_code(cost: &Cost<'_, '_>, type_code: &TypeCode<'_>) -> Result<(), CdrError> {
@@ -125,7 +126,11 @@ fn value<V: chronorb_cdr::ValueType + ?Sized>(
         |d| {
             let again = read(d)?;
             match (value, &again) {
-                (Some(value), Some(again)) => assert!(value.has_state_of(again), "another value"),
+                (Some(value), Some(again)) if !value.has_state_of(again) => {
+                    // A copy of an any that met a bound is kept as the error.
+                    encoder(&mut Frame::new(0, MAX_FRAME)).write_value(Some(again))?;
+                    panic!("another value");
+                }
                 (value, again) => assert_eq!(value.is_some(), again.is_some()),
             }
             Ok(())
