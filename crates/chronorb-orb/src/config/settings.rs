@@ -258,13 +258,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "file_references",
         options: "-ORBFileReferences",
         missing: None,
-        apply: |config, text| boolean(text).map(|yes| config.file_references = yes),
+        apply: |config, text| put_bool(&mut config.file_references, text),
     },
     Setting {
         key: "threads",
         options: "-ORBThreads",
         missing: None,
-        apply: |config, text| number(text, 1, 1024).map(|n| config.threads = n as u32),
+        apply: |config, text| put_u32(&mut config.threads, text, 1, 1024),
     },
     Setting {
         key: "real_time",
@@ -285,13 +285,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         "giop_lite",
         "-ORBGIOPLite",
         &["false", "no", "0"],
-        |config, text| boolean(text).map(|yes| config.giop_lite = yes),
+        |config, text| put_bool(&mut config.giop_lite, text),
     ),
     Setting {
         key: "lock_memory",
         options: "-ORBLockMemory",
         missing: None,
-        apply: |config, text| boolean(text).map(|yes| config.lock_memory = yes),
+        apply: |config, text| put_bool(&mut config.lock_memory, text),
     },
     Setting {
         key: "priority_mapping",
@@ -350,9 +350,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "max_message_size",
         options: "-ORBMaxMessageSize",
         missing: None,
-        apply: |config, text| {
-            number(text, 1 << 10, 1 << 30).map(|n| config.max_message_size = n as usize)
-        },
+        apply: |config, text| put_usize(&mut config.max_message_size, text, 1 << 10, 1 << 30),
     },
     Setting {
         key: "fragment_size",
@@ -374,69 +372,61 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "max_connections",
         options: "-ORBMaxConnections",
         missing: None,
-        apply: |config, text| number(text, 1, 1 << 20).map(|n| config.max_connections = n as u32),
+        apply: |config, text| put_u32(&mut config.max_connections, text, 1, 1 << 20),
     },
     Setting {
         key: "max_connections_per_peer",
         options: "-ORBMaxConnectionsPerPeer",
         missing: None,
-        apply: |config, text| {
-            number(text, 0, 1 << 20).map(|n| config.max_connections_per_peer = n as u32)
-        },
+        apply: |config, text| put_u32(&mut config.max_connections_per_peer, text, 0, 1 << 20),
     },
     Setting {
         key: "max_buffered_octets",
         options: "-ORBMaxBufferedOctets",
         missing: None,
-        apply: |config, text| {
-            number(text, 1 << 16, 1 << 40).map(|n| config.max_buffered_octets = n as usize)
-        },
+        apply: |config, text| put_usize(&mut config.max_buffered_octets, text, 1 << 16, 1 << 40),
     },
     Setting {
         key: "arena_size",
         options: "-ORBArenaSize",
         missing: None,
-        apply: |config, text| {
-            number(text, 1 << 12, 1 << 32).map(|n| config.arena_size = n as usize)
-        },
+        apply: |config, text| put_usize(&mut config.arena_size, text, 1 << 12, 1 << 32),
     },
     Setting {
         key: "request_timeout",
         options: "-ORBRequestTimeout",
         missing: None,
-        apply: |config, text| milliseconds(text).map(|t| config.request_timeout = t),
+        apply: |config, text| put_time(&mut config.request_timeout, text),
     },
     Setting {
         key: "connect_timeout",
         options: "-ORBConnectTimeout",
         missing: None,
-        apply: |config, text| milliseconds(text).map(|t| config.connect_timeout = t),
+        apply: |config, text| put_time(&mut config.connect_timeout, text),
     },
     Setting {
         key: "input_timeout",
         options: "-ORBInputTimeout",
         missing: None,
-        apply: |config, text| milliseconds(text).map(|t| config.input_timeout = t),
+        apply: |config, text| put_time(&mut config.input_timeout, text),
     },
     Setting {
         key: "min_reply_rate",
         options: "-ORBMinReplyRate",
         missing: None,
-        apply: |config, text| number(text, 0, 1 << 30).map(|n| config.min_reply_rate = n as u32),
+        apply: |config, text| put_u32(&mut config.min_reply_rate, text, 0, 1 << 30),
     },
     Setting {
         key: "hold_timeout",
         options: "-ORBHoldTimeout",
         missing: None,
-        apply: |config, text| milliseconds(text).map(|t| config.hold_timeout = t),
+        apply: |config, text| put_time(&mut config.hold_timeout, text),
     },
     Setting {
         key: "max_held_requests",
         options: "-ORBMaxHeldRequests",
         missing: None,
-        apply: |config, text| {
-            number(text, 1, 1 << 20).map(|n| config.max_held_requests = n as usize)
-        },
+        apply: |config, text| put_usize(&mut config.max_held_requests, text, 1, 1 << 20),
     },
     Setting {
         key: "max_giop_version",
@@ -469,7 +459,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "char_code_set_conversion",
         options: "-ORBCharCodeSetConversion",
         missing: None,
-        apply: |config, text| boolean(text).map(|b| config.char_code_set_conversion = b),
+        apply: |config, text| put_bool(&mut config.char_code_set_conversion, text),
     },
     of_feature!(
         "access",
@@ -485,13 +475,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "poa_demultiplexing",
         options: "-ORBPOADemultiplexing",
         missing: None,
-        apply: |config, text| demultiplexing(text).map(|d| config.poa_demultiplexing = d),
+        apply: |config, text| put_demultiplexing(&mut config.poa_demultiplexing, text),
     },
     Setting {
         key: "servant_demultiplexing",
         options: "-ORBServantDemultiplexing",
         missing: None,
-        apply: |config, text| demultiplexing(text).map(|d| config.servant_demultiplexing = d),
+        apply: |config, text| put_demultiplexing(&mut config.servant_demultiplexing, text),
     },
     Setting {
         key: "collocation",
@@ -539,7 +529,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "dynamic_thread_idle_timeout",
         options: "-ORBDynamicThreadIdleTimeout",
         missing: None,
-        apply: |config, text| milliseconds(text).map(|t| config.dynamic_thread_idle_timeout = t),
+        apply: |config, text| put_time(&mut config.dynamic_thread_idle_timeout, text),
     },
     Setting {
         key: "client_connection",
@@ -564,71 +554,67 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "max_client_connections",
         options: "-ORBMaxClientConnections",
         missing: None,
-        apply: |config, text| {
-            number(text, 1, 1 << 20).map(|n| config.max_client_connections = n as u32)
-        },
+        apply: |config, text| put_u32(&mut config.max_client_connections, text, 1, 1 << 20),
     },
     Setting {
         key: "max_pending",
         options: "-ORBMaxPending",
         missing: None,
-        apply: |config, text| number(text, 1, 1 << 16).map(|n| config.max_pending = n as usize),
+        apply: |config, text| put_usize(&mut config.max_pending, text, 1, 1 << 16),
     },
     Setting {
         key: "max_value_ids",
         options: "-ORBMaxValueIds",
         missing: None,
-        apply: |config, text| bound(text).map(|n| config.bounds.value_ids = n),
+        apply: |config, text| put_u32(&mut config.bounds.value_ids, text, 1, 1 << 20),
     },
     Setting {
         key: "max_value_id_length",
         options: "-ORBMaxValueIdLength",
         missing: None,
-        apply: |config, text| bound(text).map(|n| config.bounds.value_id_octets = n),
+        apply: |config, text| put_u32(&mut config.bounds.value_id_octets, text, 1, 1 << 20),
     },
     Setting {
         key: "max_type_name_length",
         options: "-ORBMaxTypeNameLength",
         missing: None,
-        apply: |config, text| bound(text).map(|n| config.bounds.type_name_octets = n),
+        apply: |config, text| put_u32(&mut config.bounds.type_name_octets, text, 1, 1 << 20),
     },
     Setting {
         key: "max_type_members",
         options: "-ORBMaxTypeMembers",
         missing: None,
-        apply: |config, text| bound(text).map(|n| config.bounds.type_members = n),
+        apply: |config, text| put_u32(&mut config.bounds.type_members, text, 1, 1 << 20),
     },
     Setting {
         key: "client_idle_timeout",
         options: "-ORBClientIdleTimeout",
         missing: None,
-        apply: |config, text| idle_timeout(text).map(|time| config.client_idle_timeout = time),
+        apply: |config, text| put_idle_timeout(&mut config.client_idle_timeout, text),
     },
     Setting {
         key: "server_idle_timeout",
         options: "-ORBServerIdleTimeout",
         missing: None,
-        apply: |config, text| idle_timeout(text).map(|time| config.server_idle_timeout = time),
+        apply: |config, text| put_idle_timeout(&mut config.server_idle_timeout, text),
     },
     Setting {
         key: "share_connections_across_priorities",
         options: "-ORBShareConnectionsAcrossPriorities",
         missing: None,
-        apply: |config, text| {
-            boolean(text).map(|yes| config.share_connections_across_priorities = yes)
-        },
+        apply: |config, text| put_bool(&mut config.share_connections_across_priorities, text),
     },
     Setting {
         key: "client_wait",
         options: "-ORBClientWait",
         missing: None,
-        apply: |config, text| waiting(text).map(|waiting| config.client_wait = waiting),
+        apply: |config, text| put_waiting(&mut config.client_wait, text),
     },
     Setting {
         key: "server_wait",
         options: "-ORBServerWait",
         missing: None,
-        apply: |config, text| waiting(text).map(|waiting| config.server_wait = waiting),
+        apply: |config, text| put_waiting(&mut config.server_wait, text),
     },
     of_feature!("monitor", "monitor", "-ORBMonitor", &["off"], monitor,),
     of_feature!("tracing", "log", "-ORBLog", &["off"], |config, text| {
@@ -653,9 +639,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "max_main_thread_requests",
         options: "-ORBMaxMainThreadRequests",
         missing: None,
-        apply: |config, text| {
-            number(text, 1, 1 << 20).map(|n| config.max_main_thread_requests = n as usize)
-        },
+        apply: |config, text| put_usize(&mut config.max_main_thread_requests, text, 1, 1 << 20),
     },
 ];
 
@@ -696,25 +680,29 @@ fn endpoints(text: &str) -> Result<Vec<Endpoint>, String> {
 }
 
 /// Milliseconds; 0 is never.
-fn idle_timeout(text: &str) -> Result<Option<Duration>, String> {
-    match text {
-        "0" => Ok(None),
-        text => milliseconds(text).map(Some),
-    }
+fn put_idle_timeout(place: &mut Option<Duration>, text: &str) -> Result<(), String> {
+    *place = match text {
+        "0" => None,
+        text => Some(milliseconds(text)?),
+    };
+    Ok(())
 }
 
 /// `block`, `spin`, `spin:MICROSECONDS` or `poll`.
-fn waiting(text: &str) -> Result<Waiting, String> {
-    let spin = |microseconds| Ok(Waiting::Spin(Duration::from_micros(microseconds)));
-    match text.split_once(':').unwrap_or((text, "")) {
-        ("block", "") => Ok(Waiting::Block),
-        ("poll", "") => Ok(Waiting::Poll),
+fn put_waiting(place: &mut Waiting, text: &str) -> Result<(), String> {
+    let spin = |microseconds| Waiting::Spin(Duration::from_micros(microseconds));
+    *place = match text.split_once(':').unwrap_or((text, "")) {
+        ("block", "") => Waiting::Block,
+        ("poll", "") => Waiting::Poll,
         ("spin", "") => spin(DEFAULT_SPIN),
         ("spin", microseconds) => spin(number(microseconds, 1, MAX_SPIN)?),
-        _ => Err(format!(
-            "{text:?} is not block, spin, spin:MICROSECONDS or poll"
-        )),
-    }
+        _ => {
+            return Err(format!(
+                "{text:?} is not block, spin, spin:MICROSECONDS or poll"
+            ));
+        }
+    };
+    Ok(())
 }
 
 pub(super) fn number(text: &str, least: u64, greatest: u64) -> Result<u64, String> {
@@ -724,27 +712,40 @@ pub(super) fn number(text: &str, least: u64, greatest: u64) -> Result<u64, Strin
         .ok_or_else(|| format!("{text:?} is not a number from {least} to {greatest}"))
 }
 
-fn bound(text: &str) -> Result<u32, String> {
-    number(text, 1, 1 << 20).map(|n| n as u32)
+fn put_u32(place: &mut u32, text: &str, least: u32, greatest: u32) -> Result<(), String> {
+    *place = number(text, least.into(), greatest.into())? as u32;
+    Ok(())
 }
 
-fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
-    match text {
-        "active" => Ok(Demultiplexing::Active),
-        "hash" => Ok(Demultiplexing::DynamicHash),
-        "linear" => Ok(Demultiplexing::LinearSearch),
-        other => Err(format!("{other:?} is not active, hash or linear")),
-    }
+fn put_usize(place: &mut usize, text: &str, least: u64, greatest: u64) -> Result<(), String> {
+    *place = number(text, least, greatest)? as usize;
+    Ok(())
 }
 
-fn boolean(text: &str) -> Result<bool, String> {
-    match text {
-        "true" | "yes" | "1" => Ok(true),
-        "false" | "no" | "0" => Ok(false),
-        other => Err(format!("{other:?} is not true or false")),
-    }
+fn put_demultiplexing(place: &mut Demultiplexing, text: &str) -> Result<(), String> {
+    *place = match text {
+        "active" => Demultiplexing::Active,
+        "hash" => Demultiplexing::DynamicHash,
+        "linear" => Demultiplexing::LinearSearch,
+        other => return Err(format!("{other:?} is not active, hash or linear")),
+    };
+    Ok(())
+}
+
+fn put_bool(place: &mut bool, text: &str) -> Result<(), String> {
+    *place = match text {
+        "true" | "yes" | "1" => true,
+        "false" | "no" | "0" => false,
+        other => return Err(format!("{other:?} is not true or false")),
+    };
+    Ok(())
 }
 
 fn milliseconds(text: &str) -> Result<Duration, String> {
     number(text, 1, 1000 * 86_400 * 365).map(Duration::from_millis)
+}
+
+fn put_time(place: &mut Duration, text: &str) -> Result<(), String> {
+    *place = milliseconds(text)?;
+    Ok(())
 }

@@ -184,9 +184,13 @@ impl Lane {
     #[cold]
     pub(in super::super) fn relieve(&self) {
         while self.load.is_over() {
-            let all = (0..self.connections.bound()).filter_map(|i| self.connections.get_at(i));
-            let ranked = all.map(|(key, connection)| (connection.account().rank(), key));
-            let Some(((1.., _), key)) = ranked.max_by_key(|(rank, _)| *rank) else {
+            let mut most = None;
+            for index in 0..self.connections.bound() {
+                if let Some((key, connection)) = self.connections.get_at(index) {
+                    most = most.max(Some((connection.account().rank(), key)));
+                }
+            }
+            let Some(((1.., _), key)) = most else {
                 return;
             };
             let Some(connection) = self.connections.get(key) else {
