@@ -339,6 +339,25 @@ fn incidents_are_told_with_peer_and_cause() {
     );
 }
 
+#[test]
+fn a_lane_whose_endpoint_is_taken_is_told_with_the_error() {
+    let _turn = subscribed();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("iiop://{}", taken.local_addr().expect("bound"));
+    let mut config = OrbConfig::default();
+    config.listen_endpoints = chronorb_orb::parse_endpoints(&endpoint).expect("correct");
+    let server = Orb::with_config(config).expect("an ORB");
+    let root = server.root_poa().expect("it runs");
+    root.serve(Adder).map(drop).expect_err("the port is taken");
+    assert_eq!(count(&server, Incident::FailedLane), 1);
+    let failed = told_of("failed lane");
+    let told = failed.iter().find(|told| told.message.contains(&endpoint));
+    let told = told.expect("it is told");
+    assert_eq!(told.peer, "lane 0:0");
+    assert!(told.message.contains("os error 98"), "{told:?}");
+    server.shutdown(true).expect("not from a servant");
+}
+
 /// What the next test runs as a program.
 #[test]
 fn a_program_without_a_subscriber() {
