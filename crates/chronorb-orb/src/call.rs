@@ -97,21 +97,27 @@ pub trait Skeleton: Send + Sync + 'static {
 /// A servant behind its skeleton, shared with the POA.
 pub type Servant = Arc<dyn Skeleton>;
 
+/// What a request is before its servant is found.
+pub(crate) struct Incoming<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    /// Where the values of the call live.
+    pub(crate) arena: &'a Arena,
+    pub(crate) operation: &'a [u8],
+    pub(crate) response_expected: bool,
+    pub(crate) contexts: &'a [ServiceContext<'a>],
+    /// The other side of the connection; `None` from within the process.
+    pub(crate) peer: Option<&'a dyn Connection>,
+}
+
 /// One request, as its servant sees it.
 ///
 /// It stays with the thread that serves the request. Results may borrow from it: values are
 /// made in the thread's arena, which lasts until the reply is sent.
 pub struct Call<'a> {
-    pub(crate) core: &'a Arc<Core>,
-    pub(crate) arena: &'a Arena,
+    pub(crate) incoming: &'a Incoming<'a>,
     pub(crate) poa: &'a Poa,
     pub(crate) object_id: &'a ObjectId,
-    pub(crate) operation: &'a [u8],
     pub(crate) priority: Option<Priority>,
-    pub(crate) response_expected: bool,
-    pub(crate) contexts: &'a [ServiceContext<'a>],
-    /// Where it came from; `None` from within the process.
-    pub(crate) peer: Option<&'a dyn Connection>,
 }
 
 impl<'a> Call<'a> {
@@ -120,7 +126,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// `NO_MEMORY` where the arena is full.
     pub fn slice<T: Copy>(&self, items: &[T]) -> Result<&'a [T], SystemException> {
-        Ok(self.arena.copy_slice(items)?)
+        Ok(self.incoming.arena.copy_slice(items)?)
     }
 
     /// Copies a string into the call's arena.
@@ -128,7 +134,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// `NO_MEMORY` where the arena is full.
     pub fn str(&self, text: &str) -> Result<&'a str, SystemException> {
-        Ok(self.arena.copy_str(text)?)
+        Ok(self.incoming.arena.copy_str(text)?)
     }
 
     /// Makes `n` items in the call's arena.
@@ -140,23 +146,23 @@ impl<'a> Call<'a> {
         n: usize,
         mut make: impl FnMut(usize) -> T,
     ) -> Result<&'a [T], SystemException> {
-        Ok(self.arena.fill(n, |i| Ok(make(i)))?)
+        Ok(self.incoming.arena.fill(n, |i| Ok(make(i)))?)
     }
 
     /// Keeps an owned value until the reply is sent, so that a result can borrow from it. This
     /// allocates.
     pub fn keep<T: Send + 'static>(&self, value: T) -> &'a T {
-        self.arena.keep(value)
+        self.incoming.arena.keep(value)
     }
 
     /// The arena that the call's values live in.
     pub fn arena(&self) -> &'a Arena {
-        self.arena
+        self.incoming.arena
     }
 
     /// The ORB.
     pub fn orb(&self) -> Orb {
-        Orb::from_core(self.core.clone())
+        Orb::from_core(self.incoming.core.clone())
     }
 
     /// The POA that the target object was activated in (`PortableServer::Current`).
@@ -171,7 +177,7 @@ impl<'a> Call<'a> {
 
     /// The operation's name on the wire.
     pub fn operation(&self) -> &'a [u8] {
-        self.operation
+        self.incoming.operation
     }
 
     /// The priority that this request is served at; `None` where none is declared or propagated.
@@ -181,24 +187,25 @@ impl<'a> Call<'a> {
 
     /// Whether the client waits for a reply.
     pub fn response_expected(&self) -> bool {
-        self.response_expected
+        self.incoming.response_expected
     }
 
     /// The other side of the connection that the request came by: its protocol, address and
     /// identity. `None` for calls from within the process.
     pub fn peer(&self) -> Option<Peer<'a>> {
-        self.peer.map(Peer::new)
+        self.incoming.peer.map(Peer::new)
     }
 
     /// The certificate (X.509, DER) by which the client has proved who it is, where it came by TLS and was asked to
     /// (`-ORBSSLVerify mutual`). This allocates.
     pub fn peer_certificate(&self) -> Option<Vec<u8>> {
-        self.peer?.peer_certificate()
+        self.incoming.peer?.peer_certificate()
     }
 
     /// The data of a service context of the request.
     pub fn service_context(&self, id: u32) -> Option<&'a [u8]> {
-        self.contexts
+        self.incoming
+            .contexts
             .iter()
             .find(|context| context.id == id)
             .map(|context| context.data)
@@ -209,7 +216,10 @@ impl fmt::Debug for Call<'_> {
     #[allow(clippy::disallowed_methods, reason = "for messages to people")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("operation", &String::from_utf8_lossy(self.operation))
+            .field(
+                "operation",
+                &String::from_utf8_lossy(self.incoming.operation),
+            )
             .field("object_id", &self.object_id)
             .field("priority", &self.priority)
             .finish_non_exhaustive()

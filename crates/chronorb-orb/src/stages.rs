@@ -14,7 +14,7 @@ use chronorb_giop::{
     Version, encode_request, finish_message, minor, start_message,
 };
 
-use crate::call::{Call, ReplyWriter, Skeleton};
+use crate::call::{Call, Incoming, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
 use crate::poa::{ObjectKey, Poa};
@@ -154,13 +154,15 @@ impl Stages {
         };
         let mut reply = ReplyWriter::new(&mut self.reply, protocol, header.request_id, text, &[]);
         let upcall = Upcall {
-            core: &self.core,
-            arena: &self.arena,
+            incoming: Incoming {
+                core: &self.core,
+                arena: &self.arena,
+                operation: header.operation,
+                response_expected: header.response != ResponseFlags::None,
+                contexts: header.contexts,
+                peer: None,
+            },
             key,
-            operation: header.operation,
-            response_expected: header.response != ResponseFlags::None,
-            contexts: header.contexts,
-            peer: None,
             propagated: None,
             ceiling: None,
             thread: self.thread,
@@ -188,7 +190,7 @@ impl Body for Arrival<'_, '_, '_> {
     {
         let taken: Option<Decoder<'c>> = self.arguments.take();
         let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
-        servant.dispatch(call, call.operation, &mut arguments, self.reply)
+        servant.dispatch(call, call.operation(), &mut arguments, self.reply)
     }
 }
 

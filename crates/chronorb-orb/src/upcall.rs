@@ -6,17 +6,13 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_cdr::Arena;
-use chronorb_giop::{
-    CompletionStatus, ServiceContext, SystemException, SystemExceptionKind, minor,
-};
+use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Key, epoch};
 use chronorb_transport::Connection;
 
-use crate::call::{Call, Skeleton};
+use crate::call::{Call, Incoming, Skeleton};
 use crate::config::PriorityExcess;
 use crate::core::Core;
 use crate::incident::Incident;
@@ -28,15 +24,9 @@ use crate::server::Stage;
 
 /// A request, as far as it does not matter where it comes from.
 pub(crate) struct Upcall<'u> {
-    pub(crate) core: &'u Arc<Core>,
-    /// Where the values of the call live.
-    pub(crate) arena: &'u Arena,
+    pub(crate) incoming: Incoming<'u>,
     /// The object key.
     pub(crate) key: &'u [u8],
-    pub(crate) operation: &'u [u8],
-    pub(crate) response_expected: bool,
-    pub(crate) contexts: &'u [ServiceContext<'u>],
-    pub(crate) peer: Option<&'u dyn Connection>,
     /// The priority that came with it.
     pub(crate) propagated: Option<Priority>,
     /// The most urgent priority that clients may propagate by the endpoint that it came to.
@@ -120,7 +110,12 @@ impl Upcall<'_> {
             return Err(NO_SUCH_ADAPTER.into());
         };
         let mut reading = epoch::enter();
-        let poa = match self.core.poas.find(self.core.incarnation, &key) {
+        let poa = match self
+            .incoming
+            .core
+            .poas
+            .find(self.incoming.core.incarnation, &key)
+        {
             Some(poa) if poa.is_open() => poa,
             Some(poa) if poa.is_guarded() => {
                 // Nobody's memory has to wait for an authorizer.
@@ -138,7 +133,7 @@ impl Upcall<'_> {
             }
         };
         if !matches!(self.thread.role, Role::Caller) {
-            self.core.at(Stage::Find);
+            self.incoming.core.at(Stage::Find);
         }
         let active = poa.find(key.hint, key.id);
         drop(reading);
@@ -150,31 +145,26 @@ impl Upcall<'_> {
         let (priority, own) =
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
-        let priority = self.core.transform.inbound(priority, key.id)?;
-        let _priority = PriorityGuard::enter(self.core, &self.thread.own, priority)?;
+        let priority = self.incoming.core.transform.inbound(priority, key.id)?;
+        let _priority = PriorityGuard::enter(self.incoming.core, &self.thread.own, priority)?;
         let patience = match poa.is_serial() {
-            true => self.patience_for(&poa, priority)?,
-            false => Duration::ZERO,
+            true => Some(self.patience_for(&poa, priority)?),
+            false => None,
         };
         let found = match active {
             Some(active) => Found::Active(active),
-            None => poa.make_servant(key.id, own, self.operation)?,
+            None => poa.make_servant(key.id, own, self.incoming.operation)?,
         };
-        let _serial = match poa.is_serial() {
-            true => self.enter(&poa, patience, priority)?,
-            false => None,
+        let _serial = match patience {
+            Some(patience) => self.enter(&poa, patience, priority)?,
+            None => None,
         };
-        let _running = found.begin(self.core, &poa);
+        let _running = found.begin(self.incoming.core, &poa);
         let call = Call {
-            core: self.core,
-            arena: self.arena,
+            incoming: &self.incoming,
             poa: &poa,
             object_id: found.id(),
-            operation: self.operation,
             priority: priority.or(self.thread.own.priority),
-            response_expected: self.response_expected,
-            contexts: self.contexts,
-            peer: self.peer,
         };
         // A servant that panics has failed one request, not the thread.
         let run = || body.run(found.servant(), &call);
@@ -189,9 +179,9 @@ impl Upcall<'_> {
         let literal = panic.downcast_ref::<&str>().copied();
         let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("a panic without a text");
-        let operation = format_args!("operation {}", self.operation.escape_ascii());
+        let operation = format_args!("operation {}", self.incoming.operation.escape_ascii());
         let detail = format_args!("{said:?}; {TOLD_ONCE}");
-        let incidents = &self.core.incidents;
+        let incidents = &self.incoming.core.incidents;
         incidents.tell(Incident::PanickedServant, &operation, 0, &detail);
         Unserved::Exception(SERVANT_PANICKED)
     }
@@ -233,25 +223,26 @@ impl Upcall<'_> {
     /// `NO_PERMISSION` where such requests are refused.
     #[cold]
     fn exceed(&self, propagated: Priority) -> Result<(), SystemException> {
-        let (incident, result) = match self.core.config.priority_excess {
+        let (incident, result) = match self.incoming.core.config.priority_excess {
             PriorityExcess::Clamp => (Incident::PriorityClamped, Ok(())),
             PriorityExcess::Refuse => (Incident::PriorityRefused, Err(ABOVE_CEILING)),
         };
         let number = propagated.value().into();
-        self.core
+        self.incoming
+            .core
             .incidents
-            .note(incident, &PeerName(self.peer), number);
+            .note(incident, &PeerName(self.incoming.peer), number);
         result
     }
 
     /// The POA, once it is there and lets the request in, and its authorizer, if any, permits it.
     #[cold]
     fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, Unserved> {
-        let poas = &self.core.poas;
+        let poas = &self.incoming.core.poas;
         loop {
-            let poa = match poas.find(self.core.incarnation, key) {
+            let poa = match poas.find(self.incoming.core.incarnation, key) {
                 Some(poa) => poa,
-                None => poas.obtain(self.core.incarnation, key)?,
+                None => poas.obtain(self.incoming.core.incarnation, key)?,
             };
             if poa.is_open() {
                 return Ok(poa);
@@ -283,14 +274,17 @@ impl Upcall<'_> {
         if poa.is_forged(self.key) {
             return Err(self.forged());
         }
-        let peer = self.peer.map(Peer::new);
-        Ok(poa.authorize(peer, key.id, self.operation)?)
+        let peer = self.incoming.peer.map(Peer::new);
+        Ok(poa.authorize(peer, key.id, self.incoming.operation)?)
     }
 
     #[cold]
     fn forged(&self) -> Unserved {
         let incident = Incident::ForgedObjectKey;
-        self.core.incidents.note(incident, &PeerName(self.peer), 0);
+        self.incoming
+            .core
+            .incidents
+            .note(incident, &PeerName(self.incoming.peer), 0);
         NO_SUCH_ADAPTER.into()
     }
 
@@ -302,13 +296,13 @@ impl Upcall<'_> {
         priority: Option<Priority>,
     ) -> Result<Option<Priority>, Unserved> {
         let may_be_here =
-            || poa.thread_model() != ThreadModel::MainThread || self.core.main.is_here();
+            || poa.thread_model() != ThreadModel::MainThread || self.incoming.core.main.is_here();
         let (may, here) = match self.thread.role {
             Role::Main => (true, priority),
             Role::Lane => (may_be_here(), priority),
             Role::LaneAt(ordered) => (may_be_here(), Some(ordered)),
             Role::Caller => {
-                let may = may_be_here() && is_lane_of(self.core, poa, priority);
+                let may = may_be_here() && is_lane_of(self.incoming.core, poa, priority);
                 (may, priority)
             }
         };

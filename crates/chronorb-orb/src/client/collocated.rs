@@ -15,7 +15,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::invocation::{Arguments, Outcome, read_status};
-use crate::call::{Call, Operation, ReplyWriter, Skeleton};
+use crate::call::{Call, Incoming, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
@@ -72,13 +72,15 @@ pub(crate) fn direct<'x, S: 'static, R>(
     };
     scope.begin(core);
     let upcall = Upcall {
-        core,
-        arena: scope.arena(),
+        incoming: Incoming {
+            core,
+            arena: scope.arena(),
+            operation: operation.name.as_bytes(),
+            response_expected: true,
+            contexts: &[],
+            peer: None,
+        },
         key,
-        operation: operation.name.as_bytes(),
-        response_expected: true,
-        contexts: &[],
-        peer: None,
         propagated,
         ceiling: None,
         thread: caller(core),
@@ -145,13 +147,15 @@ fn serve(
     let arguments = request.decoder(BODY, Endian::NATIVE, arena);
     let arguments = arguments.with_text(text).with_host(Some(core));
     let upcall = Upcall {
-        core,
-        arena,
+        incoming: Incoming {
+            core,
+            arena,
+            operation: operation.as_bytes(),
+            response_expected: true,
+            contexts: &[],
+            peer: None,
+        },
         key,
-        operation: operation.as_bytes(),
-        response_expected: true,
-        contexts: &[],
-        peer: None,
         propagated,
         ceiling: None,
         thread,

@@ -25,7 +25,7 @@ use super::outlet::Outlet;
 use super::probe::Stage;
 #[cfg(feature = "diop")]
 use super::proof;
-use crate::call::{Call, ReplyWriter, Skeleton, reply_error};
+use crate::call::{Call, Incoming, ReplyWriter, Skeleton, reply_error};
 use crate::core::Core;
 use crate::host::Host;
 use crate::incident::Incident;
@@ -364,13 +364,15 @@ impl<'a> Request<'a> {
     ) -> Result<(), Unserved> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
         let upcall = Upcall {
-            core: self.core,
-            arena,
+            incoming: Incoming {
+                core: self.core,
+                arena,
+                operation: self.header.operation,
+                response_expected: self.header.response != ResponseFlags::None,
+                contexts: self.header.contexts,
+                peer: Some(self.connection.transport()),
+            },
             key,
-            operation: self.header.operation,
-            response_expected: self.header.response != ResponseFlags::None,
-            contexts: self.header.contexts,
-            peer: Some(self.connection.transport()),
             propagated,
             ceiling: self.connection.ceiling(),
             thread,
@@ -451,7 +453,7 @@ impl Body for Dispatch<'_, '_, '_> {
             request.core.at(Stage::Upcall);
         }
         let reply = &mut *self.reply;
-        if let Some(result) = implicit(servant, call.operation, &mut arguments, reply) {
+        if let Some(result) = implicit(servant, call.operation(), &mut arguments, reply) {
             return result;
         }
         if let Some(request) = self.request
@@ -465,7 +467,7 @@ impl Body for Dispatch<'_, '_, '_> {
                 .send(request.connection, request.key, reply.take_sent());
             sent.map_err(|_| COMM_FAILURE)?;
         }
-        let dispatched = servant.dispatch(call, call.operation, &mut arguments, reply);
+        let dispatched = servant.dispatch(call, call.operation(), &mut arguments, reply);
         if let Some(request) = self.request {
             request.core.at(Stage::Conclude);
         }

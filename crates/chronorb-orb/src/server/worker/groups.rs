@@ -16,7 +16,7 @@ use super::super::intake::End;
 use super::super::lane::Lane;
 use super::super::probe::Stage;
 use super::Worker;
-use crate::call::ReplyWriter;
+use crate::call::{Incoming, ReplyWriter};
 use crate::core::Core;
 use crate::groups::{Member, Members};
 use crate::poa::{ObjectKey, ThreadModel};
@@ -165,12 +165,15 @@ impl Worker {
             &[],
         );
         let upcall = Upcall {
-            core: &self.core,
-            arena: &self.arena,
+            incoming: Incoming {
+                core: &self.core,
+                arena: &self.arena,
+                operation: header.operation,
+                response_expected: false,
+                contexts: header.contexts,
+                peer: None,
+            },
             key: &member.key,
-            operation: header.operation,
-            response_expected: false,
-            contexts: header.contexts,
             propagated,
             ceiling: None,
             // Others have a use of the message.
@@ -178,7 +181,6 @@ impl Worker {
                 parks: Parks::No,
                 ..self.thread
             },
-            peer: None,
         };
         let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
         // Whatever came of it, nobody waits for it: what it says goes nowhere, and forwards lead nowhere.
