@@ -8,7 +8,7 @@ use chronorb_giop::{
 };
 use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
 use chronorb_orb::codegen::v1::reply_error;
-use chronorb_orb::poa::{ActivateError, Policy};
+use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{Priority, RequestBuffering, Threadpool};
 use chronorb_orb::{
     Call, CompletionStatus, InitError, Object, Orb, OrbConfig, ReplyWriter, Skeleton,
@@ -272,8 +272,8 @@ fn an_arena_that_is_too_large_is_an_error_at_the_start() {
         let root = orb.root_poa().expect("it is not served yet");
         root.serve(Source).map(drop)
     };
-    let exception = served.expect_err("there is no memory");
+    let error = served.expect_err("there is no memory");
     let no_resources = SystemException::no(SystemExceptionKind::NoResources, 0);
-    assert_eq!(exception, ActivateError::System(no_resources));
+    assert_eq!(error.system_exception(), Some(no_resources));
     orb.shutdown(true).expect("it can be shut down");
 }
