@@ -97,10 +97,10 @@ pub trait Skeleton: Send + Sync + 'static {
 /// A servant behind its skeleton, shared with the POA.
 pub type Servant = Arc<dyn Skeleton>;
 
-/// What a request is before its servant is found.
+/// The parts of a request that are known before its servant is found.
 pub(crate) struct Incoming<'a> {
     pub(crate) core: &'a Arc<Core>,
-    /// Where the values of the call live.
+    /// The memory of the values of the call.
     pub(crate) arena: &'a Arena,
     pub(crate) operation: &'a [u8],
     pub(crate) response_expected: bool,

@@ -39,7 +39,7 @@ struct Case {
     counter: Option<(&'static str, u64)>,
 }
 
-/// What there is to be seen of a case.
+/// The observable results of a case.
 struct Outcome {
     client: String,
     log: Vec<String>,
@@ -339,7 +339,7 @@ impl Server {
         input.write_all(b"go on\n").expect("it is open");
     }
 
-    /// What `chronorb top` shows, and the log until the end in order.
+    /// Runs `chronorb top`, ends the server in order, and returns both outputs.
     fn outcome(mut self, client: String) -> Outcome {
         let arguments = ["top", MONITOR, "--once", "--json", "--interval", "100"];
         let top = chronorb(self.folder.path(), &arguments);

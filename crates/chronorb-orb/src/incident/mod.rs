@@ -90,7 +90,7 @@ incidents! {
     UnsafeSetting => "unsafe setting",
     /// A setting that has no effect.
     UnusedSetting => "unused setting",
-    /// Where an ORB listens, and what peers have to prove there.
+    /// The endpoints of an ORB, and the proof that each of them requires of peers.
     Listening => "listening",
     /// A lane whose threads serve from now on.
     StartedLane => "started lane",

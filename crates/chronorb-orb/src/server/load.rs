@@ -146,7 +146,8 @@ impl Account {
         Some(octets)
     }
 
-    /// How much of the lane's it keeps, and since when; the greater, the sooner it is cut off.
+    /// The octets that count against the bound of the lane, and the time of the first of them. The
+    /// connection with the greatest rank is cut off first.
     pub(super) fn rank(&self) -> (usize, Reverse<u64>) {
         let octets = match self.octets.load(Ordering::Relaxed) {
             off if off & WRITTEN_OFF != 0 => 0,
