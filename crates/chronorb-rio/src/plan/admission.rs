@@ -255,13 +255,9 @@ fn network(
         let asked = rate(interface, class, bound);
         let left = capacity.saturating_sub(taken);
         if asked > left {
-            let one = Cap {
-                packets: 1,
-                ..bound
-            };
-            // Rounded up, so that what fits does.
-            let of_one = rate(interface, class, one).max(1);
-            let fits = u32::try_from(left / of_one).unwrap_or(u32::MAX);
+            let fits = processors::most(bound.packets, |packets| {
+                rate(interface, class, Cap { packets, ..bound }) <= left
+            });
             let why = Why::Network { asked, left, fits };
             refusals.push(Refusal::of(class, why));
         }

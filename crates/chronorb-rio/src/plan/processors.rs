@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::refusal::{Refusal, Warning, Why};
 use super::reservation::{Cap, Policy, Processing, Reservation};
-use super::response::{Task, response};
+use super::response::{BILLION, Task, response, share};
 
 /// What was found of a class.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) fn look(
     ranked
         .iter()
         .map(|class| Cpu {
-            utilisation: class.task().map(|task| task.utilisation()),
+            utilisation: class.task().map(|task| fraction(task.share())),
             response: respond(ranked, class, refusals),
         })
         .collect()
@@ -181,9 +181,9 @@ fn unbounded(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
 /// before.
 fn overload(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     let real_time = || ranked.iter().filter(|class| class.is_real_time());
-    let share = |classes: &[&Reservation]| -> f64 {
+    let share_of = |classes: &[&Reservation]| {
         let tasks = classes.iter().filter_map(|class| class.task());
-        tasks.map(|task| task.utilisation()).sum()
+        tasks.map(|task| task.share()).sum::<u128>()
     };
     let mut named: Vec<_> = ranked.iter().filter_map(|class| class.cpu).collect();
     named.sort_unstable();
@@ -197,12 +197,13 @@ fn overload(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     let anywhere: Vec<_> = real_time().filter(|it| it.cpu.is_none()).copied().collect();
     for cpu in &named {
         let classes = bound_to(*cpu);
-        refusals.extend(too_much(&classes, share(&classes), Some(*cpu)));
+        refusals.extend(too_much(&classes, share_of(&classes), Some(*cpu)));
     }
-    let least = named.iter().map(|cpu| share(&bound_to(*cpu)));
-    let before = least.min_by(f64::total_cmp).unwrap_or(0.0);
-    if before <= REAL_TIME_SHARE {
-        refusals.extend(too_much(&anywhere, before + share(&anywhere), None));
+    let least = named.iter().map(|cpu| share_of(&bound_to(*cpu)));
+    let before = least.min().unwrap_or(0);
+    if before <= REAL_TIME_BILLIONTHS {
+        let share = before + share_of(&anywhere);
+        refusals.extend(too_much(&anywhere, share, None));
     }
     let deadlines: Vec<_> = anywhere
         .into_iter()
@@ -214,24 +215,26 @@ fn overload(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     let blocking = others.filter_map(|class| class.cost).max().map_or(0, nanos);
     let periods = deadlines.iter().filter_map(|class| class.task());
     let shortest = periods.map(|task| task.period).min().unwrap_or(u64::MAX);
-    let blocked = blocking as f64 / shortest as f64;
-    if share(&deadlines) <= REAL_TIME_SHARE {
-        refusals.extend(too_much(&deadlines, share(&deadlines) + blocked, None));
+    let without_blocking = share_of(&deadlines);
+    if without_blocking <= REAL_TIME_BILLIONTHS {
+        let share = without_blocking + share(blocking, shortest);
+        refusals.extend(too_much(&deadlines, share, None));
     }
 }
 
 /// Refuses the least urgent of classes that together take too great a share.
-fn too_much(classes: &[&Reservation], share: f64, cpu: Option<usize>) -> Option<Refusal> {
-    if share <= REAL_TIME_SHARE {
+fn too_much(classes: &[&Reservation], share: u128, cpu: Option<usize>) -> Option<Refusal> {
+    if share <= REAL_TIME_BILLIONTHS {
         return None;
     }
     let last = classes.iter().rev().find(|class| class.task().is_some())?;
     let bound = last.bound()?;
-    let others = share - last.task()?.utilisation();
+    let others = share - last.task()?.share();
     let fits = most(bound.packets, |packets| {
         let task = last.task_of(Cap { packets, ..bound });
-        task.is_some_and(|task| others + task.utilisation() <= REAL_TIME_SHARE)
+        task.is_some_and(|task| others + task.share() <= REAL_TIME_BILLIONTHS)
     });
+    let share = fraction(share);
     Some(Refusal::of(last, Why::Overload { cpu, share, fits }))
 }
 
@@ -256,7 +259,7 @@ fn rate_monotonic(ranked: &[&Reservation], warnings: &mut Vec<Warning>) {
 }
 
 /// The most packets below `asked` that fit, 0 if none do. Fewer of them always fit where more do.
-fn most(asked: u32, fits: impl Fn(u32) -> bool) -> u32 {
+pub(super) fn most(asked: u32, fits: impl Fn(u32) -> bool) -> u32 {
     let (mut good, mut bad) = (0, asked);
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
@@ -273,5 +276,11 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// A share in billionths as a fraction of 1.
+fn fraction(share: u128) -> f64 {
+    share as f64 / BILLION as f64
+}
+
 /// The share of a processor that Linux gives to real time at most (`kernel.sched_rt_runtime_us`, its default).
-pub(super) const REAL_TIME_SHARE: f64 = 0.95;
+pub(super) const REAL_TIME_SHARE: f64 = REAL_TIME_BILLIONTHS as f64 / BILLION as f64;
+const REAL_TIME_BILLIONTHS: u128 = 950_000_000;

@@ -47,11 +47,22 @@ impl Task {
         pieces.saturating_mul(self.cost)
     }
 
-    /// The share of a processor that it takes.
-    pub(super) fn utilisation(&self) -> f64 {
-        self.cost as f64 / self.period as f64
+    /// The share of a processor that it takes, in billionths, rounded up.
+    ///
+    /// An integer, because sums of shares are compared with a limit: floating-point sums depend on
+    /// the order of their terms.
+    pub(super) fn share(&self) -> u128 {
+        share(self.cost, self.period)
     }
 }
+
+/// `time` in billionths of `period`, rounded up.
+pub(super) fn share(time: u64, period: u64) -> u128 {
+    (u128::from(time) * BILLION).div_ceil(period.max(1).into())
+}
+
+/// A whole processor, in the unit of [`share`].
+pub(super) const BILLION: u128 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -112,7 +112,7 @@ fn classes_of_different_processors_do_not_meet() {
                 "c",
                 Why::Overload {
                     cpu: None,
-                    fits: 4,
+                    fits: 5,
                     ..
                 }
             )]
@@ -417,6 +417,22 @@ fn a_class_has_rules_where_it_says_what_its_packets_are() {
         .map(|rule| (rule.ports, rule.dscp))
         .collect();
     assert_eq!(found, [(Some(1..=2), Some(46)), (Some(5..=5), Some(46))]);
+}
+
+#[test]
+fn a_share_that_is_just_the_limit_fits() {
+    // 9 * 137 / 9000 + 132 * 271 / 44000 = 0.137 + 0.813 = 0.95.
+    let first = periodic("high", 80, 9, 9, 137);
+    let fits = |budget| {
+        let second = periodic("low", 70, 44, budget, 271);
+        admit(&interface_without_rate(), &[first.clone(), second])
+    };
+    assert_eq!(fits(132).refusals, []);
+    let refused = fits(154).refusals.remove(0);
+    assert!(
+        matches!(refused.why, Why::Overload { fits: 132, .. }),
+        "{refused}"
+    );
 }
 
 proptest! {
