@@ -727,6 +727,9 @@ impl<'a> Decoder<'a> {
     /// Calls `look` with a decoder of what is left, and returns what it returns, the number of
     /// octets that it read, and whether a joint is in them or at their end. Nothing was read then
     /// from this decoder; but what was swapped where it lies stays swapped.
+    ///
+    /// # Errors
+    /// What `look` fails with; [`CdrError::OpaqueValue`] at the end of a chunk.
     pub(crate) fn look_ahead<T>(
         &mut self,
         look: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError>,
@@ -738,12 +741,8 @@ impl<'a> Decoder<'a> {
             ..*self
         };
         let found = look(&mut ahead)?;
-        let (end, joint) = (ahead.position, ahead.joint);
+        let end = ahead.position;
         self.limits = ahead.limits;
-        if self.in_chunks && joint != self.joint {
-            // What lies in several chunks cannot be kept as it is.
-            return Err(CdrError::OpaqueValue);
-        }
         Ok((found, end - start, !self.in_chunks && end >= self.joint))
     }
 }

@@ -18,6 +18,10 @@ impl Decoder<'_> {
             // Whether there is a next chunk is not known, and is not needed.
             return Ok(0);
         }
+        if self.values.is_none() {
+            // This decoder looks ahead, and octets of several chunks cannot be kept as they are.
+            return Err(CdrError::OpaqueValue);
+        }
         loop {
             self.skip_chunk()?;
             if self.reading().ended_to.is_some() {
