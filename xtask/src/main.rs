@@ -1,5 +1,6 @@
 //! Every job of this workspace that cargo does not do by itself: `cargo xtask HELP`.
 
+mod arrows;
 mod asan;
 mod calls;
 mod checks;
@@ -52,6 +53,8 @@ Commands:
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
           and lists of features of the published crates
+  arrows  cycles between the modules of a crate, and rooms that name others which they must not
+          (xtask/arrows.toml). Options: --show CRATE prints which module names which
   dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
           completions, a Debian package, the licences of dependencies, checksums. The same commit
           makes the same files
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => test(),
         ["tsan"] => tsan(),
+        ["arrows", ref options @ ..] => arrows::arrows(options),
         ["asan"] => asan::asan(),
         ["fuzz", ref options @ ..] => fuzz::fuzz(options),
         ["check"] => checks::all(),
