@@ -10,6 +10,7 @@
 mod architecture;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
+mod filters;
 #[cfg(feature = "riop")]
 mod rio;
 mod settings;
@@ -32,14 +33,15 @@ use thiserror::Error;
 #[cfg(feature = "access")]
 use crate::access::{SecurityProfile, TransportRules};
 use crate::demux::Demultiplexing;
+use crate::observe::StageProbe;
 use crate::poa::ObjectKeySecret;
 use crate::protocol::{PluggableProtocol, ProtocolProblem};
 use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
-use crate::server::{RequestFilters, StageProbe};
 
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
 pub use architecture::Architecture;
+pub use filters::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
 pub(crate) use settings::lacks;

@@ -17,12 +17,13 @@ use crate::groups::Groups;
 use crate::incident::Incidents;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
+use crate::observe::Stage;
 use crate::poa::{KeyCodes, Managers, PoaTable};
 use crate::protocol::{self, Registry};
 use crate::resolver::Resolver;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
 use crate::rtcorba::{NamedMutexes, Priority, RealTime, Transform};
-use crate::server::{MainThread, Pools, Stage};
+use crate::server::{MainThread, Pools};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
 pub(crate) struct Core {
@@ -133,6 +134,16 @@ impl Core {
         }
     }
 
+    /// Notes that the last thread of a lane has ended. The last lane ends the ORB.
+    pub(crate) fn lane_ended(&self) {
+        let last = self.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last && self.state.get() == STOPPING {
+            // Servants are dropped, which may panic; threads that wait for the end see it all the same.
+            let _stopped = Stopped(self);
+            self.poas.clear();
+        }
+    }
+
     /// Whether an object id is an incarnation and a number that this ORB has given out.
     pub(crate) fn is_own_number(&self, id: &[u8]) -> bool {
         let Some((incarnation, rest)) = id.split_first_chunk() else {
@@ -196,6 +207,20 @@ impl Core {
             options: Protocols::socket_options(protocols, protocol, priority),
             messages: protocol::messages(self.config.max_message_size),
             urgency: Some(scheduling),
+        }
+    }
+}
+
+/// Ends the ORB when it is dropped.
+struct Stopped<'c>(&'c Core);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.state.set(STOPPED);
+        self.0.main.ring();
+        #[cfg(feature = "monitor")]
+        if let Some(monitor) = self.0.monitor.get() {
+            monitor.stop();
         }
     }
 }

@@ -31,6 +31,7 @@ pub mod log;
 #[cfg(feature = "monitor")]
 pub mod monitor;
 mod object;
+mod observe;
 mod operation_table;
 mod orb;
 mod order;
@@ -44,7 +45,6 @@ pub mod rtcorba;
 mod scope;
 mod server;
 mod stack;
-pub mod stages;
 mod upcall;
 pub mod values;
 
@@ -73,8 +73,9 @@ pub use config::RioSettings;
 #[cfg(feature = "trace")]
 pub use config::TraceSettings;
 pub use config::{
-    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, OrbConfig,
-    PriorityExcess, RealTimeMode, ThreadpoolStrategy,
+    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, Filtered,
+    FilteredRequest, OrbConfig, PriorityExcess, RealTimeMode, RequestFilter, RequestFilters,
+    ThreadpoolStrategy,
 };
 pub use demux::Demultiplexing;
 pub use failure::LastFailure;
@@ -82,11 +83,12 @@ pub use failure::LastFailure;
 pub use groups::GroupError;
 pub use incident::Incident;
 pub use object::{BindError, Interface, Object, narrow};
+pub use observe::stages;
+pub use observe::{
+    Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+};
 pub use orb::{InitError, Orb, ResolveError};
 pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;
-pub use server::{
-    Activity, Filtered, FilteredRequest, LaneSnapshot, Listening, ListeningEndpoint, PeerProof,
-    PoolSnapshot, RequestFilter, RequestFilters, Snapshot, Stage, StageProbe, ThreadSnapshot,
-};
+pub use server::{Listening, ListeningEndpoint, PeerProof};

@@ -17,10 +17,10 @@ use crate::config::PriorityExcess;
 use crate::core::Core;
 use crate::incident::Incident;
 use crate::object::Object;
+use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::{Closed, Entry, Found, ObjectKey, Poa, PoaRef, Refusal, SerialGuard, ThreadModel};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
-use crate::server::Stage;
 
 /// A request, as far as it does not matter where it comes from.
 pub(crate) struct Upcall<'u> {

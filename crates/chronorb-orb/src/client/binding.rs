@@ -545,20 +545,6 @@ fn forget_dropped() {
     drop(forgotten);
 }
 
-/// Forgets how this thread reaches objects by references of an ORB, but not the connections.
-pub(super) fn forget_bindings(number: u64) {
-    let forgotten = BINDINGS.try_with(|all| {
-        let mut all = all.borrow_mut();
-        let of_orb = |binding: &Binding| binding.target.core().number == number;
-        let forgotten: Vec<_> = all
-            .bindings
-            .extract_if(|_, binding| of_orb(binding))
-            .collect();
-        forgotten
-    });
-    drop(forgotten);
-}
-
 /// Forgets all connections of an ORB that this thread has.
 pub(super) fn forget_orb(number: u64) {
     let is_gone = |connection: &ClientConnection| connection.orb() == Some(number);

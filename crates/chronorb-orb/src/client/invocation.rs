@@ -25,9 +25,9 @@ use crate::core::Core;
 use crate::failure::because;
 use crate::gather;
 use crate::object::Object;
+use crate::observe::Stage;
 use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{Answer, Scope};
-use crate::server::Stage;
 
 pub(super) use crate::gather::Write as Arguments;
 

@@ -25,11 +25,6 @@ use chronorb_rt::Deadline;
 
 use crate::core::Core;
 
-/// Lets the calling thread find out anew how it reaches the objects that it knows.
-pub(crate) fn forget_bindings(core: &Core) {
-    binding::forget_bindings(core.number);
-}
-
 /// Ends an ORB's connections, as far as the calling thread has them alone, or threads share them.
 pub(crate) fn shut_down(core: &Core) {
     binding::forget_orb(core.number);

@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
-use crate::server::{self, Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
+use crate::observe::{Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
+use crate::server;
 
 /// The version of [`Report`]. It changes where something is taken away or means something else; what is only
 /// added may be ignored.

@@ -58,7 +58,7 @@ pub use self::manager::{
 use self::objects::Active;
 pub(crate) use self::policy::Policies;
 pub use self::policy::{
-    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectKeys, Policy, PriorityModel,
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectKeys, Policy,
     RequestProcessing, ServantRetention, ThreadModel,
 };
 #[cfg(feature = "diop")]
@@ -75,6 +75,7 @@ pub(crate) use self::table::{PoaRef, PoaTable};
 use crate::call::Servant;
 use crate::core::Core;
 use crate::demux::{Directory, Named};
+pub use crate::rtcorba::PriorityModel;
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
 use crate::server::{PoolUse, Threadpool};
 

@@ -5,7 +5,7 @@ use chronorb_giop::{PolicyValue, PriorityModelValue};
 
 use super::{ALIVE, CreatePoaError, GUARDED, KeyCodes, PolicyRule};
 use crate::protocol::Registry;
-use crate::rtcorba::{Priority, PriorityBands, Protocols, ThreadpoolId};
+use crate::rtcorba::{Priority, PriorityBands, PriorityModel, Protocols, ThreadpoolId};
 
 /// A policy given to [`create_poa`](super::Poa::create_poa).
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -144,15 +144,6 @@ pub enum ObjectKeys {
     /// [`OrbConfig::object_key_secret`](crate::OrbConfig::object_key_secret). Requests with another
     /// code are answered with `OBJECT_NOT_EXIST` (OMG minor 2).
     Authenticated,
-}
-
-/// Where the priority of a request comes from (RT-CORBA 1.2, 5.7).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PriorityModel {
-    /// From the client; it travels with the request.
-    ClientPropagated,
-    /// From the server; the object's reference tells it.
-    ServerDeclared,
 }
 
 /// The effective policies of a POA.

@@ -32,6 +32,7 @@ pub(crate) mod policies;
 mod priority;
 mod real_time;
 mod rt_orb;
+mod specs;
 mod transform;
 
 /// How real-time threads are scheduled: see
@@ -56,5 +57,7 @@ pub use rt_orb::{
     DestroyThreadpoolError, Lane, RequestBuffering, RtOrb, Threadpool, ThreadpoolId,
     ThreadpoolLanes,
 };
+pub use specs::PriorityModel;
+pub(crate) use specs::{LaneSpec, PoolSpec};
 pub use transform::PriorityTransform;
 pub(crate) use transform::{Transform, onward_priority};

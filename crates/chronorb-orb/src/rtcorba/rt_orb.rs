@@ -5,11 +5,11 @@ use std::sync::Arc;
 use chronorb_giop::{SystemException, SystemExceptionKind};
 use thiserror::Error;
 
-use super::Priority;
+use super::{LaneSpec, PoolSpec, Priority};
 use crate::core::Core;
 use crate::failure::because;
 use crate::order::sort_by_rank;
-use crate::server::{self, LaneSpec, PoolSpec};
+use crate::server;
 
 /// `RTCORBA::RTORB`: thread pools and mutexes (RT-CORBA 1.2, 5.8 and 5.9).
 #[derive(Clone, Debug)]

@@ -22,7 +22,6 @@ use super::connection::ServerConnection;
 use super::intake::End;
 use super::lane::Lane;
 use super::outlet::Outlet;
-use super::probe::Stage;
 #[cfg(feature = "diop")]
 use super::proof;
 use crate::call::{Call, Incoming, ReplyWriter, Skeleton, reply_error};
@@ -30,6 +29,7 @@ use crate::core::Core;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::object::OBJECT_ID;
+use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::{Closed, ObjectKey};
 use crate::rtcorba::Priority;

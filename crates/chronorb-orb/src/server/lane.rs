@@ -27,7 +27,6 @@ use super::doors::{Doors, OpenDoor, Published, no_resources};
 use super::linger::Lingering;
 use super::load::Load;
 use super::parking::Parking;
-use super::probe::{Stage, StageProbe};
 use super::snapshot;
 use super::speech::empty_message;
 use super::staff::Staff;
@@ -36,6 +35,7 @@ use super::watch::LaneWatch;
 use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
 use crate::incident::{Incident, Incidents};
+use crate::observe::{Stage, StageProbe};
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.

@@ -17,7 +17,6 @@ mod outlet;
 mod output;
 mod parking;
 mod pool;
-mod probe;
 #[cfg(feature = "diop")]
 mod proof;
 mod snapshot;
@@ -30,16 +29,12 @@ mod worker;
 
 pub(crate) use dispatch::Dispatch;
 pub(crate) use doors::Published;
-pub use filter::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 pub(crate) use lane::Lane;
 pub use listening::{Listening, ListeningEndpoint, PeerProof};
 pub(crate) use listening::{listening, tell_listening};
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;
 pub(crate) use pool::{
-    LaneSpec, PoolSpec, PoolUse, Pools, Threadpool, is_published, shutdown, tell_unused_endpoints,
+    PoolUse, Pools, Threadpool, is_pool_thread, is_published, tell_unused_endpoints,
 };
-pub use probe::{Stage, StageProbe};
-pub use snapshot::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
-pub use watch::Activity;

@@ -8,9 +8,9 @@ use chronorb_rt::Key;
 
 use super::connection::{Gone, ServerConnection};
 use super::lane::Lane;
-use super::probe::Stage;
 use crate::core::Core;
 use crate::gather::{Send, Unsent};
+use crate::observe::Stage;
 
 /// Where the client of a request is, who waits for one reply.
 pub(crate) struct Outlet<'c> {

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use chronorb_giop::{
     CompletionStatus, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor,
@@ -17,13 +16,14 @@ use super::lane::{Lane, LaneSetup};
 use super::staff::{PostSetup, Staff, StaffSetup};
 use super::threads;
 use crate::config::ThreadpoolStrategy;
-use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
 use crate::order::sort_by_rank;
-use crate::poa::is_in_upcall;
 use crate::protocol::{PluggableProtocol, Way};
-use crate::rtcorba::{DestroyThreadpoolError, Priority, RequestBuffering, ThreadpoolId};
+use crate::rtcorba::{
+    DestroyThreadpoolError, LaneSpec, PoolSpec, Priority, RequestBuffering, ThreadpoolId,
+};
 
 /// The thread pools of an ORB.
 #[derive(Default)]
@@ -49,6 +49,12 @@ impl Pools {
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Threadpool>> {
         self.default.iter().chain(self.named.iter().flatten())
+    }
+
+    /// Tells the threads of all pools to end. The requests that waited for a thread come back, to be
+    /// dropped.
+    pub(crate) fn stop(&self) -> impl Sized + use<> {
+        self.all().flat_map(|pool| pool.stop()).collect::<Vec<_>>()
     }
 }
 
@@ -76,25 +82,6 @@ impl Drop for PoolUse {
     fn drop(&mut self) {
         self.0.users.fetch_sub(1, Ordering::AcqRel);
     }
-}
-
-/// What a pool is made of.
-#[derive(Clone, Debug)]
-pub(crate) struct PoolSpec {
-    pub(crate) lanes: Vec<LaneSpec>,
-    pub(crate) stack_size: usize,
-    pub(crate) laned: bool,
-    pub(crate) borrowing: bool,
-    pub(crate) buffering: Option<RequestBuffering>,
-}
-
-/// What a lane is made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LaneSpec {
-    /// `None` for ordinary scheduling.
-    pub(crate) priority: Option<Priority>,
-    pub(crate) static_threads: u32,
-    pub(crate) dynamic_threads: u32,
 }
 
 impl Threadpool {
@@ -337,82 +324,6 @@ pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
     published.any(|published| ways.iter().any(|way| way.is_same_place(&published.way)))
 }
 
-/// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).
-pub(crate) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemException> {
-    let serves = || threads::lane_of_thread(core).is_some() || is_in_upcall(core);
-    if wait && (serves() || crate::client::is_in_handler(core)) {
-        return Err(SystemException::no(
-            SystemExceptionKind::BadInvOrder,
-            minor::WOULD_DEADLOCK,
-        ));
-    }
-    let root = core.poas.present_root();
-    let begun = {
-        let pools = core.pools.lock();
-        let begins = core.state.get() == RUNNING;
-        begins.then(|| {
-            core.state.set(STOPPING);
-            // This counts as a lane until all are told, so that one of them is the last.
-            core.live_lanes.fetch_add(1, Ordering::AcqRel);
-            let left = pools.all().flat_map(|pool| pool.stop());
-            left.collect::<Vec<_>>()
-        })
-    };
-    if let Some(left) = begun {
-        // Requests that waited for a thread end with their connections.
-        drop(left);
-        // Both may run application code, which may use pools.
-        core.poas.deactivate();
-        core.main.close();
-        lane_ended(core);
-    }
-    crate::client::shut_down(core);
-    while wait && core.state.get() != STOPPED {
-        core.state
-            .wait_while(STOPPING, Deadline::after(core.config.request_timeout));
-    }
-    if wait {
-        crate::client::wait_until_ended(core, Deadline::after(core.config.request_timeout));
-    }
-    #[cfg(feature = "monitor")]
-    if wait && let Some(monitor) = core.monitor.get() {
-        monitor.wait_until_ended(Deadline::after(core.config.request_timeout));
-    }
-    if wait && let Some(root) = root {
-        // Threads of the application may still be calling its objects.
-        let _ = root.destroy(true, true);
-    }
-    if wait {
-        log::flush(LOG_PATIENCE);
-    }
-    Ok(())
-}
-
-/// The last thread of a lane has ended. The last lane ends the ORB.
-pub(super) fn lane_ended(core: &Core) {
-    let last = core.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1;
-    if last && core.state.get() == STOPPING {
-        finish(core);
-    }
-}
-
-fn finish(core: &Core) {
-    /// Servants are dropped, which may panic; who waits for the end must see it all the same.
-    struct Stopped<'c>(&'c Core);
-    impl Drop for Stopped<'_> {
-        fn drop(&mut self) {
-            self.0.state.set(STOPPED);
-            self.0.main.ring();
-            #[cfg(feature = "monitor")]
-            if let Some(monitor) = self.0.monitor.get() {
-                monitor.stop();
-            }
-        }
-    }
-    let _stopped = Stopped(core);
-    core.poas.clear();
-}
-
 /// Says which endpoints of the configuration belong to pools that have not been made. A program that runs the ORB has
 /// made its pools.
 pub(crate) fn tell_unused_endpoints(core: &Core) {
@@ -514,6 +425,11 @@ fn staff_of(
     Ok(staff.map(Arc::new))
 }
 
+/// Whether the calling thread is one of a pool of the ORB.
+pub(crate) fn is_pool_thread(core: &Core) -> bool {
+    worker_pool(core).is_some()
+}
+
 /// The number of the pool that the calling thread serves.
 fn worker_pool(core: &Core) -> Option<u32> {
     threads::lane_of_thread(core).map(|(pool, _)| pool)
@@ -565,8 +481,6 @@ fn any_endpoints(core: &Core) -> Vec<Endpoint> {
     wanted.map(PluggableProtocol::any_endpoint).collect()
 }
 
-/// How long the end of the ORB waits for a subscriber of the log.
-const LOG_PATIENCE: Duration = Duration::from_secs(1);
 /// Requests that a lane buffers, where nothing else is asked for.
 const MAX_BUFFERED_REQUESTS: usize = 4096;
 /// Octets of stack of a pool's thread, where nothing else is asked for.

@@ -13,13 +13,13 @@ use chronorb_rt::{Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 use chronorb_transport::Event;
 
 use super::lane::{Lane, LaneId, Work};
-use super::pool;
 use super::staff::Staff;
-use super::watch::{Activity, ThreadWatch};
+use super::watch::ThreadWatch;
 use super::worker::Worker;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
+use crate::observe::Activity;
 use crate::room::has_memory_for;
 use crate::rtcorba::set_request_priority;
 
@@ -150,7 +150,7 @@ pub(super) fn leave(core: &Core, lane: &Lane) {
     if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
         lane.close();
         lane.behind().iter().for_each(|lane| leave(core, lane));
-        pool::lane_ended(core);
+        core.lane_ended();
     }
 }
 

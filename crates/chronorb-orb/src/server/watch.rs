@@ -8,30 +8,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Monotonic, PiMutex};
 
-/// What a thread of the ORB is doing.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum Activity {
-    /// It waits for something to do.
-    Waiting,
-    /// It takes in connections, or reads.
-    Reading,
-    /// It serves a request.
-    Serving,
-    /// It has something to read, and waits for a thread that may serve it.
-    Blocked,
-}
-
-impl Activity {
-    fn of(number: u32) -> Self {
-        match number {
-            0 => Self::Waiting,
-            1 => Self::Reading,
-            2 => Self::Serving,
-            _ => Self::Blocked,
-        }
-    }
-}
+use crate::observe::Activity;
 
 /// What one thread is doing; it alone writes it.
 pub(super) struct ThreadWatch {

@@ -27,15 +27,16 @@ use super::handed::Handed;
 use super::intake::{self, End, Intake};
 use super::lane::{Lane, UPKEEP_PAUSE};
 use super::parking::Unparked;
-use super::probe::Stage;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
-use super::watch::{Activity, ThreadWatch};
+use super::watch::ThreadWatch;
 use crate::core::Core;
 use crate::host::Host;
 use crate::incident::Incident;
+use crate::observe::Activity;
+use crate::observe::Stage;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Parks, Role, Thread};

@@ -1,6 +1,6 @@
 //! The levels of the ORB and of the thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl PolicyCurrent {
             before
         });
         drop(before);
-        crate::client::forget_bindings(&self.core);
+        CHANGES.set(CHANGES.get().wrapping_add(1));
         Ok(())
     }
 }
@@ -119,6 +119,8 @@ impl PolicyCurrent {
 thread_local! {
     /// What this thread has set, for each ORB.
     static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };
+    /// Counts the changes of this thread's policies.
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The policies at the level of the ORB, in a form that calls read without a lock.
@@ -144,10 +146,14 @@ impl Default for OrbPolicies {
 }
 
 impl OrbPolicies {
-    /// Tells policies from those before a change.
+    /// Returns a number that changes, on the calling thread, whenever the policies of the ORB or of
+    /// the thread change.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        // Both only grow, and so does their sum.
+        self.generation
+            .load(Ordering::Acquire)
+            .wrapping_add(CHANGES.get())
     }
 
     /// What the server's endpoints are opened with, from now on for good.

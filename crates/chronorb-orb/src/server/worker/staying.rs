@@ -14,10 +14,10 @@ use super::super::input::Input;
 use super::super::intake::{self, End, Intake};
 use super::super::lane::Lane;
 use super::super::linger::Stay;
-use super::super::probe::Stage;
-use super::super::watch::Activity;
 use super::{Taken, Worker, conclude, waits_for_reply};
 use crate::incident::Incident;
+use crate::observe::Activity;
+use crate::observe::Stage;
 
 /// What a thread with a connection to itself has waited for.
 enum Awaited {

@@ -1,5 +1,7 @@
 //! The ORB as applications see it.
 
+mod shutdown;
+
 #[cfg(feature = "monitor")]
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use crate::failure::{self, LastFailure};
 #[cfg(feature = "monitor")]
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
+use crate::observe::Snapshot;
 use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 #[cfg(feature = "ssliop")]
 use crate::protocol::ProtocolProblem;
@@ -23,7 +26,7 @@ use crate::protocol::Registry;
 use crate::resolver;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
-use crate::server::{self, Listening, Snapshot, Watcher};
+use crate::server::{self, Listening, Watcher};
 
 /// An ORB: the way to objects elsewhere, and the home of objects here.
 ///
@@ -349,7 +352,7 @@ impl Orb {
     /// `BAD_INV_ORDER` (OMG minor 3) with `wait` from a servant of this ORB, which would wait
     /// for itself.
     pub fn shutdown(&self, wait: bool) -> Result<(), SystemException> {
-        server::shutdown(&self.core, wait)
+        shutdown::shutdown(&self.core, wait)
     }
 
     /// Whether [`shutdown`](Self::shutdown) was called.

@@ -17,9 +17,9 @@ use chronorb_giop::{
 use crate::call::{Call, Incoming, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
+use crate::observe::Stage;
 use crate::poa::{ObjectKey, Poa};
 use crate::rtcorba::OwnPriority;
-use crate::server::Stage;
 use crate::upcall::{Body, Parks, Role, Thread, Upcall};
 
 pub use chronorb_cdr::Frame;

@@ -1,0 +1,104 @@
+//! The filters of an application, which say how requests are served.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chronorb_giop::SystemException;
+
+use crate::rtcorba::Priority;
+
+/// What an application says about requests before they are served.
+///
+/// The one thread that reads for a pool calls it, of the priority of the most urgent lane, while all other requests
+/// wait: it shall be quick, and never block. If it panics, the connection of the request ends.
+///
+/// Functions of a [`FilteredRequest`] are filters.
+pub trait RequestFilter: Send + Sync {
+    /// What is to become of a request.
+    fn filter(&self, request: &FilteredRequest<'_>) -> Filtered;
+}
+
+impl<F> RequestFilter for F
+where
+    F: Fn(&FilteredRequest<'_>) -> Filtered + Send + Sync,
+{
+    fn filter(&self, request: &FilteredRequest<'_>) -> Filtered {
+        self(request)
+    }
+}
+
+/// What a filter says about a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Filtered {
+    /// The next filter is to say; after the last one its target's priority counts.
+    PassOn,
+    /// It is served at this priority, whatever the model of its POA, in the lane of the priority. Where no lane has it,
+    /// the least urgent one serves it, at this priority too. A POA of the main-thread model goes by its own.
+    ServeAt(Priority),
+    /// It is not served: the client gets this, unless it waits for nothing.
+    Refuse(SystemException),
+}
+
+/// A request as filters see it: what its header says, and not yet its arguments.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct FilteredRequest<'r> {
+    /// The operation.
+    pub operation: &'r [u8],
+    /// The object's id in its POA; `None` for a target that this ORB did not name.
+    pub object_id: Option<&'r [u8]>,
+    /// What it is to be served at, by the model of the target's POA; `None` where there is no such POA (yet), or it has
+    /// no model.
+    pub priority: Option<Priority>,
+    /// What the client sent with it.
+    pub propagated: Option<Priority>,
+    /// Whether the client waits for an answer.
+    pub response_expected: bool,
+    /// How long it is, header included.
+    pub octets: usize,
+}
+
+/// The filters of an application, in the order in which they are asked.
+///
+/// ```
+/// use chronorb_orb::rtcorba::Priority;
+/// use chronorb_orb::{Architecture, Filtered, FilteredRequest, OrbConfig};
+///
+/// let urgent = Priority::new(30_000).expect("not negative");
+/// let mut config = OrbConfig::default();
+/// config.set_architecture(Architecture::FilterChain);
+/// config.request_filters.add(move |request: &FilteredRequest<'_>| match request.operation {
+///     b"emergency_stop" => Filtered::ServeAt(urgent),
+///     _ => Filtered::PassOn,
+/// });
+/// ```
+#[derive(Clone, Default)]
+pub struct RequestFilters(Vec<Arc<dyn RequestFilter>>);
+
+impl RequestFilters {
+    /// Adds one that is asked after those before it.
+    #[allow(clippy::disallowed_methods, reason = "before there is an ORB")]
+    pub fn add(&mut self, filter: impl RequestFilter + 'static) {
+        self.0.push(Arc::new(filter));
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What the first says that does not pass it on.
+    pub(crate) fn filter(&self, request: &FilteredRequest<'_>) -> Filtered {
+        let said = self.0.iter().map(|filter| filter.filter(request));
+        let mut decided = said.filter(|said| *said != Filtered::PassOn);
+        decided.next().unwrap_or(Filtered::PassOn)
+    }
+}
+
+impl fmt::Debug for RequestFilters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestFilters({})", self.0.len())
+    }
+}

@@ -1,0 +1,64 @@
+//! The end of an ORB.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_rt::{Deadline, log};
+
+use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::poa::is_in_upcall;
+use crate::{client, server};
+
+/// Ends the ORB; see [`Orb::shutdown`](crate::Orb::shutdown).
+pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemException> {
+    let serves = || server::is_pool_thread(core) || is_in_upcall(core);
+    if wait && (serves() || client::is_in_handler(core)) {
+        return Err(SystemException::no(
+            SystemExceptionKind::BadInvOrder,
+            minor::WOULD_DEADLOCK,
+        ));
+    }
+    let root = core.poas.present_root();
+    let begun = {
+        let pools = core.pools.lock();
+        let begins = core.state.get() == RUNNING;
+        begins.then(|| {
+            core.state.set(STOPPING);
+            // This counts as a lane until all are told, so that one of them is the last.
+            core.live_lanes.fetch_add(1, Ordering::AcqRel);
+            pools.stop()
+        })
+    };
+    if let Some(left) = begun {
+        // Requests that waited for a thread end with their connections.
+        drop(left);
+        // Both may run application code, which may use pools.
+        core.poas.deactivate();
+        core.main.close();
+        core.lane_ended();
+    }
+    client::shut_down(core);
+    if !wait {
+        return Ok(());
+    }
+    let deadline = || Deadline::after(core.config.request_timeout);
+    while core.state.get() != STOPPED {
+        core.state.wait_while(STOPPING, deadline());
+    }
+    client::wait_until_ended(core, deadline());
+    #[cfg(feature = "monitor")]
+    if let Some(monitor) = core.monitor.get() {
+        monitor.wait_until_ended(deadline());
+    }
+    if let Some(root) = root {
+        // Threads of the application may still be calling its objects.
+        let _ = root.destroy(true, true);
+    }
+    log::flush(LOG_PATIENCE);
+    Ok(())
+}
+
+/// The longest wait for a subscriber of the log.
+const LOG_PATIENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,31 @@
+//! Plain values: priority models, pools and lanes.
+
+use super::{Priority, RequestBuffering};
+
+/// Where the priority of a request comes from (RT-CORBA 1.2, 5.7).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PriorityModel {
+    /// From the client; it travels with the request.
+    ClientPropagated,
+    /// From the server; the object's reference tells it.
+    ServerDeclared,
+}
+
+/// The parts of a pool.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolSpec {
+    pub(crate) lanes: Vec<LaneSpec>,
+    pub(crate) stack_size: usize,
+    pub(crate) laned: bool,
+    pub(crate) borrowing: bool,
+    pub(crate) buffering: Option<RequestBuffering>,
+}
+
+/// The parts of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneSpec {
+    /// `None` for ordinary scheduling.
+    pub(crate) priority: Option<Priority>,
+    pub(crate) static_threads: u32,
+    pub(crate) dynamic_threads: u32,
+}
