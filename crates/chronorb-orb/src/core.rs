@@ -15,12 +15,12 @@ use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
 use crate::groups::Groups;
 use crate::incident::Incidents;
+use crate::initial_references::InitialReferences;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
 use crate::observe::Stage;
 use crate::poa::{KeyCodes, Managers, PoaTable};
 use crate::protocol::{self, Registry};
-use crate::resolver::Resolver;
 use crate::rtcorba::policies::{OrbPolicies, Protocols};
 use crate::rtcorba::{NamedMutexes, Priority, RealTime, Transform};
 use crate::server::{MainThread, Pools};
@@ -61,7 +61,7 @@ pub(crate) struct Core {
     pub(crate) next_object: AtomicU64,
     pub(crate) main: MainThread,
     pub(crate) mutexes: NamedMutexes,
-    pub(crate) resolver: Resolver,
+    pub(crate) initial_references: InitialReferences,
     pub(crate) policies: OrbPolicies,
     pub(crate) client_connections: ClientConnections,
     /// What asynchronous calls need, made with the first of them. Of no known type, so that programs without such
@@ -112,7 +112,7 @@ impl Core {
             next_object: AtomicU64::new(0),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             mutexes: NamedMutexes::default(),
-            resolver: Resolver::new(&config),
+            initial_references: InitialReferences::new(&config),
             policies: OrbPolicies::default(),
             client_connections: ClientConnections::new(config.max_client_connections),
             slots: OnceLock::new(),

@@ -24,6 +24,7 @@ mod gather;
 mod groups;
 mod host;
 mod incident;
+mod initial_references;
 #[cfg(feature = "gioplite")]
 mod lite;
 #[cfg(feature = "tracing")]
@@ -39,7 +40,6 @@ mod peer;
 pub mod poa;
 mod profile;
 mod protocol;
-mod resolver;
 mod room;
 pub mod rtcorba;
 mod scope;
@@ -82,12 +82,13 @@ pub use failure::LastFailure;
 #[cfg(feature = "miop")]
 pub use groups::GroupError;
 pub use incident::Incident;
+pub use initial_references::ResolveError;
 pub use object::{BindError, Interface, Object, narrow};
 pub use observe::stages;
 pub use observe::{
     Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
 };
-pub use orb::{InitError, Orb, ResolveError};
+pub use orb::{InitError, Orb};
 pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;

@@ -19,7 +19,8 @@ use crate::core::Core;
 use crate::groups::Group;
 use crate::host::Host;
 use crate::poa::{ObjectKey, PriorityModel};
-use crate::profile::{Profile, Source};
+use crate::profile::Profile;
+use crate::protocol::Source;
 use crate::rtcorba::policies::{
     Overrides, effective_overrides, effective_policy, effective_time_out,
 };

@@ -15,7 +15,7 @@ use chronorb_transport::Address;
 use crate::core::Core;
 use crate::order::sort_by_rank;
 use crate::poa::PriorityModel;
-use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Way};
+use crate::protocol::{AddressForm, PluggableProtocol, ProfileParts, Source, Way};
 use crate::rtcorba::{Priority, PriorityBands, Protocols};
 
 /// The usable profiles of a reference, read once.
@@ -37,16 +37,6 @@ pub(crate) struct Profile {
     pub(crate) code_sets: Option<CodeSetComponentInfo>,
     /// Which profile of the reference it is, for requests that name the target by it.
     pub(crate) index: usize,
-}
-
-/// Where a reference comes from, which decides how far it is believed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Source {
-    /// This process: its POAs, texts and files.
-    Application,
-    /// A message. A local address in it is used only if the reference proves that it is of this
-    /// machine: else a peer could have this process connect to any local socket.
-    Message,
 }
 
 impl Profile {

@@ -546,7 +546,7 @@ fn forget_dropped() {
 }
 
 /// Forgets all connections of an ORB that this thread has.
-pub(super) fn forget_orb(number: u64) {
+pub(crate) fn forget_orb(number: u64) {
     let is_gone = |connection: &ClientConnection| connection.orb() == Some(number);
     forget_where(|binding| is_gone(&binding.connection), is_gone);
 }

@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use super::place::Socket;
 use super::report::{Report, refusal};
 use super::session::{Answer, Session};
-use super::{ENDED, RUNNING, Switch};
+use super::switch::{ENDED, RUNNING, Switch};
 use crate::core::Core;
 use crate::server::{self, Watcher};
 

@@ -1,5 +1,6 @@
 //! The ORB as applications see it.
 
+mod resolve;
 mod shutdown;
 
 #[cfg(feature = "monitor")]
@@ -15,6 +16,7 @@ use thiserror::Error;
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
 use crate::core::{Core, STOPPED, STOPPING};
 use crate::failure::{self, LastFailure};
+use crate::initial_references::ResolveError;
 #[cfg(feature = "monitor")]
 use crate::monitor::{Monitor, MonitorError};
 use crate::object::Object;
@@ -23,7 +25,6 @@ use crate::poa::{Poa, PoaCurrent, PoaManagerFactory};
 #[cfg(feature = "ssliop")]
 use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
-use crate::resolver;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, Listening, Watcher};
@@ -237,7 +238,7 @@ impl Orb {
     /// is no initial reference) or 10 (anything else); `INV_OBJREF` for a nil reference;
     /// `NO_IMPLEMENT` for `corbaname:`, which needs a naming service.
     pub fn string_to_object(&self, text: &str) -> Result<Object, SystemException> {
-        resolver::string_to_object(&self.core, text, 0)
+        resolve::string_to_object(&self.core, text, 0)
     }
 
     /// The text `IOR:…` of a reference, for [`string_to_object`](Self::string_to_object) of any ORB.
@@ -260,7 +261,7 @@ impl Orb {
     /// # Errors
     /// [`ResolveError::InvalidName`] where there is none; else as [`string_to_object`](Self::string_to_object).
     pub fn resolve_initial_references(&self, name: &str) -> Result<Object, ResolveError> {
-        resolver::resolve(&self.core, name, 0)?.ok_or(ResolveError::InvalidName)
+        resolve::resolve(&self.core, name, 0)?.ok_or(ResolveError::InvalidName)
     }
 
     /// Makes an object known under a plain name: to [`resolve_initial_references`](Self::resolve_initial_references)
@@ -274,7 +275,9 @@ impl Orb {
         name: &str,
         object: &Object,
     ) -> Result<(), ResolveError> {
-        self.core.resolver.register(name, object.ior().clone())
+        self.core
+            .initial_references
+            .register(name, object.ior().clone())
     }
 
     /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; POAs of the
@@ -376,30 +379,6 @@ impl Orb {
 
 fn termination() -> Result<&'static Termination, SystemException> {
     Termination::install().map_err(|_| SystemException::no(SystemExceptionKind::NoResources, 0))
-}
-
-/// An initial reference could not be resolved or registered.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum ResolveError {
-    /// There is no such name, or it is empty.
-    #[error("no initial reference has this name (-ORBInitRef NAME=URL gives one)")]
-    InvalidName,
-    /// An object is registered under this name already.
-    #[error("an initial reference of this name is registered already")]
-    NameTaken,
-    /// The URL that stands for it cannot be used; its source says why.
-    #[error("the URL of the initial reference cannot be used")]
-    Unusable(#[source] Box<LastFailure>),
-    /// The URL that stands for it cannot be used.
-    #[error(transparent)]
-    System(SystemException),
-}
-
-impl From<SystemException> for ResolveError {
-    fn from(exception: SystemException) -> Self {
-        failure::kept(exception).map_or(Self::System(exception), Self::Unusable)
-    }
 }
 
 /// What it means not to verify peers.

@@ -39,7 +39,8 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         core.main.close();
         core.lane_ended();
     }
-    client::shut_down(core);
+    client::forget_orb(core.number);
+    core.client_connections.leave();
     if !wait {
         return Ok(());
     }
@@ -47,7 +48,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
     while core.state.get() != STOPPED {
         core.state.wait_while(STOPPING, deadline());
     }
-    client::wait_until_ended(core, deadline());
+    core.client_connections.wait_until_ended(deadline());
     #[cfg(feature = "monitor")]
     if let Some(monitor) = core.monitor.get() {
         monitor.wait_until_ended(deadline());

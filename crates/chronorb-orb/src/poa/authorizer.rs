@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ALIVE, GUARDED, Poa};
+use super::Poa;
+use super::adapter::{ALIVE, GUARDED};
 use crate::incident::Incident;
 use crate::peer::Peer;
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use chronorb_rt::{Key, PiMutex};
 
 use super::Poa;
+use super::serial::Serial;
 use crate::core::Core;
 use crate::server::Lane;
 
@@ -62,14 +63,14 @@ impl Ticket {
     pub(crate) fn is_open(&self) -> bool {
         match self.closed {
             Closed::Held => !self.poa.manager().is_holding(),
-            Closed::Busy => self.poa.serial().is_none_or(super::Serial::is_free),
+            Closed::Busy => self.poa.serial().is_none_or(Serial::is_free),
         }
     }
 
     fn waiters(&self) -> Option<&Waiters> {
         match self.closed {
             Closed::Held => Some(self.poa.manager().waiters()),
-            Closed::Busy => self.poa.serial().map(super::Serial::waiters),
+            Closed::Busy => self.poa.serial().map(Serial::waiters),
         }
     }
 }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
 
-use super::{
-    ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING, Poa, WaitError, is_in_upcall, key,
-};
+use super::adapter::{ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING};
+use super::{Poa, WaitError, is_in_upcall, key};
 
 impl Poa {
     /// Ends the POA, its children and their objects. Requests in progress are finished, and no

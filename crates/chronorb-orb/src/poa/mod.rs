@@ -3,6 +3,7 @@
 //! Source: CORBA 3.3 part 1, chapter 15.
 
 mod activation;
+mod adapter;
 mod authorizer;
 mod code;
 mod current;
@@ -26,15 +27,7 @@ mod servants;
 mod table;
 mod tree;
 
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, OnceLock};
-
-use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Gate, Key, PiMutex};
-
-use self::authorizer::Guard;
+pub use self::adapter::Poa;
 pub use self::authorizer::{AuthorizationRequest, Authorizer};
 pub(crate) use self::code::KeyCodes;
 pub use self::code::ObjectKeySecret;
@@ -46,8 +39,6 @@ pub use self::error::{
 };
 pub(crate) use self::gate::{Closed, Ticket};
 pub use self::id::ObjectId;
-use self::identities::Identities;
-use self::in_progress::InProgress;
 pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
 pub(crate) use self::manager::Managers;
@@ -55,7 +46,6 @@ pub use self::manager::{
     AdapterInactive, CreateManagerError, DeactivateError, ManagerAlreadyExists, PoaManager,
     PoaManagerFactory, PoaManagerState,
 };
-use self::objects::Active;
 pub(crate) use self::policy::Policies;
 pub use self::policy::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectKeys, Policy,
@@ -63,8 +53,6 @@ pub use self::policy::{
 };
 #[cfg(feature = "diop")]
 pub(crate) use self::reference::forwarded_policies;
-use self::replaceable::Replaceable;
-use self::serial::Serial;
 pub(crate) use self::serial::{Entry, SerialGuard};
 pub use self::servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager,
@@ -72,210 +60,4 @@ pub use self::servant_manager::{
 pub(crate) use self::servants::Found;
 pub use self::servants::IntoServant;
 pub(crate) use self::table::{PoaRef, PoaTable};
-use crate::call::Servant;
-use crate::core::Core;
-use crate::demux::{Directory, Named};
 pub use crate::rtcorba::PriorityModel;
-use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
-use crate::server::{PoolUse, Threadpool};
-
-/// A POA. A handle; clones are the same POA.
-///
-/// ```no_run
-/// # use chronorb_orb::{Orb, Skeleton};
-/// # fn example(orb: Orb, servant: impl Skeleton) -> Result<(), Box<dyn std::error::Error>> {
-/// let root = orb.root_poa()?;
-/// let id = root.activate_object(servant)?;
-/// println!("{}", orb.object_to_string(&root.id_to_reference(&id)?));
-/// root.manager().activate()?;
-/// orb.run_until_signal()?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct Poa {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    core: Arc<Core>,
-    name: String,
-    /// The names from the root's child on, each after a `/`; empty for the root.
-    path: String,
-    parent: Option<Poa>,
-    manager: PoaManager,
-    policies: Policies,
-    /// The most urgent priority that a client may propagate, if there is a bound.
-    ceiling: Option<Priority>,
-    /// The pool that it names, or the ORB's own from the first object on.
-    pool: OnceLock<Arc<Threadpool>>,
-    /// Keeps that pool from being destroyed before it.
-    pool_use: PiMutex<Option<PoolUse>>,
-    /// Where it stands in the table of POAs.
-    place: Key,
-    /// [`ALIVE`] and what comes before and after.
-    state: Gate,
-    children: PiMutex<HashMap<String, Poa>>,
-    /// Children that the adapter activator is making.
-    adapting: InProgress<String>,
-    activator: PiMutex<Option<Arc<dyn AdapterActivator>>>,
-    /// What keeps its destruction from being complete: itself, while a request may be in it, and
-    /// each child.
-    holds: AtomicUsize,
-    /// Whether servants are given back to the activator at the end.
-    etherealizes: AtomicBool,
-    objects: Directory<Active>,
-    servants: Identities,
-    /// Held by who changes `objects` and `servants`, so that they always agree.
-    writing: PiMutex<()>,
-    /// Objects that the servant activator is making or taking back.
-    changing: InProgress<ObjectId>,
-    /// The priorities that references to objects were created with.
-    declared: PiMutex<HashMap<ObjectId, Priority>>,
-    servant_manager: Replaceable<ServantManager>,
-    default_servant: Replaceable<Servant>,
-    /// Asks the authorizer, once there is one.
-    guard: OnceLock<Box<dyn Guard>>,
-    serial: Option<Serial>,
-}
-
-/// Made by an adapter activator that has not returned: requests wait.
-const INITIALISING: u32 = 0;
-const ALIVE: u32 = 1;
-/// Alive, and its keys are authenticated or it has an authorizer, which each request is asked by.
-/// Requests of other POAs do not look for these.
-const GUARDED: u32 = 2;
-/// No request comes in any more; some may be in progress.
-const DESTROYING: u32 = 3;
-const DESTROYED: u32 = 4;
-
-impl Poa {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.inner.name
-    }
-
-    /// The POA that made it; `None` for the root.
-    pub fn parent(&self) -> Option<&Self> {
-        self.inner.parent.as_ref()
-    }
-
-    /// The POAs that it made, in no particular order.
-    pub fn children(&self) -> Vec<Self> {
-        self.inner.children.lock().values().cloned().collect()
-    }
-
-    /// What lets its requests through.
-    pub fn manager(&self) -> &PoaManager {
-        &self.inner.manager
-    }
-
-    /// What makes managers for several POAs.
-    pub fn manager_factory(&self) -> PoaManagerFactory {
-        PoaManagerFactory::new(self.inner.core.clone())
-    }
-
-    /// Octets that no other POA of the process has (`PortableServer::POA::id`).
-    pub fn id(&self) -> Vec<u8> {
-        let number = self.inner.core.number.to_be_bytes();
-        [&number[..], &key::slot_octets(self.inner.place)].concat()
-    }
-
-    /// How many objects are in its active object map.
-    pub fn active_objects(&self) -> usize {
-        self.inner.objects.len()
-    }
-
-    /// The names from the root's child on, with a `/` between them; its own where it is the root.
-    fn path_of_names(&self) -> String {
-        match self.inner.path.strip_prefix('/') {
-            Some(path) => path.to_owned(),
-            None => self.inner.name.clone(),
-        }
-    }
-
-    fn serial(&self) -> Option<&Serial> {
-        self.inner.serial.as_ref()
-    }
-
-    pub(crate) fn priority_model(&self) -> Option<(PriorityModel, Priority)> {
-        self.inner.policies.priority_model
-    }
-
-    pub(crate) fn thread_model(&self) -> ThreadModel {
-        self.inner.policies.thread
-    }
-
-    pub(crate) fn place(&self) -> Key {
-        self.inner.place
-    }
-
-    /// The pool that serves its objects. That of the ORB opens its endpoints and starts its
-    /// threads when the first object needs them, so that a server of lanes alone has no others.
-    pub(crate) fn pool(&self) -> Result<&Arc<Threadpool>, SystemException> {
-        if let Some(pool) = self.inner.pool.get() {
-            return Ok(pool);
-        }
-        let pool = Threadpool::default_of(&self.inner.core)?;
-        Ok(self.inner.pool.get_or_init(|| pool))
-    }
-
-    fn policies(&self) -> &Policies {
-        &self.inner.policies
-    }
-
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.inner.core
-    }
-
-    /// # Errors
-    /// `BAD_INV_ORDER` (OMG minor 4) after shutdown, and `OBJECT_NOT_EXIST` (OMG minor 2) after
-    /// the POA's destruction began.
-    fn check_alive(&self) -> Result<(), SystemException> {
-        self.core().check_running()?;
-        if self.inner.state.get() >= DESTROYING {
-            let kind = SystemExceptionKind::ObjectNotExist;
-            return Err(SystemException::no(kind, minor::NO_SUCH_ADAPTER));
-        }
-        Ok(())
-    }
-
-    /// Takes back what application code does to the priority of the calling thread outside of a
-    /// request, where nothing else does.
-    fn keep_priority(&self) -> Option<PriorityGuard> {
-        let own = OwnPriority {
-            priority: request_priority(),
-            scheduling: chronorb_rt::current().ok(),
-        };
-        PriorityGuard::enter(self.core(), &own, None).ok()
-    }
-
-    /// Whether etherealization is part of an end: that of the POA or of its manager.
-    fn is_ending(&self) -> bool {
-        self.inner.state.get() >= DESTROYING || self.manager().state() == PoaManagerState::Inactive
-    }
-}
-
-impl Named for Poa {
-    fn name(&self) -> &[u8] {
-        self.inner.path.as_bytes()
-    }
-}
-
-impl PartialEq for Poa {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
-    }
-}
-
-impl Eq for Poa {}
-
-impl fmt::Debug for Poa {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Poa")
-            .field("name", &self.inner.name)
-            .field("path", &self.inner.path)
-            .field("manager", &self.inner.manager.state())
-            .finish_non_exhaustive()
-    }
-}

@@ -3,7 +3,8 @@
 use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
-use super::{ALIVE, CreatePoaError, GUARDED, KeyCodes, PolicyRule};
+use super::adapter::{ALIVE, GUARDED};
+use super::{CreatePoaError, KeyCodes, PolicyRule};
 use crate::protocol::Registry;
 use crate::rtcorba::{Priority, PriorityBands, PriorityModel, Protocols, ThreadpoolId};
 

@@ -9,13 +9,16 @@ use std::{iter, mem};
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use super::in_progress::Begun;
+use super::adapter::{DESTROYING, INITIALISING, Inner};
+use super::identities::Identities;
+use super::in_progress::{Begun, InProgress};
 use super::policy::{breaks, invalid};
 use super::priorities::ceiling_of;
+use super::replaceable::Replaceable;
+use super::serial::Serial;
 use super::{
-    AdapterActivator, CreatePoaError, DESTROYING, FindPoaError, INITIALISING, Identities,
-    InProgress, Inner, ObjectKeys, Poa, PoaManager, Policies, Policy, PolicyRule, Replaceable,
-    Serial, ThreadModel, key,
+    AdapterActivator, CreatePoaError, FindPoaError, ObjectKeys, Poa, PoaManager, Policies, Policy,
+    PolicyRule, ThreadModel, key,
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};

@@ -24,8 +24,6 @@ use chronorb_cdr::CdrError;
 use chronorb_giop::{TAG_INTERNET_IOP, TaggedComponent, TaggedProfile, Version};
 use chronorb_transport::{Address, Endpoint, Messages, Transport};
 
-use crate::profile::Source;
-
 pub use form::AddressForm;
 pub(crate) use form::ProfileParts;
 #[cfg(test)]
@@ -105,6 +103,16 @@ pub(crate) struct Place {
     /// Whether a profile with these components is of here. Of a reference of this process it is
     /// enough that it may be.
     pub(crate) is_here: fn(&[TaggedComponent], Source) -> bool,
+}
+
+/// Where a reference comes from, which decides how far it is believed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Source {
+    /// This process: its POAs, texts and files.
+    Application,
+    /// A message. A local address in it is used only if the reference proves that it is of this
+    /// machine: else a peer could have this process connect to any local socket.
+    Message,
 }
 
 impl PluggableProtocol {

@@ -5,8 +5,7 @@ use std::sync::OnceLock;
 
 use chronorb_giop::{Place as Name, TAG_PLACE};
 
-use super::Place;
-use crate::profile::Source;
+use super::{Place, Source};
 
 /// For protocols whose addresses are files of this machine.
 pub(super) const OF_FILES: Place = Place {

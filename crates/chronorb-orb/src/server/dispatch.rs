@@ -223,7 +223,7 @@ impl Context<'_> {
         let key = header.target.key().unwrap_or_default();
         #[cfg(feature = "diop")]
         let key = proof::key_of(self.core, self.connection, key);
-        let registered = self.core.resolver.registered(key);
+        let registered = self.core.initial_references.registered(key);
         let here = is_here(self.core, key, self.connection);
         #[cfg(feature = "diop")]
         let (here, registered) = {
@@ -399,7 +399,7 @@ impl<'a> Request<'a> {
     ) -> Result<(), Unserved> {
         // The key may be a plain name.
         if ObjectKey::parse(key).is_none()
-            && let Some(registered) = self.core.resolver.registered(key)
+            && let Some(registered) = self.core.initial_references.registered(key)
         {
             return Ok(reply.location_forward(&registered)?);
         }

@@ -370,14 +370,14 @@ impl ClientConnections {
     }
 
     /// Ends shared connections as soon as no call is under way on them.
-    pub(in crate::client) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         for open in self.all_shared() {
             open.shared.leave();
         }
     }
 
     /// Waits until the threads of connections have ended, with the last calls.
-    pub(in crate::client) fn wait_until_ended(&self, deadline: Deadline) {
+    pub(crate) fn wait_until_ended(&self, deadline: Deadline) {
         let threads = &self.threads;
         loop {
             let seen = threads.ended.get();

@@ -390,7 +390,11 @@ fn with_few_descriptors() {
             config.listen_endpoints = parse_endpoints(&endpoint).expect("an endpoint");
         });
         let object = client.ior_to_object(s.object.ior().clone());
-        assert_eq!(add(&object.expect("not nil"), 1, 2), Ok(3), "{protocol}");
+        let object = object.expect("not nil");
+        // A socket whose thread was not run meanwhile is full, and drops a datagram.
+        let mut answers = (0..3).map(|_| add(&object, 1, 2));
+        let answer = answers.find(|answer| protocol == "iiop" || answer.is_ok());
+        assert_eq!(answer, Some(Ok(3)), "{protocol}");
         assert!(
             connections(&s) <= LIMIT as usize / 4 + 1,
             "one client by IIOP"

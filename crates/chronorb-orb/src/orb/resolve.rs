@@ -1,57 +1,16 @@
 //! From texts and names to references.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl, UrlError};
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor};
-use chronorb_rt::{PiMutex, Text};
+use chronorb_rt::Text;
 use chronorb_transport::Address;
 
-use crate::config::OrbConfig;
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
-use crate::orb::ResolveError;
-
-/// The initial references of an ORB.
-pub(crate) struct Resolver {
-    given: Vec<(String, String)>,
-    default: Option<String>,
-    /// Whether texts may name files; those of `-ORBInitRef` always may.
-    files: bool,
-    registered: PiMutex<HashMap<String, Ior>>,
-}
-
-impl Resolver {
-    pub(crate) fn new(config: &OrbConfig) -> Self {
-        Self {
-            given: config.init_refs.clone(),
-            default: config.default_init_ref.clone(),
-            files: config.file_references,
-            registered: PiMutex::new(HashMap::new()),
-        }
-    }
-
-    pub(crate) fn register(&self, name: &str, ior: Ior) -> Result<(), ResolveError> {
-        let mut registered = self.registered.lock();
-        if name.is_empty() {
-            return Err(ResolveError::InvalidName);
-        }
-        if registered.contains_key(name) {
-            return Err(ResolveError::NameTaken);
-        }
-        registered.insert(name.to_owned(), ior);
-        Ok(())
-    }
-
-    /// The reference registered under a plain key, for `corbaloc:` requests of others.
-    pub(crate) fn registered(&self, key: &[u8]) -> Option<Ior> {
-        let name = std::str::from_utf8(key).ok()?;
-        self.registered.lock().get(name).cloned()
-    }
-}
 
 /// Looks a name up in the standard's order: registered here, `-ORBInitRef`, `-ORBDefaultInitRef`.
 pub(crate) fn resolve(
@@ -59,14 +18,14 @@ pub(crate) fn resolve(
     name: &str,
     depth: u32,
 ) -> Result<Option<Object>, SystemException> {
-    let resolver = &core.resolver;
-    if let Some(ior) = resolver.registered(name.as_bytes()) {
+    let references = &core.initial_references;
+    if let Some(ior) = references.registered(name.as_bytes()) {
         return Ok(Object::from_ior(core, ior));
     }
-    if let Some((_, url)) = resolver.given.iter().find(|(given, _)| given == name) {
+    if let Some((_, url)) = references.given.iter().find(|(given, _)| given == name) {
         return read(core, url, depth + 1, true).map(Some);
     }
-    if let Some(prefix) = &resolver.default {
+    if let Some(prefix) = &references.default {
         let url = format!("{}/{name}", prefix.trim_end_matches('/'));
         return string_to_object(core, &url, depth + 1).map(Some);
     }
@@ -79,7 +38,7 @@ pub(crate) fn string_to_object(
     text: &str,
     depth: u32,
 ) -> Result<Object, SystemException> {
-    read(core, text, depth, core.resolver.files)
+    read(core, text, depth, core.initial_references.files)
 }
 
 /// As [`string_to_object`]; `files` is whether the text may name a file.
