@@ -11,9 +11,9 @@ use chronorb_giop::CompletionStatus;
 use chronorb_rt::PiMutexGuard;
 use chronorb_transport::{Interest, IoError, Reactor, SendError};
 
+use super::failure::{Failure, comm_failure, not_sent};
 use super::multiplexed::Multiplexed;
 use super::queue::SendQueue;
-use super::{Failure, comm_failure, not_sent};
 use crate::client::inbox::Inbox;
 use crate::client::outbox::Gone;
 use crate::scope;
@@ -188,8 +188,8 @@ mod tests {
     use chronorb_rt::Deadline;
     use chronorb_transport::{Connection, SocketOptions};
 
-    use super::super::directory::ClientConnections;
     use super::super::multiplexed::Sending;
+    use super::super::permit::Permits;
     use super::*;
     use crate::config::OrbConfig;
 
@@ -286,10 +286,10 @@ mod tests {
             sent: sent.clone(),
             queue: queue.clone(),
         };
-        let connections = ClientConnections::new(1);
+        let permits = Permits::new(1);
         let shared = Multiplexed::new(
             Box::new(transport),
-            connections.permit().expect("it is the first"),
+            permits.take().expect("it is the first"),
             &OrbConfig::default(),
             Sending::Queued(queue.clone()),
             true,

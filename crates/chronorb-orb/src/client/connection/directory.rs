@@ -11,37 +11,24 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling, ThreadBuilder};
 #[cfg(feature = "access")]
 use chronorb_transport::Address;
-use chronorb_transport::{ConnectError, Connection, Setup, SocketOptions};
+use chronorb_transport::{ConnectError, Connection, Setup};
 
 use super::exclusive::Exclusive;
+use super::handle::ChannelKind;
 use super::member::{Member, Open};
 use super::multiplexed::{Multiplexed, Sending};
 use super::own_thread::OwnThread;
+use super::permit::{Permit, Permits};
 use super::queue::SendQueue;
-use super::{ClientConnection, Strategy, active, reader};
+use super::{ClientConnection, ConnectionKey, active, reader};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
-use crate::client::route::Carries;
 use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
-use crate::protocol::{self, Way};
+use crate::protocol;
 use crate::rtcorba::{Priority, request_priority};
-
-/// What a connection is found by: requests that differ in any of it do not share one.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(in crate::client) struct ConnectionKey {
-    /// The ORB's number.
-    pub(in crate::client) orb: u64,
-    pub(in crate::client) way: Way,
-    pub(in crate::client) carries: Carries,
-    /// The reference that it belongs to alone.
-    pub(in crate::client) owner: Option<u64>,
-    pub(in crate::client) options: SocketOptions,
-    /// Whether threads share it although they share no others.
-    pub(in crate::client) shares: bool,
-}
 
 /// No connection can be had.
 pub(in crate::client) enum NoConnection {
@@ -64,8 +51,7 @@ impl From<SystemException> for NoConnection {
 
 /// The connections that an ORB's threads have to servers.
 pub(crate) struct ClientConnections {
-    limit: usize,
-    open: Arc<AtomicUsize>,
+    permits: Permits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<Place>>>>,
     threads: Arc<Threads>,
 }
@@ -77,12 +63,6 @@ struct Place {
     open: Weak<Open>,
     /// When connecting failed last, and why.
     failed: Option<(Monotonic, String)>,
-}
-
-/// One of the connections that there may be.
-pub(super) struct Permit {
-    open: Arc<AtomicUsize>,
-    is_given_back: AtomicBool,
 }
 
 /// The threads of connections.
@@ -111,7 +91,7 @@ pub(in crate::client) fn open(
     if core.config.client_connection == ConnectionStrategy::Exclusive && !key.shares {
         let (transport, permit) = connect(core, key, deadline)?;
         let exclusive = Exclusive::new(transport, permit, &core.config);
-        return Ok(connected(Strategy::Exclusive(exclusive)));
+        return Ok(connected(ChannelKind::Exclusive(exclusive)));
     }
     let began = Monotonic::now();
     let place = core.client_connections.place(key);
@@ -120,7 +100,7 @@ pub(in crate::client) fn open(
     let mut place = place.try_lock_for(left).ok_or_else(too_late)?;
     let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
     if let Some(open) = place.open.upgrade().filter(usable) {
-        return Ok(connected(Strategy::Shared(Member::new(open))));
+        return Ok(connected(ChannelKind::Shared(Member::new(open))));
     }
     if let Some((failed, why)) = &place.failed
         && *failed >= began
@@ -145,7 +125,7 @@ pub(in crate::client) fn open(
         is_known: AtomicBool::new(false),
     });
     place.open = Arc::downgrade(&open);
-    Ok(connected(Strategy::Shared(Member::new(open))))
+    Ok(connected(ChannelKind::Shared(Member::new(open))))
 }
 
 fn connect(
@@ -153,7 +133,7 @@ fn connect(
     key: &ConnectionKey,
     deadline: Deadline,
 ) -> Result<(Box<dyn Connection>, Permit), NoConnection> {
-    let permit = core.client_connections.permit();
+    let permit = core.client_connections.permits.take();
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
     let left = deadline.remaining().ok_or_else(|| unreachable(TOO_LATE))?;
@@ -335,8 +315,7 @@ pub(in crate::client) fn no_thread(
 impl ClientConnections {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
-            limit: limit as usize,
-            open: Arc::default(),
+            permits: Permits::new(limit as usize),
             shared: PiMutex::default(),
             threads: Arc::default(),
         }
@@ -407,33 +386,6 @@ impl ClientConnections {
         };
         shared.retain(|_, place| is_left(place));
         shared.entry(key.clone()).or_default().clone()
-    }
-
-    pub(super) fn permit(&self) -> Option<Permit> {
-        let more = |open: usize| (open < self.limit).then_some(open + 1);
-        let order = Ordering::AcqRel;
-        self.open
-            .fetch_update(order, Ordering::Acquire, more)
-            .ok()?;
-        Some(Permit {
-            open: self.open.clone(),
-            is_given_back: AtomicBool::new(false),
-        })
-    }
-}
-
-impl Permit {
-    /// The connection is closed, and counts no more.
-    pub(super) fn give_back(&self) {
-        if !self.is_given_back.swap(true, Ordering::AcqRel) {
-            self.open.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.give_back();
     }
 }
 

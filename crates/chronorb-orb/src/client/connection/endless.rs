@@ -13,8 +13,8 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 
 use super::Awaited;
-use super::directory::ClientConnections;
 use super::multiplexed::{Multiplexed, Sending};
+use super::permit::Permits;
 use crate::config::OrbConfig;
 use crate::scope;
 
@@ -39,7 +39,7 @@ pub(in crate::client) fn awaiting_endless(
         max_message_size: 1 << 30,
         ..OrbConfig::default()
     };
-    let permit = ClientConnections::new(1).permit();
+    let permit = Permits::new(1).take();
     let shared = Multiplexed::new(
         Box::new(transport),
         permit.expect("it is the first"),

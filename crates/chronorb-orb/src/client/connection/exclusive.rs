@@ -10,9 +10,10 @@ use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::Deadline;
 use chronorb_transport::{Carriage, Connection, SendError};
 
-use super::directory::Permit;
+use super::channel::{Awaited, Channel};
+use super::failure::{Failure, comm_failure, is_harmless, not_sent};
 use super::multiplexed::first_request_id;
-use super::{Awaited, Channel, Failure, comm_failure, is_harmless, not_sent};
+use super::permit::Permit;
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
 use crate::client::speech::Speech;

@@ -9,10 +9,11 @@ use chronorb_cdr::{Frame, TextForm};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType, SystemException};
 use chronorb_rt::{Deadline, Gate};
 
-use super::directory::ConnectionKey;
+use super::channel::{Awaited, Channel};
+use super::failure::{Failure, comm_failure};
 use super::multiplexed::Multiplexed;
 use super::own_thread::OwnThread;
-use super::{Awaited, Channel, Exclusive, Failure, comm_failure};
+use super::{ConnectionKey, Exclusive};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 

@@ -24,7 +24,7 @@ use chronorb_transport::{Carriage, Connection, IoError, Waiting};
 
 pub(in crate::client) use self::attended::{Attendant, Rest};
 pub(super) use self::sending::Sending;
-use super::directory::Permit;
+use super::permit::Permit;
 use super::{Awaited, Failure, comm_failure, leader, timeout};
 use crate::client::inbox::Inbox;
 use crate::client::speech::Speech;

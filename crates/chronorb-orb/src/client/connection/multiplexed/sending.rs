@@ -12,8 +12,9 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 use chronorb_transport::IoError;
 
 use super::Multiplexed;
+use crate::client::connection::Awaited;
+use crate::client::connection::failure::{Failure, is_harmless, not_sent, timeout};
 use crate::client::connection::queue::{Call, Place, SendQueue};
-use crate::client::connection::{Awaited, Failure, is_harmless, not_sent, timeout};
 use crate::client::outbox::{self, Gone};
 
 /// Who sends.
