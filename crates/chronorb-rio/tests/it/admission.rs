@@ -57,7 +57,7 @@ fn an_endpoint_is_refused_that_leaves_another_late_or_without_an_end() {
     let great = "policy=fifo&priority=3&period=10ms&budget=50&cost=100us";
     let refused = refusal(listen(&riop, 7002, great));
     let why = "class \"port-7002\" is not admitted: class \"port-7001\": a processor is taken to \
-               110.0 %, 15.0 % more than the 95 % that real time has: 44 packets in each period would fit";
+               110.0 %, 15.0 % more than the 95 % that real time has: 45 packets in each period would fit";
     assert!(refused.ends_with(why), "{refused}");
 
     let endless = "policy=fifo&priority=3&processing=arrival";

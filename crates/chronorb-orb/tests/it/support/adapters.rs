@@ -253,12 +253,12 @@ impl Locator {
     /// Whether objects of these keys are there, asked in one go.
     pub(crate) fn locate<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Vec<LocateStatus> {
         let mut octets = Vec::new();
-        for key in keys {
+        for (request_id, key) in (0..).zip(keys) {
             let mut frame = Frame::new(64, 1 << 20);
             let mut e = start_message(&mut frame, Version::V1_2, MessageType::LocateRequest)
                 .expect("it fits");
             let header = LocateRequestHeader {
-                request_id: 1,
+                request_id,
                 target: Target::Key(key.as_ref()),
             };
             encode_locate_request(&mut e, Version::V1_2, &header).expect("it fits");
@@ -266,10 +266,13 @@ impl Locator {
             octets.extend_from_slice(frame.as_slice());
         }
         self.0.write_all(&octets).expect("the server is there");
-        keys.iter().map(|_| self.receive()).collect()
+        // Threads of the server answer them in any order.
+        let mut answers: Vec<_> = keys.iter().map(|_| self.receive()).collect();
+        answers.sort_unstable_by_key(|answer| answer.request_id);
+        answers.into_iter().map(|answer| answer.status).collect()
     }
 
-    fn receive(&mut self) -> LocateStatus {
+    fn receive(&mut self) -> LocateReplyHeader {
         let mut octets = vec![0; HEADER_LEN];
         self.0.read_exact(&mut octets).expect("there is an answer");
         let message = MessageHeader::parse(&octets).expect("the server speaks GIOP");
@@ -285,7 +288,6 @@ impl Locator {
         let mut d = frame.decoder(HEADER_LEN, message.endian, &arena);
         LocateReplyHeader::decode(&mut d, message.version())
             .expect("a locate reply")
-            .status
     }
 }
 
