@@ -14,6 +14,8 @@ use chronorb_rt::Text;
 
 thread_local! {
     static LAST: Cell<Option<LastFailure>> = const { Cell::new(None) };
+    /// Whether that is of an earlier step than the present one.
+    static IS_EARLIER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A failure, and its cause as far as the ORB knows it; see [`Orb::last_failure`](crate::Orb::last_failure).
@@ -62,21 +64,24 @@ pub(crate) fn last() -> Option<LastFailure> {
     LAST.try_with(Cell::get).ok().flatten()
 }
 
-/// The calling thread's last failure, if that is the one with this exception.
-#[cold]
-pub(crate) fn of(exception: SystemException) -> Option<LastFailure> {
-    last().filter(|failure| failure.exception == exception)
+/// Begins a step: its exceptions do not get the causes of earlier ones from [`kept`].
+pub(crate) fn begin() {
+    let _ = IS_EARLIER.try_with(|is_earlier| is_earlier.set(true));
 }
 
-/// The same, to be kept until another thread takes the result of the call.
+/// The failure with this exception, if the calling thread had it in the present step. It is kept
+/// in an error, or until another thread takes the result of the call.
 #[cold]
 pub(crate) fn kept(exception: SystemException) -> Option<Box<LastFailure>> {
-    of(exception).map(Box::new)
+    let is_earlier = IS_EARLIER.try_with(Cell::get).unwrap_or(true);
+    let failure = last().filter(|failure| !is_earlier && failure.exception == exception);
+    failure.map(Box::new)
 }
 
 /// Makes a failure, of another thread perhaps, the last one of the calling thread.
 pub(crate) fn put(failure: LastFailure) {
     let _ = LAST.try_with(|last| last.set(Some(failure)));
+    let _ = IS_EARLIER.try_with(|is_earlier| is_earlier.set(false));
 }
 
 /// Octets of a cause: some addresses with the errors of the system.

@@ -37,6 +37,7 @@ pub struct Scope {
 }
 
 /// What came back, before anybody looks into its body.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answer {
     /// A user exception and not a result.
     pub(crate) exception: bool,

@@ -15,6 +15,7 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
+use super::attempt::{Destination, FORWARD_FORBIDDEN, may_move};
 use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
 use super::prepared::Prepared;
 use super::route::{Carries, NoRoute, Route};
@@ -71,30 +72,19 @@ impl Binding {
         })
     }
 
-    /// Whether calls may go to another target without being asked.
-    pub(super) fn may_move_to(&self, other: &Object) -> bool {
-        may_move(self.rebind, &self.target, other)
+    pub(super) fn destination(&self) -> Destination<'_> {
+        Destination {
+            target: &self.target,
+            forwarded: self.forwarded,
+            rebind: self.rebind,
+            addressing: self.addressing.get(),
+        }
     }
 
     #[inline(always)]
     fn is_current(&self, deadline: Deadline) -> bool {
         self.connection.is_usable(deadline)
             && self.policies == self.target.core().policies.generation()
-    }
-}
-
-/// Whether calls may go to another object than the one that was bound: with
-/// [`RebindMode::NoRebind`] only where the policies that clients see are the same there.
-pub(super) fn may_move(mode: RebindMode, from: &Object, to: &Object) -> bool {
-    let seen = |object: &Object| {
-        let profile = object.profile()?;
-        let (bands, protocols) = (profile.bands.clone(), profile.protocols.clone());
-        Some((profile.priority_model, bands, protocols))
-    };
-    match mode {
-        RebindMode::Transparent => true,
-        RebindMode::NoRebind => seen(from) == seen(to),
-        RebindMode::NoReconnect => false,
     }
 }
 
@@ -620,9 +610,6 @@ const TOO_MANY_CONNECTIONS: SystemException = SystemException::no(
     SystemExceptionKind::NoResources,
     minor::TOO_MANY_CONNECTIONS,
 );
-/// The object is elsewhere, where the rebind policy does not let calls go.
-pub(super) const FORWARD_FORBIDDEN: SystemException =
-    SystemException::no(SystemExceptionKind::Rebind, minor::FORWARD_FORBIDDEN);
 /// The connection has ended, and the rebind policy lets nobody but the application make another.
 const RECONNECT_FORBIDDEN: SystemException =
     SystemException::no(SystemExceptionKind::Rebind, minor::RECONNECT_FORBIDDEN);

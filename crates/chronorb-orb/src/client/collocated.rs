@@ -4,6 +4,7 @@
 
 use std::any::TypeId;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,46 +15,96 @@ use chronorb_giop::{
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use super::invocation::{Arguments, Outcome, read_status};
+use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
+use super::invocation::{Arguments, read_status};
 use crate::call::{Call, Incoming, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
+use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
-use crate::scope::{Scope, text_within};
+use crate::scope::{Answer, Scope, text_within};
 use crate::server::Dispatch;
 use crate::upcall::{Body, Parks, Role, Thread, Unserved, Upcall};
 
+/// Makes attempts of a call at objects of this process. `Continue` is for a call that has to go by
+/// the transport, to another object if `called` was forwarded there.
+///
+/// # Errors
+/// Those that occur before a servant is called, or after it.
+pub(super) fn call(
+    called: &Object,
+    attempt: &mut Attempt,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    limits: (Option<Priority>, Deadline),
+) -> Result<Within, SystemException> {
+    let mut onward: Option<Object> = None;
+    loop {
+        let target = onward.as_ref().unwrap_or(called);
+        let outcome = match target.key_within() {
+            Some(key) => exchange(target.core(), key, scope, operation, arguments, limits)?,
+            None => None,
+        };
+        let Some(outcome) = outcome else {
+            return Ok(ControlFlow::Continue(onward));
+        };
+        let at = || Destination {
+            forwarded: onward.is_some(),
+            rebind: target.rebind_mode(),
+            ..Destination::original(target)
+        };
+        match attempt.on_outcome(called, at, Ok(outcome)) {
+            Decision::Done(answer) => return Ok(ControlFlow::Break(Ok(answer))),
+            Decision::Failed {
+                exception, cause, ..
+            } => return Ok(ControlFlow::Break(Err(explain(exception, cause)))),
+            Decision::Elsewhere(target) => onward = Some(target),
+            Decision::Original => onward = None,
+            Decision::Again | Decision::Readdress(_) => {}
+        }
+    }
+}
+
+/// The result of a call within the process, or the object at which it goes on.
+pub(super) type Within = ControlFlow<Result<Answer, SystemException>, Option<Object>>;
+
+/// Notes the cause of an exception that ends a call within the process.
+#[cold]
+#[inline(never)]
+fn explain(exception: SystemException, cause: Cause) -> SystemException {
+    let how = match cause {
+        Cause::Raised => "raised",
+        _ => "in a call",
+    };
+    because(exception, format_args!("{how} within this process"))
+}
+
 /// Calls an operation as one of this process; `None` where it has to go by the transport.
-pub(super) fn exchange(
-    target: &Object,
+fn exchange(
+    core: &Arc<Core>,
     key: &[u8],
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-    deadline: Deadline,
-) -> Option<Result<Outcome, SystemException>> {
-    let core = target.core();
+    (propagated, deadline): (Option<Priority>, Deadline),
+) -> Result<Option<Outcome>, SystemException> {
     scope.begin(core);
-    if let Err(exception) = marshal(core, &mut scope.request, arguments) {
-        return Some(Err(exception));
-    }
-    let propagated = match onward_priority(core) {
-        Ok(priority) => priority,
-        Err(exception) => return Some(Err(exception)),
-    };
-    let served = match serve(core, key, operation.name, scope, propagated, caller(core)) {
-        Err(Unserved::ByAnotherThread(priority)) => {
-            let priorities = (priority, propagated);
-            by_main_thread(core, key, operation, scope, priorities, deadline)?
+    marshal(core, &mut scope.request, arguments)?;
+    let mut served = serve(core, key, operation.name, scope, propagated, caller(core));
+    if let Err(Unserved::ByAnotherThread(priority)) = served {
+        let priorities = (priority, propagated);
+        match by_main_thread(core, key, operation, scope, priorities, deadline) {
+            Some(there) => served = there,
+            None => return Ok(None),
         }
-        served => served,
-    };
-    Some(match served {
-        Ok(()) => outcome(scope),
-        Err(Unserved::Exception(exception)) => Ok(Outcome::Exception(exception)),
-        Err(Unserved::Forward(target)) => Ok(Outcome::Forward(target.ior().clone())),
-        Err(Unserved::ByAnotherThread(_) | Unserved::Parked(..)) => return None,
-    })
+    }
+    match served {
+        Ok(()) => outcome(scope).map(Some),
+        Err(Unserved::Exception(exception)) => Ok(Some(Outcome::Exception(exception))),
+        Err(Unserved::Forward(target)) => Ok(Some(Outcome::Forward(target.ior().clone()))),
+        Err(Unserved::ByAnotherThread(_) | Unserved::Parked(..)) => Ok(None),
+    }
 }
 
 /// Calls the servant itself; `None` where the call has to be marshalled.
@@ -267,8 +318,6 @@ fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
 
 const MALFORMED: SystemException =
     SystemException::no(SystemExceptionKind::Marshal, minor::MALFORMED_MESSAGE);
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 const VERSION: Version = Version::V1_2;
 /// Where the arguments begin, after a message's header and padding.
 const BODY: usize = 16;

@@ -1,7 +1,5 @@
 //! Explicit binding: what the first calls would have to find out and to connect, done before.
 
-use std::ops::ControlFlow;
-
 use chronorb_cdr::CdrError;
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader,
@@ -10,9 +8,10 @@ use chronorb_giop::{
 };
 use chronorb_rt::Deadline;
 
+use super::attempt::{Attempt, Outcome};
 use super::binding::{self, Binding};
 use super::connection::{Failure, MALFORMED, MAX_STRAYS};
-use super::invocation::{Ongoing, Outcome, protocol_of};
+use super::invocation::{Invocation, protocol_of};
 use super::route::{self, NoRoute, Route};
 use crate::object::{BindError, Object};
 use crate::rtcorba::{ClientPolicy, onward_priority};
@@ -44,7 +43,10 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
     Scope::with(|scope| {
         std::iter::once(present)
             .chain(others.collect::<Vec<_>>())
-            .try_for_each(|priority| bind_one(Ongoing::at(object, priority, deadline), scope))
+            .try_for_each(|priority| {
+                let call = Invocation::new(object, priority, deadline, Attempt::explicit());
+                bind_one(call, scope)
+            })
     })?;
     Ok(())
 }
@@ -56,12 +58,12 @@ pub(crate) fn bind_group(group: &Object) -> Result<(), SystemException> {
     core.check_running()?;
     let present = onward_priority(core)?;
     let deadline = Deadline::after(group.time_out());
-    Ongoing::at(group, present, deadline).bind().map(drop)
+    binding::bind(group, present, true, deadline).map(drop)
 }
 
 /// Binds at one priority, and asks the server whether it has the object, so that forwards are
 /// followed now.
-fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemException> {
+fn bind_one(mut call: Invocation<'_>, scope: &mut Scope) -> Result<(), SystemException> {
     let mut first = true;
     loop {
         let binding = call.bind()?;
@@ -73,8 +75,8 @@ fn bind_one(mut call: Ongoing<'_>, scope: &mut Scope) -> Result<(), SystemExcept
             }
             located => located,
         };
-        if let ControlFlow::Break(result) = call.follow(&binding, located) {
-            return result.map(drop);
+        if call.on_outcome(&binding, located)?.is_some() {
+            return Ok(());
         }
     }
 }

@@ -17,15 +17,17 @@ use chronorb_giop::{
 };
 use chronorb_rt::Deadline;
 
+use super::attempt::{Attempt, Cause, Decision, Outcome};
 use super::binding::{self, Binding};
 use super::collocated;
-use super::connection::{ClientConnection, Failure, MALFORMED, MAX_STRAYS};
+use super::connection::{Failure, MALFORMED, MAX_STRAYS};
 use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
 use crate::gather;
 use crate::object::Object;
 use crate::observe::Stage;
+use crate::protocol::Way;
 use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{Answer, Scope};
 
@@ -38,7 +40,7 @@ pub(crate) fn invoke(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<Answer, SystemException> {
-    Ongoing::begin(object)?.run(scope, operation, arguments)
+    Invocation::begin(object)?.run(scope, operation, arguments)
 }
 
 /// Calls a oneway operation.
@@ -48,73 +50,57 @@ pub(crate) fn invoke_oneway(
     operation: &Operation,
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
-    let mut call = Ongoing::begin(object)?;
+    let mut call = Invocation::begin(object)?;
     loop {
         let binding = call.bind()?;
-        let sent = send_request(&binding, scope, operation, arguments, call.deadline);
-        match sent {
+        match send_request(&binding, scope, operation, arguments, call.deadline) {
             Ok(_) => return Ok(()),
-            Err(failure) => {
-                if let ControlFlow::Break(result) = call.follow(&binding, Err(failure)) {
-                    return result.map(drop);
-                }
-            }
-        }
+            Err(failure) => call.on_outcome(&binding, Err(failure))?,
+        };
     }
 }
 
-/// What a server's reply asks for.
-pub(super) enum Outcome {
-    Answer(Answer),
-    Exception(SystemException),
-    Forward(Ior),
-    Addressing(AddressingDisposition),
-}
-
-/// A call under way, with what it may still try.
-pub(super) struct Ongoing<'o> {
+/// A call under way.
+pub(super) struct Invocation<'o> {
     object: &'o Object,
-    /// That of the attempt under way.
     priority: Option<Priority>,
-    /// Whether the object is bound for later calls, at that priority. A call has that of its
-    /// thread, and is bound by the rebind policy.
-    is_explicit: bool,
     pub(super) deadline: Deadline,
-    forwards: u32,
-    repeats: u32,
+    attempt: Attempt,
+    /// Whether the next attempt is at the object itself, which may be in this process.
+    is_at_original: bool,
 }
 
-impl<'o> Ongoing<'o> {
+impl<'o> Invocation<'o> {
     fn begin(object: &'o Object) -> Result<Self, SystemException> {
-        object.core().check_running()?;
+        let core = object.core();
+        core.check_running()?;
         let deadline = Deadline::after(object.time_out());
-        Ok(Self {
-            is_explicit: false,
-            ..Self::at(object, None, deadline)
-        })
+        let priority = onward_priority(core)?;
+        Ok(Self::new(object, priority, deadline, Attempt::default()))
     }
 
-    /// An explicit binding at a priority, which has until `deadline`.
-    pub(super) fn at(object: &'o Object, priority: Option<Priority>, deadline: Deadline) -> Self {
+    pub(super) fn new(
+        object: &'o Object,
+        priority: Option<Priority>,
+        deadline: Deadline,
+        attempt: Attempt,
+    ) -> Self {
         Self {
             object,
             priority,
-            is_explicit: true,
             deadline,
-            forwards: 0,
-            repeats: 0,
+            attempt,
+            is_at_original: true,
         }
     }
 
-    /// How its object is reached by the next attempt.
-    pub(super) fn bind(&mut self) -> Result<Rc<Binding>, SystemException> {
-        if !self.is_explicit {
-            self.priority = onward_priority(self.object.core())?;
-        }
-        binding::bind(self.object, self.priority, self.is_explicit, self.deadline)
+    /// Binds the object for the next attempt.
+    pub(super) fn bind(&self) -> Result<Rc<Binding>, SystemException> {
+        let is_explicit = self.attempt.is_explicit;
+        binding::bind(self.object, self.priority, is_explicit, self.deadline)
     }
 
-    /// Tries until there is an answer.
+    /// Makes attempts until there is an answer.
     fn run(
         mut self,
         scope: &mut Scope,
@@ -122,160 +108,96 @@ impl<'o> Ongoing<'o> {
         arguments: Arguments<'_>,
     ) -> Result<Answer, SystemException> {
         self.object.core().at(Stage::Bind);
-        if let Some(key) = self.object.key_within()
-            && let Some(outcome) =
-                collocated::exchange(self.object, key, scope, operation, arguments, self.deadline)
-        {
-            return match outcome? {
-                Outcome::Answer(answer) => Ok(answer),
-                Outcome::Exception(exception) => Err(raised_within(exception)),
-                Outcome::Addressing(_) => Err(inv_objref()),
-                Outcome::Forward(ior) => {
-                    let target = self.forwarded(ior)?;
-                    if !binding::may_move(self.object.rebind_mode(), self.object, &target) {
-                        return Err(binding::FORWARD_FORBIDDEN);
-                    }
-                    let onward = Ongoing {
-                        object: &target,
-                        ..self
-                    };
-                    onward.run(scope, operation, arguments)
-                }
-            };
-        }
         loop {
+            if std::mem::take(&mut self.is_at_original) && self.object.key_within().is_some() {
+                let (attempt, limits) = (&mut self.attempt, (self.priority, self.deadline));
+                let object = self.object;
+                match collocated::call(object, attempt, scope, operation, arguments, limits)? {
+                    ControlFlow::Break(result) => return result,
+                    ControlFlow::Continue(Some(target)) => self.forward(target)?,
+                    ControlFlow::Continue(None) => {}
+                }
+            }
             let binding = self.bind()?;
             let outcome = exchange(&binding, scope, operation, arguments, self.deadline);
-            if let ControlFlow::Break(result) = self.follow(&binding, outcome) {
-                return result;
+            if let Some(answer) = self.on_outcome(&binding, outcome)? {
+                return Ok(answer);
             }
         }
     }
 
     /// Ends the call, or prepares the next attempt.
-    pub(super) fn follow(
-        &mut self,
-        binding: &Rc<Binding>,
-        outcome: Result<Outcome, Failure>,
-    ) -> ControlFlow<Result<Answer, SystemException>> {
-        match outcome {
-            Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
-            Ok(Outcome::Exception(exception)) => self.fall_back(binding, exception, raised),
-            Ok(Outcome::Forward(ior)) => self.forward(binding, ior),
-            Ok(Outcome::Addressing(mode))
-                if binding.addressing.get() != mode && self.repeats < MAX_REPEATS =>
-            {
-                self.repeats += 1;
-                binding.addressing.set(mode);
-                ControlFlow::Continue(())
-            }
-            Ok(Outcome::Addressing(_)) => ControlFlow::Break(Err(inv_objref())),
-            Err(Failure::NotProcessed) if self.repeats < MAX_REPEATS => {
-                self.repeats += 1;
-                ControlFlow::Continue(())
-            }
-            Err(Failure::NotProcessed) => ControlFlow::Break(Err(discarded(&binding.connection))),
-            Err(Failure::Exception(exception)) => self.fall_back(binding, exception, failed),
-        }
-    }
-
-    fn forward(
+    pub(super) fn on_outcome(
         &mut self,
         binding: &Binding,
-        ior: Ior,
-    ) -> ControlFlow<Result<Answer, SystemException>> {
-        let forwarded = self.forwarded(ior).and_then(|target| {
-            if !self.is_explicit && !binding.may_move_to(&target) {
-                return Err(binding::FORWARD_FORBIDDEN);
+        outcome: Result<Outcome, Failure>,
+    ) -> Result<Option<Answer>, SystemException> {
+        let at = || binding.destination();
+        match self.attempt.on_outcome(self.object, at, outcome) {
+            Decision::Done(answer) => return Ok(Some(answer)),
+            Decision::Failed {
+                exception,
+                cause,
+                is_stale,
+            } => {
+                if is_stale {
+                    binding::forget(self.object, self.priority);
+                }
+                let connection = &binding.connection;
+                let (core, problem) = (self.object.core(), || connection.problem());
+                return Err(explain(exception, cause, core, connection.way(), &problem));
             }
-            binding::forward(self.object, self.priority, target, self.deadline)
-        });
-        match forwarded {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(exception) => ControlFlow::Break(Err(exception)),
-        }
-    }
-
-    /// The object that a server named instead.
-    fn forwarded(&mut self, ior: Ior) -> Result<Object, SystemException> {
-        self.forwards += 1;
-        if self.forwards > MAX_FORWARDS {
-            let kind = SystemExceptionKind::Transient;
-            return Err(SystemException::no(kind, minor::FORWARD_LOOP));
-        }
-        self.object.forwarded_to(ior).ok_or_else(inv_objref)
-    }
-
-    /// Where a forwarded target fails before it began, the original one is asked again.
-    #[cold]
-    #[inline(never)]
-    fn fall_back(
-        &mut self,
-        binding: &Rc<Binding>,
-        exception: SystemException,
-        explain: fn(SystemException, &Binding),
-    ) -> ControlFlow<Result<Answer, SystemException>> {
-        use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
-        let stale = matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
-            && exception.completed == CompletionStatus::No;
-        let may_return = self.is_explicit || binding.may_move_to(self.object);
-        if binding.forwarded && stale && may_return {
-            binding::forget(self.object, self.priority);
-            if self.repeats < MAX_REPEATS {
-                self.repeats += 1;
-                return ControlFlow::Continue(());
+            Decision::Again => {}
+            Decision::Readdress(mode) => binding.addressing.set(mode),
+            Decision::Elsewhere(target) => self.forward(target)?,
+            Decision::Original => {
+                binding::forget(self.object, self.priority);
+                self.is_at_original = true;
             }
         }
-        explain(exception, binding);
-        ControlFlow::Break(Err(exception))
+        Ok(None)
+    }
+
+    fn forward(&self, target: Object) -> Result<(), SystemException> {
+        binding::forward(self.object, self.priority, target, self.deadline)
     }
 }
 
-/// Says that an object of this process raised an exception.
+/// Notes the cause of an exception that ends a call by a connection.
 #[cold]
 #[inline(never)]
-fn raised_within(exception: SystemException) -> SystemException {
-    because(exception, format_args!("raised within this process"))
-}
-
-/// Says which server raised an exception.
-#[cold]
-fn raised(exception: SystemException, binding: &Binding) {
-    because(
-        exception,
-        format_args!("raised by the server at {}", binding.connection.way()),
-    );
-}
-
-/// Says what happened on the connection to a server.
-#[cold]
-pub(super) fn failed(exception: SystemException, binding: &Binding) {
-    explain(exception, &binding.connection, binding.target.core());
-}
-
-#[cold]
-fn explain(exception: SystemException, connection: &ClientConnection, core: &Core) {
+pub(super) fn explain(
+    exception: SystemException,
+    cause: Cause,
+    core: &Core,
+    way: &Way,
+    problem: &dyn Fn() -> Option<String>,
+) -> SystemException {
     use SystemExceptionKind::{CommFailure, ImpLimit, Marshal, Timeout};
-    let way = connection.way();
-    match (exception.kind, exception.minor) {
-        (Marshal, minor::MALFORMED_MESSAGE) => because(
+    match (cause, exception.kind, exception.minor) {
+        (Cause::Raised, ..) => because(exception, format_args!("raised by the server at {way}")),
+        (Cause::Discarded, ..) => because(
+            exception,
+            format_args!("{way} closed each connection without beginning the request: {FULL}"),
+        ),
+        (_, Marshal, minor::MALFORMED_MESSAGE) => because(
             exception,
             format_args!("the answer of {way} is not GIOP; {MAY_BE_TLS}"),
         ),
-        (CommFailure, _) => match connection.problem() {
+        (_, CommFailure, _) => match problem() {
             Some(problem) => because(
                 exception,
                 format_args!("the connection to {way} was lost: {problem}"),
             ),
             None => because(exception, format_args!("the connection to {way} was lost")),
         },
-        (Timeout, _) => because(
+        (_, Timeout, _) => because(
             exception,
             format_args!(
                 "no answer of {way} in time (-ORBRequestTimeout, or a time-out of policies)"
             ),
         ),
-        (ImpLimit, minor::MESSAGE_TOO_LARGE) => {
+        (_, ImpLimit, minor::MESSAGE_TOO_LARGE) => {
             let most = core.config.max_message_size;
             let bound = format_args!("a message to or from {way} is larger than {most} octets");
             because(exception, format_args!("{bound} (-ORBMaxMessageSize)"))
@@ -284,19 +206,7 @@ fn explain(exception: SystemException, connection: &ClientConnection, core: &Cor
             exception,
             format_args!("in a call by the connection to {way}"),
         ),
-    };
-}
-
-/// The server did not begin a request, again and again.
-#[cold]
-#[inline(never)]
-fn discarded(connection: &ClientConnection) -> SystemException {
-    let exception = SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
-    let way = connection.way();
-    because(
-        exception,
-        format_args!("{way} closed each connection without beginning the request: {FULL}"),
-    )
+    }
 }
 
 /// What the answer of a server of TLS looks like to a client without it.
@@ -540,12 +450,3 @@ pub(super) fn read_status(
         ReplyStatus::NeedsAddressingMode => Outcome::Addressing(AddressingDisposition::decode(d)?),
     })
 }
-
-pub(super) fn inv_objref() -> SystemException {
-    SystemException::no(SystemExceptionKind::InvObjref, 0)
-}
-
-/// Location forwards of one call; more are a loop.
-pub(super) const MAX_FORWARDS: u32 = 8;
-/// New attempts of one call after an orderly close, or back at the original target.
-pub(super) const MAX_REPEATS: u32 = 2;

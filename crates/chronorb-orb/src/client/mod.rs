@@ -1,6 +1,7 @@
 //! The client's half of the way of a request: binding, connection, exchange.
 
 mod asynchronous;
+mod attempt;
 mod binding;
 mod collocated;
 mod connection;

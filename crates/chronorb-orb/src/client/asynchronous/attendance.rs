@@ -236,12 +236,12 @@ impl Replier {
     /// Completes a call that has come to its end; one that the server wants elsewhere goes on there.
     fn complete(self: &Arc<Self>, mut call: Attended) {
         let mut ended = call.slot.look_and_defer();
-        if call.slot.is_undecided() {
-            let Some(back) = self.decide_aside(call) else {
+        if call.slot.is_deferred() {
+            let Some(back) = self.resume_aside(call) else {
                 return;
             };
             call = back;
-            call.slot.decide();
+            call.slot.resume();
             ended = false;
         }
         let call = match ended {
@@ -255,7 +255,7 @@ impl Replier {
 
     /// Has another thread find out how a call goes on, for which the name of a host may have to be looked up; gives it
     /// back where no thread can be had for that.
-    fn decide_aside(self: &Arc<Self>, call: Attended) -> Option<Attended> {
+    fn resume_aside(self: &Arc<Self>, call: Attended) -> Option<Attended> {
         let (core, urgency) = (call.slot.core(), call.slot.urgency());
         // It is not lost with a thread that cannot be had.
         let place = Arc::new(PiMutex::new(Some(call)));
@@ -264,7 +264,7 @@ impl Replier {
             ORB.set(orb);
             let call = there.lock().take();
             if let Some(mut call) = call {
-                call.slot.decide();
+                call.slot.resume();
                 if let Some(ended) = go_on(call) {
                     this.finish_soon(ended);
                 }

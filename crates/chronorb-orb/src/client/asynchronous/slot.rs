@@ -3,28 +3,28 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{CdrError, Frame, TextForm};
 use chronorb_giop::{
-    AddressingDisposition, CompletionStatus, Ior, MessageHeader, MessageType, ReplyHeader,
-    SystemException, SystemExceptionKind, finish_message, minor,
+    AddressingDisposition, CompletionStatus, MessageHeader, MessageType, ReplyHeader,
+    SystemException, SystemExceptionKind, finish_message,
 };
 use chronorb_rt::{Deadline, Gate};
 
 use super::meeting::Meeting;
 use super::table::Slots;
 use crate::call::{Operation, Reply};
-use crate::client::binding::{self, Binding};
+use crate::client::attempt::{Attempt, DISCARDED, Decision, Destination, INV_OBJREF, Outcome};
+use crate::client::binding::{self, Binding, BindingKey};
 use crate::client::collocated;
 use crate::client::connection::{Awaited, Failure, Open, comm_failure};
 use crate::client::explicit::locate;
-use crate::client::invocation::{
-    Arguments, MAX_FORWARDS, MAX_REPEATS, Outcome, inv_objref, marshal, read_status, write_header,
-};
+use crate::client::invocation::{Arguments, explain, marshal, read_status, write_header};
 use crate::core::Core;
-use crate::failure::{self, LastFailure, because};
+use crate::failure::{self, LastFailure};
 use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::{Priority, RebindMode, onward_priority, request_priority};
@@ -36,6 +36,8 @@ pub(in crate::client) struct Slot {
     request: Frame,
     /// Where the body begins in it.
     body: usize,
+    /// How text travels in it.
+    text: TextForm,
     reply: Frame,
     /// Where a thread waits for the reply.
     seat: Arc<Gate>,
@@ -53,12 +55,12 @@ struct Call {
     /// That of the request.
     priority: Option<Priority>,
     deadline: Deadline,
-    forwards: u32,
-    repeats: u32,
+    attempt: Attempt,
     state: State,
-    /// Whether what may need the name of a host to be looked up is left undecided: it would hold others up.
+    /// Whether a decision that may need the name of a host to be looked up is deferred, because
+    /// that would hold others up.
     defers: bool,
-    undecided: Option<Result<Outcome, Failure>>,
+    deferred: Option<Decision>,
     /// What is known of its failure, found by another thread than the one that takes the result.
     cause: Option<Box<LastFailure>>,
 }
@@ -67,13 +69,13 @@ enum State {
     /// Nothing has been sent.
     Begun,
     /// A request was sent.
-    Awaited(Attempt),
+    Sent(Sent),
     /// It has come to its end, with what is in the reply frame.
     Done(Result<Answer, SystemException>),
 }
 
 /// A request whose reply is awaited.
-struct Attempt {
+struct Sent {
     open: Arc<Open>,
     request_id: u32,
     /// Where it was sent to.
@@ -82,7 +84,6 @@ struct Attempt {
     forwarded: bool,
     rebind: RebindMode,
     addressing: AddressingDisposition,
-    text: TextForm,
 }
 
 impl Default for Slot {
@@ -91,6 +92,7 @@ impl Default for Slot {
         Self {
             request: scope::empty_frame(),
             body: 0,
+            text: scope::text_within(),
             reply: scope::empty_frame(),
             seat: Arc::new(Gate::new(0)),
             meeting: Arc::default(),
@@ -123,11 +125,10 @@ pub(super) fn begin(
         caller: request_priority(),
         priority,
         deadline,
-        forwards: 0,
-        repeats: 0,
+        attempt: Attempt::default(),
         state: State::Begun,
         defers: false,
-        undecided: None,
+        deferred: None,
         cause: None,
     });
     match Scope::with(|scope| slot.start(scope, arguments)) {
@@ -168,24 +169,22 @@ impl Slot {
         call.caller.max(call.priority)
     }
 
-    /// Whether it has been left undecided how the call goes on; [`decide`](Self::decide) does that.
-    pub(super) fn is_undecided(&self) -> bool {
-        self.call().undecided.is_some()
+    /// Whether the next step of the call is deferred; [`resume`](Self::resume) takes it.
+    pub(super) fn is_deferred(&self) -> bool {
+        self.call().deferred.is_some()
     }
 
-    /// Goes on with the call where that was left undecided, which may take as long as the call has time.
-    pub(super) fn decide(&mut self) {
-        if let Some(outcome) = self.call_mut().undecided.take() {
-            self.resolve(outcome);
+    /// Takes a step that was deferred, which may take as long as the call has time.
+    pub(super) fn resume(&mut self) {
+        if let Some(decision) = self.call_mut().deferred.take() {
+            self.carry_out(decision);
         }
     }
 
     /// The connection and the request on it whose reply is awaited; `None` when the call has come to its end.
     pub(super) fn awaited(&self) -> Option<(Arc<Open>, u32)> {
         match &self.call().state {
-            State::Awaited(attempt) if !self.is_undecided() => {
-                Some((attempt.open.clone(), attempt.request_id))
-            }
+            State::Sent(sent) if !self.is_deferred() => Some((sent.open.clone(), sent.request_id)),
             _ => None,
         }
     }
@@ -195,42 +194,28 @@ impl Slot {
         scope: &mut Scope,
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
-        let call = self.call();
-        let (mut object, operation, deadline) =
-            (call.object.clone(), call.operation, call.deadline);
-        while let Some(key) = object.key_within() {
-            let served = collocated::exchange(&object, key, scope, &operation, arguments, deadline);
-            let Some(outcome) = served else { break };
-            match outcome? {
-                Outcome::Answer(answer) => {
+        let call = self.call.as_mut().expect(LENT);
+        if call.object.key_within().is_some() {
+            let (object, attempt) = (&call.object, &mut call.attempt);
+            let (operation, limits) = (&call.operation, (call.priority, call.deadline));
+            match collocated::call(object, attempt, scope, operation, arguments, limits)? {
+                ControlFlow::Break(result) => {
                     std::mem::swap(&mut self.reply, &mut scope.reply);
-                    self.call_mut().state = State::Done(Ok(answer));
+                    self.end(result);
                     return Ok(());
                 }
-                Outcome::Exception(exception) => {
-                    self.call_mut().state = State::Done(Err(exception));
-                    return Ok(());
+                ControlFlow::Continue(Some(target)) => {
+                    binding::forward_by(call.key(), target, call.deadline)?;
                 }
-                Outcome::Addressing(_) => return Err(inv_objref()),
-                Outcome::Forward(ior) => {
-                    let target = self.call_mut().forwarded(ior)?;
-                    if !binding::may_move(object.rebind_mode(), &object, &target) {
-                        return Err(binding::FORWARD_FORBIDDEN);
-                    }
-                    object = target;
-                }
+                ControlFlow::Continue(None) => {}
             }
         }
-        self.call_mut().object = object;
         self.locate(scope)?;
-        loop {
-            let Err(failure) = self.send(scope, Some(arguments)) else {
-                return Ok(());
-            };
-            if let ControlFlow::Break(result) = self.follow(Err(failure)) {
-                return result.map(drop);
-            }
+        while let Err(failure) = self.send(scope, Some(arguments))? {
+            let decision = self.call_mut().on_outcome(Err(failure));
+            self.prepare(decision)?;
         }
+        Ok(())
     }
 
     /// Asks the server where the object is, if the reference is only an address, as that of a `corbaloc:` is. It may be
@@ -240,20 +225,18 @@ impl Slot {
     /// # Errors
     /// `TIMEOUT` where the time is over, and those of a forward. Any other one the request will meet as well.
     fn locate(&mut self, scope: &mut Scope) -> Result<(), SystemException> {
-        let call = self.call_mut();
-        let key = binding::key_of_shared(&call.object, call.priority);
         loop {
-            let binding = binding::bind_shared(key, &call.object, call.deadline)?;
+            let call = self.call_mut();
+            let binding = call.bind()?;
             if binding.is_located.replace(true) || !binding.connection.is_stream() {
                 return Ok(());
             }
-            match locate(&binding, scope, call.deadline) {
-                Ok(Outcome::Forward(ior)) => {
-                    let target = call.forwarded(ior)?;
-                    if !binding.may_move_to(&target) {
-                        return Err(binding::FORWARD_FORBIDDEN);
-                    }
-                    binding::forward_by(key, target, call.deadline)?;
+            let located = locate(&binding, scope, call.deadline);
+            match located {
+                Ok(Outcome::Forward(_)) => {
+                    let at = || binding.destination();
+                    let decision = call.attempt.on_outcome(&call.object, at, located);
+                    self.prepare(decision)?;
                 }
                 Err(Failure::Exception(exception))
                     if exception.kind == SystemExceptionKind::Timeout =>
@@ -266,46 +249,57 @@ impl Slot {
     }
 
     /// Sends the request: marshals the arguments, or sends again what was sent before.
-    fn send(&mut self, scope: &mut Scope, arguments: Option<Arguments<'_>>) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// Those of binding the object.
+    fn send(
+        &mut self,
+        scope: &mut Scope,
+        arguments: Option<Arguments<'_>>,
+    ) -> Result<Result<(), Failure>, SystemException> {
+        let binding = self.call().bind()?;
+        let open = binding.connection.open();
+        let open = open.ok_or(binding::NO_USABLE_PROFILE)?.clone();
+        Ok(self.send_by(&binding, open, scope, arguments))
+    }
+
+    fn send_by(
+        &mut self,
+        binding: &Binding,
+        open: Arc<Open>,
+        scope: &mut Scope,
+        arguments: Option<Arguments<'_>>,
+    ) -> Result<(), Failure> {
         let call = self.call.as_mut().expect(LENT);
         let core = call.object.core().clone();
         let (operation, deadline) = (call.operation, call.deadline);
-        let key = binding::key_of_shared(&call.object, call.priority);
-        let binding = binding::bind_shared(key, &call.object, deadline)?;
         let connection = &binding.connection;
-        let open = connection.open().ok_or(binding::NO_USABLE_PROFILE)?.clone();
         if connection.announces() && open.is_known.load(Ordering::Relaxed) {
             connection.announce_no_more();
         }
         let request_id = open.shared.next_request_id();
-        scope.begin(&core);
-        let body = match arguments {
-            Some(arguments) => marshal(&binding, scope, &operation, arguments, request_id)?.0,
-            None => {
-                let before = match &call.state {
-                    State::Awaited(attempt) => Some(attempt.text),
-                    _ => None,
-                };
-                let body = self.request.as_slice().get(self.body..).unwrap_or_default();
-                let body = (self.body, body);
-                marshal_again(&binding, scope, &operation, request_id, body, before)?
-            }
-        };
-        if scope.request.len() > core.config.max_message_size {
-            return Err(SystemException::from(CdrError::FrameFull).into());
-        }
-        let target = binding.target.clone();
-        call.state = State::Awaited(Attempt {
+        call.state = State::Sent(Sent {
             open: open.clone(),
             request_id,
             forwarded: binding.forwarded,
             rebind: binding.rebind,
             addressing: binding.addressing.get(),
-            text: connection.text(),
-            target,
+            target: binding.target.clone(),
         });
+        scope.begin(&core);
+        let body = match arguments {
+            Some(arguments) => marshal(binding, scope, &operation, arguments, request_id)?.0,
+            None => {
+                let body = self.request.as_slice().get(self.body..).unwrap_or_default();
+                let body = (self.body, body, self.text);
+                marshal_again(binding, scope, &operation, request_id, body)?
+            }
+        };
+        if scope.request.len() > core.config.max_message_size {
+            return Err(SystemException::from(CdrError::FrameFull).into());
+        }
         std::mem::swap(&mut self.request, &mut scope.request);
-        self.body = body;
+        (self.body, self.text) = (body, connection.text());
         let awaited = Awaited {
             request_id,
             urgency: call.priority,
@@ -336,7 +330,7 @@ impl Slot {
     }
 
     /// As [`look`](Self::look), for a thread that looks after other calls as well: returns `true` as well where the
-    /// call [is undecided](Self::is_undecided).
+    /// call [is deferred](Self::is_deferred).
     pub(super) fn look_and_defer(&mut self) -> bool {
         self.call_mut().defers = true;
         let has_ended = self.look();
@@ -396,39 +390,82 @@ impl Slot {
             }
             None => return false,
         };
-        match self.call().defers && self.call().may_look_up(&outcome) {
-            true => self.call_mut().undecided = Some(outcome),
-            false => self.resolve(outcome),
+        let call = self.call_mut();
+        let decision = call.on_outcome(outcome);
+        if call.defers && call.may_look_up(&decision) {
+            call.deferred = Some(decision);
+        } else {
+            self.carry_out(decision);
         }
         true
     }
 
-    /// Ends the call by what came, or sends the request again.
-    fn resolve(&mut self, outcome: Result<Outcome, Failure>) {
-        let mut outcome = outcome;
+    /// Ends the call, or sends the request again.
+    fn carry_out(&mut self, decision: Decision) {
+        if let Decision::Done(answer) = decision {
+            self.call_mut().state = State::Done(Ok(answer));
+            return;
+        }
+        failure::begin();
+        if let Err(exception) = self.repeat(decision) {
+            self.end(Err(exception));
+        }
+    }
+
+    #[cold]
+    fn repeat(&mut self, mut decision: Decision) -> Result<(), SystemException> {
         loop {
-            match self.follow(outcome) {
-                ControlFlow::Break(result) => {
-                    if let Err(exception) = result {
-                        self.call_mut().cause = failure::kept(exception);
-                    }
-                    self.call_mut().state = State::Done(result);
-                    return;
-                }
-                ControlFlow::Continue(()) => match Scope::with(|scope| self.send(scope, None)) {
-                    Ok(()) => return,
-                    Err(failure) => outcome = Err(failure),
-                },
+            self.prepare(decision)?;
+            match Scope::with(|scope| self.send(scope, None))? {
+                Ok(()) => return Ok(()),
+                Err(failure) => decision = self.call_mut().on_outcome(Err(failure)),
             }
         }
     }
 
+    /// Prepares the next attempt.
+    ///
+    /// # Errors
+    /// The exception that the call ends with.
+    fn prepare(&mut self, decision: Decision) -> Result<(), SystemException> {
+        let call = self.call();
+        match decision {
+            Decision::Done(_) | Decision::Again => {}
+            Decision::Failed {
+                exception,
+                cause,
+                is_stale,
+            } => {
+                if is_stale {
+                    binding::forget_by(call.key());
+                }
+                let State::Sent(sent) = &call.state else {
+                    return Err(exception);
+                };
+                let (core, way) = (call.object.core(), &sent.open.key.way);
+                let problem = || sent.open.shared.transport().problem();
+                return Err(explain(exception, cause, core, way, &problem));
+            }
+            Decision::Readdress(mode) => call.bind()?.addressing.set(mode),
+            Decision::Elsewhere(target) => {
+                binding::forward_by(call.key(), target, call.deadline)?;
+            }
+            Decision::Original => binding::forget_by(call.key()),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, result: Result<Answer, SystemException>) {
+        let call = self.call_mut();
+        if let Err(exception) = result {
+            call.cause = failure::kept(exception);
+        }
+        call.state = State::Done(result);
+    }
+
     /// Reads a reply up to its results.
     fn read(&mut self, open: &Open, message: MessageHeader) -> Result<Outcome, Failure> {
-        let text = match &self.call().state {
-            State::Awaited(attempt) => attempt.text,
-            _ => scope::text_within(),
-        };
+        let text = self.text;
         if message.kind != MessageType::Reply {
             open.shared.close();
             return Err(comm_failure(CompletionStatus::Maybe).into());
@@ -447,41 +484,6 @@ impl Slot {
             let exception = SystemException::from(malformed);
             exception.with_completed(CompletionStatus::Maybe).into()
         })
-    }
-
-    /// Ends the call, or prepares the next attempt, by the rules for all calls.
-    fn follow(
-        &mut self,
-        outcome: Result<Outcome, Failure>,
-    ) -> ControlFlow<Result<Answer, SystemException>> {
-        match outcome {
-            Ok(Outcome::Answer(answer)) => ControlFlow::Break(Ok(answer)),
-            Ok(Outcome::Exception(exception)) => {
-                self.explain(exception, "raised by the server at");
-                self.call_mut().fall_back(exception)
-            }
-            Err(Failure::Exception(exception)) => {
-                // What shows before there is a connection has told its cause.
-                if failure::of(exception).is_none() {
-                    self.explain(exception, "in a call by the connection to");
-                }
-                self.call_mut().fall_back(exception)
-            }
-            Ok(Outcome::Forward(ior)) => match self.call_mut().forward(ior) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(exception) => ControlFlow::Break(Err(exception)),
-            },
-            Ok(Outcome::Addressing(mode)) => self.call_mut().address(mode),
-            Err(Failure::NotProcessed) => self.call_mut().repeat(),
-        }
-    }
-
-    /// Says at which server the call failed.
-    #[cold]
-    fn explain(&self, exception: SystemException, what: &str) {
-        if let Some(attempt) = self.call().attempt() {
-            because(exception, format_args!("{what} {}", attempt.open.key.way));
-        }
     }
 
     /// Has the call looked after by the slot's own seat again.
@@ -526,7 +528,7 @@ impl Slot {
         let call = self.call.as_mut().map(|call| &mut call.state);
         let ended = match call.map(|state| std::mem::replace(state, State::Begun)) {
             Some(State::Done(ended)) => ended,
-            _ => Err(inv_objref()),
+            _ => Err(INV_OBJREF),
         };
         if let Some(cause) = self.call.as_mut().and_then(|call| call.cause.take()) {
             failure::put(*cause);
@@ -555,112 +557,48 @@ impl Slot {
 }
 
 impl Call {
-    fn attempt(&self) -> Option<&Attempt> {
-        match &self.state {
-            State::Awaited(attempt) => Some(attempt),
-            _ => None,
-        }
+    /// How its binding is found in the tables of a thread.
+    fn key(&self) -> BindingKey {
+        binding::key_of_shared(&self.object, self.priority)
     }
 
-    /// Whether the call may have to look up the name of a host to go on after this.
-    fn may_look_up(&self, outcome: &Result<Outcome, Failure>) -> bool {
-        let has_names = |object: &Object| object.profile().is_some_and(Profile::has_names);
-        let present = || {
-            let target = self.attempt().map(|attempt| &attempt.target);
-            has_names(&self.object) || target.is_some_and(has_names)
+    fn bind(&self) -> Result<Rc<Binding>, SystemException> {
+        binding::bind_shared(self.key(), &self.object, self.deadline)
+    }
+
+    fn on_outcome(&mut self, outcome: Result<Outcome, Failure>) -> Decision {
+        let (object, state) = (&self.object, &self.state);
+        let at = || match state {
+            State::Sent(sent) => Destination {
+                target: &sent.target,
+                forwarded: sent.forwarded,
+                rebind: sent.rebind,
+                addressing: sent.addressing,
+            },
+            State::Begun | State::Done(_) => Destination::original(object),
         };
-        match outcome {
-            Ok(Outcome::Answer(_)) => false,
-            Ok(Outcome::Forward(ior)) => {
-                let target = self.object.forwarded_to(ior.clone());
-                present() || target.is_some_and(|target| has_names(&target))
-            }
-            Ok(Outcome::Exception(_)) | Err(Failure::Exception(_)) => {
-                self.attempt().is_some_and(|attempt| attempt.forwarded) && present()
-            }
-            Ok(Outcome::Addressing(_)) | Err(Failure::NotProcessed) => present(),
-        }
+        self.attempt.on_outcome(object, at, outcome)
     }
 
-    /// The object that a server named instead.
-    fn forwarded(&mut self, ior: Ior) -> Result<Object, SystemException> {
-        self.forwards += 1;
-        if self.forwards > MAX_FORWARDS {
-            let kind = SystemExceptionKind::Transient;
-            return Err(SystemException::no(kind, minor::FORWARD_LOOP));
+    /// Whether the call may have to look up the name of a host to go on by this decision.
+    fn may_look_up(&self, decision: &Decision) -> bool {
+        let has_names = |object: &Object| object.profile().is_some_and(Profile::has_names);
+        let is_any = || {
+            has_names(&self.object)
+                || matches!(&self.state, State::Sent(sent) if has_names(&sent.target))
+        };
+        match decision {
+            Decision::Done(_) | Decision::Failed { .. } => false,
+            Decision::Again | Decision::Readdress(_) | Decision::Original => is_any(),
+            Decision::Elsewhere(target) => has_names(target) || is_any(),
         }
-        self.object.forwarded_to(ior).ok_or_else(inv_objref)
-    }
-
-    /// Goes on at another object, which this thread remembers for the calls to come.
-    fn forward(&mut self, ior: Ior) -> Result<(), SystemException> {
-        let target = self.forwarded(ior)?;
-        if let Some(attempt) = self.attempt()
-            && !binding::may_move(attempt.rebind, &attempt.target, &target)
-        {
-            return Err(binding::FORWARD_FORBIDDEN);
-        }
-        let key = binding::key_of_shared(&self.object, self.priority);
-        binding::forward_by(key, target, self.deadline)
-    }
-
-    /// Where a forwarded target fails before it began, the original one is asked again.
-    fn fall_back(
-        &mut self,
-        exception: SystemException,
-    ) -> ControlFlow<Result<Answer, SystemException>> {
-        use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
-        let stale = matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
-            && exception.completed == CompletionStatus::No;
-        let may_return = self.attempt().is_some_and(|attempt| {
-            let may_move = binding::may_move(attempt.rebind, &attempt.target, &self.object);
-            attempt.forwarded && may_move
-        });
-        if stale && may_return {
-            binding::forget_by(binding::key_of_shared(&self.object, self.priority));
-            if self.repeats < MAX_REPEATS {
-                self.repeats += 1;
-                return ControlFlow::Continue(());
-            }
-        }
-        ControlFlow::Break(Err(exception))
-    }
-
-    /// Names the object as the server wants it.
-    fn address(
-        &mut self,
-        mode: AddressingDisposition,
-    ) -> ControlFlow<Result<Answer, SystemException>> {
-        let is_other = self.attempt().is_some_and(|a| a.addressing != mode);
-        if !is_other || self.repeats >= MAX_REPEATS {
-            return ControlFlow::Break(Err(inv_objref()));
-        }
-        self.repeats += 1;
-        let key = binding::key_of_shared(&self.object, self.priority);
-        match binding::bind_shared(key, &self.object, self.deadline) {
-            Ok(binding) => {
-                binding.addressing.set(mode);
-                ControlFlow::Continue(())
-            }
-            Err(exception) => ControlFlow::Break(Err(exception)),
-        }
-    }
-
-    /// The server has not begun the request.
-    fn repeat(&mut self) -> ControlFlow<Result<Answer, SystemException>> {
-        if self.repeats < MAX_REPEATS {
-            self.repeats += 1;
-            return ControlFlow::Continue(());
-        }
-        let kind = SystemExceptionKind::Transient;
-        ControlFlow::Break(Err(SystemException::no(kind, minor::REQUEST_DISCARDED)))
     }
 }
 
 const LENT: &str = "a slot that was lent has a call";
 
-/// Makes a request of the `body` of another one, which began at an octet of that and had its text in the form
-/// `before`; returns where it begins now.
+/// Makes a request of the body of another one, which began at an octet of that and has its text in
+/// a form; returns where it begins now.
 ///
 /// # Errors
 /// `TRANSIENT` where the new target wants arguments marshalled in another way: the application may call again.
@@ -670,8 +608,7 @@ fn marshal_again(
     scope: &mut Scope,
     operation: &Operation,
     request_id: u32,
-    (start, body): (usize, &[u8]),
-    before: Option<TextForm>,
+    (start, body, text): (usize, &[u8], TextForm),
 ) -> Result<usize, SystemException> {
     let announces = binding.connection.announces();
     let frame = &mut scope.request;
@@ -679,11 +616,10 @@ fn marshal_again(
     let body_start = frame.len();
     if body.is_empty() {
         frame.truncate(header_end);
-    } else if before == Some(binding.connection.text()) && start % 8 == body_start % 8 {
+    } else if text == binding.connection.text() && start % 8 == body_start % 8 {
         frame.extend_from_slice(body)?;
     } else {
-        let kind = SystemExceptionKind::Transient;
-        return Err(SystemException::no(kind, minor::REQUEST_DISCARDED));
+        return Err(DISCARDED);
     }
     finish_message(frame);
     Ok(body_start)
