@@ -261,6 +261,7 @@ impl Orb {
     /// # Errors
     /// [`ResolveError::InvalidName`] where there is none; else as [`string_to_object`](Self::string_to_object).
     pub fn resolve_initial_references(&self, name: &str) -> Result<Object, ResolveError> {
+        failure::begin();
         resolve::resolve(&self.core, name, 0)?.ok_or(ResolveError::InvalidName)
     }
 

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::call::Servant;
 use crate::demux::hash_of;
+use crate::failure;
 use crate::object::Object;
 use crate::rtcorba::Priority;
 
@@ -27,6 +28,7 @@ impl Poa {
     /// retained; [`ActivateError::ServantAlreadyActive`] where the servant is an object already
     /// and the POA has [`IdUniqueness::Unique`](super::IdUniqueness::Unique).
     pub fn activate_object(&self, servant: impl IntoServant) -> Result<ObjectId, ActivateError> {
+        failure::begin();
         self.activate_new(servant.into_servant(), None)
     }
 
@@ -43,6 +45,7 @@ impl Poa {
         id: impl Into<ObjectId>,
         servant: impl IntoServant,
     ) -> Result<(), ActivateError> {
+        failure::begin();
         self.activate_as(id.into(), servant.into_servant(), None)
     }
 

@@ -23,6 +23,7 @@ use chronorb_transport::tls::Verify;
 use super::objects::Active;
 use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, Policies, PriorityModel};
 use crate::core::Core;
+use crate::failure;
 use crate::object::Object;
 use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBands};
@@ -94,6 +95,7 @@ impl Poa {
         if !self.declares_for_objects() || !policies.has_system_ids() || !policies.retains() {
             return Err(ActivateError::WrongPolicy);
         }
+        failure::begin();
         self.check_priority(priority)?;
         self.activate_new(servant.into_servant(), Some(priority))
     }
@@ -119,6 +121,7 @@ impl Poa {
         if !self.declares_for_objects() || !self.policies().retains() {
             return Err(ActivateError::WrongPolicy);
         }
+        failure::begin();
         self.check_priority(priority)?;
         self.activate_as(id.into(), servant.into_servant(), Some(priority))
     }

@@ -18,6 +18,7 @@ mod asynchronous {
 
 mod client {
     mod active;
+    mod attempts;
     mod bands;
     mod binding;
     mod calls;

@@ -403,8 +403,7 @@ impl Slot {
     /// Ends the call, or sends the request again.
     fn carry_out(&mut self, decision: Decision) {
         if let Decision::Done(answer) = decision {
-            self.call_mut().state = State::Done(Ok(answer));
-            return;
+            return self.end(Ok(answer));
         }
         failure::begin();
         if let Err(exception) = self.repeat(decision) {

@@ -5,11 +5,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use chronorb_giop::{IiopProfile, SystemException, SystemExceptionKind as Kind};
-use chronorb_orb::poa::{CreatePoaError, IdUniqueness, Policy, RequestProcessing};
+use chronorb_giop::{IiopProfile, Ior, SystemException, SystemExceptionKind as Kind};
+use chronorb_orb::poa::{ActivateError, CreatePoaError, IdUniqueness, Policy, RequestProcessing};
 use chronorb_orb::rtcorba::{Lane, MappingKind, Priority, Threadpool, ThreadpoolLanes};
 use chronorb_orb::{Object, Orb, ResolveError, Version, parse_endpoints};
 
+use crate::support::adapters::{ask, named, omg, site_with, teller};
 use crate::support::asynchronous::begin_add;
 use crate::support::{add, nothing, orb, orb_with, served};
 
@@ -266,6 +267,31 @@ fn an_initial_reference_that_is_none_has_its_cause_as_source() {
         told.contains("BAD_PARAM") && told.contains("/nonexist"),
         "{told}"
     );
+}
+
+#[test]
+fn errors_do_not_take_the_causes_of_earlier_failures() {
+    let s = site_with(|config| {
+        let nil = Ior::nil().to_string();
+        config.init_refs = vec![("Nil".to_owned(), nil)];
+    });
+    let fail = |exception: SystemException| {
+        let servant = teller(move |_| Err(exception));
+        let object = s.root.serve(servant).expect("it is new");
+        assert_eq!(ask(&object), Err(exception));
+        let failure = s.server.last_failure().expect("it was raised");
+        assert_eq!(failure.exception(), exception);
+    };
+    // The same exceptions, with causes of their own.
+    fail(SystemException::no(Kind::InvObjref, 0));
+    let nil = s.server.resolve_initial_references("Nil");
+    let exception = SystemException::no(Kind::InvObjref, 0);
+    assert_eq!(nil.map(drop), Err(ResolveError::System(exception)));
+    let exception = omg(Kind::BadParam, 14);
+    fail(exception);
+    let activated = s.root.activate_object_with_id("x", named("x"));
+    assert_eq!(activated, Err(ActivateError::System(exception)));
+    assert!(s.server.last_failure().is_some(), "it stays");
 }
 
 #[test]
