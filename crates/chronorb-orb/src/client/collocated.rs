@@ -26,13 +26,33 @@ use crate::scope::{Answer, Scope, text_within};
 use crate::server::Dispatch;
 use crate::upcall::{Body, Parks, Role, Thread, Unserved, Upcall};
 
-/// Makes attempts of a call at objects of this process. `Continue` is for a call that has to go by
-/// the transport, to another object if `called` was forwarded there.
+/// Makes attempts of a call at objects of this process: first at `called`, which has this key.
+/// `Continue` is for a call that has to go by the transport, to another object if `called` was
+/// forwarded there.
 ///
 /// # Errors
 /// Those that occur before a servant is called, or after it.
 pub(super) fn call(
     called: &Object,
+    key: &[u8],
+    attempt: &mut Attempt,
+    scope: &mut Scope,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    limits: (Option<Priority>, Deadline),
+) -> Result<Within, SystemException> {
+    match exchange(called.core(), key, scope, operation, arguments, limits)? {
+        Some(Outcome::Answer(answer)) => Ok(ControlFlow::Break(Ok(answer))),
+        first => call_again(called, first, attempt, scope, operation, arguments, limits),
+    }
+}
+
+/// Goes on after the first attempt.
+#[cold]
+#[inline(never)]
+fn call_again(
+    called: &Object,
+    mut outcome: Option<Outcome>,
     attempt: &mut Attempt,
     scope: &mut Scope,
     operation: &Operation,
@@ -40,21 +60,14 @@ pub(super) fn call(
     limits: (Option<Priority>, Deadline),
 ) -> Result<Within, SystemException> {
     let mut onward: Option<Object> = None;
-    loop {
+    while let Some(present) = outcome {
         let target = onward.as_ref().unwrap_or(called);
-        let outcome = match target.key_within() {
-            Some(key) => exchange(target.core(), key, scope, operation, arguments, limits)?,
-            None => None,
-        };
-        let Some(outcome) = outcome else {
-            return Ok(ControlFlow::Continue(onward));
-        };
         let at = || Destination {
             forwarded: onward.is_some(),
             rebind: target.rebind_mode(),
             ..Destination::original(target)
         };
-        match attempt.on_outcome(called, at, Ok(outcome)) {
+        match attempt.on_outcome(called, at, Ok(present)) {
             Decision::Done(answer) => return Ok(ControlFlow::Break(Ok(answer))),
             Decision::Failed {
                 exception, cause, ..
@@ -63,7 +76,13 @@ pub(super) fn call(
             Decision::Original => onward = None,
             Decision::Again | Decision::Readdress(_) => {}
         }
+        let target = onward.as_ref().unwrap_or(called);
+        outcome = match target.key_within() {
+            Some(key) => exchange(target.core(), key, scope, operation, arguments, limits)?,
+            None => None,
+        };
     }
+    Ok(ControlFlow::Continue(onward))
 }
 
 /// The result of a call within the process, or the object at which it goes on.

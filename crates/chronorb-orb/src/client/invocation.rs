@@ -109,10 +109,12 @@ impl<'o> Invocation<'o> {
     ) -> Result<Answer, SystemException> {
         self.object.core().at(Stage::Bind);
         loop {
-            if std::mem::take(&mut self.is_at_original) && self.object.key_within().is_some() {
+            if std::mem::take(&mut self.is_at_original)
+                && let Some(key) = self.object.key_within()
+            {
                 let (attempt, limits) = (&mut self.attempt, (self.priority, self.deadline));
                 let object = self.object;
-                match collocated::call(object, attempt, scope, operation, arguments, limits)? {
+                match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
                     ControlFlow::Break(result) => return result,
                     ControlFlow::Continue(Some(target)) => self.forward(target)?,
                     ControlFlow::Continue(None) => {}

@@ -195,10 +195,10 @@ impl Slot {
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
         let call = self.call.as_mut().expect(LENT);
-        if call.object.key_within().is_some() {
+        if let Some(key) = call.object.key_within() {
             let (object, attempt) = (&call.object, &mut call.attempt);
             let (operation, limits) = (&call.operation, (call.priority, call.deadline));
-            match collocated::call(object, attempt, scope, operation, arguments, limits)? {
+            match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
                 ControlFlow::Break(result) => {
                     std::mem::swap(&mut self.reply, &mut scope.reply);
                     self.end(result);
