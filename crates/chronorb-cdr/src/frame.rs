@@ -63,6 +63,12 @@ impl Frame {
         self.limit
     }
 
+    /// Changes the number of bytes beyond which the frame refuses to grow. Memory that is there
+    /// stays.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(u32::MAX as usize).max(self.capacity);
+    }
+
     /// Removes all bytes and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
@@ -288,6 +294,17 @@ mod tests {
         assert_eq!(frame.len(), 21);
         assert_eq!(frame.capacity(), 21);
         assert_eq!(frame.as_slice()[19..], [1, 2]);
+    }
+
+    #[test]
+    fn a_frame_grows_on_with_a_higher_limit() {
+        let mut frame = Frame::new(16, 16);
+        assert_eq!(frame.reserve(17), Err(CdrError::FrameFull));
+        frame.set_limit(usize::MAX);
+        assert_eq!(frame.limit(), u32::MAX as usize);
+        frame.reserve(17).unwrap();
+        frame.set_limit(1);
+        assert_eq!(frame.limit(), frame.capacity());
     }
 
     #[test]
