@@ -1,7 +1,7 @@
 use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Frame, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts::{CODE_SETS, RT_CORBA_PRIORITY, ServiceContext, decode_priority};
-use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
+use chronorb_giop::fragments::{Bounds, FragmentError, Reassembly};
 use chronorb_giop::framing::{Framed, next_message, next_message_of};
 use chronorb_giop::{
     AddressingDisposition, GiopLite, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
@@ -16,7 +16,7 @@ use crate::walk::walk;
 /// some of them in fragments. Each is read in all versions of GIOP, and its
 /// header is written and read once more.
 pub fn giop_message(data: &[u8]) {
-    let mut reassembly = Reassembly::new(LIMITS);
+    let mut reassembly = Reassembly::new(BOUNDS);
     let mut rest = data;
     loop {
         match next_message(rest, MAX_MESSAGE) {
@@ -70,11 +70,11 @@ fn take(
     let is_part = header.more_fragments || header.kind == MessageType::Fragment;
     if is_part || header.kind == MessageType::CancelRequest {
         let whole = reassembly.push(message)?;
-        assert!(reassembly.open_messages() <= LIMITS.messages);
-        assert!(reassembly.octets() <= LIMITS.bytes);
+        assert!(reassembly.open_messages() <= BOUNDS.fragmented);
+        assert!(reassembly.octets() <= BOUNDS.fragment_octets);
         assert_eq!(reassembly.open_messages() == 0, reassembly.octets() == 0);
-        if let Some(mut frame) = whole {
-            read_all_ways(&mut frame);
+        if let Some(mut joined) = whole {
+            read_all_ways(&mut joined.frame);
         }
     }
     if !is_part {
@@ -215,9 +215,11 @@ fn copy(message: &[u8]) -> Frame {
     frame
 }
 
-const LIMITS: Limits = Limits {
-    messages: 3,
-    bytes: 1 << 15,
+const BOUNDS: Bounds = Bounds {
+    message: MAX_MESSAGE,
+    fragmented: 3,
+    fragment_octets: 1 << 15,
+    skips: false,
 };
 
 const MAX_MESSAGE: usize = 1 << 15;

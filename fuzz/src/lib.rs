@@ -23,6 +23,7 @@ mod endsystem;
 mod giop_message;
 mod idl_grammar;
 mod idl_source;
+mod message_reader;
 mod multicast_packets;
 mod omniorb_anys;
 mod reference_text;
@@ -38,6 +39,7 @@ pub use endsystem::{client_replies, monitor_lines, object_keys, server_requests}
 pub use giop_message::{giop_message, gioplite};
 pub use idl_grammar::{idl, idl_grammar};
 pub use idl_source::idl_source;
+pub use message_reader::message_reader;
 pub use multicast_packets::multicast_packets;
 pub use omniorb_anys::omniorb_anys;
 pub use reference_text::reference_text;

@@ -43,6 +43,7 @@ targets! {
     gioplite: 50_000;
     idl_grammar: 10;
     idl_source: 1_000;
+    message_reader: 50_000;
     monitor_lines: 5_000;
     multicast_packets: 50_000;
     object_keys: 20_000;

@@ -64,6 +64,7 @@ const TESTS: &[&[&str]] = &[
 const CORPORA: &[&str] = &[
     "corpus::cdr_values",
     "corpus::giop_message",
+    "corpus::message_reader",
     "corpus::shared_ring",
     "corpus::typed_values",
 ];

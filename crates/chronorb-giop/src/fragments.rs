@@ -16,39 +16,47 @@ use crate::{
 
 pub use pieces::{Piece, Pieces};
 
-/// How much [`Reassembly`] will hold.
+/// The bounds of what is received on one connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Number of messages that are in parts at a time.
-    pub messages: usize,
-    /// Number of octets of all these messages together. The headers of fragments do not count.
-    pub bytes: usize,
+pub struct Bounds {
+    /// Octets of one message, its header included. The headers of fragments do not count.
+    pub message: usize,
+    /// Number of messages that are in fragments at a time.
+    pub fragmented: usize,
+    /// Octets of all messages in fragments together, without the headers of fragments.
+    pub fragment_octets: usize,
+    /// Whether a message that is too large, or finds no memory, is skipped: its beginning is kept,
+    /// so that it can be answered. Otherwise it is an error as soon as its header is seen.
+    pub skips: bool,
 }
 
-/// The greatest length of a message that is skipped rather than refused, as a multiple of the limit
-/// that it is beyond. All octets of its parts count, the headers of fragments too.
+/// The greatest length of a message that is skipped or joined rather than refused, as a multiple of
+/// [`Bounds::message`]. All octets of its parts count, the headers of fragments too.
 pub const SKIPPED_TIMES: usize = 8;
 
 /// Number of octets that are kept of a message that is skipped: room for the header of its request.
 pub const KEPT_OF_SKIPPED: usize = 16 << 10;
 
-/// What the last part of a message makes of it.
+/// A message that was joined from its parts.
 #[derive(Debug)]
-pub enum Joined {
-    /// The whole message.
-    Whole(Frame),
-    /// The beginning of a message that was skipped, with a header of its own length, and why it
-    /// was: [`CdrError::FrameFull`] where it is greater than the limit, or
+pub struct Joined {
+    /// The header of the message.
+    pub header: MessageHeader,
+    /// The message, or the beginning of one that was skipped, with a header of that length.
+    pub frame: Frame,
+    /// The reason why the message was skipped: [`CdrError::FrameFull`] if it is beyond a bound, or
     /// [`CdrError::OutOfMemory`].
-    Beginning(Frame, CdrError),
+    pub skipped: Option<CdrError>,
 }
 
-impl Default for Limits {
-    /// Eight messages and one mebibyte.
+impl Default for Bounds {
+    /// One mebibyte, of up to eight messages in fragments; nothing is skipped.
     fn default() -> Self {
         Self {
-            messages: 8,
-            bytes: 1 << 20,
+            message: 1 << 20,
+            fragmented: 8,
+            fragment_octets: 1 << 20,
+            skips: false,
         }
     }
 }
@@ -91,7 +99,7 @@ pub enum FragmentError {
 /// Joins the parts of messages of one connection.
 #[derive(Debug)]
 pub struct Reassembly {
-    limits: Limits,
+    bounds: Bounds,
     open: Vec<Open>,
     bytes: usize,
 }
@@ -99,9 +107,9 @@ pub struct Reassembly {
 impl Reassembly {
     /// Makes one that holds nothing yet. It takes no memory until a message
     /// comes in parts.
-    pub const fn new(limits: Limits) -> Self {
+    pub const fn new(bounds: Bounds) -> Self {
         Self {
-            limits,
+            bounds,
             open: Vec::new(),
             bytes: 0,
         }
@@ -117,35 +125,34 @@ impl Reassembly {
     ///
     /// # Errors
     /// See [`FragmentError`].
-    pub fn push(&mut self, part: &[u8]) -> Result<Option<Frame>, FragmentError> {
+    pub fn push(&mut self, part: &[u8]) -> Result<Option<Joined>, FragmentError> {
         let header = Protocol::read_header(part)?;
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
         }
-        match self.take(header, part, Skips::Nothing)? {
-            None => Ok(None),
-            Some(Joined::Whole(frame)) => Ok(Some(frame)),
-            Some(Joined::Beginning(_, cause)) => Err(cause.into()),
-        }
+        self.push_part(header, part, None)
     }
 
-    /// Takes a part as [`push`](Self::push) does, and skips messages that are greater than the
-    /// limit, up to [`SKIPPED_TIMES`] the limit, or find no memory: of such a message at most
-    /// [`KEPT_OF_SKIPPED`] octets are kept. `part` may be the beginning of a part whose rest was
-    /// skipped; `cut` says why, and makes the message one that is skipped.
+    /// Takes a part with this header, as [`push`](Self::push) does. `part` may be the beginning of
+    /// a part whose rest was skipped; `cut` says why, and the message is skipped too.
     ///
     /// # Errors
     /// See [`FragmentError`].
-    pub fn push_or_skip(
+    pub fn push_part(
         &mut self,
+        header: MessageHeader,
         part: &[u8],
         cut: Option<CdrError>,
     ) -> Result<Option<Joined>, FragmentError> {
-        let header = Protocol::read_header(part)?;
-        if cut.is_none() && part.len() != header.message_len() {
-            return Err(HeaderError::TooShort.into());
+        match header.kind {
+            MessageType::Fragment => self.join(header, part, cut),
+            MessageType::CancelRequest => {
+                self.cancel(part);
+                Ok(None)
+            }
+            _ if header.more_fragments => self.open(header, part, cut).map(|()| None),
+            kind => Err(FragmentError::NotInParts(kind)),
         }
-        self.take(header, part, cut.map_or(Skips::Beyond, Skips::This))
     }
 
     /// Number of messages of which parts are missing.
@@ -158,28 +165,11 @@ impl Reassembly {
         self.bytes
     }
 
-    fn take(
-        &mut self,
-        header: MessageHeader,
-        part: &[u8],
-        skips: Skips,
-    ) -> Result<Option<Joined>, FragmentError> {
-        match header.kind {
-            MessageType::Fragment => self.join(header, part, skips),
-            MessageType::CancelRequest => {
-                self.cancel(part);
-                Ok(None)
-            }
-            _ if header.more_fragments => self.open(header, part, skips).map(|()| None),
-            kind => Err(FragmentError::NotInParts(kind)),
-        }
-    }
-
     fn open(
         &mut self,
         header: MessageHeader,
         message: &[u8],
-        skips: Skips,
+        cut: Option<CdrError>,
     ) -> Result<(), FragmentError> {
         let request_id = match (header.kind, header.version()) {
             (MessageType::Request | MessageType::Reply, Version::V1_1) => None,
@@ -195,24 +185,23 @@ impl Reassembly {
         if self.open.iter().any(|open| open.request_id == request_id) {
             return Err(FragmentError::AlreadyOpen);
         }
-        if self.open.len() >= self.limits.messages {
+        if self.open.len() >= self.bounds.fragmented {
             return Err(FragmentError::TooMany);
         }
         let received = self.received(0, header)?;
-        let mut frame = Frame::new(0, self.limits.bytes.max(KEPT_OF_SKIPPED));
-        let kept = self.fits(skips, message.len()).and_then(|()| {
+        let mut frame = Frame::new(0, self.bounds.message.max(KEPT_OF_SKIPPED));
+        let kept = self.fits(cut, 0, message.len()).and_then(|()| {
             frame.reserve((2 * message.len()).min(frame.limit()))?;
             frame.extend_from_slice(message)
         });
-        let skipped = skips.cause(kept)?;
+        let skipped = self.skipped(kept)?;
         if skipped.is_some() {
             frame.extend_from_slice(&message[..message.len().min(KEPT_OF_SKIPPED)])?;
         }
         self.bytes += frame.len();
         self.open.push(Open {
             request_id,
-            version: header.version(),
-            endian: header.endian,
+            header,
             received,
             skipped,
             frame,
@@ -224,7 +213,7 @@ impl Reassembly {
         &mut self,
         header: MessageHeader,
         message: &[u8],
-        skips: Skips,
+        cut: Option<CdrError>,
     ) -> Result<Option<Joined>, FragmentError> {
         let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
@@ -238,21 +227,23 @@ impl Reassembly {
             .position(|open| open.request_id == request_id)
             .ok_or(FragmentError::Unexpected)?;
         let open = &self.open[at];
-        if (open.version, open.endian) != (header.version(), header.endian) {
+        if (open.header.protocol, open.header.endian) != (header.protocol, header.endian) {
             return Err(FragmentError::Inconsistent);
         }
         let received = self.received(open.received, header)?;
-        let fits = self.fits(skips, body.len());
-        let open = &mut self.open[at];
-        open.received = received;
-        if open.skipped.is_none() {
-            let before = open.frame.len();
+        let fits = self.fits(cut, open.frame.len(), body.len());
+        self.open[at].received = received;
+        if self.open[at].skipped.is_none() {
+            let frame = &mut self.open[at].frame;
+            let before = frame.len();
             let kept = fits.and_then(|()| match header.version() {
-                Version::V1_1 => open.frame.join(body),
-                _ => open.frame.extend_from_slice(body),
+                Version::V1_1 => frame.join(body),
+                _ => frame.extend_from_slice(body),
             });
-            open.skipped = skips.cause(kept)?;
-            if open.skipped.is_some() {
+            let skipped = self.skipped(kept)?;
+            let open = &mut self.open[at];
+            open.skipped = skipped;
+            if skipped.is_some() {
                 open.frame.truncate(KEPT_OF_SKIPPED);
                 open.frame.shrink_to(KEPT_OF_SKIPPED);
             }
@@ -261,32 +252,46 @@ impl Reassembly {
         if header.more_fragments {
             return Ok(None);
         }
-        let Open {
-            skipped, mut frame, ..
-        } = self.remove(at);
-        clear_more_fragments(&mut frame);
-        finish_message(&mut frame);
-        Ok(Some(match skipped {
-            None => Joined::Whole(frame),
-            Some(cause) => Joined::Beginning(frame, cause),
+        let mut open = self.remove(at);
+        clear_more_fragments(&mut open.frame);
+        finish_message(&mut open.frame);
+        Ok(Some(Joined {
+            header: MessageHeader {
+                more_fragments: false,
+                size: (open.frame.len() - HEADER_LEN) as u32,
+                ..open.header
+            },
+            frame: open.frame,
+            skipped: open.skipped,
         }))
     }
 
     /// Number of octets of a message that have come with this part.
     fn received(&self, before: usize, part: MessageHeader) -> Result<usize, FragmentError> {
         let received = before.saturating_add(part.message_len());
-        match received > self.limits.bytes.saturating_mul(SKIPPED_TIMES) {
-            true => Err(FragmentError::TooLarge),
-            false => Ok(received),
+        if received > self.bounds.message.saturating_mul(SKIPPED_TIMES) {
+            return Err(FragmentError::TooLarge);
         }
+        Ok(received)
     }
 
-    /// Whether `more` octets of a part can be kept.
-    fn fits(&self, skips: Skips, more: usize) -> Result<(), CdrError> {
-        match skips {
-            Skips::This(cause) => Err(cause),
-            _ if self.bytes.saturating_add(more) > self.limits.bytes => Err(CdrError::FrameFull),
-            _ => Ok(()),
+    /// Checks whether `more` octets can be kept of a message of which there are `len`, unless they
+    /// were `cut`.
+    fn fits(&self, cut: Option<CdrError>, len: usize, more: usize) -> Result<(), CdrError> {
+        if let Some(cause) = cut {
+            return Err(cause);
+        }
+        let is_within = len.saturating_add(more) <= self.bounds.message
+            && self.bytes.saturating_add(more) <= self.bounds.fragment_octets;
+        is_within.then_some(()).ok_or(CdrError::FrameFull)
+    }
+
+    /// The reason why a message is skipped whose part was `kept` or was not; an error if nothing
+    /// is skipped.
+    fn skipped(&self, kept: Result<(), CdrError>) -> Result<Option<CdrError>, FragmentError> {
+        match kept {
+            Err(cause) if !self.bounds.skips => Err(cause.into()),
+            kept => Ok(kept.err()),
         }
     }
 
@@ -311,28 +316,6 @@ impl Reassembly {
     }
 }
 
-/// What becomes of a part that cannot be kept.
-#[derive(Clone, Copy, Debug)]
-enum Skips {
-    /// It is an error.
-    Nothing,
-    /// Its message is skipped.
-    Beyond,
-    /// The part was cut for this cause, and its message is skipped.
-    This(CdrError),
-}
-
-impl Skips {
-    /// Why a message is skipped, if it is.
-    fn cause(self, kept: Result<(), CdrError>) -> Result<Option<CdrError>, FragmentError> {
-        match (kept, self) {
-            (Ok(()), _) => Ok(None),
-            (Err(cause), Self::Nothing) => Err(cause.into()),
-            (Err(cause), Self::Beyond | Self::This(_)) => Ok(Some(cause)),
-        }
-    }
-}
-
 impl From<CdrError> for FragmentError {
     /// A frame that is full, or finds no memory.
     fn from(cause: CdrError) -> Self {
@@ -348,8 +331,8 @@ impl From<CdrError> for FragmentError {
 struct Open {
     /// What its fragments name it by; nothing in GIOP 1.1.
     request_id: Option<u32>,
-    version: Version,
-    endian: Endian,
+    /// The header of its first part.
+    header: MessageHeader,
     /// Number of octets of its parts, headers included, so that parts without
     /// a body count too.
     received: usize,

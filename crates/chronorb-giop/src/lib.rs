@@ -6,7 +6,7 @@
 //!   and in both byte orders, and in [`GiopLite`].
 //! * What all of these [message protocols](MessageProtocol) have in common.
 //! * Messages in a stream of octets: [`framing`]; messages in parts:
-//!   [`fragments`].
+//!   [`fragments`]; the messages of one connection, within bounds: [`connection`].
 //! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
 //!   forms as text: [`url`]. References to groups: [`UipmcProfile`].
 //! * [`SystemException`] and its [`minor`] codes.
@@ -19,6 +19,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod codesets;
+pub mod connection;
 pub mod contexts;
 pub mod fragments;
 pub mod framing;

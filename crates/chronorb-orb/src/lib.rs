@@ -25,7 +25,6 @@ mod groups;
 mod host;
 mod incident;
 mod initial_references;
-#[cfg(feature = "gioplite")]
 mod lite;
 #[cfg(feature = "tracing")]
 pub mod log;

@@ -43,8 +43,11 @@ impl<'m> Pieces<'m> {
 
     /// The parts of `message`, each of at most `size` octets, header included, or
     /// [`LEAST_SIZE`](Self::LEAST_SIZE) if that is more. `None` where the message is no greater,
-    /// or is not to be parted.
+    /// or is not to be parted; so for each message if `size` is 0.
     pub fn of(message: &'m [u8], size: usize) -> Option<Self> {
+        if size == 0 {
+            return None;
+        }
         // All parts but the last are a multiple of 8 octets long.
         let most = size.max(Self::LEAST_SIZE) & !7;
         if message.len() <= most {

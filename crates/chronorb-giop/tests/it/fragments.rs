@@ -1,8 +1,8 @@
 //! Messages in parts: joined in order, mixed in GIOP 1.2, and bounded.
 
-use chronorb_cdr::{CdrError, Endian, Frame};
+use chronorb_cdr::{CdrError, Endian};
 use chronorb_giop::fragments::{
-    FragmentError, Joined, KEPT_OF_SKIPPED, Limits, Pieces, Reassembly, SKIPPED_TIMES,
+    Bounds, FragmentError, Joined, KEPT_OF_SKIPPED, Pieces, Reassembly, SKIPPED_TIMES,
 };
 use chronorb_giop::{HEADER_LEN, HeaderError, MessageHeader, MessageType, Version};
 use proptest::prelude::*;
@@ -33,16 +33,17 @@ fn cancel(version: Version, id: u8) -> Vec<u8> {
     part(version, MessageType::CancelRequest, false, &[id, 0, 0, 0])
 }
 
-fn body(frame: &Frame) -> &[u8] {
-    let header = MessageHeader::parse(frame.as_slice()).unwrap();
-    assert!(!header.more_fragments);
-    assert_eq!(header.message_len(), frame.len());
-    &frame.as_slice()[HEADER_LEN..]
+fn body(joined: &Joined) -> &[u8] {
+    let octets = joined.frame.as_slice();
+    assert_eq!(MessageHeader::parse(octets), Ok(joined.header));
+    assert!(!joined.header.more_fragments);
+    assert_eq!(joined.header.message_len(), octets.len());
+    &octets[HEADER_LEN..]
 }
 
 #[test]
 fn messages_of_giop_1_2_may_be_mixed() {
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     for part in [
         request(1, "a"),
         request(2, "x"),
@@ -60,7 +61,7 @@ fn messages_of_giop_1_2_may_be_mixed() {
 
 #[test]
 fn one_message_of_giop_1_1_is_in_parts_at_a_time() {
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     let start = part(Version::V1_1, MessageType::Reply, true, b"abc");
     let end = part(Version::V1_1, MessageType::Fragment, false, b"def");
     assert!(reassembly.push(&start).unwrap().is_none());
@@ -75,7 +76,7 @@ fn one_message_of_giop_1_1_is_in_parts_at_a_time() {
 
 #[test]
 fn a_fragment_must_fit_its_message() {
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     reassembly.push(&request(1, "")).unwrap();
     let mut refused = |part: &[u8]| reassembly.push(part).err().unwrap();
     assert_eq!(refused(&request(1, "")), FragmentError::AlreadyOpen);
@@ -95,7 +96,7 @@ fn a_fragment_must_fit_its_message() {
 
 #[test]
 fn only_some_messages_come_in_parts() {
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     for (version, kind) in [
         (Version::V1_1, MessageType::LocateRequest),
         (Version::V1_2, MessageType::CloseConnection),
@@ -110,7 +111,7 @@ fn only_some_messages_come_in_parts() {
 
 #[test]
 fn a_canceled_request_is_forgotten() {
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     reassembly.push(&request(1, "a")).unwrap();
     reassembly.push(&request(2, "b")).unwrap();
     reassembly.push(&cancel(Version::V1_2, 1)).unwrap();
@@ -120,7 +121,7 @@ fn a_canceled_request_is_forgotten() {
     assert_eq!(late.err(), Some(FragmentError::Unexpected));
 
     // In GIOP 1.1 the id stands behind the contexts: here one of two octets.
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     let body = [1, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 7, 7, 0, 0, 3, 0, 0, 0];
     reassembly
         .push(&part(Version::V1_1, MessageType::Request, true, &body))
@@ -133,11 +134,11 @@ fn a_canceled_request_is_forgotten() {
 
 #[test]
 fn there_is_a_limit_to_messages_and_to_octets() {
-    let limits = Limits {
-        messages: 2,
-        bytes: 100,
-    };
-    let mut reassembly = Reassembly::new(limits);
+    let mut reassembly = Reassembly::new(Bounds {
+        fragmented: 2,
+        fragment_octets: 100,
+        ..Bounds::default()
+    });
     reassembly.push(&request(1, "a")).unwrap();
     reassembly.push(&request(2, "a")).unwrap();
     let third = reassembly.push(&request(3, "a"));
@@ -152,9 +153,9 @@ fn there_is_a_limit_to_messages_and_to_octets() {
 
 #[test]
 fn headers_of_fragments_do_not_count_but_are_not_without_end() {
-    let mut reassembly = Reassembly::new(Limits {
-        messages: 1,
-        bytes: 100,
+    let mut reassembly = Reassembly::new(Bounds {
+        message: 100,
+        ..Bounds::default()
     });
     reassembly.push(&request(1, "")).unwrap();
     // 16 octets each, of the 800 that all parts may have.
@@ -164,23 +165,27 @@ fn headers_of_fragments_do_not_count_but_are_not_without_end() {
     assert_eq!(reassembly.octets(), 16);
     let endless = reassembly.push(&fragment(1, "", true));
     assert_eq!(endless.err(), Some(FragmentError::TooLarge));
-    let whole = reassembly.push_or_skip(&fragment(1, "", true), None);
-    assert_eq!(whole.err(), Some(FragmentError::TooLarge));
+    let long = fragment(1, &"a".repeat(85), true);
+    let too_large = reassembly.push(&long);
+    assert_eq!(too_large.err(), Some(FragmentError::TooLarge));
 }
 
 #[test]
 fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
     const LIMIT: usize = 1 << 20;
-    let beginning = |joined: Option<Joined>| match joined {
-        Some(Joined::Beginning(frame, CdrError::FrameFull)) => frame,
-        other => panic!("{other:?} is no beginning"),
+    let beginning = |joined: Option<Joined>| {
+        let joined = joined.expect("a message");
+        assert_eq!(joined.skipped, Some(CdrError::FrameFull));
+        joined
     };
     let long = "a".repeat(LIMIT / 4);
-    let mut reassembly = Reassembly::new(Limits {
-        messages: 2,
-        bytes: LIMIT,
+    let mut reassembly = Reassembly::new(Bounds {
+        message: LIMIT,
+        fragment_octets: LIMIT,
+        skips: true,
+        ..Bounds::default()
     });
-    let mut push = |part: &[u8]| reassembly.push_or_skip(part, None);
+    let mut push = |part: &[u8]| reassembly.push(part);
     assert!(push(&request(1, "small")).unwrap().is_none());
     assert!(push(&request(2, &long)).unwrap().is_none());
     for _ in 0..20 {
@@ -188,25 +193,24 @@ fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
     }
     let skipped = beginning(push(&fragment(2, &long, false)).unwrap());
     assert_eq!(body(&skipped)[..6], *b"\x02\0\0\0aa");
-    assert_eq!(skipped.len(), KEPT_OF_SKIPPED);
+    assert_eq!(skipped.frame.len(), KEPT_OF_SKIPPED);
     // The other message is not touched. A part that was cut makes its message one that is skipped.
     let mut cut = fragment(1, " and more", false);
     cut.truncate(HEADER_LEN + 4);
-    let refused = reassembly.push_or_skip(&cut, None);
+    let refused = reassembly.push(&cut);
     let short = FragmentError::Header(HeaderError::TooShort);
     assert_eq!(refused.err(), Some(short));
-    let cause = Some(CdrError::FrameFull);
-    let skipped = beginning(reassembly.push_or_skip(&cut, cause).unwrap());
+    let header = MessageHeader::parse(&cut).unwrap();
+    let joined = reassembly.push_part(header, &cut, Some(CdrError::FrameFull));
+    let skipped = beginning(joined.unwrap());
     assert_eq!(body(&skipped), b"\x01\0\0\0small");
     assert_eq!((reassembly.open_messages(), reassembly.octets()), (0, 0));
 
-    reassembly.push_or_skip(&request(3, &long), None).unwrap();
+    reassembly.push(&request(3, &long)).unwrap();
     let refused = (0..SKIPPED_TIMES * 4).find_map(|_| {
         let kept = reassembly.octets();
         assert!(kept <= LIMIT, "{kept}");
-        reassembly
-            .push_or_skip(&fragment(3, &long, true), None)
-            .err()
+        reassembly.push(&fragment(3, &long, true)).err()
     });
     assert_eq!(refused, Some(FragmentError::TooLarge));
 }
@@ -219,8 +223,13 @@ proptest! {
     fn any_parts_in_any_order(
         parts in prop::collection::vec((0..4u8, 0..4u8, any::<bool>(), 0..3u8, 0..30usize), 0..60)
     ) {
-        let limits = Limits { messages: 3, bytes: 150 };
-        let mut reassembly = Reassembly::new(limits);
+        let bounds = Bounds {
+            message: 120,
+            fragmented: 3,
+            fragment_octets: 150,
+            skips: false,
+        };
+        let mut reassembly = Reassembly::new(bounds);
         for (kind, id, more, minor, len) in parts {
             let kind = [
                 MessageType::Request,
@@ -231,8 +240,8 @@ proptest! {
             let mut body = vec![id, 0, 0, 0];
             body.resize(len, 0);
             let _ = reassembly.push(&part(Version::new(1, minor), kind, more, &body));
-            prop_assert!(reassembly.open_messages() <= limits.messages);
-            prop_assert!(reassembly.octets() <= limits.bytes);
+            prop_assert!(reassembly.open_messages() <= bounds.fragmented);
+            prop_assert!(reassembly.octets() <= bounds.fragment_octets);
         }
     }
 }
@@ -268,19 +277,19 @@ proptest! {
         let message = message(kind, Endian::from_flag(little), len);
         let most = size.max(Pieces::LEAST_SIZE);
         let Some(pieces) = Pieces::of(&message, size) else {
-            prop_assert!(message.len() <= most);
+            prop_assert!(size == 0 || message.len() <= most);
             return Ok(());
         };
         let parts: Vec<_> = pieces.map(|piece| [piece.head(), piece.body].concat()).collect();
         let (last, others) = parts.split_last().expect("a part");
-        let mut reassembly = Reassembly::new(Limits::default());
+        let mut reassembly = Reassembly::new(Bounds::default());
         for part in others {
             prop_assert!(part.len() <= most && part.len().is_multiple_of(8));
             prop_assert!(reassembly.push(part).unwrap().is_none());
         }
         prop_assert!(last.len() <= most);
         let joined = reassembly.push(last).unwrap().unwrap();
-        prop_assert_eq!(joined.as_slice(), message);
+        prop_assert_eq!(joined.frame.as_slice(), message);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Messages, references and URLs: round trips, limits, and recordings of another ORB.
 
+mod connection;
 mod fragments;
 mod groups;
 mod messages;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Frame};
 use chronorb_giop::codesets::{self, CodeSetContext};
-use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::fragments::{Bounds, Joined, Reassembly};
 use chronorb_giop::framing::{Framed, next_message};
 use chronorb_giop::{
     Component, HEADER_LEN, HeaderError, IiopProfile, Ior, LocateReplyHeader, LocateRequestHeader,
@@ -16,7 +16,7 @@ use chronorb_giop::{
 /// Tells the story of recorded messages, one line for each that is whole.
 fn story(version: &str) -> Vec<String> {
     let mut operations = HashMap::new();
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     let mut lines = Vec::new();
     for mut message in recorded(version) {
         let header = match MessageHeader::parse(&message) {
@@ -36,7 +36,7 @@ fn story(version: &str) -> Vec<String> {
             let Some(joined) = reassembly.push(&message).unwrap() else {
                 continue;
             };
-            message = joined.as_slice().to_vec();
+            message = joined.frame.as_slice().to_vec();
         }
         lines.push(tell(&mut message, &mut operations).unwrap());
     }
@@ -242,10 +242,13 @@ fn giop_1_2() {
 #[test]
 fn values_in_fragments_are_aligned_as_their_version_says() {
     for recording in ["fragments 1.1", "fragments 1.2"] {
-        let mut reassembly = Reassembly::new(Limits::default());
+        let mut reassembly = Reassembly::new(Bounds::default());
         let mut calls = 0;
         for part in recorded(recording) {
-            let Some(mut message) = reassembly.push(&part).unwrap() else {
+            let Some(Joined {
+                frame: mut message, ..
+            }) = reassembly.push(&part).unwrap()
+            else {
                 continue;
             };
             let header = MessageHeader::parse(message.as_slice()).unwrap();
@@ -338,7 +341,7 @@ fn survive(message: &[u8]) {
     let Ok(Framed::Complete { header, len }) = next_message(message, 1 << 16) else {
         return;
     };
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     let _ = reassembly.push(&message[..len]);
     let _ = reply_id(message);
     let mut frame = Frame::new(len, len);

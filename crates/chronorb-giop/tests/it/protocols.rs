@@ -1,7 +1,7 @@
 //! What all message protocols have in common, and what GIOPlite has of its own.
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame};
-use chronorb_giop::fragments::{FragmentError, Limits, Reassembly};
+use chronorb_giop::fragments::{Bounds, FragmentError, Reassembly};
 use chronorb_giop::framing::{Framed, FramingError, next_message, next_message_of};
 use chronorb_giop::{
     GiopLite, HeaderError, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
@@ -557,7 +557,7 @@ fn gioplite_is_never_in_parts_and_cancels_what_is() {
         size: 4,
     };
     let first = [&first.to_bytes()[..], &7_u32.to_ne_bytes()].concat();
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     assert_eq!(
         reassembly.push(&first).map(|whole| whole.is_some()),
         Ok(false)

@@ -11,7 +11,6 @@ mod invocation;
 mod outbox;
 mod prepared;
 mod route;
-mod speech;
 
 pub use asynchronous::Pending;
 pub(crate) use asynchronous::is_in_handler;

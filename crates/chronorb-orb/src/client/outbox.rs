@@ -16,7 +16,7 @@ pub(super) fn send(
     fragment_size: usize,
     deadline: Deadline,
 ) -> Result<(), SendError> {
-    let Some(pieces) = pieces(message, fragment_size) else {
+    let Some(pieces) = Pieces::of(message, fragment_size) else {
         return transport.send_all(message, deadline);
     };
     let mut before = 0;
@@ -57,7 +57,7 @@ pub(super) fn try_send(
     fragment_size: usize,
     gone: &mut Gone,
 ) -> Result<(), IoError> {
-    let Some(pieces) = pieces(message, fragment_size) else {
+    let Some(pieces) = Pieces::of(message, fragment_size) else {
         while gone.octets < message.len() {
             gone.octets += transport.try_send(&message[gone.octets..])?;
         }
@@ -76,11 +76,4 @@ pub(super) fn try_send(
         gone.octets = 0;
     }
     Ok(())
-}
-
-fn pieces(message: &[u8], fragment_size: usize) -> Option<Pieces<'_>> {
-    match fragment_size {
-        0 => None,
-        size => Pieces::of(message, size),
-    }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::{CharSet, TextForm};
+use chronorb_giop::connection::Negotiation;
 use chronorb_giop::fragments::Pieces;
 use chronorb_giop::framing::{Framed, next_message_of};
 use chronorb_giop::{MessageType, Protocol, Version};
@@ -19,7 +20,6 @@ use super::lane::origin::Origin;
 use super::lane::places;
 use super::load::{Account, Load};
 use super::output::Output;
-use super::speech::Speech;
 use crate::gather::{Send, Unsent};
 use crate::rtcorba::Priority;
 
@@ -61,7 +61,7 @@ pub(super) struct ServerConnection {
     account: Arc<Account>,
     /// Whose it is, where such have a limit.
     origin: Option<Origin>,
-    pub(super) speech: Speech,
+    pub(super) negotiation: Negotiation,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
     /// Whether the first request, which may announce it, has been seen.
@@ -195,7 +195,7 @@ impl ServerConnection {
             at_work: AtomicU32::new(0),
             used: AtomicU32::new(used),
             admitted,
-            speech: Speech::default(),
+            negotiation: Negotiation::default(),
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
@@ -392,7 +392,7 @@ impl ServerConnection {
 
     /// Writes a message, or its fragments with what others have posted meanwhile between them.
     fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), Gone> {
-        match self.pieces(message) {
+        match Pieces::of(message, self.fragment_size) {
             None => output.write(&*self.transport, &[], message)?,
             Some(pieces) => {
                 for piece in pieces {
@@ -418,7 +418,7 @@ impl ServerConnection {
         while let Ok(Framed::Complete { len, .. }) = next_message_of::<Protocol>(rest, usize::MAX) {
             let (message, after) = rest.split_at(len);
             rest = after;
-            match self.pieces(message) {
+            match Pieces::of(message, self.fragment_size) {
                 None => output.write(&*self.transport, &[], message)?,
                 Some(mut pieces) => pieces.try_for_each(|piece| {
                     output.write(&*self.transport, piece.head(), piece.body)
@@ -431,14 +431,6 @@ impl ServerConnection {
     fn note_waiting(&self, output: &Output) {
         if output.waits() || self.output_waits.load(Ordering::Relaxed) {
             self.output_waits.store(output.waits(), Ordering::SeqCst);
-        }
-    }
-
-    /// The fragments that a message goes out in; `None` where it does so whole.
-    fn pieces<'m>(&self, message: &'m [u8]) -> Option<Pieces<'m>> {
-        match self.fragment_size {
-            0 => None,
-            size => Pieces::of(message, size),
         }
     }
 
@@ -466,7 +458,7 @@ impl ServerConnection {
         if let Some(output) = self.output.claim()
             && !output.waits()
         {
-            self.speech.with_empty_message(kind, |message| {
+            self.negotiation.with_empty_message(kind, |message| {
                 let _ = self.transport.try_send(message);
             });
         }

@@ -574,7 +574,7 @@ fn agree_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHea
     let agrees = GiopLite::is_proposed_by(header.contexts)
         && core.config.speaks_lite_on(connection.transport());
     if agrees {
-        connection.speech.agree();
+        connection.negotiation.agree();
     }
     agrees
 }

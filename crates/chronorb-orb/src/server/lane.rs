@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use chronorb_giop::connection::empty_message;
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
     Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Text, Wake, log,
@@ -28,7 +29,6 @@ use super::linger::Lingering;
 use super::load::Load;
 use super::parking::Parking;
 use super::snapshot;
-use super::speech::empty_message;
 use super::staff::Staff;
 use super::watch::LaneWatch;
 #[cfg(feature = "access")]

@@ -21,7 +21,6 @@ mod pool;
 mod proof;
 mod snapshot;
 mod spares;
-mod speech;
 mod staff;
 mod threads;
 mod watch;

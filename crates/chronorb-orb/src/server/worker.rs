@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{Arena, CdrError, Frame};
-use chronorb_giop::fragments::{FragmentError, Joined, Reassembly};
+use chronorb_giop::connection::Message;
 use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException};
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
@@ -625,9 +625,8 @@ impl Worker {
             let intake = intake::receive(
                 |room| connection.transport().try_recv(room),
                 &mut input,
-                &connection.speech,
+                &connection.negotiation,
                 &mut self.request,
-                self.core.config.max_message_size,
             )
             .map_err(|end| input.give_up(end))?;
             if input.opens {
@@ -638,12 +637,7 @@ impl Worker {
                 }
             }
             let limit = self.core.config.input_timeout;
-            let Intake::Message {
-                header,
-                skipped,
-                more,
-            } = intake
-            else {
+            let Intake::Message { message, more } = intake else {
                 input.settle_incomplete(parts > 0, limit)?;
                 if matches!(intake, Intake::Skipping) {
                     drop(input);
@@ -660,8 +654,9 @@ impl Worker {
                     }
                 }
             };
-            let taken = self.whole(header, skipped, &mut input.fragments);
-            let Some(Taken { header, skipped }) = taken.map_err(|end| input.give_up(end))? else {
+            let joined = input.reader.join(message, &mut self.request);
+            let joined = joined.map_err(|error| input.give_up(error.into()))?;
+            let Some(Message { header, skipped }) = joined else {
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;
@@ -710,35 +705,6 @@ impl Worker {
         lane.watch().refused.fetch_add(1, Ordering::Relaxed);
         self.refuse(lane, connection, key, header, cause.into())
             .map(drop)
-    }
-
-    /// The message that the frame holds, or completes; `None` where more fragments follow.
-    /// `skipped` says why it holds only the beginning of a message or fragment.
-    fn whole(
-        &mut self,
-        header: MessageHeader,
-        skipped: Option<CdrError>,
-        fragments: &mut Reassembly,
-    ) -> Result<Option<Taken>, End> {
-        let part = header.more_fragments
-            || header.kind == MessageType::Fragment
-            || (header.kind == MessageType::CancelRequest && fragments.octets() > 0);
-        if !part {
-            return Ok(Some(Taken { header, skipped }));
-        }
-        let joined = fragments.push_or_skip(self.request.as_slice(), skipped);
-        let joined = joined.map_err(|error| match error {
-            FragmentError::NoMemory => End::Gone,
-            _ => End::Malformed,
-        });
-        let (frame, skipped) = match joined? {
-            None => return Ok(None),
-            Some(Joined::Whole(frame)) => (frame, None),
-            Some(Joined::Beginning(frame, cause)) => (frame, Some(cause)),
-        };
-        self.request = frame;
-        let header = MessageHeader::parse(self.request.as_slice()).map_err(|_| End::Malformed)?;
-        Ok(Some(Taken { header, skipped }))
     }
 
     /// Tells the client of the request in the frame that it is not served.
@@ -837,13 +803,6 @@ impl Worker {
         self.reply.relax(KEPT_CAPACITY);
         Ok(handled)
     }
-}
-
-/// A message in the frame.
-struct Taken {
-    header: MessageHeader,
-    /// Why the frame has only its beginning.
-    skipped: Option<CdrError>,
 }
 
 /// Whether the client of a message sends the next one only after it was answered, where it

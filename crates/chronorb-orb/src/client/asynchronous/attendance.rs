@@ -342,7 +342,6 @@ impl Replier {
                 }
             }
         }
-        inbox.suspend(frame);
     }
 }
 

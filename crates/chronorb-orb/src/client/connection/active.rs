@@ -77,8 +77,8 @@ impl Active<'_> {
     }
 
     fn take_turn(&mut self) -> Result<(), Failure> {
-        self.receive()?;
-        let has_all = self.is_drained && !self.inbox.has_surplus();
+        let has_received = self.receive()?;
+        let has_all = self.is_drained && !(has_received && self.inbox.has_surplus());
         let has_sent = self.send(has_all);
         if has_sent {
             self.sent_unlooked += 1;
@@ -90,8 +90,8 @@ impl Active<'_> {
         Ok(())
     }
 
-    /// Receives a reply, if a whole one is there.
-    fn receive(&mut self) -> Result<(), Failure> {
+    /// Receives a reply, if a whole one is there; returns whether one was.
+    fn receive(&mut self) -> Result<bool, Failure> {
         let Self {
             shared,
             inbox,
@@ -116,8 +116,9 @@ impl Active<'_> {
         };
         if let Some((id, header)) = shared.read_present(inbox, frame, take)? {
             shared.hand_over(id, header, frame)?;
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Sends the first message, as far as the peer takes it; returns whether it has gone.

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use chronorb_cdr::{Encoder, Frame};
+use chronorb_giop::connection::Negotiation;
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType};
 use chronorb_rt::Deadline;
 use chronorb_transport::{Carriage, Connection, SendError};
@@ -16,7 +17,6 @@ use super::multiplexed::first_request_id;
 use super::permit::Permit;
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
-use crate::client::speech::Speech;
 use crate::config::OrbConfig;
 use crate::gather::{self, Unsent, Write};
 
@@ -27,6 +27,7 @@ pub(in crate::client) struct Exclusive {
     next_request: Cell<u32>,
     closed: Cell<bool>,
     inbox: RefCell<Inbox>,
+    negotiation: Negotiation,
     fragment_size: usize,
     is_stream: bool,
 }
@@ -34,18 +35,14 @@ pub(in crate::client) struct Exclusive {
 impl Exclusive {
     pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
         let is_stream = transport.carriage() == Carriage::Stream;
-        let speech = Speech::new(config, &*transport);
         Self {
+            negotiation: Negotiation::new(config.speaks_lite_on(&*transport)),
             transport,
             permit,
             is_stream,
             next_request: Cell::new(first_request_id()),
             closed: Cell::new(false),
-            inbox: RefCell::new(Inbox::new(
-                config.max_message_size,
-                config.client_wait,
-                speech,
-            )),
+            inbox: RefCell::new(Inbox::new(config)),
             fragment_size: if is_stream { config.fragment_size } else { 0 },
         }
     }
@@ -95,7 +92,7 @@ impl Exclusive {
         deadline: Deadline,
     ) -> Result<MessageHeader, Failure> {
         let mut inbox = self.inbox.borrow_mut();
-        let header = inbox.receive(&*self.transport, frame, deadline)?;
+        let header = inbox.receive(&*self.transport, &self.negotiation, frame, deadline)?;
         match header.kind {
             kind if kind == expected => Ok(header),
             // The server promises that it has not begun what it has not answered; a part of
@@ -150,11 +147,11 @@ impl Channel for Exclusive {
 
     #[inline]
     fn speaks_lite(&self) -> bool {
-        self.inbox.borrow().speech.is_lite()
+        self.negotiation.is_lite()
     }
 
     fn proposes_lite(&self) -> bool {
-        self.inbox.borrow().speech.is_proposing()
+        self.negotiation.is_proposing()
     }
 
     fn is_stream(&self) -> bool {

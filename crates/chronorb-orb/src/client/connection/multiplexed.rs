@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use chronorb_cdr::{CdrError, Frame};
+use chronorb_giop::connection::Negotiation;
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageProtocol, MessageType, Protocol, SystemException,
     SystemExceptionKind, Version, minor, reply_id,
@@ -27,7 +28,6 @@ pub(super) use self::sending::Sending;
 use super::permit::Permit;
 use super::{Awaited, Failure, comm_failure, leader, timeout};
 use crate::client::inbox::Inbox;
-use crate::client::speech::Speech;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
@@ -43,9 +43,7 @@ pub(in crate::client) struct Multiplexed {
     max_octets: usize,
     next_request: AtomicU32,
     closed: AtomicBool,
-    /// Whether the server is asked for GIOPlite, and whether it has agreed.
-    proposes_lite: bool,
-    speaks_lite: AtomicBool,
+    negotiation: Negotiation,
     /// Whether it stays although nobody uses it.
     is_kept: AtomicBool,
     sending: Sending,
@@ -114,10 +112,8 @@ impl Multiplexed {
             false => config.client_wait,
         };
         let is_stream = transport.carriage() == Carriage::Stream;
-        let speech = Speech::new(config, &*transport);
         Self {
-            proposes_lite: speech.is_proposing(),
-            speaks_lite: AtomicBool::new(false),
+            negotiation: Negotiation::new(config.speaks_lite_on(&*transport)),
             transport,
             permit,
             is_kept: AtomicBool::new(false),
@@ -127,12 +123,7 @@ impl Multiplexed {
             next_request: AtomicU32::new(first_request_id()),
             closed: AtomicBool::new(false),
             sending,
-            inbox: PiMutex::new(Inbox::shared(
-                config.max_message_size,
-                config.max_buffered_octets,
-                waiting,
-                speech,
-            )),
+            inbox: PiMutex::new(Inbox::shared(config, waiting)),
             calls: PiMutex::new(Calls {
                 waiting: Vec::new(),
                 given_up: 0,
@@ -159,12 +150,12 @@ impl Multiplexed {
     /// Whether the server takes messages of GIOPlite.
     #[inline]
     pub(super) fn speaks_lite(&self) -> bool {
-        self.speaks_lite.load(Ordering::Acquire)
+        self.negotiation.is_lite()
     }
 
     /// Whether it is to be asked whether it does.
     pub(super) fn proposes_lite(&self) -> bool {
-        self.proposes_lite && !self.speaks_lite()
+        self.negotiation.is_proposing()
     }
 
     /// Whether all messages arrive that are sent by it, in order.
@@ -374,39 +365,30 @@ impl Multiplexed {
         frame: &mut Frame,
         deadline: Deadline,
     ) -> Result<Option<(u32, MessageHeader)>, Failure> {
-        let header = match inbox.receive(&*self.transport, frame, deadline) {
+        let received = inbox.receive(&*self.transport, &self.negotiation, frame, deadline);
+        let header = match received {
             Ok(header) => header,
             Err(Failure::Exception(exception))
                 if exception.kind == SystemExceptionKind::Timeout =>
             {
-                inbox.put_back(frame);
                 return Ok(None);
             }
             Err(failure) => return Err(failure),
         };
-        self.note_speech(inbox);
         reply_in(inbox, frame, header).map(Some)
     }
 
     /// Reads the next reply, as far as `take` has it, which waits for nothing; `None` where that is
-    /// not all, and its beginning is in the frame. Otherwise as [`read`](Self::read).
+    /// not all. Otherwise as [`read`](Self::read).
     pub(in crate::client) fn read_present(
         &self,
         inbox: &mut Inbox,
         frame: &mut Frame,
         take: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
     ) -> Result<Option<(u32, MessageHeader)>, Failure> {
-        let header = inbox.receive_present(frame, take)?;
-        self.note_speech(inbox);
+        let header = inbox.receive_present(&self.negotiation, frame, take)?;
         let reply = header.map(|header| reply_in(inbox, frame, header));
         reply.transpose()
-    }
-
-    /// Lets those that send know what whoever reads has learned, before a reply is handed over.
-    fn note_speech(&self, inbox: &Inbox) {
-        if inbox.speech.is_lite() && !self.speaks_lite() {
-            self.speaks_lite.store(true, Ordering::Release);
-        }
     }
 
     /// Hands a reply to the thread that waits for it, in exchange for another frame. The reply

@@ -5,6 +5,7 @@
 
 use chronorb_cdr::{CharSet, Frame, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
+use chronorb_giop::connection::room_for;
 use chronorb_giop::framing::{Framed, next_message};
 use chronorb_giop::{MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts};
 use chronorb_rt::{Key, Released, epoch};
@@ -20,7 +21,7 @@ use crate::core::Core;
 use crate::groups::{Member, Members};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
-use crate::room::{KEPT_CAPACITY, room_for};
+use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
 use crate::upcall::{Parks, Role, Thread, Unserved, Upcall};
 
@@ -70,7 +71,7 @@ impl Worker {
                 Ok(Framed::NeedMore { total }) => total,
                 Err(_) => return Ok(None),
             };
-            let Ok(room) = room_for(frame, total, LEAST_ROOM) else {
+            let Ok(room) = room_for(frame, total) else {
                 return Ok(None);
             };
             match connection.transport().try_recv(room)? {
@@ -241,6 +242,3 @@ fn copy(message: &Frame) -> Frame {
     let _ = copy.extend_from_slice(message.as_slice());
     copy
 }
-
-/// What one read has room for at least, while the length of the message is not known.
-const LEAST_ROOM: usize = 16 << 10;

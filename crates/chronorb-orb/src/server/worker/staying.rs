@@ -5,8 +5,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use chronorb_cdr::CdrError;
-use chronorb_giop::{MessageHeader, MessageType};
+use chronorb_giop::MessageType;
+use chronorb_giop::connection::Message;
 use chronorb_rt::{BatonGuard, Deadline, Key};
 
 use super::super::connection::ServerConnection;
@@ -14,7 +14,7 @@ use super::super::input::Input;
 use super::super::intake::{self, End, Intake};
 use super::super::lane::Lane;
 use super::super::linger::Stay;
-use super::{Taken, Worker, conclude, waits_for_reply};
+use super::{Worker, conclude, waits_for_reply};
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::observe::Stage;
@@ -22,12 +22,7 @@ use crate::observe::Stage;
 /// What a thread with a connection to itself has waited for.
 enum Awaited {
     /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait already.
-    Message {
-        header: MessageHeader,
-        /// As in [`Intake::Message`].
-        skipped: Option<CdrError>,
-        more: bool,
-    },
+    Message { message: Message, more: bool },
     /// A part of one has come.
     Part,
     /// Nothing came for as long as a connection may be idle.
@@ -109,10 +104,8 @@ impl Worker {
         input.idle_timeout = Some(idle_timeout.map_or(first, |idle| idle.min(first)));
         while !stay.is_called() {
             let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
-            let (header, skipped) = match awaited {
-                Awaited::Message {
-                    header, skipped, ..
-                } => (header, skipped),
+            let message = match awaited {
+                Awaited::Message { message, .. } => message,
                 Awaited::Part | Awaited::Nothing => {
                     // The thread at the set has an eye on it only now and then.
                     if lane.load.is_over() {
@@ -131,14 +124,14 @@ impl Worker {
                     continue;
                 }
             };
-            let taken = self.whole(header, skipped, &mut input.fragments)?;
-            if input.fragments.octets() == 0 {
+            let joined = input.reader.join(message, &mut self.request)?;
+            if !input.reader.has_fragments() {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
                 // The rest may not come by and by either.
                 return Err(End::Late);
             }
-            let Some(Taken { header, skipped }) = taken else {
+            let Some(Message { header, skipped }) = joined else {
                 continue;
             };
             let at_work = connection.begin_work();
@@ -184,25 +177,22 @@ impl Worker {
         let mut due = None;
         while !lane.load.has_slow() {
             let awaited = self.await_message(&stay, connection, input, &mut due)?;
-            let (header, skipped, more) = match awaited {
-                Awaited::Message {
-                    header,
-                    skipped,
-                    more,
-                } => (header, skipped, more),
+            let (message, more) = match awaited {
+                Awaited::Message { message, more } => (message, more),
                 Awaited::Part => continue,
                 Awaited::Idleness | Awaited::Nothing => return Ok(()),
             };
-            if skipped.is_some() {
+            if message.skipped.is_some() {
                 // What is left of it cannot be put back.
-                let taken = self.whole(header, skipped, &mut input.fragments)?;
-                return match taken.and_then(|taken| Some((taken.header, taken.skipped?))) {
+                let joined = input.reader.join(message, &mut self.request)?;
+                return match joined.and_then(|joined| Some((joined.header, joined.skipped?))) {
                     Some((header, cause)) => {
                         self.refuse_skipped(lane, connection, key, header, cause)
                     }
                     None => Ok(()),
                 };
             }
+            let header = message.header;
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
             }
@@ -242,21 +232,15 @@ impl Worker {
             received = Some(received == Some(true) || result.is_ok());
             result
         };
-        let speech = &connection.speech;
-        let most = config.max_message_size;
-        let intake = intake::receive(read, input, speech, &mut self.request, most)?;
+        let negotiation = &connection.negotiation;
+        let intake = intake::receive(read, input, negotiation, &mut self.request)?;
         if opens && connection.transport().is_established() {
             input.opens = false;
             input.settle(true);
             // What was due has come.
             *due = None;
         }
-        let Intake::Message {
-            header,
-            skipped,
-            more,
-        } = intake
-        else {
+        let Intake::Message { message, more } = intake else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Late);
             }
@@ -268,10 +252,6 @@ impl Worker {
             });
         };
         self.core.at(Stage::Read);
-        Ok(Awaited::Message {
-            header,
-            skipped,
-            more,
-        })
+        Ok(Awaited::Message { message, more })
     }
 }

@@ -2,7 +2,7 @@
 //! spoken, and comes together on the other side.
 
 use chronorb_cdr::{Arena, Encoder, Endian, Frame};
-use chronorb_giop::fragments::{Limits, Reassembly};
+use chronorb_giop::fragments::{Bounds, Reassembly};
 use chronorb_giop::{
     HEADER_LEN, IiopProfile, MessageHeader, MessageType, ReplyHeader, RequestHeader, ResponseFlags,
     Target, Version, encode_request, finish_message, start_message,
@@ -130,15 +130,15 @@ fn replies_of_several_threads_on_one_connection_come_whole() {
         .flat_map(|id| request(&s, Version::V1_2, id, &octets))
         .collect();
     let sending = std::thread::spawn(move || sender.write_all(&requests));
-    let mut reassembly = Reassembly::new(Limits::default());
+    let mut reassembly = Reassembly::new(Bounds::default());
     let arena = Arena::new(0);
     let mut answered: Vec<u32> = Vec::new();
     while answered.len() < REQUESTS as usize {
         let (_, part) = receive(&mut peer);
-        let Some(mut reply) = reassembly.push(&part).expect("parts of replies") else {
+        let Some(mut joined) = reassembly.push(&part).expect("parts of replies") else {
             continue;
         };
-        let mut d = reply.decoder(HEADER_LEN, Endian::NATIVE, &arena);
+        let mut d = joined.frame.decoder(HEADER_LEN, Endian::NATIVE, &arena);
         let header = ReplyHeader::decode(&mut d, Version::V1_2).expect("a reply");
         assert_eq!(d.read_octet_seq(), Ok(octets.as_slice()));
         answered.push(header.request_id);

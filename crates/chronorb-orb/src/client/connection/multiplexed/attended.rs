@@ -85,7 +85,6 @@ impl Multiplexed {
                 }
                 Ok(Some((id, header))) => self.hand_over(id, header, frame),
                 Ok(None) => {
-                    inbox.suspend(frame);
                     drop(inbox);
                     self.stop_reading();
                     return None;

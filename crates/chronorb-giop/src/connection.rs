@@ -1,0 +1,486 @@
+//! The messages of one connection: octets to whole messages, within bounds, and the negotiation of
+//! GIOPlite.
+//!
+//! There is no I/O here. The caller owns the frame that a message is received into, reads from its
+//! transport into the [room](MessageReader::room) of that frame, and commits what has arrived:
+//!
+//! ```
+//! use chronorb_cdr::Frame;
+//! use chronorb_giop::connection::{
+//!     Bounds, Message, MessageReader, Negotiation, Progress, ReadError,
+//! };
+//!
+//! fn receive(
+//!     reader: &mut MessageReader,
+//!     negotiation: &Negotiation,
+//!     frame: &mut Frame,
+//!     mut read: impl FnMut(&mut [u8]) -> usize,
+//! ) -> Result<Message, ReadError> {
+//!     frame.clear();
+//!     loop {
+//!         let total = match reader.poll(negotiation, frame)? {
+//!             Progress::Message(message) => return Ok(message),
+//!             Progress::Missing { total } => total,
+//!         };
+//!         if let Some(room) = reader.room(frame, total)? {
+//!             let received = read(room);
+//!             frame.commit(received);
+//!         }
+//!     }
+//! }
+//!
+//! let mut reader = MessageReader::new(Bounds::default(), Frame::new(0, usize::MAX));
+//! let mut octets: &[u8] = b"GIOP\x01\x00\x01\x05\0\0\0\0";
+//! let read = |room: &mut [u8]| std::io::Read::read(&mut octets, room).unwrap();
+//! let mut frame = Frame::new(1024, usize::MAX);
+//! let message = receive(&mut reader, &Negotiation::default(), &mut frame, read).unwrap();
+//! assert_eq!(message.header.kind, chronorb_giop::MessageType::CloseConnection);
+//! ```
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+mod negotiation;
+
+use chronorb_cdr::{CdrError, Frame};
+
+pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, SKIPPED_TIMES};
+pub use negotiation::{Negotiation, empty_message};
+
+use crate::fragments::{FragmentError, Reassembly};
+use crate::framing::{Framed, FramingError};
+use crate::{HEADER_LEN, MessageHeader, MessageProtocol, MessageType, Protocol};
+
+/// A message, or a fragment of one, that is whole in its frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Message {
+    /// The header of the message.
+    pub header: MessageHeader,
+    /// The reason why the message was skipped, if the frame has only its beginning:
+    /// [`CdrError::FrameFull`] if it is beyond a bound, or [`CdrError::OutOfMemory`].
+    pub skipped: Option<CdrError>,
+}
+
+/// The state of the message in a frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Progress {
+    /// The message is whole.
+    Message(Message),
+    /// The message, or its header, is not whole.
+    Missing {
+        /// Number of octets that the frame must have before it makes sense to ask again.
+        total: usize,
+    },
+}
+
+/// The reason why nothing more can be read from a connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ReadError {
+    /// The octets are no message, or a fragment that belongs to none.
+    #[error("the message is malformed")]
+    Malformed,
+    /// The message is beyond a bound, and is not skipped.
+    #[error("the message is greater than the limit")]
+    TooLarge,
+    /// There is no memory for the message.
+    #[error("there is no memory for the message")]
+    NoMemory,
+}
+
+impl From<FramingError> for ReadError {
+    fn from(error: FramingError) -> Self {
+        match error {
+            FramingError::TooLarge(_) => Self::TooLarge,
+            FramingError::Header(_) => Self::Malformed,
+        }
+    }
+}
+
+impl From<FragmentError> for ReadError {
+    fn from(error: FragmentError) -> Self {
+        match error {
+            FragmentError::TooLarge => Self::TooLarge,
+            FragmentError::NoMemory => Self::NoMemory,
+            _ => Self::Malformed,
+        }
+    }
+}
+
+impl From<CdrError> for ReadError {
+    /// Converts the error of a frame that is full, or finds no memory.
+    fn from(error: CdrError) -> Self {
+        match error {
+            CdrError::OutOfMemory => Self::NoMemory,
+            _ => Self::TooLarge,
+        }
+    }
+}
+
+/// The receiving half of a connection: the octets beyond whole messages, the beginning of a message
+/// whose rest has not arrived, and the messages in fragments.
+///
+/// In the ordinary case a message arrives by one read, straight into the caller's frame, and
+/// nothing is copied or allocated.
+#[derive(Debug)]
+pub struct MessageReader {
+    bounds: Bounds,
+    /// The octets that wait, from `start` on.
+    pending: Frame,
+    start: usize,
+    /// The caller's frame is the one that was `pending`, and `pending` is the caller's, empty.
+    exchanged: bool,
+    /// The reason why the message at the start is being skipped.
+    skipping: Option<CdrError>,
+    /// Octets of that message that were thrown away.
+    skipped: usize,
+    fragments: Reassembly,
+}
+
+impl MessageReader {
+    /// Makes the reader of a new connection. `pending` is an empty frame, of no capacity if most
+    /// connections shall take no memory. It may change places with the frames of callers.
+    pub const fn new(bounds: Bounds, pending: Frame) -> Self {
+        Self {
+            bounds,
+            pending,
+            start: 0,
+            exchanged: false,
+            skipping: None,
+            skipped: 0,
+            fragments: Reassembly::new(bounds),
+        }
+    }
+
+    /// Looks for a message in `frame`, into which octets were received. An empty frame begins the
+    /// next message, with the octets that wait. When the result is a message, the frame has that
+    /// alone, and what came after it waits.
+    ///
+    /// Before another frame is used, an incomplete message is to be
+    /// [suspended](Self::suspend).
+    ///
+    /// # Errors
+    /// See [`ReadError`]; nothing can be read after one.
+    #[inline]
+    pub fn poll(
+        &mut self,
+        negotiation: &Negotiation,
+        frame: &mut Frame,
+    ) -> Result<Progress, ReadError> {
+        if frame.is_empty() {
+            if self.pending().is_empty() {
+                return Ok(Progress::Missing { total: HEADER_LEN });
+            }
+            if let Some(message) = self.resume(negotiation, frame)? {
+                return Ok(Progress::Message(message));
+            }
+        }
+        if self.skipping.is_some() {
+            return self.skip(frame);
+        }
+        match negotiation.next_message(frame.as_slice(), self.bounds.message) {
+            Ok(Framed::Complete { header, len }) => {
+                self.complete(len, frame)?;
+                let skipped = None;
+                Ok(Progress::Message(Message { header, skipped }))
+            }
+            Ok(Framed::NeedMore { total }) => Ok(Progress::Missing { total }),
+            Err(FramingError::TooLarge(len))
+                if self.bounds.skips && len / SKIPPED_TIMES <= self.bounds.message =>
+            {
+                self.skipping = Some(CdrError::FrameFull);
+                self.skip(frame)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes room in `frame` for octets of a message of `total` octets, as [`poll`](Self::poll)
+    /// says, and for more. `None` if there is no memory for it: the message is skipped, and
+    /// [`poll`](Self::poll) says how it goes on.
+    ///
+    /// The room grows with what has arrived and not with what a header promises.
+    ///
+    /// # Errors
+    /// [`ReadError::NoMemory`]; [`ReadError::TooLarge`] if the frame has a limit of its own.
+    #[inline]
+    pub fn room<'f>(
+        &mut self,
+        frame: &'f mut Frame,
+        total: usize,
+    ) -> Result<Option<&'f mut [u8]>, ReadError> {
+        if self.skipping.is_some() {
+            let missing = total.saturating_sub(frame.len());
+            return Ok(Some(&mut frame.spare_mut(missing)?[..missing]));
+        }
+        match room_for(frame, total) {
+            Ok(room) => Ok(Some(room)),
+            Err(cause) if self.bounds.skips => {
+                self.skipping = Some(cause);
+                Ok(None)
+            }
+            Err(cause) => Err(cause.into()),
+        }
+    }
+
+    /// Takes back the incomplete message in `frame`, which is empty then. If the frame `stays`
+    /// with it, the caller gets another one, perhaps without memory. Otherwise the octets are
+    /// copied, unless the frame is the one that they waited in before.
+    ///
+    /// # Errors
+    /// [`ReadError::NoMemory`]
+    pub fn suspend(&mut self, frame: &mut Frame, stays: bool) -> Result<(), ReadError> {
+        if std::mem::take(&mut self.exchanged) || stays {
+            std::mem::swap(frame, &mut self.pending);
+        } else {
+            self.pending.extend_from_slice(frame.as_slice())?;
+            frame.clear();
+        }
+        Ok(())
+    }
+
+    /// Joins `message`, which is in `frame`, to the others of its parts, if it is one. Returns the
+    /// whole message, which is in `frame` then; `None` if more fragments are missing.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    #[inline]
+    pub fn join(
+        &mut self,
+        message: Message,
+        frame: &mut Frame,
+    ) -> Result<Option<Message>, ReadError> {
+        let header = message.header;
+        let is_part = header.more_fragments
+            || header.kind == MessageType::Fragment
+            || (header.kind == MessageType::CancelRequest && self.has_fragments());
+        if !is_part {
+            return Ok(Some(message));
+        }
+        let part = frame.as_slice();
+        let joined = self.fragments.push_part(header, part, message.skipped)?;
+        Ok(joined.map(|mut joined| {
+            // Longer messages may be skipped in the same frame, and more may follow a message.
+            joined.frame.set_limit(frame.limit());
+            *frame = joined.frame;
+            Message {
+                header: joined.header,
+                skipped: joined.skipped,
+            }
+        }))
+    }
+
+    /// Puts a message that was taken out in front of the octets that wait.
+    ///
+    /// # Errors
+    /// [`ReadError::NoMemory`]
+    pub fn put_back(&mut self, message: &Frame) -> Result<(), ReadError> {
+        let mut pending = Frame::new(message.len() + self.pending().len(), self.pending.limit());
+        pending.extend_from_slice(message.as_slice())?;
+        pending.extend_from_slice(self.pending())?;
+        self.pending = pending;
+        self.start = 0;
+        Ok(())
+    }
+
+    /// The octets that wait, perhaps whole messages.
+    #[inline]
+    pub fn pending(&self) -> &[u8] {
+        &self.pending.as_slice()[self.start..]
+    }
+
+    /// Whether parts of a message are here, and its last one is missing.
+    #[inline]
+    pub fn has_fragments(&self) -> bool {
+        self.fragments.octets() > 0
+    }
+
+    /// Whether the message that has begun is being skipped.
+    #[inline]
+    pub fn is_skipping(&self) -> bool {
+        self.skipping.is_some()
+    }
+
+    /// Number of octets of memory that are kept here.
+    #[inline]
+    pub fn kept(&self) -> usize {
+        self.pending.capacity() + self.fragments.octets()
+    }
+
+    /// Gives back the memory for octets that wait, if none do and it is more than `least` octets.
+    #[inline]
+    pub fn take_spare(&mut self, least: usize) -> Option<Frame> {
+        if self.pending.capacity() <= least || !self.pending.is_empty() {
+            return None;
+        }
+        let none = Frame::new(0, self.pending.limit());
+        Some(std::mem::replace(&mut self.pending, none))
+    }
+
+    /// Throws away everything that is kept here. Nothing can be read after that.
+    pub fn discard(&mut self) {
+        *self = Self::new(self.bounds, Frame::new(0, self.pending.limit()));
+    }
+
+    /// Brings what waits into `frame`: the next message, if it is whole, else all.
+    fn resume(
+        &mut self,
+        negotiation: &Negotiation,
+        frame: &mut Frame,
+    ) -> Result<Option<Message>, ReadError> {
+        if self.skipping.is_none()
+            && let Ok(Framed::Complete { header, len }) =
+                negotiation.next_message(self.pending(), self.bounds.message)
+        {
+            self.take(len, frame)?;
+            let skipped = None;
+            return Ok(Some(Message { header, skipped }));
+        }
+        if self.start > 0 {
+            self.take(self.pending().len(), frame)?;
+        } else {
+            std::mem::swap(frame, &mut self.pending);
+            self.exchanged = true;
+        }
+        Ok(None)
+    }
+
+    /// Skips the message whose beginning is in the frame: all but [`KEPT_OF_SKIPPED`] octets of it
+    /// are thrown away as they arrive. Only requests are skipped, locate ones too, since nothing
+    /// else is answered.
+    #[cold]
+    fn skip(&mut self, frame: &mut Frame) -> Result<Progress, ReadError> {
+        let header = Protocol::read_header(frame.as_slice()).map_err(|_| ReadError::Malformed)?;
+        if !matches!(
+            header.kind,
+            MessageType::Request | MessageType::LocateRequest | MessageType::Fragment
+        ) {
+            return Err(ReadError::Malformed);
+        }
+        let len = header.message_len();
+        let has_come_at_once = self.skipped == 0 && frame.len() >= len;
+        if !has_come_at_once {
+            self.skipped += frame.len().saturating_sub(KEPT_OF_SKIPPED);
+            frame.truncate(KEPT_OF_SKIPPED);
+        }
+        let missing = len.saturating_sub(frame.len() + self.skipped);
+        if missing > 0 {
+            let total = frame.len() + missing.min(LEAST_ROOM);
+            return Ok(Progress::Missing { total });
+        }
+        // What follows the message may have come with it.
+        let kept = if has_come_at_once { len } else { frame.len() };
+        let skipped = self.skipping.take();
+        self.skipped = 0;
+        self.complete(kept, frame)?;
+        Ok(Progress::Message(Message { header, skipped }))
+    }
+
+    /// Leaves the whole message of `len` octets in `frame`, and keeps what follows it.
+    #[inline]
+    fn complete(&mut self, len: usize, frame: &mut Frame) -> Result<(), ReadError> {
+        if self.exchanged || frame.len() > len {
+            return self.part_with(len, frame);
+        }
+        Ok(())
+    }
+
+    fn part_with(&mut self, len: usize, frame: &mut Frame) -> Result<(), ReadError> {
+        let (message, surplus) = frame.as_slice().split_at(len);
+        if std::mem::take(&mut self.exchanged) && len <= EXCHANGED_FROM {
+            // A small message does not cost the caller its own frame.
+            self.pending.extend_from_slice(message)?;
+            std::mem::swap(frame, &mut self.pending);
+            self.advance(len);
+            return Ok(());
+        }
+        self.pending.extend_from_slice(surplus)?;
+        frame.truncate(len);
+        Ok(())
+    }
+
+    /// Moves the first `len` octets that wait into `frame`.
+    fn take(&mut self, len: usize, frame: &mut Frame) -> Result<(), ReadError> {
+        frame.extend_from_slice(&self.pending()[..len])?;
+        self.advance(len);
+        Ok(())
+    }
+
+    /// Removes the first `len` octets that wait.
+    fn advance(&mut self, len: usize) {
+        self.start += len;
+        if self.start == self.pending.len() {
+            self.pending.clear();
+            self.start = 0;
+        }
+    }
+}
+
+/// Makes room to receive the rest of a message of `total` octets, the first of which are in the
+/// frame, and a little more, so that a read that does not fill it shows that nothing is left.
+/// Before the header has arrived, the room is all that the frame has.
+///
+/// A frame that once held such a message has room for all of it. Otherwise room grows with what
+/// has arrived, not with what a header promises: the frame is at most doubled.
+///
+/// # Errors
+/// [`CdrError::FrameFull`] if that is over the frame's limit; [`CdrError::OutOfMemory`].
+#[inline]
+pub fn room_for(frame: &mut Frame, total: usize) -> Result<&mut [u8], CdrError> {
+    let arrived = frame.len();
+    if arrived < HEADER_LEN {
+        return frame.spare_mut(LEAST_ROOM);
+    }
+    let missing = total.saturating_sub(arrived);
+    let room = frame.spare_mut(missing.min(arrived.max(LEAST_ROOM)))?;
+    let len = room.len().min(missing.saturating_add(LEAST_ROOM));
+    Ok(&mut room[..len])
+}
+
+/// Octets that one read has room for at least while the length of the message is not known.
+const LEAST_ROOM: usize = 8 << 10;
+/// A whole message above this size changes hands by exchanging frames, not by copying.
+const EXCHANGED_FROM: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_alone_makes_no_room() {
+        let mut frame = Frame::new(1 << 10, u32::MAX as usize);
+        frame.commit(HEADER_LEN);
+        let room = room_for(&mut frame, u32::MAX as usize).expect("it grows");
+        assert!(room.len() <= 2 * LEAST_ROOM);
+    }
+
+    #[test]
+    fn room_is_at_most_doubled_until_all_has_arrived() {
+        const TOTAL: usize = 1 << 20;
+        let mut frame = Frame::new(LEAST_ROOM, usize::MAX);
+        frame.commit(HEADER_LEN);
+        while frame.len() < TOTAL {
+            let before = frame.capacity();
+            let room = room_for(&mut frame, TOTAL).expect("it grows").len();
+            assert!(frame.capacity() <= 2 * before);
+            frame.commit(room);
+        }
+    }
+
+    #[test]
+    fn room_that_is_there_is_taken_as_far_as_the_message_goes() {
+        let mut frame = Frame::new(1 << 20, 1 << 20);
+        assert_eq!(
+            room_for(&mut frame, HEADER_LEN).map(|room| room.len()),
+            Ok(1 << 20)
+        );
+        frame.commit(HEADER_LEN);
+        let room = room_for(&mut frame, 1000).map(|room| room.len());
+        assert_eq!(room, Ok(1000 - HEADER_LEN + LEAST_ROOM));
+    }
+
+    #[test]
+    fn the_end_of_a_message_needs_no_more_room_than_it_has_octets() {
+        let mut frame = Frame::new(1000, 1000);
+        frame.commit(990);
+        assert_eq!(room_for(&mut frame, 1000).map(|room| room.len()), Ok(10));
+    }
+}

@@ -1,0 +1,436 @@
+//! The reader of messages: any split of the octets gives the same messages, within bounds.
+
+use chronorb_cdr::{CdrError, Endian, Frame};
+use chronorb_giop::connection::{
+    Bounds, KEPT_OF_SKIPPED, Message, MessageReader, Negotiation, Progress, ReadError,
+    SKIPPED_TIMES, empty_message,
+};
+use chronorb_giop::{MessageHeader, MessageType, Version};
+use proptest::prelude::*;
+
+use MessageType::{CancelRequest, CloseConnection, Fragment, LocateRequest, Reply, Request};
+
+const LIMIT: usize = 64 << 10;
+const BOUNDS: Bounds = Bounds {
+    message: LIMIT,
+    fragmented: 2,
+    fragment_octets: LIMIT,
+    skips: true,
+};
+
+/// A message in a stream, or a part of one.
+fn part(version: Version, kind: MessageType, more: bool, body: &[u8]) -> Vec<u8> {
+    let header = MessageHeader {
+        protocol: version.into(),
+        endian: Endian::Little,
+        more_fragments: more,
+        kind,
+        size: body.len() as u32,
+    };
+    [&header.to_bytes(), body].concat()
+}
+
+/// A whole message, or a part, of GIOP 1.2 that belongs to a request, with so many octets behind
+/// its id.
+fn of_request(kind: MessageType, id: u8, more: bool, len: usize) -> Vec<u8> {
+    let mut body = vec![id, 0, 0, 0];
+    body.resize(4 + len, id);
+    part(Version::V1_2, kind, more, &body)
+}
+
+/// A message as a reader has it: kind, octets, why it was skipped.
+type Read = (MessageType, Vec<u8>, Option<CdrError>);
+
+/// One read of the transport: the most octets that it has, and whether the message in the frame is
+/// then suspended, and its frame stays.
+type Reads = (usize, Option<bool>);
+
+/// Reads octets that arrive as `reads` says, again and again; returns the whole messages, and the
+/// error after them.
+fn read_all(
+    bounds: Bounds,
+    negotiation: &Negotiation,
+    mut octets: &[u8],
+    reads: &[Reads],
+) -> (Vec<Read>, Option<ReadError>) {
+    let mut reader = MessageReader::new(bounds, Frame::new(0, usize::MAX));
+    let mut frame = Frame::new(4 << 10, usize::MAX);
+    let mut reads = reads.iter().cycle();
+    let mut messages = Vec::new();
+    let mut step = || -> Result<bool, ReadError> {
+        let total = match reader.poll(negotiation, &mut frame)? {
+            Progress::Message(message) => {
+                let is_cut = message.skipped.is_some();
+                assert!(is_cut || message.header.message_len() == frame.len());
+                if let Some(Message { header, skipped }) = reader.join(message, &mut frame)? {
+                    messages.push((header.kind, frame.as_slice().to_vec(), skipped));
+                }
+                frame.clear();
+                return Ok(true);
+            }
+            Progress::Missing { total } => total,
+        };
+        assert!(total > frame.len());
+        let (most, suspends) = *reads.next().expect("it has no end");
+        let Some(room) = reader.room(&mut frame, total)? else {
+            return Ok(true);
+        };
+        let n = most.min(room.len()).min(octets.len());
+        let (arrived, later) = octets.split_at(n);
+        room[..n].copy_from_slice(arrived);
+        octets = later;
+        frame.commit(n);
+        if let Some(stays) = suspends {
+            let had = (frame.len(), frame.capacity());
+            reader.suspend(&mut frame, stays)?;
+            assert!(frame.is_empty());
+            assert_eq!(reader.pending().len(), had.0);
+            assert!(reader.kept() >= had.0);
+        }
+        Ok(n > 0)
+    };
+    loop {
+        match step() {
+            Ok(true) => {}
+            Ok(false) => return (messages, None),
+            Err(error) => return (messages, Some(error)),
+        }
+    }
+}
+
+/// A piece of a stream.
+#[derive(Clone, Copy, Debug)]
+enum Piece {
+    Whole(MessageType, u8, usize),
+    Close,
+    TooLarge(u8, usize),
+    /// Two messages in fragments, whose parts are mixed.
+    Fragmented(usize, usize),
+    /// A message that is too large by its fragments.
+    TooLargeByFragments(usize, usize),
+}
+
+impl Piece {
+    /// The octets, and the messages that come of them.
+    fn expand(self) -> (Vec<u8>, Vec<Read>) {
+        match self {
+            Self::Whole(kind, id, len) => {
+                let octets = of_request(kind, id, false, len);
+                (octets.clone(), vec![(kind, octets, None)])
+            }
+            Self::Close => {
+                let octets = empty_message(CloseConnection).to_vec();
+                (octets.clone(), vec![(CloseConnection, octets, None)])
+            }
+            Self::TooLarge(id, len) => {
+                let octets = of_request(Request, id, false, len);
+                let skipped = (Request, octets.clone(), Some(CdrError::FrameFull));
+                (octets, vec![skipped])
+            }
+            Self::Fragmented(len, other) => {
+                let parts = [
+                    of_request(Request, 1, true, len),
+                    of_request(Reply, 2, true, other),
+                    of_request(Fragment, 1, true, other),
+                    of_request(Fragment, 2, false, 0),
+                    of_request(CancelRequest, 9, false, 0),
+                    of_request(Fragment, 1, false, len),
+                ];
+                let joined = vec![
+                    (Reply, of_request(Reply, 2, false, other), None),
+                    (
+                        Request,
+                        of_request(Request, 1, false, 2 * len + other),
+                        None,
+                    ),
+                    (CancelRequest, of_request(CancelRequest, 9, false, 0), None),
+                ];
+                (
+                    [&parts.concat()[..], &of_request(CancelRequest, 9, false, 0)].concat(),
+                    joined,
+                )
+            }
+            Self::TooLargeByFragments(first, second) => {
+                let parts = [
+                    of_request(Request, 1, true, first),
+                    of_request(Fragment, 1, false, second),
+                ];
+                let whole = of_request(Request, 1, false, first + second);
+                (
+                    parts.concat(),
+                    vec![(Request, whole, Some(CdrError::FrameFull))],
+                )
+            }
+        }
+    }
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let half = LIMIT / 2..LIMIT - 16;
+    prop_oneof![
+        (any::<u8>(), 0..300usize).prop_map(|(id, len)| Piece::Whole(Request, id, len)),
+        (any::<u8>(), 0..LIMIT - 16).prop_map(|(id, len)| Piece::Whole(Reply, id, len)),
+        Just(Piece::Close),
+        (any::<u8>(), LIMIT..5 * LIMIT).prop_map(|(id, len)| Piece::TooLarge(id, len)),
+        (0..2000usize, 0..2000usize).prop_map(|(len, other)| Piece::Fragmented(len, other)),
+        (half.clone(), half).prop_map(|(a, b)| Piece::TooLargeByFragments(a, b)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_split_of_a_stream_gives_the_same_messages(
+        pieces in prop::collection::vec(piece(), 1..6),
+        reads in prop::collection::vec(
+            (prop_oneof![1..40usize, 1..LIMIT, Just(usize::MAX)], any::<Option<bool>>()),
+            1..8,
+        ),
+    ) {
+        let (octets, expected): (Vec<_>, Vec<_>) = pieces.into_iter().map(Piece::expand).unzip();
+        let (read, error) = read_all(BOUNDS, &Negotiation::default(), &octets.concat(), &reads);
+        prop_assert_eq!(error, None);
+        let expected = expected.concat();
+        prop_assert_eq!(read.len(), expected.len());
+        for ((kind, octets, skipped), expected) in read.into_iter().zip(expected) {
+            prop_assert_eq!((kind, skipped), (expected.0, expected.2));
+            let len = octets.len();
+            if skipped.is_none() {
+                prop_assert!(octets == expected.1, "{:?} of {} octets", kind, len);
+                continue;
+            }
+            // The header of what was joined has the length of the beginning.
+            prop_assert!(len >= KEPT_OF_SKIPPED.min(expected.1.len()), "{} octets", len);
+            prop_assert!(octets[12..] == expected.1[12..len]);
+        }
+    }
+}
+
+#[test]
+fn what_a_reader_refuses() {
+    let large = |kind, len: usize| of_request(kind, 1, false, len);
+    let skips = BOUNDS;
+    let refuses = Bounds {
+        skips: false,
+        ..BOUNDS
+    };
+    let opening = |id| of_request(Request, id, true, 0);
+    let many: Vec<u8> = (0..3).flat_map(opening).collect();
+    let endless = |len| {
+        let mut octets = opening(1);
+        for _ in 0..=SKIPPED_TIMES * LIMIT / (16 + len) {
+            octets.extend(of_request(Fragment, 1, true, len));
+        }
+        octets
+    };
+    let beyond = SKIPPED_TIMES * LIMIT;
+    let promise = |kind, len: usize| large(kind, len)[..12].to_vec();
+    for (what, octets, bounds, error) in [
+        ("no magic", b"HTTP".to_vec(), skips, ReadError::Malformed),
+        (
+            "one wrong octet",
+            b"X".to_vec(),
+            skips,
+            ReadError::Malformed,
+        ),
+        (
+            "version 1.3",
+            b"GIOP\x01\x03\0\x05\0\0\0\0".to_vec(),
+            skips,
+            ReadError::Malformed,
+        ),
+        (
+            "no type",
+            b"GIOP\x01\x02\0\x08\0\0\0\0".to_vec(),
+            skips,
+            ReadError::Malformed,
+        ),
+        (
+            "more than is skipped",
+            promise(Request, beyond + LIMIT),
+            skips,
+            ReadError::TooLarge,
+        ),
+        (
+            "more than the limit",
+            promise(Request, LIMIT),
+            refuses,
+            ReadError::TooLarge,
+        ),
+        (
+            "a reply, which nobody answers",
+            promise(Reply, LIMIT),
+            skips,
+            ReadError::Malformed,
+        ),
+        (
+            "fragments of nothing",
+            of_request(Fragment, 1, false, 0),
+            skips,
+            ReadError::Malformed,
+        ),
+        ("many fragments", many, skips, ReadError::Malformed),
+        (
+            "the same message",
+            opening(1).repeat(2),
+            skips,
+            ReadError::Malformed,
+        ),
+        ("no end", endless(0), skips, ReadError::TooLarge),
+        ("no end of much", endless(4096), skips, ReadError::TooLarge),
+        (
+            "fragments that are refused",
+            endless(4096)[..2 * LIMIT].to_vec(),
+            refuses,
+            ReadError::TooLarge,
+        ),
+    ] {
+        for reads in [
+            [(usize::MAX, None)],
+            [(7, Some(false))],
+            [(1000, Some(true))],
+        ] {
+            let read = read_all(bounds, &Negotiation::default(), &octets, &reads);
+            assert_eq!(read, (Vec::new(), Some(error)), "{what}, {reads:?}");
+        }
+    }
+}
+
+#[test]
+fn a_locate_request_that_is_too_large_is_skipped() {
+    let octets = of_request(LocateRequest, 1, false, 2 * LIMIT);
+    let (read, error) = read_all(
+        BOUNDS,
+        &Negotiation::default(),
+        &octets,
+        &[(1 << 20, Some(false))],
+    );
+    assert_eq!(error, None);
+    let [(LocateRequest, beginning, Some(CdrError::FrameFull))] = &read[..] else {
+        panic!("{} messages", read.len());
+    };
+    assert!(octets.starts_with(beginning));
+}
+
+#[test]
+fn what_follows_a_message_waits_and_a_message_can_be_put_back() {
+    let (first, second) = (
+        of_request(Request, 1, false, 8),
+        of_request(Request, 2, false, 8),
+    );
+    let negotiation = Negotiation::default();
+    let mut reader = MessageReader::new(BOUNDS, Frame::new(0, usize::MAX));
+    let mut frame = Frame::new(1024, usize::MAX);
+    frame.extend_from_slice(&first).unwrap();
+    frame.extend_from_slice(&second).unwrap();
+    let message = reader.poll(&negotiation, &mut frame).unwrap();
+    assert_eq!((frame.as_slice(), reader.pending()), (&*first, &*second));
+    reader.put_back(&frame).unwrap();
+    assert_eq!(reader.pending(), [first.clone(), second].concat());
+    assert!(reader.take_spare(0).is_none());
+    frame.clear();
+    assert_eq!(reader.poll(&negotiation, &mut frame), Ok(message));
+    assert_eq!(frame.as_slice(), first);
+    frame.clear();
+    assert!(matches!(
+        reader.poll(&negotiation, &mut frame),
+        Ok(Progress::Message(_))
+    ));
+    assert!(reader.pending().is_empty());
+    assert!(reader.take_spare(0).is_some_and(|spare| spare.is_empty()));
+    assert_eq!(reader.kept(), 0);
+}
+
+#[test]
+fn what_is_discarded_takes_no_memory() {
+    let mut reader = MessageReader::new(BOUNDS, Frame::new(0, usize::MAX));
+    let mut frame = Frame::new(1024, usize::MAX);
+    frame.extend_from_slice(&[1; 3]).unwrap();
+    reader.suspend(&mut frame, true).unwrap();
+    assert_eq!((frame.capacity(), reader.kept()), (0, 1024));
+    reader.discard();
+    assert_eq!(reader.kept(), 0);
+}
+
+#[cfg(feature = "gioplite")]
+mod lite {
+    use chronorb_giop::{GiopLite, ReplyHeader, ReplyStatus, ServiceContext, contexts};
+    use chronorb_giop::{Protocol, encode_reply, finish_message, start_message};
+
+    use super::*;
+
+    const LITE: [u8; GiopLite::HEADER_LEN] = GiopLite::empty_message(CloseConnection);
+    const READS: [Reads; 1] = [(3, Some(false))];
+
+    fn reply(contexts: &[ServiceContext<'_>]) -> Frame {
+        let mut frame = Frame::new(256, usize::MAX);
+        let header = ReplyHeader {
+            request_id: 1,
+            status: ReplyStatus::NoException,
+            contexts,
+        };
+        let e = start_message(&mut frame, Version::V1_2, Reply).expect("it fits");
+        encode_reply(&mut { e }, Version::V1_2, &header).expect("it fits");
+        finish_message(&mut frame);
+        frame
+    }
+
+    #[test]
+    fn a_server_takes_gioplite_once_it_has_agreed() {
+        let negotiation = Negotiation::default();
+        let error = read_all(BOUNDS, &negotiation, &LITE, &READS).1;
+        assert_eq!(error, Some(ReadError::Malformed));
+        negotiation.agree();
+        assert!(!negotiation.is_lite());
+        negotiation.with_empty_message(CloseConnection, |sent| assert_ne!(sent, LITE));
+        let (read, error) = read_all(BOUNDS, &negotiation, &LITE, &READS);
+        assert_eq!((read.len(), error), (1, None));
+        assert!(negotiation.is_lite());
+        negotiation.agree();
+        negotiation.with_empty_message(CloseConnection, |sent| assert_eq!(sent, LITE));
+        let octets = [&LITE[..], &of_request(Request, 1, false, 9), &LITE].concat();
+        let (read, error) = read_all(BOUNDS, &negotiation, &octets, &READS);
+        assert_eq!((read.len(), error), (3, None));
+    }
+
+    #[test]
+    fn a_client_learns_from_the_first_reply() {
+        let agreement = ServiceContext {
+            id: contexts::GIOP_LITE,
+            data: &contexts::GIOP_LITE_DATA,
+        };
+        for agreed in [&[][..], &[agreement]] {
+            let negotiation = Negotiation::new(true);
+            assert!(negotiation.is_proposing() && !negotiation.is_lite());
+            let mut close = Frame::new(64, usize::MAX);
+            drop(start_message(&mut close, Version::V1_0, CloseConnection).expect("it fits"));
+            let close_header = MessageHeader::parse(close.as_slice()).expect("our own");
+            negotiation.learn(close_header, &close);
+            assert!(negotiation.is_proposing(), "it is no reply");
+            let reply = reply(agreed);
+            let header = MessageHeader::parse(reply.as_slice()).expect("our own");
+            negotiation.learn(header, &reply);
+            assert!(!negotiation.is_proposing());
+            assert_eq!(negotiation.is_lite(), !agreed.is_empty());
+            let framed = negotiation.next_message(&LITE, LIMIT);
+            assert_eq!(framed.is_ok(), !agreed.is_empty());
+        }
+        assert!(!Negotiation::new(false).is_proposing());
+    }
+
+    #[test]
+    fn a_large_request_of_gioplite_is_skipped() {
+        let negotiation = Negotiation::default();
+        negotiation.agree();
+        let mut frame = Frame::new(256, usize::MAX);
+        let mut e = start_message(&mut frame, GiopLite, Request).expect("it fits");
+        e.write_octets(&vec![7; 3 * LIMIT]).expect("it fits");
+        finish_message(&mut frame);
+        let (read, error) = read_all(BOUNDS, &negotiation, frame.as_slice(), &[(5, None)]);
+        assert_eq!(error, None);
+        assert_eq!(read[0].2, Some(CdrError::FrameFull));
+        let header = chronorb_giop::MessageProtocol::header_len(Protocol::Lite);
+        assert_eq!(read[0].1[..header], frame.as_slice()[..header]);
+    }
+}
