@@ -165,13 +165,22 @@ impl MessageReader {
         negotiation: &Negotiation,
         frame: &mut Frame,
     ) -> Result<Progress, ReadError> {
-        if frame.is_empty() {
-            if self.pending().is_empty() {
-                return Ok(Progress::Missing { total: HEADER_LEN });
-            }
-            if let Some(message) = self.resume(negotiation, frame)? {
-                return Ok(Progress::Message(message));
-            }
+        if frame.is_empty() && self.pending.is_empty() {
+            return Ok(Progress::Missing { total: HEADER_LEN });
+        }
+        self.poll_begun(negotiation, frame)
+    }
+
+    #[inline]
+    fn poll_begun(
+        &mut self,
+        negotiation: &Negotiation,
+        frame: &mut Frame,
+    ) -> Result<Progress, ReadError> {
+        if frame.is_empty()
+            && let Some(message) = self.resume(negotiation, frame)?
+        {
+            return Ok(Progress::Message(message));
         }
         if self.skipping.is_some() {
             return self.skip(frame);
@@ -201,24 +210,29 @@ impl MessageReader {
     ///
     /// # Errors
     /// [`ReadError::NoMemory`]; [`ReadError::TooLarge`] if the frame has a limit of its own.
-    #[inline]
+    #[inline(always)]
     pub fn room<'f>(
         &mut self,
         frame: &'f mut Frame,
         total: usize,
     ) -> Result<Option<&'f mut [u8]>, ReadError> {
         if self.skipping.is_some() {
-            let missing = total.saturating_sub(frame.len());
-            return Ok(Some(&mut frame.spare_mut(missing)?[..missing]));
+            return room_to_skip(frame, total).map(Some);
         }
         match room_for(frame, total) {
             Ok(room) => Ok(Some(room)),
-            Err(cause) if self.bounds.skips => {
-                self.skipping = Some(cause);
-                Ok(None)
-            }
-            Err(cause) => Err(cause.into()),
+            Err(cause) => self.skip_for_want(cause).map(|()| None),
         }
+    }
+
+    /// Begins to skip a message that has no room.
+    #[cold]
+    fn skip_for_want(&mut self, cause: CdrError) -> Result<(), ReadError> {
+        if !self.bounds.skips {
+            return Err(cause.into());
+        }
+        self.skipping = Some(cause);
+        Ok(())
     }
 
     /// Takes back the incomplete message in `frame`, which is empty then. If the frame `stays`
@@ -255,6 +269,16 @@ impl MessageReader {
         if !is_part {
             return Ok(Some(message));
         }
+        self.join_part(message, frame)
+    }
+
+    #[inline(never)]
+    fn join_part(
+        &mut self,
+        message: Message,
+        frame: &mut Frame,
+    ) -> Result<Option<Message>, ReadError> {
+        let header = message.header;
         let part = frame.as_slice();
         let joined = self.fragments.push_part(header, part, message.skipped)?;
         Ok(joined.map(|mut joined| {
@@ -321,6 +345,7 @@ impl MessageReader {
     }
 
     /// Brings what waits into `frame`: the next message, if it is whole, else all.
+    #[inline(never)]
     fn resume(
         &mut self,
         negotiation: &Negotiation,
@@ -383,6 +408,7 @@ impl MessageReader {
         Ok(())
     }
 
+    #[inline(never)]
     fn part_with(&mut self, len: usize, frame: &mut Frame) -> Result<(), ReadError> {
         let (message, surplus) = frame.as_slice().split_at(len);
         if std::mem::take(&mut self.exchanged) && len <= EXCHANGED_FROM {
@@ -433,6 +459,13 @@ pub fn room_for(frame: &mut Frame, total: usize) -> Result<&mut [u8], CdrError> 
     let room = frame.spare_mut(missing.min(arrived.max(LEAST_ROOM)))?;
     let len = room.len().min(missing.saturating_add(LEAST_ROOM));
     Ok(&mut room[..len])
+}
+
+/// Makes room for no more than a message that is skipped.
+#[cold]
+fn room_to_skip(frame: &mut Frame, total: usize) -> Result<&mut [u8], ReadError> {
+    let missing = total.saturating_sub(frame.len());
+    Ok(&mut frame.spare_mut(missing)?[..missing])
 }
 
 /// Octets that one read has room for at least while the length of the message is not known.

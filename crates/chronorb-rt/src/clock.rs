@@ -101,10 +101,11 @@ impl Deadline {
     /// The deadline that lies `duration` from now.
     #[must_use]
     pub fn after(duration: Duration) -> Self {
-        Self(match duration > LONG {
-            true => Monotonic::of_last_tick() + LONGEST_TICK + duration,
-            false => Monotonic::now() + duration,
-        })
+        let now = match duration > LONG {
+            true => Monotonic::of_last_tick() + LONGEST_TICK,
+            false => Monotonic::now(),
+        };
+        Self(now + duration)
     }
 
     /// The deadline at `instant`.
@@ -122,12 +123,11 @@ impl Deadline {
     /// The time that is left, never zero; `None` when the deadline has passed.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {
-        let roughly = self.0.since(Monotonic::of_last_tick());
-        if roughly > LONG + LONGEST_TICK {
-            return Some(roughly);
+        let mut now = Monotonic::of_last_tick();
+        if self.0 <= now + (LONG + LONGEST_TICK) {
+            now = Monotonic::now();
         }
-        let left = self.0.since(Monotonic::now());
-        (!left.is_zero()).then_some(left)
+        (self.0 > now).then(|| self.0 - now)
     }
 
     /// Whether the deadline has passed.

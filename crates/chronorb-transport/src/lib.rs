@@ -263,10 +263,3 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         None
     }
 }
-
-/// How far a wait may be longer than asked for before the socket's time-out is set anew.
-///
-/// Setting it costs a system call; a call with the same time-out as the one before must not pay it.
-fn time_out_fits(set: Duration, wanted: Duration) -> bool {
-    set >= wanted && set - wanted <= wanted / 8
-}

@@ -12,7 +12,7 @@ use chronorb_rt::{Activity, Deadline, doing};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
-use crate::{IoError, SendError, time_out_fits};
+use crate::{IoError, SendError};
 
 /// A connected socket in blocking mode; who must not wait says so call by call.
 pub(crate) struct TimedSocket {
@@ -152,18 +152,25 @@ impl TimedSocket {
         set: &AtomicU64,
         which: sockopt::Timeout,
     ) -> Result<(), IoError> {
+        let remaining = u64::try_from(remaining.as_nanos()).unwrap_or(u64::MAX);
         let remaining = remaining.max(SHORTEST_TIME_OUT);
-        let present = Duration::from_nanos(set.load(Ordering::Relaxed));
-        if !time_out_fits(present, remaining) {
-            // A little more than what is left, so that the next call with the same time-out fits.
-            let generous = remaining + remaining / 16;
-            sockopt::set_socket_timeout(&self.socket, which, Some(generous))
-                .map_err(IoError::from_errno)?;
-            let nanoseconds = u64::try_from(generous.as_nanos()).unwrap_or(u64::MAX);
-            set.store(nanoseconds, Ordering::Relaxed);
+        if time_out_fits(set.load(Ordering::Relaxed), remaining) {
+            return Ok(());
         }
+        // A little more than what is left, so that the next call with the same time-out fits.
+        let generous = remaining.saturating_add(remaining / 16);
+        sockopt::set_socket_timeout(&self.socket, which, Some(Duration::from_nanos(generous)))
+            .map_err(IoError::from_errno)?;
+        set.store(generous, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// Whether a wait that ends after `set` nanoseconds is not much longer than one of `wanted`.
+///
+/// Setting it costs a system call; a call with the same time-out as the one before must not pay it.
+fn time_out_fits(set: u64, wanted: u64) -> bool {
+    set >= wanted && set - wanted <= wanted / 8
 }
 
 impl AsFd for TimedSocket {
@@ -172,5 +179,5 @@ impl AsFd for TimedSocket {
     }
 }
 
-/// A socket time-out of 0 would mean for ever (socket(7)).
-const SHORTEST_TIME_OUT: Duration = Duration::from_micros(1);
+/// The shortest time-out, in nanoseconds: one of 0 would mean for ever (socket(7)).
+const SHORTEST_TIME_OUT: u64 = 1_000;

@@ -219,7 +219,11 @@ const FORWARD_LOOP: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::FORWARD_LOOP);
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "tests may allocate")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests may allocate"
+)]
 mod tests {
     use chronorb_cdr::Endian;
     use chronorb_giop::{TAG_INTERNET_IOP, TaggedProfile};

@@ -41,48 +41,52 @@ pub(super) fn call(
     arguments: Arguments<'_>,
     limits: (Option<Priority>, Deadline),
 ) -> Result<Within, SystemException> {
-    match exchange(called.core(), key, scope, operation, arguments, limits)? {
-        Some(Outcome::Answer(answer)) => Ok(ControlFlow::Break(Ok(answer))),
-        first => call_again(called, first, attempt, scope, operation, arguments, limits),
+    let mut onward: Option<Object> = None;
+    loop {
+        let target = onward.as_ref();
+        let Some(key) = target.map_or(Some(key), Object::key_within) else {
+            return Ok(ControlFlow::Continue(onward));
+        };
+        let core = target.unwrap_or(called).core();
+        match exchange(core, key, scope, operation, arguments, limits)? {
+            Some(Outcome::Answer(answer)) => return Ok(ControlFlow::Break(Ok(answer))),
+            Some(outcome) => match next_target(called, onward, attempt, outcome) {
+                Ok(target) => onward = target,
+                Err(exception) => return Ok(ControlFlow::Break(Err(exception))),
+            },
+            None => return Ok(ControlFlow::Continue(onward)),
+        }
     }
 }
 
-/// Goes on after the first attempt.
+/// Decides where a call goes on after an attempt at `onward`, to which it was forwarded, or at the
+/// object that was called: `None` is the latter again.
+///
+/// # Errors
+/// The exception that the call ends with.
 #[cold]
 #[inline(never)]
-fn call_again(
+fn next_target(
     called: &Object,
-    mut outcome: Option<Outcome>,
+    onward: Option<Object>,
     attempt: &mut Attempt,
-    scope: &mut Scope,
-    operation: &Operation,
-    arguments: Arguments<'_>,
-    limits: (Option<Priority>, Deadline),
-) -> Result<Within, SystemException> {
-    let mut onward: Option<Object> = None;
-    while let Some(present) = outcome {
-        let target = onward.as_ref().unwrap_or(called);
-        let at = || Destination {
-            forwarded: onward.is_some(),
-            rebind: target.rebind_mode(),
-            ..Destination::original(target)
-        };
-        match attempt.on_outcome(called, at, Ok(present)) {
-            Decision::Done(answer) => return Ok(ControlFlow::Break(Ok(answer))),
-            Decision::Failed {
-                exception, cause, ..
-            } => return Ok(ControlFlow::Break(Err(explain(exception, cause)))),
-            Decision::Elsewhere(target) => onward = Some(target),
-            Decision::Original => onward = None,
-            Decision::Again | Decision::Readdress(_) => {}
-        }
-        let target = onward.as_ref().unwrap_or(called);
-        outcome = match target.key_within() {
-            Some(key) => exchange(target.core(), key, scope, operation, arguments, limits)?,
-            None => None,
-        };
+    outcome: Outcome,
+) -> Result<Option<Object>, SystemException> {
+    let target = onward.as_ref().unwrap_or(called);
+    let at = || Destination {
+        forwarded: onward.is_some(),
+        rebind: target.rebind_mode(),
+        ..Destination::original(target)
+    };
+    match attempt.on_outcome(called, at, Ok(outcome)) {
+        Decision::Failed {
+            exception, cause, ..
+        } => Err(explain(exception, cause)),
+        Decision::Elsewhere(target) => Ok(Some(target)),
+        Decision::Original => Ok(None),
+        // An answer is none of these outcomes, and the others are about connections.
+        Decision::Done(_) | Decision::Again | Decision::Readdress(_) => Ok(onward),
     }
-    Ok(ControlFlow::Continue(onward))
 }
 
 /// The result of a call within the process, or the object at which it goes on.

@@ -426,7 +426,7 @@ impl Slot {
     ///
     /// # Errors
     /// The exception that the call ends with.
-    fn prepare(&mut self, decision: Decision) -> Result<(), SystemException> {
+    fn prepare(&self, decision: Decision) -> Result<(), SystemException> {
         let call = self.call();
         match decision {
             Decision::Done(_) | Decision::Again => {}

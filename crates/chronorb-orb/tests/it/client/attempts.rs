@@ -152,12 +152,13 @@ fn failure(client: &Orb, called: Called) -> (Kind, String) {
 
 #[test]
 fn synchronous_and_asynchronous_calls_tell_the_same_causes() {
-    let servers: [(fn(Peer), Kind, &str); 3] = [
+    type Serve = fn(Peer);
+    let servers = [
         (
-            |mut peer| {
+            (|mut peer| {
                 peer.request();
                 peer.send(CLOSE_CONNECTION);
-            },
+            }) as Serve,
             Kind::Transient,
             "closed each connection without beginning the request",
         ),
