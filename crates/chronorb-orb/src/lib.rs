@@ -18,6 +18,7 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
+mod dispatch;
 mod failure;
 mod gather;
 #[cfg(feature = "miop")]

@@ -19,11 +19,11 @@ use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
 use super::invocation::{Arguments, read_status};
 use crate::call::{Call, Incoming, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
+use crate::dispatch::Dispatch;
 use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{Answer, Scope, text_within};
-use crate::server::Dispatch;
 use crate::upcall::{Body, Parks, Role, Thread, Unserved, Upcall};
 
 /// Makes attempts of a call at objects of this process: first at `called`, which has this key.

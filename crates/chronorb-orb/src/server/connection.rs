@@ -15,11 +15,12 @@ use chronorb_giop::{MessageType, Protocol, Version};
 use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
 use chronorb_transport::{Carriage, Connection};
 
+use super::end::Gone;
 use super::input::Input;
 use super::lane::origin::Origin;
-use super::lane::places;
 use super::load::{Account, Load};
 use super::output::Output;
+use super::place;
 use crate::gather::{Send, Unsent};
 use crate::rtcorba::Priority;
 
@@ -74,10 +75,6 @@ pub(super) struct ServerConnection {
     #[cfg(feature = "diop")]
     proved: AtomicBool,
 }
-
-/// The connection cannot be used any more.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Gone;
 
 /// What a look at the age of a connection's input and output came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -152,7 +149,7 @@ impl ServerConnection {
         origin: Option<Origin>,
     ) -> Self {
         let carriage = transport.carriage();
-        let idle_timeout = places::idle_timeout(carriage, idle_timeout);
+        let idle_timeout = place::idle_timeout(carriage, idle_timeout);
         let (largest, many_peers) = match carriage {
             Carriage::Stream => (usize::MAX, false),
             Carriage::Messages {
@@ -175,7 +172,7 @@ impl ServerConnection {
         Self {
             transport,
             input: Baton::new(Input::new(account.clone(), opens, idle_timeout)),
-            is_place: places::is_place(carriage),
+            is_place: place::is_place(carriage),
             ceiling,
             posted: PiMutex::new(Vec::new()),
             has_posted: AtomicBool::new(false),
@@ -201,7 +198,7 @@ impl ServerConnection {
             one_at_a_time: AtomicBool::new(false),
             attended: AtomicBool::new(false),
             #[cfg(feature = "diop")]
-            proved: AtomicBool::new(!places::is_place(carriage)),
+            proved: AtomicBool::new(!place::is_place(carriage)),
         }
     }
 

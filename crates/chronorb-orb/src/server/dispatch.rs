@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Frame};
+use chronorb_cdr::{Arena, CdrError, Decoder, Frame};
 #[cfg(feature = "gioplite")]
 use chronorb_giop::GiopLite;
 use chronorb_giop::codesets::CodeSetContext;
@@ -19,21 +19,22 @@ use chronorb_giop::{
 use chronorb_rt::{Key, epoch};
 
 use super::connection::ServerConnection;
-use super::intake::End;
+use super::end::End;
+use super::handed::Wait;
 use super::lane::Lane;
 use super::outlet::Outlet;
 #[cfg(feature = "diop")]
 use super::proof;
-use crate::call::{Call, Incoming, ReplyWriter, Skeleton, reply_error};
+use crate::call::{Incoming, ReplyWriter, reply_error};
 use crate::core::Core;
+use crate::dispatch::{Dispatch, NON_EXISTENT};
 use crate::host::Host;
 use crate::incident::Incident;
-use crate::object::OBJECT_ID;
 use crate::observe::Stage;
 use crate::peer::Peer;
-use crate::poa::{Closed, ObjectKey};
+use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
-use crate::upcall::{Body, Thread, Unserved, Upcall};
+use crate::upcall::{Thread, Unserved, Upcall};
 
 /// What one message is handled with.
 pub(super) struct Context<'w> {
@@ -62,9 +63,6 @@ pub(super) enum Handled {
     /// It has to wait for its POA, as [`Context::parked`] says. Nothing was done.
     Parked,
 }
-
-/// A POA by its place, why it has to be waited for, and the priority of the request.
-pub(super) type Wait = (Key, Closed, Option<Priority>);
 
 impl Context<'_> {
     /// Serves a request.
@@ -377,8 +375,16 @@ impl<'a> Request<'a> {
             ceiling: self.connection.ceiling(),
             thread,
         };
+        let answer_early = |answer: &[u8]| {
+            let sent = self.lane.send(self.connection, self.key, answer);
+            sent.map_err(|_| COMM_FAILURE)
+        };
         let served = upcall.serve(&mut Dispatch {
-            request: Some(self),
+            core: Some(self.core),
+            answer_early: match self.header.response {
+                ResponseFlags::SyncWithServer => Some(&answer_early),
+                ResponseFlags::None | ResponseFlags::SyncWithTarget => None,
+            },
             arguments: Some(arguments),
             reply,
         });
@@ -417,107 +423,6 @@ impl<'a> Request<'a> {
             incidents.tell(Incident::UnknownObject, self.connection, 0, &detail);
         }
         Err(exception.into())
-    }
-}
-
-/// Calls a servant by its skeleton.
-pub(crate) struct Dispatch<'a, 'r, 'f> {
-    /// Where it came from, if not from this process.
-    request: Option<&'r Request<'a>>,
-    /// Taken when the servant is called.
-    arguments: Option<Decoder<'a>>,
-    reply: &'r mut ReplyWriter<'f>,
-}
-
-impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
-    /// For a call within the process.
-    pub(crate) fn of_caller(arguments: Decoder<'a>, reply: &'r mut ReplyWriter<'f>) -> Self {
-        Self {
-            request: None,
-            arguments: Some(arguments),
-            reply,
-        }
-    }
-}
-
-impl Body for Dispatch<'_, '_, '_> {
-    type Output = Result<(), SystemException>;
-
-    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
-    where
-        Self: 'c,
-    {
-        let taken: Option<Decoder<'c>> = self.arguments.take();
-        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
-        if let Some(request) = self.request {
-            request.core.at(Stage::Upcall);
-        }
-        let reply = &mut *self.reply;
-        if let Some(result) = implicit(servant, call.operation(), &mut arguments, reply) {
-            return result;
-        }
-        if let Some(request) = self.request
-            && request.header.response == ResponseFlags::SyncWithServer
-        {
-            // The client waits for the server and not for the servant: it has its answer now that
-            // nothing can be forwarded or refused any more. What the servant says goes nowhere.
-            reply.normal()?;
-            let sent = request
-                .lane
-                .send(request.connection, request.key, reply.take_sent());
-            sent.map_err(|_| COMM_FAILURE)?;
-        }
-        let dispatched = servant.dispatch(call, call.operation(), &mut arguments, reply);
-        if let Some(request) = self.request {
-            request.core.at(Stage::Conclude);
-        }
-        dispatched?;
-        if !reply.is_begun() {
-            reply.normal()?;
-        }
-        Ok(())
-    }
-}
-
-/// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`,
-/// as those of attributes do.
-fn implicit(
-    servant: &dyn Skeleton,
-    operation: &[u8],
-    body: &mut Decoder<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Option<Result<(), SystemException>> {
-    if operation.first() != Some(&b'_') {
-        return None;
-    }
-    let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>| {
-        write(reply.normal()?).map_err(reply_error)
-    };
-    match operation {
-        b"_is_a" => Some(
-            body.read_str()
-                .map_err(SystemException::from)
-                .and_then(|id| {
-                    let is = id == OBJECT_ID || servant.is_a(id);
-                    answer(&|e| e.write_bool(is))
-                }),
-        ),
-        _ if NON_EXISTENT.contains(&operation) => Some(answer(&|e| e.write_bool(false))),
-        b"_repository_id" => {
-            let id = servant.repository_id();
-            Some(answer(&|e| e.write_str(id)))
-        }
-        // A client tells the band of a connection (RT-CORBA 1.2, priority-banded connections). Here
-        // a connection is served by the lane whose endpoint it came to, whatever its band.
-        b"_bind_priority_band" => Some(answer(&|_| Ok(()))),
-        // The object is no component.
-        b"_component" => Some(answer(&|e| Ior::nil().encode(e))),
-        // There is no interface repository.
-        b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
-            SystemExceptionKind::IntfRepos,
-            minor::NO_INTERFACE_REPOSITORY,
-        ))),
-        _ => None,
     }
 }
 
@@ -584,8 +489,6 @@ fn agree_to_lite(_: &Core, _: &ServerConnection, _: &RequestHeader<'_>) -> bool 
     false
 }
 
-/// The operation that asks whether an object is gone, in all versions of GIOP.
-const NON_EXISTENT: [&[u8]; 2] = [b"_non_existent", b"_not_existent"];
 /// What a reply agrees to GIOPlite by.
 const AGREED: ServiceContext<'_> = ServiceContext {
     id: contexts::GIOP_LITE,

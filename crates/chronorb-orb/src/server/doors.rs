@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chronorb_giop::{SystemException, SystemExceptionKind, Version};
 use chronorb_transport::{Acceptor, Endpoint};
 
-use super::lane::LaneSetup;
+use super::lane::setup::LaneSetup;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::{Incident, Incidents};

@@ -11,18 +11,12 @@ use chronorb_giop::{
 };
 
 use super::dispatch;
-use super::intake::End;
+use super::end::End;
+use super::handed::Target;
 use super::lane::Lane;
 use crate::config::{Filtered, FilteredRequest};
 use crate::core::Core;
 use crate::rtcorba::Priority;
-
-/// Where a request is served.
-pub(super) struct Target {
-    pub(super) lane: Arc<Lane>,
-    /// At which priority, where that is not for its POA to say.
-    pub(super) at: Option<Priority>,
-}
 
 /// Says where the message in a frame, a request or a question where an object is, is served of those lanes that
 /// `entrance` reads for. It came to an endpoint of this `ceiling`.

@@ -1,23 +1,27 @@
 //! A request that one thread has read and another one serves.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::{MessageHeader, SystemException};
+use chronorb_giop::MessageHeader;
 use chronorb_rt::{Deadline, Key};
 
 use super::connection::AtWork;
-use super::dispatch::{DISCARDED, Handled, Wait};
-use super::filter::Target;
-use super::intake::End;
 use super::lane::Lane;
-use super::threads;
-use super::worker::{self, Worker};
 use crate::core::Core;
-use crate::poa::Ticket;
+use crate::poa::{Closed, Ticket};
 use crate::rtcorba::Priority;
+
+/// Where a request is served.
+pub(super) struct Target {
+    pub(super) lane: Arc<Lane>,
+    /// At which priority, where that is not for its POA to say.
+    pub(super) at: Option<Priority>,
+}
+
+/// A POA by its place, why it has to be waited for, and the priority of the request.
+pub(super) type Wait = (Key, Closed, Option<Priority>);
 
 /// A whole message on its way to the thread that serves it. It keeps the lane that it came in by from ending, and its
 /// connection from being over.
@@ -102,54 +106,24 @@ impl Handed {
         self.message.len()
     }
 
-    /// Serves it. The worker's own frame for requests comes back in exchange.
-    pub(super) fn serve_by(self, worker: &mut Worker) -> Frame {
-        self.conclude(worker, None)
+    /// The lane that it came in by, its connection there, and the header of its message.
+    pub(super) fn source(&self) -> (Arc<Lane>, Key, MessageHeader) {
+        (self.entrance.clone(), self.connection, self.header)
     }
 
-    /// Tells the client that it is not served: the ORB has no room for it.
-    pub(super) fn refuse_by(self, worker: &mut Worker) -> Frame {
-        self.conclude(worker, Some(DISCARDED))
+    /// Whether it was parked before.
+    pub(super) fn was_parked(&self) -> bool {
+        self.waited.is_some()
     }
 
-    /// Serves it, or tells the client why it is not.
-    fn conclude(mut self, worker: &mut Worker, refusal: Option<SystemException>) -> Frame {
-        let message = std::mem::replace(&mut self.message, Frame::new(0, 0));
-        let (lane, key, header) = (self.entrance.clone(), self.connection, self.header);
-        let own = worker.exchange_request(message);
-        let Some(connection) = lane.connections.get(key) else {
-            return worker.exchange_request(own);
-        };
-        let parks = worker.begin_parked(self.waited.is_some());
-        // As for a request that a thread has read itself, a panic of what the application left is
-        // the end of the connection: the client must not wait for an answer.
-        let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
-            None => worker.handle(&lane, &connection, key, header),
-            Some(exception) => worker.refuse(&lane, &connection, key, header, exception),
-        }))
-        .unwrap_or(Err(End::Gone));
-        worker.end_parked(parks);
-        let outcome = match handled {
-            Ok(Handled::ForMainThread(priority)) => {
-                let message = worker.exchange_request(Frame::new(0, 0));
-                self.message = message;
-                let core = self.core.clone();
-                core.main.take_over(&core, priority, self);
-                Ok(())
-            }
-            Ok(Handled::Parked) => {
-                self.message = worker.exchange_request(Frame::new(0, 0));
-                self.park(worker.take_wait());
-                Ok(())
-            }
-            handled => {
-                // The work ends before it is asked whether the connection is over.
-                drop(self);
-                handled.map(drop)
-            }
-        };
-        worker::conclude(&lane, &connection, key, outcome);
-        worker.exchange_request(own)
+    /// Takes its message out.
+    pub(super) fn take_message(&mut self) -> Frame {
+        std::mem::replace(&mut self.message, Frame::new(0, 0))
+    }
+
+    /// Puts its message back.
+    pub(super) fn set_message(&mut self, message: Frame) {
+        self.message = message;
     }
 }
 
@@ -158,6 +132,6 @@ impl Drop for Handed {
         if let Some(connection) = self.entrance.connections.get(self.connection) {
             drop(connection.resume_work());
         }
-        threads::leave(&self.core, &self.entrance);
+        self.entrance.leave_one(&self.core);
     }
 }

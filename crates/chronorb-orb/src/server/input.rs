@@ -7,9 +7,9 @@ use chronorb_cdr::Frame;
 use chronorb_giop::connection::{Bounds, MessageReader, ReadError};
 use chronorb_rt::Monotonic;
 
-use super::intake::End;
+use super::end::End;
 use super::load::Account;
-use super::worker::FRAME_CAPACITY;
+use super::spares::FRAME_CAPACITY;
 
 /// What was received and is not a whole message yet, or not the first of several.
 pub(super) struct Input {

@@ -3,10 +3,10 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_cdr::Frame;
-use chronorb_giop::connection::{Message, Negotiation, Progress, ReadError};
+use chronorb_giop::connection::{Message, Negotiation, Progress};
 use chronorb_transport::IoError;
 
-use super::connection::Gone;
+use super::end::End;
 use super::input::Input;
 
 /// What an attempt to receive came to.
@@ -19,34 +19,6 @@ pub(super) enum Intake {
     Incomplete,
     /// A message is being skipped, and more of it may be there already.
     Skipping,
-}
-
-/// Why a connection ends.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum End {
-    /// The connection broke, or went over a bound.
-    Gone,
-    /// The rest of a message did not come in time.
-    Late,
-    /// The peer will send no more; what is due to it is still sent.
-    Ended,
-    /// The peer does not speak GIOP: it is told by `MessageError`.
-    Malformed,
-}
-
-impl From<Gone> for End {
-    fn from(_: Gone) -> Self {
-        Self::Gone
-    }
-}
-
-impl From<ReadError> for End {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::NoMemory => Self::Gone,
-            ReadError::Malformed | ReadError::TooLarge => Self::Malformed,
-        }
-    }
 }
 
 /// Receives one message into `frame`, which it clears.

@@ -2,7 +2,8 @@
 //! shared with no other.
 
 pub(super) mod origin;
-pub(super) mod places;
+mod room;
+pub(super) mod setup;
 
 use std::fmt::{self, Write};
 use std::io;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use chronorb_giop::connection::empty_message;
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Scheduling, Slots, Text, Wake, log,
+    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Slots, Text, Wake, log,
     look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
@@ -22,15 +23,16 @@ use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::origin::Origin;
-use self::places::Places;
-use super::connection::{Gone, ServerConnection, Timeliness};
+use self::setup::LaneSetup;
+use super::connection::{ServerConnection, Timeliness};
 use super::doors::{Doors, OpenDoor, Published, no_resources};
+use super::end::Gone;
 use super::linger::Lingering;
 use super::load::Load;
 use super::parking::Parking;
-use super::snapshot;
+use super::place::{Places, is_place};
 use super::staff::Staff;
-use super::watch::LaneWatch;
+use super::watch::{LaneWatch, are_times_wanted};
 #[cfg(feature = "access")]
 use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
@@ -98,25 +100,6 @@ pub(crate) struct Lane {
 
 /// An endpoint of a lane; none in the place of a group that it has left.
 type Door = Option<OpenDoor>;
-
-/// The number of a lane's pool, and its own there.
-pub(super) type LaneId = (u32, u32);
-
-/// What a lane is made with.
-#[derive(Clone, Debug)]
-pub(super) struct LaneSetup {
-    pub(super) id: LaneId,
-    /// `pool:lane`, part of its threads' names.
-    pub(super) name: String,
-    pub(super) priority: Option<Priority>,
-    pub(super) scheduling: Scheduling,
-    pub(super) static_threads: u32,
-    pub(super) stack_size: usize,
-    /// Whether its pool has lanes, so that all its requests are of one priority.
-    pub(super) laned: bool,
-    /// Whether each of its connections has a thread.
-    pub(super) per_connection: bool,
-}
 
 /// What a lane's thread woke up for.
 pub(super) enum Work {
@@ -203,7 +186,7 @@ impl Lane {
             lingering,
             staff,
             waiting: core.config.server_wait,
-            watch: LaneWatch::new(snapshot::are_times_wanted(core)),
+            watch: LaneWatch::new(are_times_wanted(core)),
             probe: core.config.stage_probe.clone(),
             setup,
         })
@@ -253,6 +236,11 @@ impl Lane {
         self.lingering.as_ref()
     }
 
+    /// Whether neither the lane nor the connection has ended.
+    pub(super) fn is_live(&self, key: Key) -> bool {
+        !self.is_stopping() && self.connections.get(key).is_some()
+    }
+
     /// The requests that came in by it and wait for their POAs.
     pub(super) fn parking(&self) -> &Parking {
         &self.parking
@@ -295,7 +283,7 @@ impl Lane {
         self.stopping.store(true, Ordering::SeqCst);
         self.stop.notify();
         if let Some(lingering) = &self.lingering {
-            lingering.call_all_back(self);
+            lingering.call_all_back(&self.connections);
         }
     }
 
@@ -324,7 +312,7 @@ impl Lane {
                 if lingering.stays.go()
                     && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS)
                 {
-                    lingering.call_one_back(self);
+                    lingering.call_one_back(&self.connections);
                 }
                 waited
             }
@@ -513,7 +501,7 @@ impl Lane {
     pub(super) fn end(&self, key: Key) {
         if let (Removed::InUse, Some(lingering)) = (self.connections.remove(key), &self.lingering) {
             // Who stays with it would wait on.
-            lingering.call_from(self, key);
+            lingering.call_from(&self.connections, key);
         }
     }
 
@@ -621,7 +609,7 @@ impl Lane {
             return;
         }
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
-        let is_place = places::is_place(transport.carriage());
+        let is_place = is_place(transport.carriage());
         let origin = Origin::of(&*transport);
         if let Some(incident) = self.no_room_for(origin) {
             self.incidents.note(incident, &Peer(&*transport), 0);
@@ -698,8 +686,17 @@ impl Lane {
         self.ended.wait_while(0, deadline) != 0
     }
 
-    /// Closes the endpoints and says goodbye to all peers; the last thread of the lane does.
-    pub(super) fn close(&self) {
+    /// A thread, or a request that it handed on, leaves the lane; the last one closes it.
+    pub(super) fn leave_one(&self, core: &Core) {
+        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.close();
+            self.behind.iter().for_each(|lane| lane.leave_one(core));
+            core.lane_ended();
+        }
+    }
+
+    /// Closes the endpoints and says goodbye to all peers.
+    fn close(&self) {
         let lane = format_args!("lane {}", self.setup.name);
         self.incidents.note(Incident::EndedLane, &lane, 0);
         self.acceptors.lock().clear();

@@ -15,10 +15,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Key, Kick, Stayer, Stays, look_for, thread_id};
+use chronorb_rt::{Deadline, Key, Kick, Slots, Stayer, Stays, look_for, thread_id};
 use chronorb_transport::{Connection, IoError, Waiting};
 
-use super::lane::Lane;
+use super::connection::ServerConnection;
+
+/// The connections of a lane.
+type Connections = Slots<ServerConnection>;
 
 /// The threads of a lane that stay with connections.
 pub(super) struct Lingering {
@@ -61,41 +64,41 @@ impl Lingering {
         Arc::new(Stayer::new(thread_id()))
     }
 
-    /// The calling thread stays with a connection, unless it would leave the set alone.
+    /// The calling thread stays with a connection, unless it would leave the set alone, or the
+    /// connection or its lane has ended, as `is_live` says after the thread can be called.
     pub(super) fn enter<'l>(
         &'l self,
-        lane: &Lane,
         stayer: &'l Arc<Stayer>,
         connection: &'l dyn Connection,
         key: Key,
+        is_live: impl FnOnce() -> bool,
     ) -> Option<Stay<'l>> {
         let may = self.stays.enter(stayer, key);
-        self.begin(lane, stayer, connection, key, may)
+        self.begin(stayer, connection, may, is_live)
     }
 
     /// The calling thread stays with a connection, until the connection or the lane ends.
     pub(super) fn keep<'l>(
         &'l self,
-        lane: &Lane,
         stayer: &'l Arc<Stayer>,
         connection: &'l dyn Connection,
         key: Key,
+        is_live: impl FnOnce() -> bool,
     ) -> Option<Stay<'l>> {
         // Another thread is at the set, or will be there again.
         let _ = self.stays.enter(stayer, key);
-        self.begin(lane, stayer, connection, key, true)
+        self.begin(stayer, connection, true, is_live)
     }
 
     #[inline]
     fn begin<'l>(
         &'l self,
-        lane: &Lane,
         stayer: &'l Arc<Stayer>,
         connection: &'l dyn Connection,
-        key: Key,
         may: bool,
+        is_live: impl FnOnce() -> bool,
     ) -> Option<Stay<'l>> {
-        let may = may && !lane.is_stopping() && lane.connections.get(key).is_some();
+        let may = may && is_live();
         self.kick.let_through();
         let stay = Stay {
             lingering: self,
@@ -108,29 +111,31 @@ impl Lingering {
 
     /// Calls one thread back to the set.
     #[cold]
-    pub(super) fn call_one_back(&self, lane: &Lane) {
+    pub(super) fn call_one_back(&self, connections: &Connections) {
         if self.for_good {
             return;
         }
-        self.stays.call_one(|key, tid| self.wake(lane, *key, tid));
+        self.stays
+            .call_one(|key, tid| self.wake(connections, *key, tid));
     }
 
     /// Calls all back; the lane ends.
-    pub(super) fn call_all_back(&self, lane: &Lane) {
-        self.stays.call_all(|key, tid| self.wake(lane, *key, tid));
+    pub(super) fn call_all_back(&self, connections: &Connections) {
+        self.stays
+            .call_all(|key, tid| self.wake(connections, *key, tid));
     }
 
     /// Calls back whoever stays with a connection that was ended by another thread.
     #[cold]
-    pub(super) fn call_from(&self, lane: &Lane, key: Key) {
+    pub(super) fn call_from(&self, connections: &Connections, key: Key) {
         self.stays
-            .call_from(&key, |key, tid| self.wake(lane, *key, tid));
+            .call_from(&key, |key, tid| self.wake(connections, *key, tid));
     }
 
     /// Ends the wait of a thread on a connection.
-    fn wake(&self, lane: &Lane, key: Key, tid: u32) {
+    fn wake(&self, connections: &Connections, key: Key, tid: u32) {
         // It may have been ended; the thread that waits still has it.
-        if let Some(connection) = lane.connections.get_held(key) {
+        if let Some(connection) = connections.get_held(key) {
             // First this, so that it does not begin to wait after the kick.
             connection.transport().interrupt();
         }

@@ -12,6 +12,7 @@ use chronorb_cdr::{Arena, Frame};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::handed::Handed;
+use super::spares::FRAME_CAPACITY;
 use super::worker::{self, Worker};
 use crate::core::Core;
 use crate::poa::{NOBODY, this_thread};
@@ -244,7 +245,7 @@ struct TakenOver {
 
 impl TakenOver {
     fn new(core: &Arc<Core>, handed: &Handed) -> Self {
-        let octets = handed.octets().max(worker::FRAME_CAPACITY);
+        let octets = handed.octets().max(FRAME_CAPACITY);
         core.main.octets.fetch_add(octets, Ordering::Relaxed);
         Self {
             core: core.clone(),

@@ -4,6 +4,7 @@
 mod connection;
 mod dispatch;
 mod doors;
+mod end;
 mod filter;
 mod handed;
 mod input;
@@ -16,6 +17,7 @@ mod main_thread;
 mod outlet;
 mod output;
 mod parking;
+mod place;
 mod pool;
 #[cfg(feature = "diop")]
 mod proof;
@@ -26,7 +28,6 @@ mod threads;
 mod watch;
 mod worker;
 
-pub(crate) use dispatch::Dispatch;
 pub(crate) use doors::Published;
 pub(crate) use lane::Lane;
 pub use listening::{Listening, ListeningEndpoint, PeerProof};

@@ -6,7 +6,8 @@ use std::fmt;
 
 use chronorb_rt::Key;
 
-use super::connection::{Gone, ServerConnection};
+use super::connection::ServerConnection;
+use super::end::Gone;
 use super::lane::Lane;
 use crate::core::Core;
 use crate::gather::{Send, Unsent};

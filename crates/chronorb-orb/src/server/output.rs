@@ -7,7 +7,7 @@ use chronorb_cdr::Frame;
 use chronorb_rt::{Deadline, Monotonic};
 use chronorb_transport::{Connection, IoError};
 
-use super::connection::Gone;
+use super::end::Gone;
 use super::load::Account;
 
 /// Replies that the peer has not taken yet.

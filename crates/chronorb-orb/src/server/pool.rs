@@ -12,7 +12,8 @@ use chronorb_transport::{Address, Endpoint};
 
 use super::doors::Doors;
 use super::handed::Handed;
-use super::lane::{Lane, LaneSetup};
+use super::lane::Lane;
+use super::lane::setup::{self, LaneSetup};
 use super::staff::{PostSetup, Staff, StaffSetup};
 use super::threads;
 use crate::config::ThreadpoolStrategy;
@@ -288,7 +289,7 @@ impl Threadpool {
 
     /// The lane that the calling thread serves, if it is one of this pool.
     pub(crate) fn lane_of_thread(&self, core: &Core) -> Option<&Lane> {
-        let (pool, lane) = threads::lane_of_thread(core)?;
+        let (pool, lane) = setup::lane_of_thread(core)?;
         let lane = self.lanes.get(lane as usize)?;
         (pool == self.number).then_some(lane)
     }
@@ -432,7 +433,7 @@ pub(crate) fn is_pool_thread(core: &Core) -> bool {
 
 /// The number of the pool that the calling thread serves.
 fn worker_pool(core: &Core) -> Option<u32> {
-    threads::lane_of_thread(core).map(|(pool, _)| pool)
+    setup::lane_of_thread(core).map(|(pool, _)| pool)
 }
 
 /// Where the configuration says that a lane listens.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::lane::Lane;
 use super::pool::Threadpool;
+use super::watch::are_times_wanted;
 use crate::core::Core;
 use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
 
@@ -41,11 +42,6 @@ pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     for lane in pools.all().flat_map(|pool| pool.lanes()) {
         lane.watch().takes_times.store(take, Ordering::Relaxed);
     }
-}
-
-/// Whether a lane that is being made takes times.
-pub(super) fn are_times_wanted(core: &Core) -> bool {
-    core.watchers.load(Ordering::Relaxed) != 0
 }
 
 fn of_pool(pool: &Threadpool) -> PoolSnapshot {

@@ -3,8 +3,6 @@
 use chronorb_cdr::Frame;
 use chronorb_rt::Baton;
 
-use super::worker::FRAME_CAPACITY;
-
 /// A few frames of a lane, for threads that part with theirs while a great message arrives in it,
 /// so that this takes no memory again and again. Nobody waits for it: who finds it taken makes a
 /// new frame.
@@ -37,6 +35,9 @@ impl Spares {
 
 const MAX_SPARES: usize = 4;
 const MAX_CAPACITY: usize = 4 << 20;
+
+/// The octets that a thread's frames hold without growing.
+pub(super) const FRAME_CAPACITY: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {

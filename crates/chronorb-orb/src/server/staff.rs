@@ -22,7 +22,7 @@ use chronorb_rt::{
 };
 
 use super::handed::Handed;
-use super::worker::FRAME_CAPACITY;
+use super::spares::FRAME_CAPACITY;
 use crate::config::ThreadpoolStrategy;
 use crate::order::sort_by_rank;
 use crate::rtcorba::Priority;

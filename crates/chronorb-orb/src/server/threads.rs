@@ -2,7 +2,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +11,8 @@ use chronorb_giop::{MessageType, SystemException, SystemExceptionKind};
 use chronorb_rt::{Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 use chronorb_transport::Event;
 
-use super::lane::{Lane, LaneId, Work};
+use super::lane::setup::set_lane_of_thread;
+use super::lane::{Lane, Work};
 use super::staff::Staff;
 use super::watch::ThreadWatch;
 use super::worker::Worker;
@@ -21,12 +21,6 @@ use crate::failure::because;
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::room::has_memory_for;
-use crate::rtcorba::set_request_priority;
-
-thread_local! {
-    /// The ORB, pool and lane that this thread serves; none for a thread of the application.
-    static SERVES: Cell<Option<(u64, LaneId)>> = const { Cell::new(None) };
-}
 
 /// What a thread of a lane does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,7 +53,7 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
         lane.tell_started();
         lane.behind().iter().for_each(|lane| lane.tell_started());
     }
-    leave(core, lane);
+    lane.leave_one(core);
     started
 }
 
@@ -127,7 +121,7 @@ pub(super) fn start_one(
         .prefault_stack(true)
         .spawn(move || run(worker, part));
     spawned.map(drop).map_err(|error| {
-        leave(core, lane);
+        lane.leave_one(core);
         no_thread(lane, &error)
     })
 }
@@ -145,30 +139,9 @@ fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
     because(exception, format_args!("{name}: {detail}"))
 }
 
-/// A thread, or a request that it handed on, leaves the lane; the last one closes it.
-pub(super) fn leave(core: &Core, lane: &Lane) {
-    if lane.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-        lane.close();
-        lane.behind().iter().for_each(|lane| leave(core, lane));
-        core.lane_ended();
-    }
-}
-
-/// The lane of this ORB that the calling thread serves.
-pub(super) fn lane_of_thread(core: &Core) -> Option<LaneId> {
-    let (orb, lane) = SERVES.get()?;
-    (orb == core.number).then_some(lane)
-}
-
-/// Says which lane the calling thread serves from now on, and at which priority while it is in no upcall.
-pub(super) fn set_lane_of_thread(core: &Core, lane: &Lane) {
-    SERVES.set(Some((core.number, lane.setup().id)));
-    set_request_priority(lane.priority());
-}
-
 fn run(mut worker: Worker, part: Part) {
     let (core, lane) = (worker.core().clone(), worker.lane().clone());
-    set_lane_of_thread(&core, &lane);
+    set_lane_of_thread(&core, lane.setup());
     let _leaving = Leaving(&core, &lane);
     let watch = worker.watch().clone();
     watch.tid.store(thread_id(), Ordering::Relaxed);
@@ -191,7 +164,7 @@ struct Leaving<'w>(&'w Core, &'w Lane);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        leave(self.0, self.1);
+        self.1.leave_one(self.0);
     }
 }
 

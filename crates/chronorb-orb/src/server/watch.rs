@@ -8,7 +8,13 @@ use std::time::Duration;
 
 use chronorb_rt::{Monotonic, PiMutex};
 
+use crate::core::Core;
 use crate::observe::Activity;
+
+/// Whether a lane that is being made takes times.
+pub(super) fn are_times_wanted(core: &Core) -> bool {
+    core.watchers.load(Ordering::Relaxed) != 0
+}
 
 /// What one thread is doing; it alone writes it.
 pub(super) struct ThreadWatch {

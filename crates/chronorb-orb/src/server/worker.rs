@@ -5,6 +5,7 @@
 mod conclude;
 #[cfg(feature = "miop")]
 mod groups;
+mod handed;
 mod staying;
 
 use std::cell::Cell;
@@ -18,17 +19,19 @@ use chronorb_giop::{MessageHeader, MessageProtocol, MessageType, SystemException
 use chronorb_rt::{Key, Released, Risen, Stayer, set_current};
 use chronorb_transport::Event;
 
-pub(super) use self::conclude::conclude;
-use self::conclude::note_panic;
+use self::conclude::{conclude, note_panic};
 use super::connection::{AtWork, ServerConnection};
-use super::dispatch::{self, Handled, Wait};
-use super::filter::{self, Target};
-use super::handed::Handed;
-use super::intake::{self, End, Intake};
+use super::dispatch::{self, Handled};
+use super::end::End;
+use super::filter;
+use super::handed::{Handed, Target, Wait};
+use super::intake::{self, Intake};
+use super::lane::setup::set_lane_of_thread;
 use super::lane::{Lane, UPKEEP_PAUSE};
 use super::parking::Unparked;
 #[cfg(feature = "diop")]
 use super::proof;
+use super::spares::FRAME_CAPACITY;
 use super::staff::{Buffered, Staff};
 use super::threads::{self, Part};
 use super::watch::ThreadWatch;
@@ -568,7 +571,7 @@ impl Worker {
     fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
         // Where it is refused, the request is served all the same, as any is without the right to it.
         let _ = set_current(lane.setup().scheduling);
-        threads::set_lane_of_thread(&self.core, &lane);
+        set_lane_of_thread(&self.core, lane.setup());
         self.thread = thread_of(&self.core, &lane);
         std::mem::replace(&mut self.lane, lane)
     }
@@ -832,5 +835,3 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
 
 /// Fragments and cancellations that a thread takes from one connection in one go.
 const MAX_PARTS: u32 = 64;
-/// What a thread's frames hold without growing.
-pub(super) const FRAME_CAPACITY: usize = 64 << 10;

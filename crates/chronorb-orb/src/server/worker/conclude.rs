@@ -7,7 +7,7 @@ use chronorb_rt::Key;
 
 use crate::incident::Incident;
 use crate::server::connection::ServerConnection;
-use crate::server::intake::End;
+use crate::server::end::End;
 use crate::server::lane::Lane;
 
 /// Ends a connection where it is over.

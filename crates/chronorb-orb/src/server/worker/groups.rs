@@ -12,12 +12,13 @@ use chronorb_rt::{Key, Released, epoch};
 use chronorb_transport::IoError;
 
 use super::super::connection::{AtWork, ServerConnection};
-use super::super::dispatch::{Dispatch, Handled, propagated_priority};
-use super::super::intake::End;
+use super::super::dispatch::{Handled, propagated_priority};
+use super::super::end::End;
 use super::super::lane::Lane;
 use super::Worker;
 use crate::call::{Incoming, ReplyWriter};
 use crate::core::Core;
+use crate::dispatch::Dispatch;
 use crate::groups::{Member, Members};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};

@@ -10,8 +10,9 @@ use chronorb_giop::connection::Message;
 use chronorb_rt::{BatonGuard, Deadline, Key};
 
 use super::super::connection::ServerConnection;
+use super::super::end::End;
 use super::super::input::Input;
-use super::super::intake::{self, End, Intake};
+use super::super::intake::{self, Intake};
 use super::super::lane::Lane;
 use super::super::linger::Stay;
 use super::{Worker, conclude, waits_for_reply};
@@ -56,7 +57,7 @@ impl Worker {
             return Err(End::Gone);
         }
         let transport = connection.transport();
-        let Some(stay) = lingering.enter(lane, &stayer, transport, key) else {
+        let Some(stay) = lingering.enter(&stayer, transport, key, || lane.is_live(key)) else {
             return self.leave(lane, connection, key, input);
         };
         self.serve_one_by_one(stay, lane, connection, key, &mut input)?;
@@ -94,7 +95,7 @@ impl Worker {
             }
         };
         let transport = connection.transport();
-        let Some(mut stay) = lingering.keep(lane, &stayer, transport, key) else {
+        let Some(mut stay) = lingering.keep(&stayer, transport, key, || lane.is_live(key)) else {
             return Ok(());
         };
         let mut due = None;

@@ -286,8 +286,7 @@ impl Locator {
             .expect("it is as long as that");
         let arena = chronorb_cdr::Arena::new(0);
         let mut d = frame.decoder(HEADER_LEN, message.endian, &arena);
-        LocateReplyHeader::decode(&mut d, message.version())
-            .expect("a locate reply")
+        LocateReplyHeader::decode(&mut d, message.version()).expect("a locate reply")
     }
 }
 

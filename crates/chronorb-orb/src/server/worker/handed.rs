@@ -1,0 +1,64 @@
+//! The work on a request that another thread has read.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use chronorb_cdr::Frame;
+use chronorb_giop::SystemException;
+
+use super::{Worker, conclude};
+use crate::server::dispatch::{DISCARDED, Handled};
+use crate::server::end::End;
+use crate::server::handed::Handed;
+
+impl Handed {
+    /// Serves it. The worker's own frame for requests comes back in exchange.
+    pub(in crate::server) fn serve_by(self, worker: &mut Worker) -> Frame {
+        self.conclude(worker, None)
+    }
+
+    /// Tells the client that it is not served: the ORB has no room for it.
+    pub(super) fn refuse_by(self, worker: &mut Worker) -> Frame {
+        self.conclude(worker, Some(DISCARDED))
+    }
+
+    /// Serves it, or tells the client why it is not.
+    fn conclude(mut self, worker: &mut Worker, refusal: Option<SystemException>) -> Frame {
+        let message = self.take_message();
+        let (lane, key, header) = self.source();
+        let own = worker.exchange_request(message);
+        let Some(connection) = lane.connections.get(key) else {
+            return worker.exchange_request(own);
+        };
+        let parks = worker.begin_parked(self.was_parked());
+        // As for a request that a thread has read itself, a panic of what the application left is
+        // the end of the connection: the client must not wait for an answer.
+        let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
+            None => worker.handle(&lane, &connection, key, header),
+            Some(exception) => worker.refuse(&lane, &connection, key, header, exception),
+        }))
+        .unwrap_or(Err(End::Gone));
+        worker.end_parked(parks);
+        let outcome = match handled {
+            Ok(Handled::ForMainThread(priority)) => {
+                self.set_message(worker.exchange_request(Frame::new(0, 0)));
+                let core = worker.core().clone();
+                core.main.take_over(&core, priority, self);
+                Ok(())
+            }
+            Ok(Handled::Parked) => {
+                self.set_message(worker.exchange_request(Frame::new(0, 0)));
+                self.park(worker.take_wait());
+                Ok(())
+            }
+            handled => {
+                // The work ends before it is asked whether the connection is over.
+                drop(self);
+                handled.map(drop)
+            }
+        };
+        conclude(&lane, &connection, key, outcome);
+        worker.exchange_request(own)
+    }
+}
