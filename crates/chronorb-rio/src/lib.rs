@@ -18,9 +18,7 @@
 //! * [`plan`]: what each class is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for anyone who may look.
 //!
-//! Beside it stands what is done with the kernel's own network: [`netlink`] asks and changes it, [`kernel`] keeps promises
-//! by its means alone, [`network`] is a network of two hosts on one machine, for tests and experiments, and [`undo`] is how
-//! changes that outlive a process are undone.
+//! Beside it stands [`kernel`], which keeps promises by the means of the kernel's own network alone.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
@@ -32,10 +30,7 @@ pub mod engine;
 pub mod frame;
 pub mod kernel;
 pub mod neighbours;
-pub mod netlink;
-pub mod network;
 pub mod path;
 pub mod plan;
 pub mod status;
 pub mod transport;
-pub mod undo;

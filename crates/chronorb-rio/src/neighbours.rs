@@ -7,11 +7,11 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
+use chronorb_net::{Netlink, ResolveError, resolve};
 use chronorb_rt::Deadline;
 
 use crate::driver::DriverError;
 use crate::driver::home::Home;
-use crate::netlink::{Netlink, ResolveError, resolve};
 
 /// Finds out where packets to a host go on the link.
 pub trait Neighbours: fmt::Debug + Send + Sync {

@@ -31,16 +31,9 @@
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | `SIGHUP` | [`survive_hang_up`] |
 //! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
-//! | the addresses of the network interfaces | [`interface_addresses`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
-//! | whether packets can be taken from interfaces | [`PacketRights`] |
-//! | how interfaces delay packets | [`Offloads`], [`Coalescing`], [`QueueingDiscipline`] |
-//! | by how many queues they come | [`receive_queues`], [`set_queues`] |
-//! | whole frames of an interface | [`LinkSocket`] |
-//! | a network of its own on this machine | [`NetworkNamespace`] |
-//! | what the kernel's network is and does, by rtnetlink | [`route_socket`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what another process asks of the kernel | [`Tracer`] |
 //! | what the threads of this process have done | [`counts_of_others`] |
@@ -66,21 +59,15 @@ pub mod epoch;
 mod files;
 mod gate;
 mod hash_index;
-mod interfaces;
 mod kick;
-mod link;
-mod link_socket;
 pub mod log;
 mod mailbox;
 mod memory;
-mod namespace;
-mod packet_rights;
 mod pi_lock;
 mod pi_mutex;
 mod published;
 mod reservation;
 mod rights;
-mod route_socket;
 mod row;
 mod scheduling;
 mod signal;
@@ -112,20 +99,14 @@ pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
 pub use files::{MAX_FILE, read_file, read_text};
 pub use gate::Gate;
 pub use hash_index::HashIndex;
-pub use interfaces::interface_addresses;
 pub use kick::{Kick, epoll_wait_or_kick};
-pub use link::{Coalescing, Offloads, QueueingDiscipline, receive_queues, set_queues};
-pub use link_socket::LinkSocket;
 pub use mailbox::Mailboxes;
 pub use memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
-pub use namespace::NetworkNamespace;
-pub use packet_rights::{PacketAccess, PacketRights};
 pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use pi_mutex::{PiMutex, PiMutexGuard};
 pub use published::PublishedWords;
 pub use reservation::{Reservation, ReservationError, reserve_for};
 pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights, raise_open_files};
-pub use route_socket::route_socket;
 pub use scheduling::{
     Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,
     set_scheduling_of, set_scheduling_of_process,

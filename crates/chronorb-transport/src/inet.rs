@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use chronorb_rt::Deadline;
 
+use crate::interfaces::interface_addresses;
 use crate::names::addresses_of;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
@@ -126,7 +127,7 @@ fn bindable(host: &str) -> io::Result<Vec<IpAddr>> {
 /// nothing to others.
 fn reachable_hosts(with_ipv6: bool) -> Vec<String> {
     let (mut hosts, mut of_ipv6) = (Vec::new(), Vec::new());
-    for address in chronorb_rt::interface_addresses() {
+    for address in interface_addresses() {
         match address {
             _ if address.is_loopback() => {}
             IpAddr::V4(v4) if !v4.is_link_local() => hosts.push(v4.to_string()),

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use chronorb_rio::undo::{Undo, UndoError, undo_all};
+use chronorb_net::{Undo, UndoError, undo_all};
 use chronorb_rt::{Termination, survive_hang_up};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

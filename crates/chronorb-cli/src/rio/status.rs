@@ -9,8 +9,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_net::Netlink;
 use chronorb_rio::kernel::counted;
-use chronorb_rio::netlink::Netlink;
 use chronorb_rio::plan::{Plan, PlanError};
 use chronorb_rio::status::{Unseen, find};
 use chronorb_rt::{Deadline, Monotonic, sleep_until};

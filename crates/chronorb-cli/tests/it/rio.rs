@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rt::{NetworkNamespace, receive_queues};
+use chronorb_net::{NetworkNamespace, receive_queues};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chronorb_rt::{Coalescing, Monotonic, Offloads, PacketRights, QueueingDiscipline, Rights};
+use chronorb_net::{Coalescing, Netlink, NetlinkError, Offloads};
+use chronorb_rio::driver::PacketRights;
+use chronorb_rt::{Monotonic, Rights};
 
 use super::cpu_list::CpuList;
 
@@ -21,7 +23,8 @@ pub(super) struct Machine {
     pub(super) timer_resolution: Duration,
     /// What the interfaces say of themselves, by name.
     pub(super) links: BTreeMap<String, Link>,
-    pub(super) disciplines: Result<Vec<QueueingDiscipline>, String>,
+    /// The queueing disciplines, the inner ones too: the number of the interface, and the kind.
+    pub(super) disciplines: Result<Vec<(u32, String)>, String>,
 }
 
 /// What ethtool(8) knows of an interface, or why it does not.
@@ -29,6 +32,11 @@ pub(super) struct Machine {
 pub(super) struct Link {
     pub(super) offloads: Result<Offloads, String>,
     pub(super) coalescing: Result<Coalescing, String>,
+}
+
+fn disciplines() -> Result<Vec<(u32, String)>, NetlinkError> {
+    let all = Netlink::open()?.all_disciplines()?;
+    Ok(all.into_iter().map(|it| (it.index, it.kind)).collect())
 }
 
 impl Machine {
@@ -40,7 +48,7 @@ impl Machine {
             packets: PacketRights::probe(),
             timer_resolution: Monotonic::resolution(),
             links: BTreeMap::new(),
-            disciplines: QueueingDiscipline::list().map_err(|error| error.to_string()),
+            disciplines: disciplines().map_err(|error| error.to_string()),
         };
         for name in machine.list("/sys/class/net").unwrap_or_default() {
             let link = Link {

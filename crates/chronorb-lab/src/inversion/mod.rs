@@ -30,8 +30,8 @@ mod trial;
 
 use std::time::Duration;
 
-use chronorb_rio::network::{Layout, Network};
 use chronorb_rt::{MemoryLock, Rights};
+use chronorb_testnet::{Layout, Network};
 
 use crate::awake::Awake;
 use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use chronorb_rio::network::{Host, Network};
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
+use chronorb_testnet::{Host, Network};
 
 use super::architecture::{Architecture, Make};
 use super::error::InversionError;

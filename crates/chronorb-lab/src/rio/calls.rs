@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::process;
 
+use chronorb_net::Undo;
 use chronorb_rio::kernel::{Kept, Ways};
-use chronorb_rio::network::{Host, TestHost};
-use chronorb_rio::undo::Undo;
+use chronorb_testnet::{Host, TestHost};
 use rustix::fs::{self, MemfdFlags};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use chronorb_rio::network::NetworkError;
+use chronorb_testnet::NetworkError;
 use thiserror::Error;
 
 use crate::contest::ContestError;

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::{Deadline, MemoryLock, Rights};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use serde::de::DeserializeOwned;
 

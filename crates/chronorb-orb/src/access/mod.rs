@@ -11,8 +11,8 @@ mod secure;
 use std::fmt;
 use std::net::IpAddr;
 
-use chronorb_rt::{Deadline, interface_addresses};
-use chronorb_transport::{Address, Connection, RemoteAddress, host_addresses};
+use chronorb_rt::Deadline;
+use chronorb_transport::{Address, Connection, RemoteAddress, host_addresses, interface_addresses};
 
 pub use parse::RuleError;
 pub use secure::SecurityProfile;

@@ -127,6 +127,12 @@ pub struct Instruction {
     pub k: u32,
 }
 
+impl From<Instruction> for libc::sock_filter {
+    fn from(Instruction { code, jt, jf, k }: Instruction) -> Self {
+        Self { code, jt, jf, k }
+    }
+}
+
 /// Instructions that the kernel takes (`BPF_MAXINSNS`).
 pub const MAX_LEN: usize = 4096;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use chronorb_rt::NetworkNamespace;
+use chronorb_net::NetworkNamespace;
 use rustix::fs::fstat;
 
 use super::DriverError;

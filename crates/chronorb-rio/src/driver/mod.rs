@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
+use chronorb_net::{Netlink, NetlinkError};
 use thiserror::Error;
 
 use crate::class::{ClassId, Rule, RuleError, Unknown};
@@ -15,6 +16,7 @@ pub mod guard;
 pub(crate) mod home;
 mod open;
 pub mod packet;
+mod rights;
 mod socket;
 mod table;
 pub mod tap;
@@ -22,6 +24,7 @@ pub mod wire;
 pub mod xdp;
 
 pub use open::{Choice, OpenError, Options, UnknownChoice, open};
+pub use rights::{PacketAccess, PacketRights};
 
 /// A network interface that is open for classes.
 ///
@@ -72,6 +75,32 @@ pub struct Link {
     pub mtu: usize,
     /// Its addresses in this host, each with the length of its network's prefix.
     pub addresses: Vec<(IpAddr, u8)>,
+}
+
+impl Link {
+    /// Reads what the kernel knows of the interface of this name.
+    ///
+    /// # Errors
+    /// [`DriverError::NoInterface`] where there is none of this name; `Unsupported` where it has no Ethernet address.
+    pub fn read(netlink: &mut Netlink, name: &str) -> Result<Self, DriverError> {
+        let info = match netlink.link(name) {
+            Err(error) if error.is_absent() => {
+                return Err(DriverError::NoInterface(name.to_owned()));
+            }
+            other => other?,
+        };
+        let hardware = info.hardware.ok_or_else(|| DriverError::Unsupported {
+            what: "an Ethernet address of the interface",
+            source: io::ErrorKind::Unsupported.into(),
+        })?;
+        Ok(Self {
+            addresses: netlink.addresses(info.index)?,
+            name: info.name,
+            index: info.index,
+            hardware,
+            mtu: info.mtu,
+        })
+    }
 }
 
 /// Frames that the queue of a class can have.
@@ -152,6 +181,21 @@ pub enum DriverError {
         /// What the kernel said.
         source: io::Error,
     },
+}
+
+impl From<NetlinkError> for DriverError {
+    fn from(error: NetlinkError) -> Self {
+        match error {
+            NetlinkError::Denied { .. } => Self::Denied {
+                what: "changing the network",
+                capability: "cap_net_admin",
+            },
+            error => Self::Failed {
+                what: "the kernel's network",
+                source: error.into(),
+            },
+        }
+    }
 }
 
 /// Octets of a VLAN tag.

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
+use chronorb_net::Netlink;
 use chronorb_rt::{PiMutex, Thread, ThreadBuilder, Wake};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
@@ -25,7 +26,6 @@ use super::wire::receiver::WayReceiver;
 use super::wire::way::Way;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::class::{ClassId, Rule, Unknown};
-use crate::netlink::Netlink;
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
 /// A TAP interface. It goes when this and all of its paths have gone, or with the process.
@@ -60,7 +60,7 @@ impl Tap {
         let link = Link {
             hardware,
             addresses,
-            ..Netlink::open()?.driver_link(name)?
+            ..Link::read(&mut Netlink::open()?, name)?
         };
         let way = Way::new(longest_frame(&link), 0, &link);
         let way = Arc::new(PiMutex::new(way));

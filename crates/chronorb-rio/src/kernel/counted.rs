@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use chronorb_net::{AROUND_FRAME, Handle, Netlink, NetlinkError, QueueInfo, Rates, Sent};
+
 use super::tree::{ALL, OTHERS, Tree};
 use super::{INWARD, found};
-use crate::netlink::{AROUND_FRAME, Handle, Netlink, NetlinkError, QueueInfo, Rates, Sent};
 use crate::plan::{Interface, Reservation};
 
 /// The shares of an interface that the kernel keeps, one way.

@@ -3,12 +3,12 @@
 use std::io;
 use std::net::UdpSocket;
 
+use chronorb_net::{Handle, Netlink, QueueInfo};
 use chronorb_rt::{Policy as NativePolicy, Scheduling, set_packet_priority};
 use thiserror::Error;
 
 use super::tree::{self, Tree};
 use super::{KernelError, counted};
-use crate::netlink::{Handle, Netlink, QueueInfo};
 use crate::plan::{Interface, Output, Policy, Reservation};
 
 /// The shares of this plan, if the kernel keeps it on an interface of the calling thread's network namespace; `None` where it

@@ -15,19 +15,20 @@ mod tree;
 
 use std::io;
 
+use chronorb_net::{
+    Discipline, Handle, Netlink, NetlinkError, QueueInfo, Undo, UndoError, undo_all, undo_or_tell,
+};
+use libc::sock_filter;
 use thiserror::Error;
 
 use crate::bpf::AssembleError;
 use crate::bpf::classic::Instruction;
-use crate::driver::DriverError;
-use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, QueueInfo};
+use crate::driver::{DriverError, Link};
 use crate::plan::{Interface, Reservation};
-use crate::undo::{Undo, UndoError, undo_all, undo_or_tell};
 
 pub use counted::{Counted, CountedShare, counted};
 pub use found::{Unkept, check, find, may_have, priority_of};
 pub use napi::NapiThread;
-pub(crate) use napi::{restore_scheduling, restore_threaded};
 pub use tree::{Branch, Tree};
 
 /// An interface whose kernel keeps a plan, until this is dropped: by a thread in the network namespace of the interface.
@@ -62,7 +63,7 @@ impl Kept {
         tell: &mut dyn FnMut(&Undo) -> io::Result<()>,
     ) -> Result<Self, KernelError> {
         let mut netlink = Netlink::open()?;
-        let link = netlink.driver_link(&interface.name)?;
+        let link = Link::read(&mut netlink, &interface.name)?;
         for class in classes {
             check(class)?;
         }
@@ -167,7 +168,8 @@ fn plant(
             netlink.set_discipline(index, branch.handle, Handle(0), &waiting)?;
         }
     }
-    netlink.add_filter(index, tree::DISCIPLINE, program)
+    let program: Vec<_> = program.iter().copied().map(sock_filter::from).collect();
+    netlink.add_filter(index, tree::DISCIPLINE, &program)
 }
 
 impl Drop for Kept {

@@ -1,17 +1,13 @@
 //! The threads by which the kernel takes in what comes by an interface, in place of soft interrupts.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::io;
 
+use chronorb_net::{Undo, napi_threads_of, read_threaded, write_threaded};
 use chronorb_rt::{Scheduling, scheduling_of_process, set_scheduling_of_process};
-use rustix::fs::{Mode, OFlags, openat};
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::KernelError;
 use crate::driver::Link;
 use crate::plan::{MAX_NATIVE, Policy, Reservation};
-use crate::undo::Undo;
 
 /// A thread of the kernel that takes in packets.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,7 +37,7 @@ pub(super) fn prioritize(
         return Ok(Vec::new());
     };
     let scheduling = Scheduling::fifo((urgent + 1).min(MAX_NATIVE));
-    let before = threads_of(&link.name).map_err(KernelError::Threads)?;
+    let before = napi_threads_of(&link.name).map_err(KernelError::Threads)?;
     let was = read_threaded(&link.name, link.index).map_err(KernelError::Threads)?;
     if was == 0 {
         tell(Undo::Threaded {
@@ -55,7 +51,7 @@ pub(super) fn prioritize(
         }
     }
     let mut threads = Vec::new();
-    for (process, name) in threads_of(&link.name).map_err(KernelError::Threads)? {
+    for (process, name) in napi_threads_of(&link.name).map_err(KernelError::Threads)? {
         let is_new = !before.iter().any(|(its, _)| *its == process);
         // In another network namespace there may be an interface of the same name.
         if was == 0 && !is_new {
@@ -77,131 +73,4 @@ pub(super) fn prioritize(
         });
     }
     Ok(threads)
-}
-
-/// Gives an interface back what it had, if it is still there.
-pub(crate) fn restore_threaded(interface: &str, index: u32, was: u8) -> io::Result<()> {
-    match read_threaded(interface, index) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Ok(now) if now == was => Ok(()),
-        read => read.and_then(|_| write_threaded(interface, index, was)),
-    }
-}
-
-/// Gives a thread back what it had, if it is still there.
-pub(crate) fn restore_scheduling(process: u32, scheduling: Scheduling) -> io::Result<()> {
-    match fs::read_to_string(format!("/proc/{process}/comm")) {
-        Ok(name) if name.starts_with(PREFIX) => {
-            set_scheduling_of_process(process, scheduling).map_err(io::Error::other)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The numbers and names of the threads of interfaces of this name.
-fn threads_of(interface: &str) -> io::Result<Vec<(u32, String)>> {
-    let mut threads = Vec::new();
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let name = entry.file_name();
-        let Some(process) = name.to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // One that has ended meanwhile is none.
-        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        if is_of(name.trim_end(), interface) {
-            threads.push((process, name.trim_end().to_owned()));
-        }
-    }
-    Ok(threads)
-}
-
-/// Whether a thread takes in packets of an interface. Some kernels cut its name.
-fn is_of(name: &str, interface: &str) -> bool {
-    let Some(rest) = name.strip_prefix(PREFIX) else {
-        return false;
-    };
-    match rest.strip_prefix(interface) {
-        Some("" | "-") if name.len() == CUT => true,
-        Some(number) => {
-            let number = number.strip_prefix('-').unwrap_or_default();
-            !number.is_empty() && number.bytes().all(|octet| octet.is_ascii_digit())
-        }
-        None => name.len() == CUT && interface.starts_with(rest),
-    }
-}
-
-fn read_threaded(interface: &str, index: u32) -> io::Result<u8> {
-    let mut text = String::new();
-    open(interface, index, "threaded", OFlags::RDONLY)?.read_to_string(&mut text)?;
-    text.trim()
-        .parse()
-        .map_err(|_| io::ErrorKind::InvalidData.into())
-}
-
-fn write_threaded(interface: &str, index: u32, value: u8) -> io::Result<()> {
-    let mut file = open(interface, index, "threaded", OFlags::WRONLY)?;
-    file.write_all(value.to_string().as_bytes())
-}
-
-/// Opens a file of an interface of this network namespace. What `/sys` shows may be that of another one, so a file system
-/// is made that nobody else sees.
-fn open(interface: &str, index: u32, name: &str, flags: OFlags) -> io::Result<File> {
-    let path = |name| format!("class/net/{interface}/{name}");
-    let open = |directory: &OwnedFd, name, flags| -> io::Result<File> {
-        let file = openat(
-            directory,
-            path(name),
-            flags | OFlags::CLOEXEC,
-            Mode::empty(),
-        );
-        Ok(file?.into())
-    };
-    let is_right = |directory: &OwnedFd| {
-        let mut text = String::new();
-        let read = open(directory, "ifindex", OFlags::RDONLY);
-        let read = read.and_then(|mut file| file.read_to_string(&mut text));
-        read.is_ok() && text.trim().parse() == Ok(index)
-    };
-    let usual: OwnedFd = File::open("/sys")?.into();
-    if is_right(&usual) {
-        return open(&usual, name, flags);
-    }
-    let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
-    let own = fsmount(
-        &context,
-        FsMountFlags::FSMOUNT_CLOEXEC,
-        MountAttrFlags::empty(),
-    )?;
-    match is_right(&own) {
-        true => open(&own, name, flags),
-        false => Err(io::ErrorKind::NotFound.into()),
-    }
-}
-
-const PREFIX: &str = "napi/";
-/// Octets of a thread's name where it is cut.
-const CUT: usize = 15;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_known_by_their_names() {
-        assert!(is_of("napi/eth0-8193", "eth0"));
-        for other in [
-            "napi/eth0",
-            "napi/eth0-",
-            "napi/eth01-1",
-            "napi/eth0-x",
-            "eth0-1",
-            "kworker/0:1",
-        ] {
-            assert!(!is_of(other, "eth0"), "{other}");
-        }
-        // "napi/enp0s31f6np0-8193", cut.
-        assert!(is_of("napi/enp0s31f6n", "enp0s31f6np0"));
-        assert!(is_of("napi/enp0s31f6-", "enp0s31f6"));
-    }
 }

@@ -1,7 +1,8 @@
 //! The shares of the classes of a plan.
 
+use chronorb_net::{Handle, Share};
+
 use super::{CountedShare, KernelError};
-use crate::netlink::{Handle, Share};
 use crate::plan::{Cap, Interface, Policy, Processing, Reservation};
 
 /// The shares of an interface.

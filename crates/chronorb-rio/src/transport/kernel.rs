@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
+use chronorb_net::Netlink;
 use chronorb_rt::{Deadline, PiMutex, Scheduling};
 use chronorb_transport::tcp::TcpByInterface;
 use chronorb_transport::{
@@ -22,7 +23,6 @@ use super::riop::{RiopSettings, refused};
 use crate::driver::{DriverError, Link};
 use crate::engine::{ClassConfig, OpenError, Urgency};
 use crate::kernel::{self, KernelError};
-use crate::netlink::Netlink;
 use crate::plan::{Interface, Reservation};
 use connection::{KernelAcceptor, KernelConnection};
 use places::Places;
@@ -315,7 +315,7 @@ fn can_be(buffer: u32) -> Result<(), KernelTcpError> {
 /// What there is to know of an interface.
 pub(super) fn link(interface: &str) -> io::Result<Link> {
     let found = Netlink::open().map_err(DriverError::from);
-    let found = found.and_then(|mut netlink| netlink.driver_link(interface));
+    let found = found.and_then(|mut netlink| Link::read(&mut netlink, interface));
     found.map_err(io::Error::other)
 }
 

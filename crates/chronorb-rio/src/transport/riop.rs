@@ -6,6 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Weak};
 
+use chronorb_net::Netlink;
 use chronorb_rt::{Deadline, PiMutex, Scheduling};
 use chronorb_transport::{
     Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError, Setup,
@@ -20,7 +21,6 @@ use super::planned;
 use super::zone::{self, ZoneError};
 use crate::driver::{self, Choice, DriverError, Link};
 use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
-use crate::netlink::Netlink;
 use crate::plan::{Interface, Reservation};
 
 /// TCP by interfaces whose packets have classes.
@@ -73,9 +73,8 @@ impl Riop {
         let this = Self::new(settings);
         if let Some(interface) = &this.settings.interface {
             if this.settings.driver.driver == Choice::Kernel {
-                Netlink::open()
-                    .map_err(DriverError::from)?
-                    .driver_link(interface)?;
+                let mut netlink = Netlink::open().map_err(DriverError::from)?;
+                Link::read(&mut netlink, interface)?;
                 return Ok(this);
             }
             this.subsystem(interface, this.settings.driver)?;

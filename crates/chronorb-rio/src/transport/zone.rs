@@ -6,9 +6,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use chronorb_net::Netlink;
 use thiserror::Error;
-
-use crate::netlink::Netlink;
 
 /// A host, and the zone that is written behind it.
 pub(super) fn split(host: &str) -> Result<(&str, Option<&str>), ZoneError> {

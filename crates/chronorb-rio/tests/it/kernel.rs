@@ -1,11 +1,10 @@
 //! Plans that the kernel keeps: shares of an interface by its own queues, counted by itself.
 
+use chronorb_net::{Discipline, Handle, Offloads, QueueInfo, Undo};
 use chronorb_rio::kernel::{Kept, KernelError, Ways, counted};
-use chronorb_rio::netlink::{Discipline, Handle, QueueInfo};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
-use chronorb_rio::undo::Undo;
-use chronorb_rt::{Offloads, Scheduling, scheduling_of_process};
+use chronorb_rt::{Scheduling, scheduling_of_process};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -349,7 +348,7 @@ fn what_a_killed_process_has_told_is_enough_to_undo_it() {
 
     let told = said.iter().filter_map(|line| line.strip_prefix(TOLD));
     let told: Vec<Undo> = told.map(|line| line.parse().expect("a change")).collect();
-    here.enter(|| chronorb_rio::undo::undo_all(&told))
+    here.enter(|| chronorb_net::undo_all(&told))
         .expect("it can be undone");
     assert_eq!(state(&network), before);
 }

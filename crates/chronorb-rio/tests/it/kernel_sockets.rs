@@ -1,14 +1,13 @@
 //! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the kernel keeps.
 
+use chronorb_net::{LinkSocket, Sent, Undo};
 use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::frame::Headers;
 use chronorb_rio::kernel::{Kept, Ways};
-use chronorb_rio::netlink::Sent;
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::plan::{DriverKind, Interface, Output, Policy, Processing, Reservation};
 use chronorb_rio::transport::{Riop, RiopSettings};
-use chronorb_rio::undo::Undo;
-use chronorb_rt::{Deadline, LinkSocket, Scheduling};
+use chronorb_rt::{Deadline, Scheduling};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use chronorb_transport::tcp::{Tcp, TcpByInterface};
 use chronorb_transport::{
     Acceptor, Address, ConnectError, Connection, ListenError, Setup, SocketOptions, Transport,

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use chronorb_rio::driver::{self, Choice};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::transport::{Riop, RiopSettings};
 use chronorb_rt::Deadline;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use chronorb_transport::{Acceptor, Address, Connection, Setup, Transport, parse_endpoints};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

@@ -25,7 +25,6 @@ mod kernel_sockets;
 mod lifetimes;
 mod link_local;
 mod long_streams;
-mod network;
 mod peers;
 mod status;
 mod transport;

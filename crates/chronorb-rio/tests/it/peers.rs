@@ -10,8 +10,8 @@ use std::time::Duration;
 use chronorb_rio::driver::xdp::{self, Mode, Xdp};
 use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_rt::Deadline;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 

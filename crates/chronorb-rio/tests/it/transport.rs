@@ -8,9 +8,9 @@ use chronorb_rio::driver::wire;
 use chronorb_rio::driver::{self, Choice, Driver, Link};
 use chronorb_rio::engine::{ClassConfig, FreePorts, Subsystem};
 use chronorb_rio::neighbours::KnownNeighbours;
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::transport::{Riop, RiopSettings};
 use chronorb_rt::{Deadline, PiMutex, Wake};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use chronorb_transport::{
     AcceptError, Acceptor, Address, ConnectError, Connection, Endpoint, EndpointError, ListenError,
     Setup, Transport,

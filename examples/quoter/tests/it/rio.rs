@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
+use chronorb_net::Undo;
 use chronorb_rio::kernel::{Kept, Ways};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::plan::Plan;
-use chronorb_rio::undo::Undo;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
 /// A server on one host, and the reference that it printed. Killed when a test ends early.
 struct Server {

@@ -8,7 +8,7 @@ use chronorb::prelude::*;
 use chronorb_interop::groups::idl::{Member, MemberSkeleton};
 use chronorb_interop::groups::{Heard, TellingMember};
 use chronorb_interop::{Failure, write_file};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
 use crate::support::jacorb::Jacorb;
 use crate::support::peers::{OMNIORB, require};

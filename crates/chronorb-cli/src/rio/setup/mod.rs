@@ -8,11 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_net::{NAMES, NetlinkError};
 use chronorb_rio::kernel::KernelError;
-use chronorb_rio::network::{self, Host, INTERFACE, Layout, Network, NetworkError};
 use chronorb_rio::plan::PlanError;
-use chronorb_rio::undo::NAMES;
 use chronorb_rt::Termination;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network, NetworkError, remove_abandoned};
 use clap::Args;
 use serde::Serialize;
 use thiserror::Error;
@@ -94,7 +94,7 @@ pub(crate) enum SetupError {
     #[error(transparent)]
     Kernel(#[from] KernelError),
     #[error("the interface of a host: {0}")]
-    Driver(#[from] chronorb_rio::driver::DriverError),
+    Interface(#[from] NetlinkError),
     #[error("--address: the hosts would be {first} and {}, and {wrong} {problem}", next(*first))]
     Address {
         first: IpAddr,
@@ -135,7 +135,7 @@ fn up(arguments: &SetupArguments) -> Result<(), SetupError> {
 }
 
 fn down(arguments: &SetupArguments) -> Result<(), SetupError> {
-    let removed = network::remove_abandoned(arguments.name.as_deref())?;
+    let removed = remove_abandoned(arguments.name.as_deref())?;
     match (arguments.json, &removed[..]) {
         (true, _) => print(&serde_json::json!({ "removed": removed }).to_string()),
         (false, []) => print("nothing was left behind"),
@@ -232,6 +232,7 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
             hardware: host
                 .link()?
                 .hardware
+                .unwrap_or_default()
                 .map(|octet| format!("{octet:02x}"))
                 .join(":"),
             addresses: [addresses.v4.into(), addresses.v6.into()],

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_net::Handle;
 use chronorb_rio::kernel::{Counted, CountedShare};
-use chronorb_rio::netlink::Handle;
 use chronorb_rio::plan::Plan;
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};

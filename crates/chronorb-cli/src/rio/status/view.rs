@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_net::NetlinkError;
 use chronorb_rio::class::ClassId;
 use chronorb_rio::kernel::Counted;
-use chronorb_rio::netlink::NetlinkError;
 use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Looked, Mode, Snapshot};
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use chronorb_rt::PacketAccess;
+use chronorb_rio::driver::PacketAccess;
 
 use super::Examined;
 use crate::doctor::finding::Judgement;

@@ -113,8 +113,8 @@ pub(super) fn queueing(machine: &Machine) -> Examined {
         let index: u32 = machine.value(&format!("{NET}/{name}/ifindex"))?;
         let mut kinds: Vec<_> = disciplines
             .iter()
-            .filter(|discipline| discipline.interface == index)
-            .map(|discipline| discipline.kind.as_str())
+            .filter(|(interface, _)| *interface == index)
+            .map(|(_, kind)| kind.as_str())
             .collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -250,7 +250,7 @@ const WITHOUT_PRIORITY: [&str; 14] = [
 
 #[cfg(test)]
 mod tests {
-    use chronorb_rt::{Coalescing, Offloads, QueueingDiscipline};
+    use chronorb_net::{Coalescing, Offloads};
 
     use super::*;
     use crate::doctor::finding::Verdict::{CannotBeTold, CostsLatency, Good, Missing};
@@ -419,10 +419,7 @@ mod tests {
     fn queues_know_priorities_or_not() {
         let verdict = |kinds: &[&str]| {
             let mut fixture = Fixture::new(&INTERFACES);
-            let discipline = |kind: &&str| QueueingDiscipline {
-                interface: 2,
-                kind: (*kind).to_owned(),
-            };
+            let discipline = |kind: &&str| (2, (*kind).to_owned());
             fixture.machine.disciplines = Ok(kinds.iter().map(discipline).collect());
             fixture.finding("network-queueing").verdict
         };

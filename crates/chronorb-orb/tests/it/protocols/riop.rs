@@ -5,8 +5,8 @@ use chronorb_giop::{Component, IiopProfile, TAG_INTERNET_IOP};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{MappingKind, NativePriority};
 use chronorb_orb::{Object, Orb, OrbConfig, RioDriver, SystemExceptionKind, parse_endpoints};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rt::Scheduling;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 

@@ -23,6 +23,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
+use chronorb_net::Netlink;
 use chronorb_rt::PiMutex;
 
 use self::receiver::PacketReceiver;
@@ -34,7 +35,6 @@ use super::table::Table;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::bpf::classifier::Classifier;
 use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
-use crate::netlink::Netlink;
 use crate::path::{Path, Received};
 
 /// An interface that is open by packet sockets.
@@ -63,7 +63,7 @@ impl Packet {
     /// # Errors
     /// [`DriverError`]: there is no such interface, or `CAP_NET_RAW` is missing.
     pub fn open(interface: &str) -> Result<Self, DriverError> {
-        let link = Netlink::open()?.driver_link(interface)?;
+        let link = Link::read(&mut Netlink::open()?, interface)?;
         let home = Home::here()?;
         // What cannot be had is told now.
         packet_socket()?;

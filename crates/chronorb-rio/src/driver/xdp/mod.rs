@@ -39,7 +39,8 @@ mod transmitter;
 use std::io;
 use std::sync::Arc;
 
-use chronorb_rt::{Offloads, PiMutex, receive_queues};
+use chronorb_net::{Netlink, Offloads, receive_queues};
+use chronorb_rt::PiMutex;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use self::pool::{Layout, Pool};
@@ -53,7 +54,6 @@ use super::table::Table;
 use super::{Driver, DriverError, Link, MAX_QUEUE, longest_frame, queue_of};
 use crate::bpf::classifier::{Classifier, Maps};
 use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
-use crate::netlink::Netlink;
 use crate::path::Path;
 
 /// An interface that is open by AF_XDP.
@@ -121,7 +121,7 @@ impl Xdp {
     /// # Errors
     /// [`DriverError`]: there is no such interface, it cannot do this, another program is on it, or a right is missing.
     pub fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
-        let link = Netlink::open()?.driver_link(interface)?;
+        let link = Link::read(&mut Netlink::open()?, interface)?;
         // Who does not tell has one.
         let queues = receive_queues(interface).unwrap_or_default().max(1);
         if options.packets > MAX_CLASSES * MAX_QUEUE {

@@ -10,7 +10,7 @@ use chronorb_rio::class::Rule;
 use chronorb_rio::driver::guard::Guard;
 use chronorb_rio::driver::tap::Tap;
 use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
 use super::subject::{Open, Subject, class, numbers, ports};
 use crate::support::name_of;

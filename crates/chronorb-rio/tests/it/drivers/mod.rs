@@ -12,7 +12,7 @@ pub(crate) mod subject;
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::xdp::{self, Mode, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_rio::network::Layout;
+use chronorb_testnet::Layout;
 use subject::{Open, Subject};
 
 /// Makes one test of each statement.

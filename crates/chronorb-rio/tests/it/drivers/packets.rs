@@ -4,12 +4,12 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
+use chronorb_net::{Discipline, Handle, Share};
 use chronorb_rio::driver::guard::{Guard, GuardError, Ports};
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::tap::Tap;
 use chronorb_rio::driver::{Choice, DriverError, Options, open};
-use chronorb_rio::netlink::{Discipline, Handle, Share};
-use chronorb_rio::network::{Host, INTERFACE, Layout};
+use chronorb_testnet::{Host, INTERFACE, Layout};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::packet;

@@ -5,14 +5,14 @@ use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use chronorb_net::NetworkNamespace;
 use chronorb_rio::class::{ClassId, Rule};
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::tap::Tap;
 use chronorb_rio::driver::wire::{self, End, Faults, Faulty};
 use chronorb_rio::driver::{Driver, DriverError, Link};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::path::{Path, Receiver, Transmitter};
-use chronorb_rt::NetworkNamespace;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -71,7 +71,7 @@ impl Subject {
                 ([0xfd79, 0, 0, 0, 0, 0, 0, 2].into(), 64),
             ];
             let near = Tap::create("tap", [2, 0, 0, 0, 0, 2], addresses)?;
-            let mut netlink = chronorb_rio::netlink::Netlink::open()?;
+            let mut netlink = chronorb_net::Netlink::open()?;
             let index = near.link().index;
             netlink.add_address(index, [10, 79, 0, 1].into(), 24)?;
             netlink.add_address(index, [0xfd79, 0, 0, 0, 0, 0, 0, 1].into(), 64)?;

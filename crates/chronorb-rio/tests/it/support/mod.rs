@@ -3,7 +3,7 @@
 pub(crate) mod frames;
 pub(crate) mod rig;
 
-use chronorb_rio::network::{Layout, Network, NetworkError};
+use chronorb_testnet::{Layout, Network, NetworkError};
 
 /// A test network; `None`, with a word about it, where this process may not build one.
 pub(crate) fn network(layout: &Layout) -> Option<Network> {

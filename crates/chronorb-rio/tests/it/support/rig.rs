@@ -7,7 +7,7 @@ use chronorb_rio::driver::wire::{self, Wire};
 use chronorb_rio::driver::{self, Choice, Driver, Link};
 use chronorb_rio::engine::{FreePorts, Ports, Subsystem};
 use chronorb_rio::neighbours::{KnownNeighbours, Neighbours};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network, NetworkError};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network, NetworkError};
 
 /// A host as classes see it.
 pub(crate) struct RigHost {

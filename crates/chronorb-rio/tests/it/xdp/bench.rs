@@ -9,9 +9,9 @@ use chronorb_rio::driver::bpf::Attachment;
 use chronorb_rio::driver::packet::Packet;
 use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
 use chronorb_rio::path::{Path, Receiver, TransmitError, Transmitter};
 use chronorb_rt::Deadline;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::support::frames::{Frame, number_of};
@@ -127,7 +127,7 @@ impl Bench {
                 true => addresses.v6.into(),
                 false => addresses.v4.into(),
             };
-            (link.hardware, address)
+            (link.hardware.expect("it is Ethernet"), address)
         };
         Frame::between(end(Host::A), end(Host::B), port)
     }

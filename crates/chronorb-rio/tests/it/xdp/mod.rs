@@ -4,13 +4,13 @@ mod bench;
 mod queues;
 
 use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
+use chronorb_net::Offloads;
 use chronorb_rio::class::{MAX_RULES, Rule, Unknown};
 use chronorb_rio::driver::bpf::Attachment;
 use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
 use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_rio::network::{Host, INTERFACE, Layout};
 use chronorb_rio::path::{Path, Received, TransmitError};
-use chronorb_rt::Offloads;
+use chronorb_testnet::{Host, INTERFACE, Layout};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};

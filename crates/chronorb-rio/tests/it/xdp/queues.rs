@@ -4,9 +4,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 use std::{io, thread};
 
+use chronorb_net::set_queues;
 use chronorb_rio::driver::xdp::Options;
-use chronorb_rio::network::{Host, INTERFACE, Layout, Network};
-use chronorb_rt::{Deadline, set_queues};
+use chronorb_rt::Deadline;
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
 use super::bench::{
     Bench, MODES, OTHER, PORT, QUEUES, class, empty, is_empty, numbers, open, receive, wait,

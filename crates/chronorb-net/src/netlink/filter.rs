@@ -1,9 +1,10 @@
 //! Filters: which class of a queueing discipline a packet goes to.
 
+use libc::sock_filter;
+
 use super::message::Request;
 use super::qdisc::{Handle, fixed};
 use super::{Netlink, NetlinkError};
-use crate::bpf::classic::Instruction;
 
 impl Netlink {
     /// Gives a queueing discipline a filter (`cls_bpf`): a program that is run for each packet, from its Ethernet header
@@ -15,7 +16,7 @@ impl Netlink {
         &mut self,
         index: u32,
         discipline: Handle,
-        program: &[Instruction],
+        program: &[sock_filter],
     ) -> Result<(), NetlinkError> {
         let request = filter(index, discipline, program, |options| {
             // What the program returns is the class only where a class is given.
@@ -31,10 +32,11 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError`], for example where the kernel cannot redirect (`act_mirred`).
     pub fn redirect(&mut self, index: u32, to: u32) -> Result<(), NetlinkError> {
-        let all = [Instruction {
+        let all = [sock_filter {
             code: RETURN,
+            jt: 0,
+            jf: 0,
             k: u32::MAX,
-            ..Instruction::default()
         }];
         let request = filter(index, Handle::new(0xffff, 0), &all, |options| {
             options.nest(TCA_BPF_ACT, |actions| {
@@ -60,7 +62,7 @@ impl Netlink {
 fn filter(
     index: u32,
     discipline: Handle,
-    program: &[Instruction],
+    program: &[sock_filter],
     fill: impl FnOnce(&mut Request),
 ) -> Request {
     let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
@@ -78,8 +80,8 @@ fn filter(
     request
 }
 
-/// `struct sock_filter`.
-fn octets(instruction: &Instruction) -> [u8; 8] {
+/// The instruction as it is in memory.
+fn octets(instruction: &sock_filter) -> [u8; 8] {
     let mut octets = [0; 8];
     octets[..2].copy_from_slice(&instruction.code.to_ne_bytes());
     octets[2..4].copy_from_slice(&[instruction.jt, instruction.jf]);

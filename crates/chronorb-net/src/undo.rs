@@ -15,7 +15,7 @@ use chronorb_rt::log::{self, Event, Level, Limit};
 use rustix::mount::{UnmountFlags, unmount};
 use thiserror::Error;
 
-use crate::kernel;
+use crate::napi;
 use crate::netlink::{Handle, Netlink, NetlinkError, QueueInfo};
 
 /// A change that is to be undone. As a text it is a line.
@@ -84,11 +84,11 @@ impl Undo {
                 index,
                 was,
                 interface,
-            } => kernel::restore_threaded(interface, *index, *was).map_err(failed),
+            } => napi::restore_threaded(interface, *index, *was).map_err(failed),
             Self::Scheduling {
                 process,
                 scheduling,
-            } => kernel::restore_scheduling(*process, *scheduling).map_err(failed),
+            } => napi::restore_scheduling(*process, *scheduling).map_err(failed),
         }
     }
 }
@@ -103,7 +103,7 @@ pub fn undo_all(changes: &[Undo]) -> Result<(), UndoError> {
 }
 
 /// Undoes changes, the last first, where nobody is left to get the error.
-pub(crate) fn undo_or_tell(changes: &[Undo]) {
+pub fn undo_or_tell(changes: &[Undo]) {
     if let Err(error) = undo_all(changes) {
         log::tell(&Event {
             level: Level::Error,
@@ -117,7 +117,7 @@ pub(crate) fn undo_or_tell(changes: &[Undo]) {
 }
 
 /// The path of a namespace's name.
-pub(crate) fn path_of(name: &str) -> PathBuf {
+pub fn path_of(name: &str) -> PathBuf {
     Path::new(NAMES).join(name)
 }
 

@@ -2,9 +2,8 @@
 
 use std::io;
 
+use chronorb_net::NetlinkError;
 use thiserror::Error;
-
-use crate::netlink::NetlinkError;
 
 /// Why a test network was not built.
 #[derive(Debug, Error)]

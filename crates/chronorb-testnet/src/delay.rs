@@ -5,9 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{
-    Deadline, LinkSocket, Monotonic, PiMutex, Scheduling, Thread, ThreadBuilder, Wake,
-};
+use chronorb_net::LinkSocket;
+use chronorb_rt::{Deadline, Monotonic, PiMutex, Scheduling, Thread, ThreadBuilder, Wake};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;

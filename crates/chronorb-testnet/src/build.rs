@@ -5,12 +5,14 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, NetworkNamespace, Offloads, set_queues};
+use chronorb_net::{
+    Discipline, Handle, Netlink, NetlinkError, NetworkNamespace, Offloads, VethEnd, set_queues,
+};
+use chronorb_rt::Deadline;
 
 use super::delay::Delaying;
 use super::names::Names;
 use super::{Addresses, Host, INTERFACE, Layout, Network, NetworkError, TestHost};
-use crate::netlink::{Discipline, Handle, Netlink, NetlinkError, VethEnd};
 
 /// Builds a network of namespaces without names.
 pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {

@@ -4,12 +4,15 @@
 //! whichever way it ends, and so do all of their interfaces.
 //!
 //! ```no_run
-//! use chronorb_rio::network::{Host, Layout, Network};
+//! use chronorb_testnet::{Host, Layout, Network};
 //!
 //! let network = Network::build(&Layout { rate: Some(100_000_000), ..Layout::default() })?;
 //! let listener = network.host(Host::B).enter(|| std::net::TcpListener::bind("10.79.0.2:4711"))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod build;
 mod delay;
@@ -20,11 +23,7 @@ mod names;
 use std::io;
 use std::process::{Child, Command};
 
-use chronorb_rt::NetworkNamespace;
-
-use crate::driver::{DriverError, Link};
-use crate::netlink::{Netlink, NetlinkError};
-use crate::undo::Undo;
+use chronorb_net::{LinkInfo, Netlink, NetlinkError, NetworkNamespace, Undo};
 use delay::Delaying;
 use names::Names;
 
@@ -53,7 +52,7 @@ impl Network {
     }
 
     /// Builds it, with names: `NAME-a` and `NAME-b` are the hosts, `NAME-switch` is the switch, under
-    /// [`NAMES`](crate::undo::NAMES), where `ip netns exec` finds them. Without a name it is `chronorb-PROCESS`.
+    /// [`NAMES`](chronorb_net::NAMES), where `ip netns exec` finds them. Without a name it is `chronorb-PROCESS`.
     ///
     /// Names outlive a process that is killed. Therefore `tell` learns of each before it is given.
     ///
@@ -137,9 +136,9 @@ impl TestHost {
     /// Its interface.
     ///
     /// # Errors
-    /// [`DriverError`].
-    pub fn link(&self) -> Result<Link, DriverError> {
-        self.netlink()?.driver_link(INTERFACE)
+    /// [`NetlinkError`].
+    pub fn link(&self) -> Result<LinkInfo, NetlinkError> {
+        self.netlink()?.link(INTERFACE)
     }
 
     /// Its addresses.

@@ -2,16 +2,18 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use chronorb_rt::route_socket;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{RecvFlags, SendFlags, recv, sendto};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
 use thiserror::Error;
 
 use super::message::{Answer, Answers, Malformed, Request};
-use crate::driver::DriverError;
+use crate::sys;
 
 /// A socket to the network of one namespace.
 #[derive(Debug)]
@@ -116,6 +118,33 @@ impl Netlink {
     }
 }
 
+/// A socket to the kernel's network of the calling thread's namespace, where it stays.
+///
+/// The kernel's refusals have a text, and lists are of what was asked for only, as far as the kernel can do these. Waiting
+/// for an answer ends after `patience`, which is not zero, with `WouldBlock`.
+///
+/// # Errors
+/// The process has no file descriptor left.
+pub(super) fn route_socket(patience: Duration) -> io::Result<OwnedFd> {
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        // `NETLINK_ROUTE`, which is protocol 0.
+        None,
+    )?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
+    for option in [
+        libc::NETLINK_EXT_ACK,
+        libc::NETLINK_CAP_ACK,
+        libc::NETLINK_GET_STRICT_CHK,
+    ] {
+        // Kernels that do not know one say less, or more, and still answer.
+        let _ = sys::set_option(socket.as_fd(), libc::SOL_NETLINK, option, 1);
+    }
+    Ok(socket)
+}
+
 /// Why the kernel's network was not asked or changed.
 #[derive(Debug, Error)]
 pub enum NetlinkError {
@@ -190,21 +219,6 @@ impl From<NetlinkError> for io::Error {
     }
 }
 
-impl From<NetlinkError> for DriverError {
-    fn from(error: NetlinkError) -> Self {
-        match error {
-            NetlinkError::Denied { .. } => Self::Denied {
-                what: "changing the network",
-                capability: "cap_net_admin",
-            },
-            error => Self::Failed {
-                what: "the kernel's network",
-                source: error.into(),
-            },
-        }
-    }
-}
-
 fn malformed(what: &dyn fmt::Display) -> NetlinkError {
     NetlinkError::Malformed {
         what: what.to_string(),
@@ -216,3 +230,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// More than the kernel tells at once.
 const ROOM: usize = 64 << 10;
 const ATTEMPTS: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_an_answer_ends() {
+        let socket = route_socket(Duration::from_millis(1)).expect("anybody may");
+        let error = recv(&socket, &mut [0; 16][..], RecvFlags::empty()).unwrap_err();
+        assert_eq!(io::Error::from(error).kind(), io::ErrorKind::WouldBlock);
+    }
+}

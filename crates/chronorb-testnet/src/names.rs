@@ -6,13 +6,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use chronorb_rt::NetworkNamespace;
+use chronorb_net::{NAMES, Netlink, NetworkNamespace, Undo, path_of, undo_or_tell};
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_bind_recursive, mount_change};
 
 use super::NetworkError;
-use crate::netlink::Netlink;
-use crate::undo::{NAMES, Undo, path_of, undo_or_tell};
 
 /// Names that namespaces have until this is dropped.
 #[derive(Debug, Default)]

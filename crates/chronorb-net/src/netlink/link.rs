@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::message::{Answer, Attribute, Malformed, Request};
 use super::{Netlink, NetlinkError};
-use crate::driver::{DriverError, Link};
 
 /// What the kernel tells of a network interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -42,30 +41,6 @@ pub struct VethEnd<'a> {
 }
 
 impl Netlink {
-    /// What there is to know of an interface, for a driver.
-    ///
-    /// # Errors
-    /// [`DriverError::NoInterface`] where there is none of this name; `Unsupported` where it has no Ethernet address.
-    pub fn driver_link(&mut self, name: &str) -> Result<Link, DriverError> {
-        let info = match self.link(name) {
-            Err(error) if error.is_absent() => {
-                return Err(DriverError::NoInterface(name.to_owned()));
-            }
-            other => other?,
-        };
-        let hardware = info.hardware.ok_or_else(|| DriverError::Unsupported {
-            what: "an Ethernet address of the interface",
-            source: std::io::ErrorKind::Unsupported.into(),
-        })?;
-        Ok(Link {
-            addresses: self.addresses(info.index)?,
-            name: info.name,
-            index: info.index,
-            hardware,
-            mtu: info.mtu,
-        })
-    }
-
     /// The interface of this name.
     ///
     /// # Errors

@@ -4,13 +4,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, route_socket};
+use chronorb_rt::Deadline;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{RecvFlags, bind, recv};
 
 use super::NetlinkError;
+use super::socket::route_socket;
 
 /// Hears that something has changed in the network of the calling thread's namespace. What it was has to be asked for: news
 /// may be lost where there are too many.

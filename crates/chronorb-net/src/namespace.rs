@@ -10,9 +10,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use chronorb_rt::ThreadBuilder;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
-
-use crate::thread::ThreadBuilder;
 
 /// A network namespace, which is there at least as long as this is.
 ///

@@ -28,7 +28,7 @@ impl LinkSocket {
         // No protocol yet: until it is bound it would take the frames of all interfaces.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
         for option in [libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING] {
-            sys::set_protocol_option(socket.as_fd(), libc::SOL_PACKET, option, 1)?;
+            sys::set_option(socket.as_fd(), libc::SOL_PACKET, option, 1)?;
         }
         // SAFETY: a `sockaddr_ll` consists of numbers, for which zero is valid.
         let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };

@@ -5,15 +5,10 @@
     reason = "the ethtool requests have no safe wrapper elsewhere"
 )]
 
-use core::time::Duration;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Work that an interface does for several packets together.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -138,105 +133,6 @@ pub fn set_queues(interface: &str, receiving: u32, sending: u32) -> io::Result<(
     ethtool(interface, &mut value)
 }
 
-/// A queueing discipline: how packets wait for an interface.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct QueueingDiscipline {
-    /// The number of the interface.
-    pub interface: u32,
-    /// The kind, such as `pfifo_fast`, `mq`, `fq_codel`, `noqueue`.
-    pub kind: String,
-}
-
-impl QueueingDiscipline {
-    /// All of this process's network namespace, the inner ones too.
-    ///
-    /// # Errors
-    /// The system's error; `InvalidData` for an answer that is no list of them.
-    pub fn list() -> io::Result<Vec<Self>> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            // `NETLINK_ROUTE`, which is protocol 0.
-            None,
-        )?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(1)))?;
-        let kernel = SocketAddrNetlink::new(0, 0);
-        sendto(&socket, &request(), SendFlags::empty(), &kernel)?;
-        let mut list = Vec::new();
-        let mut answer = vec![0; 64 << 10];
-        loop {
-            let (length, _) = recv(&socket, &mut answer[..], RecvFlags::empty())?;
-            if read_answer(&answer[..length], &mut list)? || list.len() > MAX_DISCIPLINES {
-                return Ok(list);
-            }
-        }
-    }
-}
-
-/// Asks for all queueing disciplines, rtnetlink(7): `nlmsghdr` and an empty `tcmsg`.
-fn request() -> [u8; REQUEST] {
-    let mut request = [0; REQUEST];
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    request[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
-    request[4..6].copy_from_slice(&libc::RTM_GETQDISC.to_ne_bytes());
-    request[6..8].copy_from_slice(&flags.to_ne_bytes());
-    request
-}
-
-/// Takes the disciplines out of one answer; true if it was the last.
-fn read_answer(mut rest: &[u8], list: &mut Vec<QueueingDiscipline>) -> io::Result<bool> {
-    while !rest.is_empty() {
-        let (message, after) = part(rest, u32_at(rest, 0)? as usize, HEADER)?;
-        match i32::from(u16_at(message, 4)?) {
-            libc::NLMSG_DONE => return Ok(true),
-            libc::NLMSG_ERROR => {
-                let error = u32_at(message, HEADER)?.cast_signed();
-                return Err(io::Error::from_raw_os_error(error.saturating_neg()));
-            }
-            kind if kind == i32::from(libc::RTM_NEWQDISC) => {
-                let interface = u32_at(message, HEADER + 4)?;
-                let mut attributes = message.get(REQUEST..).ok_or(INVALID)?;
-                while !attributes.is_empty() {
-                    let length = usize::from(u16_at(attributes, 0)?);
-                    let (attribute, after) = part(attributes, length, 4)?;
-                    if u16_at(attribute, 2)? == libc::TCA_KIND {
-                        let kind = attribute[4..].split(|octet| *octet == 0).next();
-                        list.push(QueueingDiscipline {
-                            interface,
-                            kind: String::from_utf8_lossy(kind.unwrap_or_default()).into_owned(),
-                        });
-                    }
-                    attributes = after;
-                }
-            }
-            _ => {}
-        }
-        rest = after;
-    }
-    Ok(false)
-}
-
-/// The first `length` octets, at least `least`, and what comes after their padding.
-fn part(octets: &[u8], length: usize, least: usize) -> io::Result<(&[u8], &[u8])> {
-    let part = octets.get(..length).ok_or(INVALID)?;
-    let after = octets.get(length.next_multiple_of(4)..).unwrap_or(&[]);
-    match length >= least {
-        true => Ok((part, after)),
-        false => Err(INVALID.into()),
-    }
-}
-
-fn u32_at(octets: &[u8], at: usize) -> io::Result<u32> {
-    let octets = octets.get(at..).and_then(|rest| rest.first_chunk());
-    Ok(u32::from_ne_bytes(*octets.ok_or(INVALID)?))
-}
-
-fn u16_at(octets: &[u8], at: usize) -> io::Result<u16> {
-    let octets = octets.get(at..).and_then(|rest| rest.first_chunk());
-    Ok(u16::from_ne_bytes(*octets.ok_or(INVALID)?))
-}
-
 /// Makes one request of `SIOCETHTOOL`: `value` begins with the command, and is filled.
 ///
 /// Only for the commands of this module, which fill no more than the type that their `value` is.
@@ -263,15 +159,6 @@ fn ethtool<const N: usize>(interface: &str, value: &mut [u32; N]) -> io::Result<
         _ => Ok(()),
     }
 }
-
-const INVALID: io::ErrorKind = io::ErrorKind::InvalidData;
-
-/// The size of `nlmsghdr`.
-const HEADER: usize = 16;
-/// The size of `nlmsghdr` and `tcmsg`.
-const REQUEST: usize = HEADER + 20;
-/// More than any machine has.
-const MAX_DISCIPLINES: usize = 1 << 16;
 
 // <linux/ethtool.h>
 const ETHTOOL_GCOALESCE: u32 = 0x0e;
@@ -321,61 +208,5 @@ mod tests {
         }
         assert!(Offloads::of("no-such-one").is_err());
         assert!(Coalescing::of("no-such-one").is_err());
-    }
-
-    #[test]
-    fn disciplines_can_be_listed() {
-        for discipline in QueueingDiscipline::list().expect("anybody may ask") {
-            assert!(!discipline.kind.is_empty(), "{discipline:?}");
-        }
-    }
-
-    fn message(kind: i32, content: &[u8]) -> Vec<u8> {
-        let mut message = ((HEADER + content.len()) as u32).to_ne_bytes().to_vec();
-        message.extend((kind as u16).to_ne_bytes());
-        message.resize(HEADER, 0);
-        message.extend(content);
-        message.resize(message.len().next_multiple_of(4), 0);
-        message
-    }
-
-    fn discipline(interface: u32, kind: &[u8]) -> Vec<u8> {
-        let mut content = vec![0; 20];
-        content[4..8].copy_from_slice(&interface.to_ne_bytes());
-        content.extend((4 + kind.len() as u16).to_ne_bytes());
-        content.extend(libc::TCA_KIND.to_ne_bytes());
-        content.extend(kind);
-        message(libc::RTM_NEWQDISC.into(), &content)
-    }
-
-    #[test]
-    fn answers_are_read_to_the_last_message() {
-        let mut list = Vec::new();
-        let mut answer = discipline(2, b"fq_codel\0");
-        answer.extend(discipline(3, b"mq\0"));
-        assert!(!read_answer(&answer, &mut list).unwrap());
-        assert!(read_answer(&message(libc::NLMSG_DONE, &[0; 4]), &mut list).unwrap());
-        let kinds: Vec<_> = list.iter().map(|d| (d.interface, &*d.kind)).collect();
-        assert_eq!(kinds, [(2, "fq_codel"), (3, "mq")]);
-    }
-
-    #[test]
-    fn an_answer_that_is_cut_anywhere_is_an_error_or_shorter() {
-        let answer = discipline(2, b"pfifo_fast\0");
-        for length in 0..answer.len() {
-            let mut list = Vec::new();
-            let read = read_answer(&answer[..length], &mut list);
-            assert!(length == 0 || length > REQUEST || read.is_err(), "{length}");
-        }
-        let mut zero_length = answer;
-        zero_length[..4].fill(0);
-        assert!(read_answer(&zero_length, &mut Vec::new()).is_err());
-    }
-
-    #[test]
-    fn a_refusal_is_an_error() {
-        let refused = message(libc::NLMSG_ERROR, &(-libc::EPERM).to_ne_bytes());
-        let error = read_answer(&refused, &mut Vec::new()).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     }
 }

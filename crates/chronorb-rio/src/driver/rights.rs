@@ -1,0 +1,84 @@
+//! Whether packets can be taken from network interfaces here.
+
+use std::io;
+
+use super::bpf::Program;
+use super::socket::socket;
+use crate::bpf::classifier::XDP_PASS;
+use crate::bpf::extended::{Alu, Code, Op, Register, Width};
+
+/// What the process may do with the packets of network interfaces, found by trying.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PacketRights {
+    /// Sockets that get whole packets (`AF_PACKET`), with `CAP_NET_RAW`.
+    pub packet_socket: PacketAccess,
+    /// Sockets whose packets pass the kernel by (`AF_XDP`), with `CAP_NET_RAW`.
+    pub xdp_socket: PacketAccess,
+    /// Programs that tell packets apart as they come in (XDP), with `CAP_NET_ADMIN` and `CAP_BPF`.
+    pub xdp_program: PacketAccess,
+}
+
+/// Whether the kernel lets the process do it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PacketAccess {
+    /// It does.
+    Granted,
+    /// The process has no right to it.
+    Denied,
+    /// The kernel cannot do it, or says so, with this error number of Linux.
+    Absent(i32),
+}
+
+impl PacketRights {
+    /// Tries what the process may do. No interface is touched, and nothing stays open.
+    #[must_use]
+    pub fn probe() -> Self {
+        let raw = |family| PacketAccess::of(socket(family, libc::SOCK_RAW, 0));
+        Self {
+            packet_socket: raw(libc::AF_PACKET),
+            xdp_socket: raw(libc::AF_XDP),
+            xdp_program: PacketAccess::of(load_passing()),
+        }
+    }
+}
+
+impl PacketAccess {
+    fn of<T>(tried: io::Result<T>) -> Self {
+        match tried.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO)) {
+            Ok(_) => Self::Granted,
+            Err(libc::EPERM | libc::EACCES) => Self::Denied,
+            Err(other) => Self::Absent(other),
+        }
+    }
+}
+
+/// Loads a program for XDP that lets every packet pass, for no interface.
+fn load_passing() -> io::Result<Program> {
+    let pass = Op::Alu(Alu::Move, Width::Half, Register::R0, XDP_PASS.into());
+    let mut code = Code::default();
+    code.extend([pass, Op::Exit]);
+    let program = code.assemble().map_err(io::Error::other)?;
+    Program::xdp(&program).map_err(|error| error.source)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    use super::*;
+
+    #[test]
+    fn a_process_without_the_capabilities_is_denied_each_of_them() {
+        // Capabilities are those of a thread, and this one ends.
+        let probed = std::thread::spawn(|| {
+            let mut sets = capabilities(None).expect("it has some, or none");
+            sets.effective = CapabilitySet::empty();
+            set_capabilities(None, sets).expect("anybody may have fewer");
+            PacketRights::probe()
+        });
+        let rights = probed.join().expect("it ends");
+        for access in [rights.packet_socket, rights.xdp_socket, rights.xdp_program] {
+            assert_ne!(access, PacketAccess::Granted, "{rights:?}");
+        }
+    }
+}
