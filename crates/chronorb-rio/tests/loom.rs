@@ -1,4 +1,4 @@
-//! The rings that the classes of an interface share, by the model checker:
+//! The rings that the classes of an interface share, and the timers of a class, by the model checker:
 //! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code, reason = "loom asks for it")]
@@ -12,10 +12,15 @@ use loom::thread;
 
 use shared::{Completion, Fill, Free};
 use sync::{AtomicU32, AtomicU64, Ordering};
+use timers::{NEVER, Timers};
 
 #[allow(dead_code, reason = "not all of it is modelled")]
 #[path = "../src/driver/xdp/shared.rs"]
 mod shared;
+
+#[allow(dead_code, reason = "not all of it is modelled")]
+#[path = "../src/engine/timers.rs"]
+mod timers;
 
 /// The atomics of what is shared.
 mod sync {
@@ -244,4 +249,29 @@ fn a_frame_is_written_again_only_when_the_kernel_has_read_it() {
         });
         assert!(WAS_FREE.load(Relaxed), "{is_own_reaper}");
     }
+}
+
+#[test]
+fn no_time_is_lost_that_is_set_during_a_search() {
+    check(|| {
+        let timers = Arc::new(Timers::new(9));
+        timers.set(0, 1);
+        let threads = [(0, 5), (8, 3)].map(|(slot, due)| {
+            let timers = Arc::clone(&timers);
+            thread::spawn(move || timers.set(slot, due))
+        });
+        let found = timers.serve(&(0..9), 1, &mut |_| ());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        // The search may have found the first time of slot 0 once more, and corrects the bounds then.
+        let mut served = Vec::new();
+        let left = timers.serve(&(0..9), 4, &mut |slot| {
+            served.push(slot);
+            timers.set(slot, NEVER);
+        });
+        assert!(found >= 1);
+        assert_eq!(served, [8]);
+        assert_eq!(left, 5);
+    });
 }

@@ -11,6 +11,8 @@ use rustix::time::{
     timerfd_settime,
 };
 
+use super::timers::NEVER;
+
 /// The earliest time that anything of a class is due. Its descriptor is readable from then on, until it is
 /// [drained](Self::drain).
 ///
@@ -33,7 +35,7 @@ impl Alarm {
         })
     }
 
-    /// Something is due at this time, in nanoseconds.
+    /// Something is due at this time, in nanoseconds; [`NEVER`] is no time.
     pub(super) fn set(&self, due: u64) {
         if self.earliest.fetch_min(due, Ordering::AcqRel) <= due {
             return;
@@ -96,9 +98,6 @@ impl AsFd for Alarm {
         self.timer.as_fd()
     }
 }
-
-/// What is due at no time.
-const NEVER: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {

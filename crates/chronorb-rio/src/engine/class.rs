@@ -21,6 +21,7 @@ use super::handshakes::{Handshakes, Syn};
 use super::reset;
 use super::shown::{Shown, Taken};
 use super::table::Flow;
+use super::timers::{NEVER, Timers};
 use crate::driver::Link;
 use crate::frame::{Ethernet, Headers};
 use crate::path::{Frame, Path, PathError, Receiver};
@@ -34,6 +35,7 @@ pub(super) struct Protocol {
     slots: Box<[Slot]>,
     ingress: PiMutex<Ingress>,
     egress: PiMutex<Egress>,
+    timers: Timers,
     alarm: Alarm,
     /// Readable where packets are there.
     packets: OwnedFd,
@@ -107,6 +109,7 @@ impl Protocol {
                 handshakes: Handshakes::new(backlog, time, connection(), link.mtu),
             }),
             egress: PiMutex::new(Egress::new(path.transmitter, link.mtu)),
+            timers: Timers::new(config.connections),
             alarm: Alarm::new()?,
             hardware: link.hardware,
             marks,
@@ -192,6 +195,12 @@ impl Protocol {
     #[cfg(test)]
     pub(super) fn due(&self) -> Option<Monotonic> {
         self.alarm.next()
+    }
+
+    /// The number of connections whose time was looked at.
+    #[cfg(test)]
+    pub(super) fn times_read(&self) -> usize {
+        self.timers.read()
     }
 
     /// Makes the alarm's descriptor unreadable; a step has to follow.
@@ -348,8 +357,8 @@ impl Protocol {
         now: Monotonic,
         act: impl FnOnce(&mut Connection) -> R,
     ) -> R {
-        let slot = &self.slots[slot];
-        let mut connection = slot.connection.lock();
+        let at = &self.slots[slot];
+        let mut connection = at.connection.lock();
         let result = act(&mut connection);
         if self.output == Output::Scheduled {
             self.note_due(slot, now.as_nanos());
@@ -358,7 +367,7 @@ impl Protocol {
         let news = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        slot.ring(news, false);
+        at.ring(news, false);
         let mut egress = self.egress.lock();
         // An interface that fails is noticed by the connection's patience.
         let _ = egress.flush();
@@ -605,7 +614,7 @@ impl Protocol {
         let at = &self.slots[slot];
         let mut connection = at.connection.lock();
         let news = connection.run(&self.egress, now);
-        self.note_due(at, connection.due(now));
+        self.note_due(slot, connection.due(now));
         drop(connection);
         self.follow(demux, slot, news, attended);
     }
@@ -613,21 +622,17 @@ impl Protocol {
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
         // Each time another one is first, so that what a budget leaves over is not always of the same.
         let first = demux.next_first();
-        let (before, after) = (0..first, first..self.slots.len());
-        for index in after.chain(before) {
-            match self.slots[index].due() {
-                u64::MAX => {}
-                due if due <= now.as_nanos() => self.serve(demux, index, now, attended),
-                due => self.alarm.set(due),
-            }
+        let mut serve = |slot| self.serve(demux, slot, now, attended);
+        let mut next = NEVER;
+        for slots in [first..self.slots.len(), 0..first] {
+            next = self.timers.serve(&slots, now.as_nanos(), &mut serve);
         }
+        self.alarm.set(next);
     }
 
-    fn note_due(&self, slot: &Slot, due: u64) {
-        slot.set_due(due);
-        if due != u64::MAX {
-            self.alarm.set(due);
-        }
+    fn note_due(&self, slot: usize, due: u64) {
+        self.timers.set(slot, due);
+        self.alarm.set(due);
     }
 
     /// Does for a slot what has changed.
@@ -653,9 +658,8 @@ impl Protocol {
     }
 
     fn release(&self, demux: &mut Demux, slot: usize) {
-        let at = &self.slots[slot];
-        let flow = at.connection.lock().forget();
-        at.set_due(u64::MAX);
+        let flow = self.slots[slot].connection.lock().forget();
+        self.timers.set(slot, NEVER);
         demux.release(slot, flow);
     }
 

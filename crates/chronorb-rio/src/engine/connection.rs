@@ -4,7 +4,6 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,8 +22,6 @@ use super::table::Flow;
 /// Room for a connection, with what can be reached without its lock.
 pub(super) struct Slot {
     pub(super) connection: PiMutex<Connection>,
-    /// When the connection has something to do by itself.
-    due: AtomicU64,
     /// Rung for what comes in, and for room where nobody waits for it. Each connection has one of its own: a set that waited
     /// for the last one would take its descriptor for that.
     bell: PiMutex<Option<Arc<Wake>>>,
@@ -134,7 +131,6 @@ impl Slot {
     pub(super) fn new(connection: Connection) -> Self {
         Self {
             connection: PiMutex::new(connection),
-            due: AtomicU64::new(u64::MAX),
             bell: PiMutex::new(None),
             room_bell: OnceLock::new(),
         }
@@ -181,14 +177,6 @@ impl Slot {
         if news.room_for_waiting {
             self.room_bell.get().inspect(|bell| bell.notify());
         }
-    }
-
-    pub(super) fn due(&self) -> u64 {
-        self.due.load(Ordering::Acquire)
-    }
-
-    pub(super) fn set_due(&self, due: u64) {
-        self.due.store(due, Ordering::Release);
     }
 }
 

@@ -34,10 +34,12 @@ mod sent;
 mod shown;
 mod stream;
 mod subsystem;
+mod sync;
 mod table;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod timers;
 
 pub use config::{ClassConfig, Output, Processing, Urgency};
 pub use counts::ClassCounts;

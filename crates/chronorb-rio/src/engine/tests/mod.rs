@@ -5,6 +5,7 @@ mod budgets;
 mod egress;
 mod endings;
 mod floods;
+mod idle;
 mod memory;
 mod shown;
 mod transfers;
