@@ -61,7 +61,7 @@ pub use chronorb_giop::{
     CompletionStatus, Ior, SystemException, SystemExceptionKind, Version, minor,
 };
 #[cfg(feature = "riop")]
-pub use chronorb_rio::driver::Choice as RioDriver;
+pub use chronorb_rio::DriverChoice as RioDriver;
 pub use chronorb_transport as transport;
 pub use chronorb_transport::Credentials;
 pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};

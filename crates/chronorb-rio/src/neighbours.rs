@@ -2,7 +2,6 @@
 //!
 //! Who is connected to by a peer needs no answer: the peer's frames say where they come from. Who connects asks here.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -14,7 +13,7 @@ use crate::driver::DriverError;
 use crate::driver::home::Home;
 
 /// Finds out where packets to a host go on the link.
-pub trait Neighbours: fmt::Debug + Send + Sync {
+pub(crate) trait Neighbours: fmt::Debug + Send + Sync {
     /// The hardware address of the host itself, or of the router before it.
     ///
     /// # Errors
@@ -24,7 +23,7 @@ pub trait Neighbours: fmt::Debug + Send + Sync {
 
 /// The neighbours that the kernel knows, or asks for.
 #[derive(Debug)]
-pub struct KernelNeighbours {
+pub(crate) struct KernelNeighbours {
     home: Home,
     /// The number of the interface.
     index: u32,
@@ -35,7 +34,7 @@ impl KernelNeighbours {
     ///
     /// # Errors
     /// Where the namespace cannot be held.
-    pub fn of(index: u32) -> Result<Self, DriverError> {
+    pub(crate) fn of(index: u32) -> Result<Self, DriverError> {
         let home = Home::here()?;
         Ok(Self { home, index })
     }
@@ -54,16 +53,5 @@ impl Neighbours for KernelNeighbours {
     fn next_hop(&self, to: IpAddr, deadline: Deadline) -> io::Result<[u8; 6]> {
         let asked = self.home.enter(|| self.ask(to, deadline));
         asked.map_err(io::Error::other)?
-    }
-}
-
-/// Neighbours that are known beforehand, as on a wire in memory.
-#[derive(Clone, Debug, Default)]
-pub struct KnownNeighbours(pub HashMap<IpAddr, [u8; 6]>);
-
-impl Neighbours for KnownNeighbours {
-    fn next_hop(&self, to: IpAddr, _: Deadline) -> io::Result<[u8; 6]> {
-        let known = self.0.get(&to).copied();
-        known.ok_or_else(|| io::ErrorKind::HostUnreachable.into())
     }
 }

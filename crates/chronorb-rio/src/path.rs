@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// Both halves of a path.
 #[derive(Debug)]
-pub struct Path {
+pub(crate) struct Path {
     /// What comes in.
     pub receiver: Box<dyn Receiver>,
     /// What goes out.
@@ -22,7 +22,7 @@ pub struct Path {
 ///
 /// Frames are Ethernet frames without their check sequence, with a VLAN tag where they came with one. When it is dropped,
 /// packets of the class go where unknown ones go.
-pub trait Receiver: AsFd + fmt::Debug + Send {
+pub(crate) trait Receiver: AsFd + fmt::Debug + Send {
     /// Gives the next frame to `take`, and its room back to the interface; `false` where there is none. Never waits.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ pub trait Receiver: AsFd + fmt::Debug + Send {
 
 /// A frame that has come in.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     /// Its octets, from the Ethernet header on.
     pub octets: &'a [u8],
     /// Whether its checksums were found right already, or were never made since it has not left this machine.
@@ -46,7 +46,7 @@ pub struct Frame<'a> {
 }
 
 /// The frames of a class that go out.
-pub trait Transmitter: fmt::Debug + Send {
+pub(crate) trait Transmitter: fmt::Debug + Send {
     /// Has `write` write a frame of `len` octets, from the Ethernet header on, and queues it. Never waits.
     /// The room may hold anything before.
     ///
@@ -85,7 +85,7 @@ pub trait Transmitter: fmt::Debug + Send {
 
 /// What a path has received, in frames.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Received {
+pub(crate) struct Received {
     /// Given to who received.
     pub frames: u64,
     /// Octets of these.
@@ -99,7 +99,7 @@ pub struct Received {
 
 /// What a path has transmitted, in frames.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Transmitted {
+pub(crate) struct Transmitted {
     /// Queued.
     pub frames: u64,
     /// Octets of these.
@@ -110,7 +110,7 @@ pub struct Transmitted {
 
 /// Why a frame was not queued.
 #[derive(Debug, Error)]
-pub enum TransmitError {
+pub(crate) enum TransmitError {
     /// All room is taken: try again after a [`flush`](Transmitter::flush).
     #[error("the transmit queue is full")]
     Full,
@@ -130,4 +130,4 @@ pub enum TransmitError {
 /// The interface is gone, or down for good.
 #[derive(Debug, Error)]
 #[error("the network interface fails: {0}")]
-pub struct PathError(#[from] pub io::Error);
+pub(crate) struct PathError(#[from] pub io::Error);

@@ -20,6 +20,7 @@ mod error;
 mod layout;
 mod names;
 
+use std::env;
 use std::io;
 use std::process::{Child, Command};
 
@@ -78,6 +79,26 @@ impl Network {
         }
         network.name = Some(name);
         Ok(network)
+    }
+
+    /// Builds it for a test. Returns `None`, with a word about it on standard output, where the process may not build
+    /// one.
+    ///
+    /// # Panics
+    /// Where the network is not built for another reason, or where tests that cannot be run are failures
+    /// (`CHRONORB_PEERS=required`).
+    #[allow(clippy::print_stdout, reason = "the output of a test")]
+    pub fn build_for_test(layout: &Layout) -> Option<Self> {
+        match Self::build(layout) {
+            Ok(network) => Some(network),
+            Err(error @ NetworkError::Denied { .. }) => {
+                println!("NOT RUN: {error}");
+                let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+                assert!(!required, "CHRONORB_PEERS=required: {error}");
+                None
+            }
+            Err(error) => panic!("the network is not built: {error}"),
+        }
     }
 
     /// What its names begin with, if it has some.

@@ -5,7 +5,7 @@ use chronorb_net::{
     receive_queues, resolve,
 };
 use chronorb_rt::{Deadline, Monotonic};
-use chronorb_testnet::{Host, INTERFACE, Layout, Network, NetworkError, remove_abandoned};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network, remove_abandoned};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::env;
@@ -15,20 +15,6 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-
-/// A test network; `None`, with a word about it, where this process may not build one.
-fn network(layout: &Layout) -> Option<Network> {
-    match Network::build(layout) {
-        Ok(network) => Some(network),
-        Err(error @ NetworkError::Denied { .. }) => {
-            println!("NOT RUN: {error}");
-            let required = env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-            assert!(!required, "CHRONORB_PEERS=required: {error}");
-            None
-        }
-        Err(error) => panic!("the network is not built: {error}"),
-    }
-}
 
 /// The name of a test, by which this program runs it alone (`--exact`) when it starts itself.
 fn name_of<T>(_test: T) -> &'static str {
@@ -61,7 +47,7 @@ fn two_hosts_reach_each_other_by_both_protocols() {
             mtu,
             ..Layout::default()
         };
-        let Some(network) = network(&layout) else {
+        let Some(network) = Network::build_for_test(&layout) else {
             return;
         };
         assert_eq!(send(&network, layout.b.v4.into(), 100_000), 100_000);
@@ -75,7 +61,7 @@ fn a_host_tells_its_interface() {
         mtu: 9000,
         ..Layout::default()
     };
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let link = network.host(Host::A).link().expect("it has one");
@@ -100,7 +86,7 @@ fn interfaces_receive_by_as_many_queues_as_they_shall() {
             queues,
             ..Layout::default()
         };
-        let Some(network) = network(&layout) else {
+        let Some(network) = Network::build_for_test(&layout) else {
             return;
         };
         for host in Host::BOTH {
@@ -113,7 +99,7 @@ fn interfaces_receive_by_as_many_queues_as_they_shall() {
 
 #[test]
 fn a_program_is_started_on_a_host() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let mut command = Command::new("cat");
@@ -131,7 +117,7 @@ fn a_program_is_started_on_a_host() {
 #[test]
 fn a_neighbour_is_found_by_both_protocols() {
     let layout = Layout::default();
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let a = network.host(Host::A);
@@ -151,7 +137,7 @@ fn a_neighbour_is_found_by_both_protocols() {
 
 #[test]
 fn a_neighbour_that_is_not_there_is_given_up() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let a = network.host(Host::A);
@@ -171,7 +157,7 @@ fn a_neighbour_that_is_not_there_is_given_up() {
 #[test]
 fn the_way_to_a_host_leads_there_or_by_a_router() {
     let layout = Layout::default();
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let a = network.host(Host::A);
@@ -204,7 +190,7 @@ fn the_way_to_a_host_leads_there_or_by_a_router() {
 
 #[test]
 fn a_refusal_says_what_the_kernel_says() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let mut netlink = network.host(Host::A).netlink().expect("it opens");
@@ -229,7 +215,7 @@ fn a_rate_is_held_by_the_switch_both_ways() {
         rate: Some(100_000_000),
         ..Layout::default()
     };
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     assert_eq!(send(&network, layout.b.v4.into(), 1_000_000), 1_000_000);
@@ -259,7 +245,7 @@ fn a_delay_is_kept_in_both_directions() {
         mtu: 9000,
         ..Layout::default()
     };
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     for to in [IpAddr::from(layout.b.v4), layout.b.v6.into()] {
@@ -293,7 +279,7 @@ fn a_frame_with_a_vlan_tag_passes_the_switch() {
             delay,
             ..Layout::default()
         };
-        let Some(network) = network(&layout) else {
+        let Some(network) = Network::build_for_test(&layout) else {
             return;
         };
         let [a, b] = Host::BOTH.map(|host| {
@@ -329,7 +315,7 @@ fn a_frame_with_a_vlan_tag_passes_the_switch() {
 
 #[test]
 fn without_rights_it_is_said_which_are_missing() {
-    if network(&Layout::default()).is_none() {
+    if Network::build_for_test(&Layout::default()).is_none() {
         return;
     }
     // Rights are a thread's own.
@@ -350,7 +336,7 @@ fn without_rights_it_is_said_which_are_missing() {
 
 #[test]
 fn without_rights_what_is_left_behind_cannot_be_told_from_what_others_have_made() {
-    if network(&Layout::default()).is_none() {
+    if Network::build_for_test(&Layout::default()).is_none() {
         return;
     }
     // Of a process that cannot be.
@@ -397,7 +383,7 @@ fn a_part() {
 
 #[test]
 fn nothing_is_left_of_a_network_whose_process_is_killed() {
-    let Some(outside) = network(&Layout::default()) else {
+    let Some(outside) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let here = outside.host(Host::A);

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chronorb_net::{Coalescing, Netlink, NetlinkError, Offloads};
-use chronorb_rio::driver::PacketRights;
+use chronorb_rio::PacketRights;
 use chronorb_rt::{Monotonic, Rights};
 
 use super::cpu_list::CpuList;

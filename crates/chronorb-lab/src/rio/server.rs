@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::transport::Riop;
+use chronorb_rio::Riop;
 use chronorb_rt::{Monotonic, Scheduling, lock_all, set_current};
 use chronorb_transport::tcp::Tcp;
 use chronorb_transport::{

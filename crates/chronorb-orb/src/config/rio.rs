@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronorb_rio::driver::Choice;
+use chronorb_rio::DriverChoice;
 
 use super::OrbConfig;
 
@@ -13,7 +13,7 @@ pub struct RioSettings {
     /// that `riop` is for endpoints only.
     pub interface: Option<String>,
     /// `-ORBRioDriver`: how the interface is served, for endpoints too that do not say.
-    pub driver: Choice,
+    pub driver: DriverChoice,
     /// `-ORBRioPlan FILE`: the reservations of the interface's classes, in TOML.
     pub plan: Option<PathBuf>,
 }

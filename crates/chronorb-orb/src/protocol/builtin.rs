@@ -59,17 +59,16 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
 /// IIOP by the real-time I/O subsystem, where calls go by it only if there is an interface for them.
 #[cfg(feature = "riop")]
 fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
-    use chronorb_rio::driver::{Choice, Options};
     use chronorb_rio::plan::{DriverKind, Plan};
-    use chronorb_rio::transport::{Riop, RiopSettings};
+    use chronorb_rio::{DriverChoice, DriverOptions, Riop, RiopSettings};
 
     let settings = &config.rio;
     let of = |setting, problem: String| ProtocolProblem::Of { setting, problem };
     let mut riop = RiopSettings {
         interface: settings.interface.clone(),
-        driver: Options {
+        driver: DriverOptions {
             driver: settings.driver,
-            ..Options::default()
+            ..DriverOptions::default()
         },
         ..RiopSettings::default()
     };
@@ -89,9 +88,9 @@ fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
             (riop.interface, given) = (Some(plan.interface.name.clone()), "-ORBRioPlan");
         }
         riop.driver.driver = match (settings.driver, plan.interface.driver) {
-            (Choice::Auto, DriverKind::Xdp) => Choice::Xdp,
-            (Choice::Auto, DriverKind::Packet) => Choice::Packet,
-            (Choice::Auto, DriverKind::Kernel) => Choice::Kernel,
+            (DriverChoice::Auto, DriverKind::Xdp) => DriverChoice::Xdp,
+            (DriverChoice::Auto, DriverKind::Packet) => DriverChoice::Packet,
+            (DriverChoice::Auto, DriverKind::Kernel) => DriverChoice::Kernel,
             (driver, _) => driver,
         };
         (riop.plan, riop.reserved_on) = (plan.classes, Some(plan.interface));

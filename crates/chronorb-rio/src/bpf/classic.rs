@@ -10,14 +10,14 @@ use super::labels::{Label, Places};
 
 /// A program with labels, before it is assembled.
 #[derive(Clone, Debug, Default)]
-pub struct Code {
+pub(crate) struct Code {
     ops: Vec<Op>,
     labels: usize,
 }
 
 /// What one instruction does. `A` is the accumulator, `X` the index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Op {
+pub(crate) enum Op {
     /// `A` is loaded.
     Load(Source),
     /// `X` becomes this number.
@@ -54,7 +54,7 @@ pub enum Op {
 
 /// What is loaded. Numbers of the packet are in network byte order there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
+pub(crate) enum Source {
     /// A number of the packet, so many octets from its start.
     At(Size, u32),
     /// A number of the packet, so many octets behind `X`.
@@ -74,7 +74,7 @@ pub enum Source {
 
 /// How much of a packet is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Size {
+pub(crate) enum Size {
     /// 8 bits.
     Octet,
     /// 16 bits.
@@ -85,7 +85,7 @@ pub enum Size {
 
 /// What can be asked of a VLAN tag that the kernel has taken off.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Tag {
+pub(crate) enum Tag {
     /// Whether there was one, 0 or 1.
     IsThere,
     /// Its control information: priority, drop eligibility and number.
@@ -96,11 +96,11 @@ pub enum Tag {
 
 /// A word of scratch memory, 0 to 15.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Slot(u8);
+pub(crate) struct Slot(u8);
 
 /// A comparison of `A`, without a sign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Test {
+pub(crate) enum Test {
     /// `A == k`.
     Is(u32),
     /// `A > k`.
@@ -116,7 +116,7 @@ pub enum Test {
 /// One instruction, laid out as `struct sock_filter` of the kernel.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 #[repr(C)]
-pub struct Instruction {
+pub(crate) struct Instruction {
     /// What it does.
     pub code: u16,
     /// Instructions to pass over if the comparison holds.
@@ -134,27 +134,27 @@ impl From<Instruction> for libc::sock_filter {
 }
 
 /// Instructions that the kernel takes (`BPF_MAXINSNS`).
-pub const MAX_LEN: usize = 4096;
+pub(crate) const MAX_LEN: usize = 4096;
 
 impl Slot {
     /// The word of this number.
     ///
     /// # Panics
     /// From 16 on; in a constant, that is an error of the compiler.
-    pub const fn new(number: u8) -> Self {
+    pub(crate) const fn new(number: u8) -> Self {
         assert!(number < 16, "there are sixteen words of scratch memory");
         Self(number)
     }
 
     /// Its number.
-    pub const fn index(self) -> u8 {
+    pub(crate) const fn index(self) -> u8 {
         self.0
     }
 }
 
 impl Size {
     /// Its octets.
-    pub const fn octets(self) -> u32 {
+    pub(crate) const fn octets(self) -> u32 {
         match self {
             Self::Octet => 1,
             Self::Half => 2,
@@ -172,32 +172,24 @@ impl Size {
 }
 
 impl Code {
-    /// An empty program.
-    pub const fn new() -> Self {
-        Self {
-            ops: Vec::new(),
-            labels: 0,
-        }
-    }
-
     /// A label, to be bound once.
-    pub const fn label(&mut self) -> Label {
+    pub(crate) const fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
     /// Adds an operation at the end.
-    pub fn push(&mut self, op: Op) {
+    pub(crate) fn push(&mut self, op: Op) {
         self.ops.push(op);
     }
 
     /// Adds several.
-    pub fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
+    pub(crate) fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
         self.ops.extend(ops);
     }
 
     /// Its operations.
-    pub fn ops(&self) -> &[Op] {
+    pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
     }
 
@@ -208,7 +200,7 @@ impl Code {
 
     /// The same program with other numbers to end with.
     #[must_use]
-    pub fn map_returns(&self, f: impl Fn(u32) -> u32) -> Self {
+    pub(crate) fn map_returns(&self, f: impl Fn(u32) -> u32) -> Self {
         let ops = self.ops.iter().map(|op| match *op {
             Op::Return(number) => Op::Return(f(number)),
             other => other,
@@ -223,7 +215,7 @@ impl Code {
     ///
     /// # Errors
     /// [`AssembleError`]
-    pub fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
+    pub(crate) fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
         let pieces = self.ops.iter().map(|op| match op {
             Op::Bind(label) => (0, Some(*label)),
             _ => (1, None),

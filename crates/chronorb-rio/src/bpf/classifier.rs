@@ -6,35 +6,35 @@ use std::ops::RangeInclusive;
 use thiserror::Error;
 
 use super::classic::{Code, Instruction, Op, Size, Slot, Source, Tag, Test};
-pub use super::translation::{Maps, XDP_PASS};
+pub(crate) use super::translation::{Maps, XDP_PASS};
 use super::{AssembleError, Label, extended, translation};
 use crate::class::{ClassId, Rule, Rules, Unknown};
 use crate::frame::MAX_EXTENSIONS;
 
 /// A program that finds the class of a packet, for either dialect.
 #[derive(Clone, Debug)]
-pub struct Classifier {
+pub(crate) struct Classifier {
     hardware: [u8; 6],
     /// Returns the number of the class and one, or 0 for the kernel.
     code: Code,
 }
 
 /// Addresses that an interface can have.
-pub const MAX_ADDRESSES: usize = 32;
+pub(crate) const MAX_ADDRESSES: usize = 32;
 
 /// An interface has more than [`MAX_ADDRESSES`].
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error(
     "the interface has {0} addresses, more than the {MAX_ADDRESSES} that packets can be told apart by"
 )]
-pub struct TooManyAddresses(pub usize);
+pub(crate) struct TooManyAddresses(pub usize);
 
 impl Classifier {
     /// The program for these rules and an interface with this hardware address and these addresses.
     ///
     /// # Errors
     /// [`TooManyAddresses`]
-    pub fn new(
+    pub(crate) fn new(
         rules: &Rules,
         hardware: [u8; 6],
         own: &[(IpAddr, u8)],
@@ -56,7 +56,7 @@ impl Classifier {
     ///
     /// # Errors
     /// [`AssembleError`]; not for as many rules as an interface can have.
-    pub fn filter(&self, class: ClassId) -> Result<Vec<Instruction>, AssembleError> {
+    pub(crate) fn filter(&self, class: ClassId) -> Result<Vec<Instruction>, AssembleError> {
         let whole_or_nothing = |verdict| match verdict == Self::verdict(class) {
             true => u32::MAX,
             false => 0,
@@ -69,7 +69,7 @@ impl Classifier {
     ///
     /// # Errors
     /// [`AssembleError`]; not for as many rules as an interface can have.
-    pub fn xdp(&self, maps: Maps) -> Result<Vec<extended::Instruction>, AssembleError> {
+    pub(crate) fn xdp(&self, maps: Maps) -> Result<Vec<extended::Instruction>, AssembleError> {
         translation::translate(&self.code, self.hardware, maps).assemble()
     }
 

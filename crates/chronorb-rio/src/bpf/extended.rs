@@ -11,14 +11,14 @@ use super::labels::{Label, Places};
 
 /// A program with labels, before it is assembled.
 #[derive(Clone, Debug, Default)]
-pub struct Code {
+pub(crate) struct Code {
     ops: Vec<Op>,
     labels: usize,
 }
 
 /// What one instruction does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Op {
+pub(crate) enum Op {
     /// Calculates with the first register.
     Alu(Alu, Width, Register, Operand),
     /// Takes the lowest octets of a register to be in network byte order, and clears the others.
@@ -45,7 +45,7 @@ pub enum Op {
 
 /// How the first operand is changed by the second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Alu {
+pub(crate) enum Alu {
     /// It becomes the second.
     Move = 0xb0,
     /// Addition.
@@ -64,7 +64,7 @@ pub enum Alu {
 
 /// A comparison, without a sign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Test {
+pub(crate) enum Test {
     /// Equal.
     Is = 0x10,
     /// Greater.
@@ -73,13 +73,11 @@ pub enum Test {
     AtLeast = 0x30,
     /// A bit in common.
     HasAny = 0x40,
-    /// Not equal.
-    IsNot = 0x50,
 }
 
 /// How many bits count; the higher 32 of a result are cleared where they do not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Width {
+pub(crate) enum Width {
     /// The lower 32.
     Half,
     /// All 64.
@@ -88,7 +86,7 @@ pub enum Width {
 
 /// How much is loaded or stored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Size {
+pub(crate) enum Size {
     /// 8 bits.
     Octet = 0x10,
     /// 16 bits.
@@ -102,7 +100,7 @@ pub enum Size {
 /// A register. At the start `R1` is the context; `R10` is the end of the stack, and cannot be changed.
 #[allow(missing_docs, reason = "their numbers say all")]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Register {
+pub(crate) enum Register {
     R0,
     R1,
     R2,
@@ -111,14 +109,12 @@ pub enum Register {
     R5,
     R6,
     R7,
-    R8,
-    R9,
-    R10,
+    R10 = 10,
 }
 
 /// The second operand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Operand {
+pub(crate) enum Operand {
     /// A register.
     Register(Register),
     /// A number, whose sign is extended.
@@ -127,7 +123,7 @@ pub enum Operand {
 
 /// A function of the kernel, bpf-helpers(7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Helper {
+pub(crate) enum Helper {
     /// A value of a map (`bpf_map_lookup_elem`).
     Lookup = 1,
     /// Sends the packet to what the map has there (`bpf_redirect_map`).
@@ -139,7 +135,7 @@ pub enum Helper {
 /// One instruction, laid out as `struct bpf_insn` of the kernel.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 #[repr(C)]
-pub struct Instruction {
+pub(crate) struct Instruction {
     /// What it does.
     pub code: u8,
     /// The first register in the lower four bits, the second one in the higher.
@@ -151,7 +147,7 @@ pub struct Instruction {
 }
 
 /// Instructions that a privileged process may load.
-pub const MAX_LEN: usize = 1_000_000;
+pub(crate) const MAX_LEN: usize = 1_000_000;
 
 impl From<Register> for Operand {
     fn from(register: Register) -> Self {
@@ -174,24 +170,19 @@ impl Code {
         }
     }
 
-    /// An empty program.
-    pub const fn new() -> Self {
-        Self::with_labels(0)
-    }
-
     /// A label, to be bound once.
-    pub const fn label(&mut self) -> Label {
+    pub(crate) const fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
     /// Adds an operation at the end.
-    pub fn push(&mut self, op: Op) {
+    pub(crate) fn push(&mut self, op: Op) {
         self.ops.push(op);
     }
 
     /// Adds several.
-    pub fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
+    pub(crate) fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
         self.ops.extend(ops);
     }
 
@@ -229,7 +220,7 @@ impl Code {
     ///
     /// # Errors
     /// [`AssembleError`]
-    pub fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
+    pub(crate) fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
         let pieces = self.ops.iter().map(|op| match op {
             Op::Bind(label) => (0, Some(*label)),
             Op::Map(..) => (2, None),
@@ -287,7 +278,7 @@ impl Code {
 
 impl Size {
     /// Its octets.
-    pub const fn octets(self) -> u32 {
+    pub(crate) const fn octets(self) -> u32 {
         match self {
             Self::Octet => 1,
             Self::Half => 2,

@@ -2,7 +2,7 @@ use super::AssembleError;
 
 /// A place in a program that is jumped to.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Label(pub(super) usize);
+pub(crate) struct Label(pub(super) usize);
 
 /// Where the labels of a program are, once all is placed.
 #[derive(Debug)]

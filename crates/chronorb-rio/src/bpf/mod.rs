@@ -7,15 +7,15 @@
 //!
 //! No compiler is needed, and nothing here speaks to the kernel.
 
-pub mod classic;
-pub mod classifier;
-pub mod extended;
+pub(crate) mod classic;
+pub(crate) mod classifier;
+pub(crate) mod extended;
 mod labels;
 mod translation;
 
 use thiserror::Error;
 
-pub use labels::Label;
+pub(crate) use labels::Label;
 
 /// Why a program cannot be assembled.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

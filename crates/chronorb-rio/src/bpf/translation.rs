@@ -13,7 +13,7 @@ use crate::class::{ClassId, MAX_CLASSES};
 
 /// The maps of a program, by their descriptors. Both have a place for each class and receive queue: see [`Maps::place`].
 #[derive(Clone, Copy, Debug)]
-pub struct Maps {
+pub(crate) struct Maps {
     /// The sockets (`BPF_MAP_TYPE_XSKMAP`), each of which takes the packets of one receive queue.
     pub sockets: RawFd,
     /// How many packets there were (`BPF_MAP_TYPE_ARRAY` of `u64`).
@@ -25,18 +25,18 @@ pub struct Maps {
 
 impl Maps {
     /// Where both maps have what is for a class and a receive queue, up to [`queues`](Self::queues).
-    pub const fn place(class: ClassId, queue: u32) -> u32 {
+    pub(crate) const fn place(class: ClassId, queue: u32) -> u32 {
         (queue << CLASS_BITS) + class.index() as u32
     }
 
     /// How many places they have.
-    pub const fn places(queues: u32) -> u32 {
+    pub(crate) const fn places(queues: u32) -> u32 {
         (queues + 1) << CLASS_BITS
     }
 }
 
 /// What an XDP program ends with to leave a packet to the kernel.
-pub const XDP_PASS: i32 = 2;
+pub(crate) const XDP_PASS: i32 = 2;
 
 /// Translates a program whose result is the number of a class and one, or 0 for the kernel.
 pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) -> Code {

@@ -10,14 +10,14 @@ use crate::bpf::extended::Instruction;
 
 /// A table that programs and processes share.
 #[derive(Debug)]
-pub struct Map(OwnedFd);
+pub(crate) struct Map(OwnedFd);
 
 impl Map {
     /// From numbers below `len` to AF_XDP sockets, none at first.
     ///
     /// # Errors
     /// The system's error; `PermissionDenied` without `CAP_NET_ADMIN` and `CAP_BPF`.
-    pub fn of_sockets(len: u32) -> io::Result<Self> {
+    pub(crate) fn of_sockets(len: u32) -> io::Result<Self> {
         Self::create(XSKMAP, 4, len, c"chronorb_xsk")
     }
 
@@ -25,7 +25,7 @@ impl Map {
     ///
     /// # Errors
     /// As for [`of_sockets`](Self::of_sockets).
-    pub fn of_counters(len: u32) -> io::Result<Self> {
+    pub(crate) fn of_counters(len: u32) -> io::Result<Self> {
         Self::create(ARRAY, 8, len, c"chronorb_count")
     }
 
@@ -48,7 +48,7 @@ impl Map {
     ///
     /// # Errors
     /// The system's error, for example where the socket is not bound.
-    pub fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         let mut socket = socket.as_raw_fd();
         self.element(MAP_UPDATE, number, (&raw mut socket).cast())
     }
@@ -57,7 +57,7 @@ impl Map {
     ///
     /// # Errors
     /// `NotFound` where there is none.
-    pub fn remove_socket(&self, number: u32) -> io::Result<()> {
+    pub(crate) fn remove_socket(&self, number: u32) -> io::Result<()> {
         self.element(MAP_DELETE, number, std::ptr::null_mut())
     }
 
@@ -65,14 +65,14 @@ impl Map {
     ///
     /// # Errors
     /// `NotFound` where there is no such counter.
-    pub fn count(&self, number: u32) -> io::Result<u64> {
+    pub(crate) fn count(&self, number: u32) -> io::Result<u64> {
         let mut count = 0_u64;
         self.element(MAP_LOOKUP, number, (&raw mut count).cast())?;
         Ok(count)
     }
 
     /// Its descriptor, for programs.
-    pub fn descriptor(&self) -> i32 {
+    pub(crate) fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
     }
 
@@ -95,14 +95,14 @@ impl Map {
 
 /// A program that the kernel has found harmless.
 #[derive(Debug)]
-pub struct Program(OwnedFd);
+pub(crate) struct Program(OwnedFd);
 
 impl Program {
     /// Loads a program of interfaces, which takes packets in several pieces too.
     ///
     /// # Errors
     /// [`LoadError`], with what the kernel's verifier says.
-    pub fn xdp(instructions: &[Instruction]) -> Result<Self, LoadError> {
+    pub(crate) fn xdp(instructions: &[Instruction]) -> Result<Self, LoadError> {
         let loaded = load(instructions, &mut []);
         let source = match loaded {
             Ok(program) => return Ok(program),
@@ -123,7 +123,8 @@ impl Program {
     ///
     /// # Errors
     /// The system's error; `InvalidInput` for a packet that is shorter than a header of Ethernet.
-    pub fn run(&self, packet: &[u8]) -> io::Result<u32> {
+    #[cfg(test)]
+    pub(crate) fn run(&self, packet: &[u8]) -> io::Result<u32> {
         let mut attributes = TestRun {
             program: self.0.as_raw_fd(),
             data_len: packet.len() as u32,
@@ -131,14 +132,14 @@ impl Program {
             ..TestRun::default()
         };
         // SAFETY: the packet is alive and as long as is said; no room for answers is given but the attributes.
-        unsafe { bpf_mut(TEST_RUN, &mut attributes) }?;
+        unsafe { system_call(TEST_RUN, &raw mut attributes) }?;
         Ok(attributes.result)
     }
 }
 
 /// Why a program was not loaded.
 #[derive(Debug)]
-pub struct LoadError {
+pub(crate) struct LoadError {
     /// What the kernel says.
     pub source: io::Error,
     /// What its verifier says; empty if it was not asked.
@@ -159,7 +160,7 @@ impl std::error::Error for LoadError {}
 
 /// How an interface runs a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Attachment {
+pub(crate) enum Attachment {
     /// In its driver, before anything else is done for a packet.
     Native,
     /// In the kernel's network stack, for interfaces of any kind.
@@ -168,14 +169,14 @@ pub enum Attachment {
 
 /// A program that an interface runs for as long as this is there.
 #[derive(Debug)]
-pub struct Attached(OwnedFd);
+pub(crate) struct Attached(OwnedFd);
 
 impl Attached {
     /// Has the interface of this number run a program.
     ///
     /// # Errors
     /// The system's error; `ResourceBusy` where it runs another one.
-    pub fn new(program: &Program, interface: u32, how: Attachment) -> io::Result<Self> {
+    pub(crate) fn new(program: &Program, interface: u32, how: Attachment) -> io::Result<Self> {
         let attributes = CreateLink {
             program: program.0.as_raw_fd(),
             interface,
@@ -193,7 +194,7 @@ impl Attached {
     ///
     /// # Errors
     /// The system's error; it runs the one of before then.
-    pub fn replace(&self, program: &Program) -> io::Result<()> {
+    pub(crate) fn replace(&self, program: &Program) -> io::Result<()> {
         let attributes = UpdateLink {
             link: self.0.as_raw_fd(),
             program: program.0.as_raw_fd(),
@@ -245,14 +246,7 @@ fn text(log: &[u8]) -> String {
 /// Addresses in the attributes are of memory that is alive, and as long as the command says.
 unsafe fn bpf<T>(command: i32, attributes: &T) -> io::Result<i32> {
     let attributes = (&raw const *attributes).cast_mut();
-    // SAFETY: by the caller's word. Commands that write to the attributes go by `bpf_mut`.
-    unsafe { system_call(command, attributes) }
-}
-
-/// # Safety
-/// As for [`bpf`].
-unsafe fn bpf_mut<T>(command: i32, attributes: &mut T) -> io::Result<i32> {
-    // SAFETY: by the caller's word.
+    // SAFETY: by the caller's word. None of the commands writes to the attributes.
     unsafe { system_call(command, attributes) }
 }
 
@@ -320,6 +314,7 @@ struct LoadProgram {
     attach: u32,
 }
 
+#[cfg(test)]
 #[derive(Default)]
 #[repr(C)]
 struct TestRun {
@@ -364,6 +359,7 @@ const MAP_LOOKUP: i32 = 1;
 const MAP_UPDATE: i32 = 2;
 const MAP_DELETE: i32 = 3;
 const PROGRAM_LOAD: i32 = 5;
+#[cfg(test)]
 const TEST_RUN: i32 = 10;
 const LINK_CREATE: i32 = 28;
 const LINK_UPDATE: i32 = 29;

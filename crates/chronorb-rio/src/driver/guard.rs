@@ -4,25 +4,11 @@
 //! nobody is there (RST). A guard is a listening socket of the kernel with a filter that lets nothing through: the
 //! kernel says nothing then, neither to who connects nor to who is connected, and no other program can have the port.
 //! It ends with the process.
-//!
-//! ```
-//! use chronorb_rio::driver::guard::{Guard, GuardError, Ports};
-//!
-//! let guard = Guard::new("127.0.0.1:0".parse().expect("an address"))?;
-//! assert!(matches!(Guard::new(guard.address()), Err(GuardError::Taken(_))));
-//!
-//! let ports = Ports::new([127, 0, 0, 1].into(), 39_000..=39_999);
-//! let (one, other) = (ports.reserve()?, ports.reserve()?);
-//! assert_ne!(one.address(), other.address());
-//! # Ok::<(), GuardError>(())
-//! ```
 
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::net::{bind, getsockname, listen, sockopt};
@@ -33,7 +19,7 @@ use crate::bpf::classic::Instruction;
 
 /// Keeps the kernel quiet about an address and port, as long as it is there.
 #[derive(Debug)]
-pub struct Guard {
+pub(crate) struct Guard {
     address: SocketAddr,
     _socket: OwnedFd,
 }
@@ -43,7 +29,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`GuardError`].
-    pub fn new(address: SocketAddr) -> Result<Self, GuardError> {
+    pub(crate) fn new(address: SocketAddr) -> Result<Self, GuardError> {
         Self::listen(address).map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::ADDRINUSE) => GuardError::Taken(address),
             Some(Errno::ADDRNOTAVAIL) => GuardError::NotHere(address.ip()),
@@ -56,7 +42,7 @@ impl Guard {
     }
 
     /// What it guards.
-    pub const fn address(&self) -> SocketAddr {
+    pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
@@ -123,58 +109,9 @@ fn read_address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// A range of ports of an address, of which each is guarded while it is in use.
-#[derive(Debug)]
-pub struct Ports {
-    address: IpAddr,
-    range: RangeInclusive<u16>,
-    /// How many were looked at.
-    next: AtomicU32,
-}
-
-impl Ports {
-    /// These ports; none of them is guarded yet.
-    pub const fn new(address: IpAddr, range: RangeInclusive<u16>) -> Self {
-        Self {
-            address,
-            range,
-            next: AtomicU32::new(0),
-        }
-    }
-
-    /// Guards one that is free. One that was given back comes again as late as possible.
-    ///
-    /// # Errors
-    /// [`GuardError::NoneFree`], and others of [`GuardError`] at the first port.
-    pub fn reserve(&self) -> Result<Guard, GuardError> {
-        // 0 is no port, but asks for any.
-        let first = u32::from(*self.range.start()).max(1);
-        let last = u32::from(*self.range.end());
-        let count = (last + 1).saturating_sub(first);
-        for _ in 0..count {
-            let port = first + self.next.fetch_add(1, Ordering::Relaxed) % count;
-            // It is of the range, whose ends are ports.
-            match Guard::new(SocketAddr::new(self.address, port as u16)) {
-                Err(GuardError::Taken(_)) => {}
-                other => return other,
-            }
-        }
-        Err(GuardError::NoneFree {
-            address: self.address,
-            first: *self.range.start(),
-            last: *self.range.end(),
-        })
-    }
-
-    /// The ports.
-    pub const fn range(&self) -> &RangeInclusive<u16> {
-        &self.range
-    }
-}
-
 /// Why a port cannot be guarded.
 #[derive(Debug, Error)]
-pub enum GuardError {
+pub(crate) enum GuardError {
     /// Another program has the port, or this one: it listens there, or has connections there still.
     #[error("{0} is taken: `ss -tanp` shows by whom")]
     Taken(SocketAddr),
@@ -187,16 +124,6 @@ pub enum GuardError {
          (`setcap cap_net_bind_service+ep PROGRAM`)"
     )]
     Denied(SocketAddr),
-    /// All ports of a range are taken.
-    #[error("ports {first} to {last} of {address} are all taken: make the range larger")]
-    NoneFree {
-        /// Of this address.
-        address: IpAddr,
-        /// The first of the range.
-        first: u16,
-        /// The last.
-        last: u16,
-    },
     /// Anything else.
     #[error("{address} cannot be guarded: {source}")]
     Failed {
@@ -214,3 +141,16 @@ const NOTHING: [Instruction; 1] = [Instruction {
     jf: 0,
     k: 0,
 }];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_guarded_once() {
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let guard = Guard::new(any).expect("there are ports");
+        let again = Guard::new(guard.address());
+        assert!(matches!(again, Err(GuardError::Taken(_))), "{again:?}");
+    }
+}

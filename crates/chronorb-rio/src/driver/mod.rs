@@ -7,30 +7,33 @@ use std::net::IpAddr;
 use chronorb_net::{Netlink, NetlinkError};
 use thiserror::Error;
 
-use crate::class::{ClassId, Rule, RuleError, Unknown};
+use crate::class::{ClassId, Rule, RuleError};
 use crate::frame::ETHERNET_LEN;
 use crate::path::Path;
 
-pub mod bpf;
-pub mod guard;
+pub(crate) mod bpf;
+pub(crate) mod guard;
 pub(crate) mod home;
 mod open;
-pub mod packet;
+pub(crate) mod packet;
 mod rights;
 mod socket;
 mod table;
-pub mod tap;
-pub mod wire;
-pub mod xdp;
+#[cfg(test)]
+pub(crate) mod tap;
+#[cfg(test)]
+pub(crate) mod wire;
+pub(crate) mod xdp;
 
-pub use open::{Choice, OpenError, Options, UnknownChoice, open};
+pub(crate) use open::open;
+pub use open::{Choice, OpenError, Options, UnknownChoice};
 pub use rights::{PacketAccess, PacketRights};
 
 /// A network interface that is open for classes.
 ///
 /// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing
 /// of a driver outlives its process, whichever way that ends.
-pub trait Driver: fmt::Debug + Send + Sync {
+pub(crate) trait Driver: fmt::Debug + Send + Sync {
     /// The interface, as it was when it was opened: addresses that it gets later have no packets by classes, and an MTU that it
     /// gets later is none of theirs.
     fn link(&self) -> &Link;
@@ -53,18 +56,20 @@ pub trait Driver: fmt::Debug + Send + Sync {
     fn add(&self, rule: &Rule) -> Result<(), DriverError>;
 
     /// Takes a rule away again.
+    #[cfg(test)]
     fn remove(&self, rule: &Rule);
 
     /// Says where TCP packets to the host go that no rule matches; at first that is the kernel.
     ///
     /// # Errors
     /// [`DriverError`]; all is as before then.
-    fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError>;
+    #[cfg(test)]
+    fn set_unknown(&self, unknown: crate::class::Unknown) -> Result<(), DriverError>;
 }
 
 /// What there is to know of a network interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Link {
+pub(crate) struct Link {
     /// Its name.
     pub name: String,
     /// Its number in this network namespace.
@@ -82,7 +87,7 @@ impl Link {
     ///
     /// # Errors
     /// [`DriverError::NoInterface`] where there is none of this name; `Unsupported` where it has no Ethernet address.
-    pub fn read(netlink: &mut Netlink, name: &str) -> Result<Self, DriverError> {
+    pub(crate) fn read(netlink: &mut Netlink, name: &str) -> Result<Self, DriverError> {
         let info = match netlink.link(name) {
             Err(error) if error.is_absent() => {
                 return Err(DriverError::NoInterface(name.to_owned()));
@@ -104,7 +109,7 @@ impl Link {
 }
 
 /// Frames that the queue of a class can have.
-pub const MAX_QUEUE: usize = 1 << 16;
+pub(crate) const MAX_QUEUE: usize = 1 << 16;
 
 /// So many frames rounded up to what a queue can have.
 fn queue_of(frames: usize) -> Result<usize, DriverError> {

@@ -15,9 +15,9 @@ pub enum Choice {
     /// AF_XDP if it can be had, otherwise packet sockets.
     #[default]
     Auto,
-    /// [AF_XDP](super::xdp).
+    /// AF_XDP.
     Xdp,
-    /// [Packet sockets](super::packet).
+    /// Packet sockets.
     Packet,
     /// The kernel's own TCP, which is none: who has a choice of it goes by sockets.
     Kernel,
@@ -70,7 +70,7 @@ pub struct Options {
 ///
 /// # Errors
 /// [`OpenError`] tells of each driver that was tried why it was not possible.
-pub fn open(interface: &str, options: Options) -> Result<Box<dyn Driver>, OpenError> {
+pub(crate) fn open(interface: &str, options: Options) -> Result<Box<dyn Driver>, OpenError> {
     let drivers: &[Choice] = match options.driver {
         Choice::Auto => &[Choice::Xdp, Choice::Packet],
         Choice::Xdp => &[Choice::Xdp],

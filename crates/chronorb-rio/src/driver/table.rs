@@ -1,10 +1,7 @@
 //! Which classes of an interface are open, and their rules.
 
-use std::net::IpAddr;
-
 use super::DriverError;
-use crate::class::{ClassId, MAX_CLASSES, Rule, Rules, Unknown, Verdict};
-use crate::frame::Headers;
+use crate::class::{ClassId, MAX_CLASSES, Rule, Rules};
 
 /// The classes that are open, and the rules of the interface.
 #[derive(Clone, Debug)]
@@ -53,31 +50,22 @@ impl Table {
         Ok(self.rules.add(rule.clone())?)
     }
 
+    #[cfg(test)]
     pub(super) fn remove(&mut self, rule: &Rule) {
         self.rules.remove(rule);
     }
 
     /// The class that unknown packets go to must be open.
-    pub(super) fn set_unknown(&mut self, unknown: Unknown) -> Result<(), DriverError> {
-        if let Unknown::Class(class) = unknown {
+    #[cfg(test)]
+    pub(super) fn set_unknown(
+        &mut self,
+        unknown: crate::class::Unknown,
+    ) -> Result<(), DriverError> {
+        if let crate::class::Unknown::Class(class) = unknown {
             self.check_open(class)?;
         }
         self.rules.set_unknown(unknown);
         Ok(())
-    }
-
-    /// The class of a frame to a host that has this hardware address and these addresses; `None` if it is for the kernel.
-    pub(super) fn classify(
-        &self,
-        frame: &[u8],
-        hardware: [u8; 6],
-        addresses: &[(IpAddr, u8)],
-    ) -> Option<ClassId> {
-        let headers = Headers::read(frame).ok()?;
-        match self.rules.classify(&headers, hardware, addresses) {
-            Verdict::Class(class) => Some(class),
-            Verdict::Kernel => None,
-        }
     }
 
     pub(super) const fn rules(&self) -> &Rules {

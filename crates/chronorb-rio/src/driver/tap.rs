@@ -1,8 +1,7 @@
 //! A TAP interface: this process at one end, the kernel of the same machine at the other.
 //!
 //! The process is a host of its own there, with the addresses that it is given, and the kernel is its neighbour, with
-//! those that the interface gets from `ip` or [netlink](crate::netlink). It is for tests and for machines without
-//! anything better: one thread reads what comes for all classes, so that they are told apart in this process and not
+//! those that the interface gets from `ip` or [netlink](chronorb_net::Netlink). It is for tests: one thread reads what comes for all classes, so that they are told apart in this process and not
 //! before. What no class wants is lost; neither ARP nor neighbour discovery is answered, so the kernel has to be told
 //! the hardware address.
 #![allow(unsafe_code)]
@@ -30,7 +29,7 @@ use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
 /// A TAP interface. It goes when this and all of its paths have gone, or with the process.
 #[derive(Debug)]
-pub struct Tap {
+pub(crate) struct Tap {
     link: Link,
     shared: Arc<Shared>,
 }
@@ -41,7 +40,7 @@ impl Tap {
     ///
     /// # Errors
     /// [`DriverError`]: `CAP_NET_ADMIN` is missing, or `/dev/net/tun`; the name is taken.
-    pub fn create(
+    pub(crate) fn create(
         name: &str,
         hardware: [u8; 6],
         addresses: Vec<(IpAddr, u8)>,
@@ -66,11 +65,6 @@ impl Tap {
         let way = Arc::new(PiMutex::new(way));
         let shared = Shared::start(tap, way).map_err(failed(WHAT, CAPABILITY))?;
         Ok(Self { link, shared })
-    }
-
-    /// Frames that no class wanted.
-    pub fn unwanted(&self) -> u64 {
-        self.shared.way.lock().counts().to_kernel
     }
 }
 

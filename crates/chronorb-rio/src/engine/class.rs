@@ -421,6 +421,7 @@ impl Protocol {
     }
 
     /// What came in, and what went out.
+    #[cfg(test)]
     pub(super) fn path_counts(&self) -> (crate::path::Received, crate::path::Transmitted) {
         let received = self.ingress.lock().receiver.counts();
         (received, self.egress.lock().transmitter().counts())

@@ -20,7 +20,7 @@ pub struct ClassConfig {
     pub expected: Option<(usize, Duration)>,
     /// The CPU of that thread; any where it is `None`.
     pub cpu: Option<usize>,
-    /// Frames that wait at most, each way; of those that come in, for each queue by which they come ([`Driver::open`](crate::driver::Driver::open)).
+    /// Frames that wait at most, each way; of those that come in, for each queue by which they come.
     pub queue: usize,
     /// Connections at most, those that end included.
     pub connections: usize,
@@ -51,7 +51,7 @@ pub struct ClassConfig {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Processing {
     /// The thread that waits for the connections, when packets arrive: that of the lane, which has its priority already. What
-    /// [accepts](super::Listener) has to be waited for all the time, also while nobody connects.
+    /// accepts has to be waited for all the time, also while nobody connects.
     OnArrival,
     /// The class's own thread, when packets arrive.
     OnDemand {

@@ -1,13 +1,17 @@
 //! What has happened to a class.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+#[cfg(test)]
+use std::sync::atomic::Ordering;
 
+#[cfg(test)]
 use crate::path::{Received, Transmitted};
 
 /// What has happened to a class since it was opened.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct ClassCounts {
+pub(crate) struct ClassCounts {
     /// What came in, and was lost before.
     pub received: Received,
     /// What went out.
@@ -50,6 +54,7 @@ pub(super) struct Counters {
     pub(super) exhausted: AtomicU64,
 }
 
+#[cfg(test)]
 impl Counters {
     pub(super) fn counts(
         &self,

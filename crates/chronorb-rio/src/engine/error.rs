@@ -12,7 +12,7 @@ use crate::plan::Refusal;
 /// Why a class, or an endpoint of one, was not opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum OpenError {
+pub(crate) enum OpenError {
     /// The interface has as many classes as it can have.
     #[error("the interface has {} classes already", crate::class::MAX_CLASSES)]
     TooManyClasses,
@@ -77,7 +77,7 @@ pub enum OpenError {
 /// Why there is no connection.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum ConnectFault {
+pub(crate) enum ConnectFault {
     /// The peer refused.
     #[error("nobody listens there")]
     Refused,

@@ -16,7 +16,7 @@ use super::stream::Stream;
 ///
 /// Its descriptor is readable where [`accept`](Self::accept) has something to do.
 #[derive(Debug)]
-pub struct Listener {
+pub(crate) struct Listener {
     class: Arc<Class>,
     index: usize,
     address: SocketAddr,
@@ -46,13 +46,8 @@ impl Listener {
     }
 
     /// Where it listens.
-    pub const fn address(&self) -> SocketAddr {
+    pub(crate) const fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// Its class.
-    pub fn class(&self) -> &Arc<Class> {
-        &self.class
     }
 
     /// Takes the next connection in; `None` where there is none. In a class that is processed on arrival it first does
@@ -61,7 +56,7 @@ impl Listener {
     /// # Errors
     /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one; [`AcceptError::Failed`] where
     /// the interface fails, or its subsystem is no more.
-    pub fn accept(&self) -> Result<Option<Stream>, AcceptError> {
+    pub(crate) fn accept(&self) -> Result<Option<Stream>, AcceptError> {
         let protocol = &self.class.protocol;
         self.arrivals.drain();
         if self.class.control.has_ended() {

@@ -42,10 +42,12 @@ mod thread;
 mod timers;
 
 pub use config::{ClassConfig, Output, Processing, Urgency};
-pub use counts::ClassCounts;
-pub use error::{ConnectFault, OpenError};
-pub use listener::Listener;
-pub use open::Class;
-pub use ports::{FreePorts, GuardedPorts, Ports, ReservedPort};
-pub use stream::Stream;
-pub use subsystem::Subsystem;
+#[cfg(test)]
+pub(crate) use counts::ClassCounts;
+pub(crate) use error::{ConnectFault, OpenError};
+pub(crate) use listener::Listener;
+pub(crate) use open::Class;
+#[cfg(test)]
+pub(crate) use ports::{Ports, ReservedPort};
+pub(crate) use stream::Stream;
+pub(crate) use subsystem::Subsystem;

@@ -9,6 +9,7 @@ use chronorb_rt::{Deadline, Monotonic, PiMutex, Wake};
 use super::class::{Busy, Protocol};
 use super::config::{ClassConfig, Processing};
 use super::control::{Control, Order};
+#[cfg(test)]
 use super::counts::ClassCounts;
 use super::error::{ConnectFault, OpenError};
 use super::listener::Listener;
@@ -26,7 +27,7 @@ use crate::neighbours::Neighbours;
 /// It ends when the last that holds it, a listener or a stream of it is dropped. Connections that are not
 /// over then still end in order.
 #[derive(Debug)]
-pub struct Class {
+pub(crate) struct Class {
     pub(super) protocol: Arc<Protocol>,
     pub(super) control: Arc<Control>,
     pub(super) id: ClassId,
@@ -44,22 +45,24 @@ pub struct Class {
 
 impl Class {
     /// What it was opened with.
-    pub fn config(&self) -> &ClassConfig {
+    pub(crate) fn config(&self) -> &ClassConfig {
         &self.config
     }
 
     /// Its number.
-    pub const fn id(&self) -> ClassId {
+    #[cfg(test)]
+    pub(crate) const fn id(&self) -> ClassId {
         self.id
     }
 
     /// Whether the interface fails, or its subsystem is no more: then nothing is to be had of it, and never will be.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.control.has_ended()
     }
 
     /// What has happened to it.
-    pub fn counts(&self) -> ClassCounts {
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> ClassCounts {
         let protocol = &self.protocol;
         protocol
             .counters
@@ -71,7 +74,7 @@ impl Class {
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
-    pub fn listen(self: &Arc<Self>, address: SocketAddr) -> Result<Listener, OpenError> {
+    pub(crate) fn listen(self: &Arc<Self>, address: SocketAddr) -> Result<Listener, OpenError> {
         self.is_own(address.ip())?;
         let port = self
             .ports
@@ -103,7 +106,7 @@ impl Class {
     ///
     /// # Errors
     /// [`ConnectFault`]; at the latest when the deadline has passed.
-    pub fn connect(
+    pub(crate) fn connect(
         self: &Arc<Self>,
         remote: SocketAddr,
         deadline: Deadline,

@@ -4,14 +4,13 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::driver::DriverError;
 use crate::driver::guard::{Guard, GuardError};
 use crate::driver::home::Home;
 
 /// Gives ports, so that nobody else on the host has them meanwhile.
-pub trait Ports: fmt::Debug + Send + Sync {
+pub(crate) trait Ports: fmt::Debug + Send + Sync {
     /// Reserves a port of an address, any free one if it is 0.
     ///
     /// # Errors
@@ -21,43 +20,16 @@ pub trait Ports: fmt::Debug + Send + Sync {
 
 /// A port that nobody else has until this is dropped.
 #[derive(Debug)]
-pub struct ReservedPort {
+pub(crate) struct ReservedPort {
     /// Its number.
     pub number: u16,
     /// What keeps it.
-    pub guard: Box<dyn Any + Send + Sync>,
-}
-
-/// Ports of a host that has no kernel of its own, at the end of a wire in memory: nobody else is there to have them.
-#[derive(Debug)]
-pub struct FreePorts {
-    next: AtomicU16,
-}
-
-impl Default for FreePorts {
-    fn default() -> Self {
-        Self {
-            next: AtomicU16::new(FIRST),
-        }
-    }
-}
-
-impl Ports for FreePorts {
-    fn reserve(&self, address: SocketAddr) -> io::Result<ReservedPort> {
-        let number = match address.port() {
-            0 => self.next.fetch_add(1, Ordering::Relaxed).max(FIRST),
-            given => given,
-        };
-        Ok(ReservedPort {
-            number,
-            guard: Box::new(()),
-        })
-    }
+    pub _guard: Box<dyn Any + Send + Sync>,
 }
 
 /// Ports of this host, about which the kernel is [quiet](crate::driver::guard) meanwhile.
 #[derive(Debug)]
-pub struct GuardedPorts {
+pub(crate) struct GuardedPorts {
     home: Home,
 }
 
@@ -66,7 +38,7 @@ impl GuardedPorts {
     ///
     /// # Errors
     /// Where the namespace cannot be held.
-    pub fn here() -> Result<Self, DriverError> {
+    pub(crate) fn here() -> Result<Self, DriverError> {
         Ok(Self {
             home: Home::here()?,
         })
@@ -83,10 +55,7 @@ impl Ports for GuardedPorts {
         })?;
         Ok(ReservedPort {
             number: guard.address().port(),
-            guard: Box::new(guard),
+            _guard: Box::new(guard),
         })
     }
 }
-
-/// The first port that is given to who wants any (RFC 6335 §6).
-const FIRST: u16 = 49_152;

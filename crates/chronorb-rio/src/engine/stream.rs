@@ -23,7 +23,7 @@ use super::open::Class;
 ///
 /// Its descriptor becomes readable where there is input, the end, or room again, after somebody has found none.
 #[derive(Debug)]
-pub struct Stream {
+pub(crate) struct Stream {
     class: Arc<Class>,
     slot: usize,
     bell: Arc<Wake>,
@@ -42,12 +42,12 @@ impl Stream {
     }
 
     /// Its class.
-    pub fn class(&self) -> &Arc<Class> {
+    pub(crate) fn class(&self) -> &Arc<Class> {
         &self.class
     }
 
     /// The peer; `None` where that was forgotten with the end of the connection.
-    pub fn peer(&self) -> Option<SocketAddr> {
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.slot().connection.lock().remote()
     }
 
@@ -55,7 +55,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is; then the descriptor tells of what comes.
-    pub fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
+    pub(crate) fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
         self.protocol().with(self.slot, now, |connection| {
             connection.receive(room, || {
@@ -68,7 +68,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing does; then the descriptor tells of room.
-    pub fn try_send(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
+    pub(crate) fn try_send(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
         self.protocol()
             .with(self.slot, now, |connection| connection.send(first, second))
@@ -78,7 +78,7 @@ impl Stream {
     ///
     /// # Errors
     /// As those of a [connection](chronorb_transport::Connection::recv).
-    pub fn receive(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+    pub(crate) fn receive(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
         loop {
             match self.attend_and_receive(room) {
                 Err(IoError::WouldBlock) => {}
@@ -93,7 +93,7 @@ impl Stream {
     ///
     /// # Errors
     /// As those of a [connection](chronorb_transport::Connection::recv_until_interrupted).
-    pub fn receive_until_interrupted(
+    pub(crate) fn receive_until_interrupted(
         &self,
         room: &mut [u8],
         limit: Option<Duration>,
@@ -119,7 +119,7 @@ impl Stream {
     }
 
     /// Lets no thread wait for input, or all again.
-    pub fn set_interrupted(&self, interrupted: bool) {
+    pub(crate) fn set_interrupted(&self, interrupted: bool) {
         self.is_interrupted.store(interrupted, Ordering::Release);
         if interrupted {
             // A wait that begins after its thread has looked ends by this.
@@ -131,7 +131,12 @@ impl Stream {
     ///
     /// # Errors
     /// As those of a [connection](chronorb_transport::Connection::send_both).
-    pub fn send(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
+    pub(crate) fn send(
+        &self,
+        first: &[u8],
+        second: &[u8],
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
         let len = first.len() + second.len();
         let mut sent = 0;
         while sent < len {
@@ -155,24 +160,19 @@ impl Stream {
     }
 
     /// Whether something is there, or the end.
-    pub fn has_input(&self) -> bool {
+    pub(crate) fn has_input(&self) -> bool {
         self.attend(None);
         let slot = self.slot();
         slot.connection.lock().has_input()
     }
 
     /// Ends both directions; nobody waits any more.
-    pub fn shut_down(&self) {
+    pub(crate) fn shut_down(&self) {
         let protocol = self.protocol();
         let news = protocol.with(self.slot, Monotonic::now(), |connection| {
             connection.shut_down()
         });
         protocol.slot(self.slot).ring(news, false);
-    }
-
-    /// Octets of its buffer in each direction.
-    pub fn buffer(&self) -> usize {
-        self.class.config().buffer
     }
 
     /// Waits until a connection that was begun is there.

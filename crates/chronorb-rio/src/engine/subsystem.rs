@@ -24,7 +24,7 @@ use crate::status::{ClassCounters, Page};
 ///
 /// Dropping it waits until peers have what was sent to them, at most as long as connections linger.
 #[derive(Debug)]
-pub struct Subsystem {
+pub(crate) struct Subsystem {
     driver: Arc<dyn Driver>,
     ports: Arc<dyn Ports>,
     neighbours: Arc<dyn Neighbours>,
@@ -37,7 +37,7 @@ pub struct Subsystem {
 
 impl Subsystem {
     /// That of the interface of a driver.
-    pub fn new(
+    pub(crate) fn new(
         driver: Arc<dyn Driver>,
         ports: Arc<dyn Ports>,
         neighbours: Arc<dyn Neighbours>,
@@ -58,14 +58,14 @@ impl Subsystem {
     ///
     /// # Errors
     /// [`DriverError`] where the namespace cannot be held.
-    pub fn of_host(driver: Arc<dyn Driver>) -> Result<Self, DriverError> {
+    pub(crate) fn of_host(driver: Arc<dyn Driver>) -> Result<Self, DriverError> {
         let neighbours = KernelNeighbours::of(driver.link().index)?;
         let ports = GuardedPorts::here()?;
         Ok(Self::new(driver, Arc::new(ports), Arc::new(neighbours)))
     }
 
     /// The interface.
-    pub fn link(&self) -> &Link {
+    pub(crate) fn link(&self) -> &Link {
         self.driver.link()
     }
 
@@ -78,7 +78,7 @@ impl Subsystem {
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
-    pub fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
+    pub(crate) fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
         let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
         let (link, promised) = (self.driver.link(), Reservation::from(&config));
@@ -91,7 +91,7 @@ impl Subsystem {
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
-    pub fn open_planned(
+    pub(crate) fn open_planned(
         &self,
         config: ClassConfig,
         reservation: &Reservation,

@@ -16,7 +16,10 @@ use crate::plan::{Interface, Output, Policy, Reservation};
 ///
 /// # Errors
 /// [`KernelError`]: it keeps another plan there, or this one has no shares.
-pub fn find(interface: &Interface, classes: &[Reservation]) -> Result<Option<Tree>, KernelError> {
+pub(crate) fn find(
+    interface: &Interface,
+    classes: &[Reservation],
+) -> Result<Option<Tree>, KernelError> {
     let mut netlink = Netlink::open()?;
     let index = netlink.link(&interface.name)?.index;
     if !netlink.disciplines(index)?.iter().any(is_ours) {
@@ -39,7 +42,7 @@ pub(super) fn is_ours(queue: &QueueInfo) -> bool {
 ///
 /// # Errors
 /// [`Unkept`]
-pub fn check(class: &Reservation) -> Result<(), Unkept> {
+pub(crate) fn check(class: &Reservation) -> Result<(), Unkept> {
     let what = match class {
         _ if class.policy == Policy::Deadline => "policy = \"deadline\"",
         _ if class.output == Output::Scheduled => "output = \"scheduled\"",
@@ -66,7 +69,7 @@ pub struct Unkept {
 
 /// The priority of packets (`SO_PRIORITY`) of who is so urgent, where queues know no classes: higher is more urgent, by what
 /// Linux means by these numbers, so that its default queues have the right order too.
-pub const fn priority_of(urgency: Scheduling) -> u32 {
+pub(crate) const fn priority_of(urgency: Scheduling) -> u32 {
     match urgency.policy {
         NativePolicy::Other => BEST_EFFORT,
         NativePolicy::Fifo | NativePolicy::RoundRobin => INTERACTIVE,
@@ -77,7 +80,7 @@ pub const fn priority_of(urgency: Scheduling) -> u32 {
 ///
 /// # Errors
 /// Where there is no socket to try it with.
-pub fn may_have(priority: u32) -> io::Result<bool> {
+pub(crate) fn may_have(priority: u32) -> io::Result<bool> {
     let socket = UdpSocket::bind(("127.0.0.1", 0))?;
     match set_packet_priority(&socket, priority) {
         Ok(()) => Ok(true),

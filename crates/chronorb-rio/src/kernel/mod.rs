@@ -2,7 +2,7 @@
 //!
 //! On the way out, and on the way in where that is asked for, each class has its share of the interface (HTB), chosen by a
 //! program that the kernel runs for each packet; on the way in the interface's packets are taken in by threads with a priority (threaded NAPI) in place of
-//! soft interrupts. Connections need no more than their ports or their DSCP. Those of the [transport](crate::transport) whose
+//! soft interrupts. Connections need no more than their ports or their DSCP. Those of the [transport](crate::Riop) whose
 //! driver is the kernel name their class themselves (`SO_PRIORITY`).
 //!
 //! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone, and for no application.
@@ -21,13 +21,14 @@ use chronorb_net::{
 use libc::sock_filter;
 use thiserror::Error;
 
-use crate::bpf::AssembleError;
 use crate::bpf::classic::Instruction;
 use crate::driver::{DriverError, Link};
 use crate::plan::{Interface, Reservation};
 
+pub use crate::bpf::AssembleError;
 pub use counted::{Counted, CountedShare, counted};
-pub use found::{Unkept, check, find, may_have, priority_of};
+pub use found::Unkept;
+pub(crate) use found::{check, find, may_have, priority_of};
 pub use napi::NapiThread;
 pub use tree::{Branch, Tree};
 

@@ -83,7 +83,8 @@ impl Riop {
     }
 
     /// Has an interface that is open already.
-    pub fn add(&self, subsystem: Arc<Subsystem>) {
+    #[cfg(test)]
+    pub(crate) fn add(&self, subsystem: Arc<Subsystem>) {
         let name = subsystem.link().name.clone();
         self.subsystems.lock().insert(name, subsystem);
     }

@@ -13,8 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{name_of, network};
-
 const FAST: u16 = 4711;
 const SLOW: u16 = 4712;
 
@@ -89,7 +87,7 @@ fn sent_by_class(network: &Network, kept: &Kept) -> Vec<(String, QueueInfo)> {
 #[test]
 fn classes_have_their_shares_by_both_protocols() {
     let layout = Layout::default();
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     for to in [IpAddr::from(layout.b.v4), layout.b.v6.into()] {
@@ -123,7 +121,7 @@ fn classes_have_their_shares_by_both_protocols() {
 #[test]
 fn a_class_is_known_by_the_code_point_of_its_packets() {
     let layout = Layout::default();
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let marked = Reservation {
@@ -152,7 +150,7 @@ fn a_class_is_known_by_the_code_point_of_its_packets() {
 #[test]
 fn what_comes_in_has_its_share_too_where_that_is_asked_for() {
     let layout = Layout::default();
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let a = network.host(Host::A);
@@ -183,7 +181,7 @@ fn what_comes_in_has_its_share_too_where_that_is_asked_for() {
 
 #[test]
 fn all_is_as_before_at_the_end() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let before = state(&network);
@@ -195,7 +193,7 @@ fn all_is_as_before_at_the_end() {
 
 #[test]
 fn packets_are_taken_in_by_threads_that_come_before_those_of_the_classes() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     // A virtual interface has such threads only where it merges packets.
@@ -229,7 +227,7 @@ fn give_back(network: &Network, kept: Kept) {
 
 #[test]
 fn queues_that_somebody_else_has_set_are_left_alone() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let mut netlink = network.host(Host::A).netlink().expect("it opens");
@@ -255,7 +253,7 @@ fn queues_that_somebody_else_has_set_are_left_alone() {
 #[test]
 fn what_is_kept_is_found_with_its_figures_and_nothing_else_is() {
     let layout = Layout::default();
-    let Some(network) = network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let mut netlink = network.host(Host::A).netlink().expect("it opens");
@@ -326,14 +324,14 @@ fn a_part() {
 
 #[test]
 fn what_a_killed_process_has_told_is_enough_to_undo_it() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let here = network.host(Host::A);
     let before = state(&network);
     let mut program = Command::new(env::current_exe().expect("it runs"));
     program
-        .args(["--exact", name_of(a_part), "--nocapture"])
+        .args(["--exact", "kernel::a_part", "--nocapture"])
         .env(PART, "keep")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());

@@ -1,11 +1,10 @@
 //! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the kernel keeps.
 
 use chronorb_net::{LinkSocket, Sent, Undo};
-use chronorb_rio::driver::{self, Choice};
 use chronorb_rio::frame::Headers;
 use chronorb_rio::kernel::{Kept, Ways};
 use chronorb_rio::plan::{DriverKind, Interface, Output, Policy, Processing, Reservation};
-use chronorb_rio::transport::{Riop, RiopSettings};
+use chronorb_rio::{DriverChoice, DriverOptions, Riop, RiopSettings};
 use chronorb_rt::{Deadline, Scheduling};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use chronorb_transport::tcp::{Tcp, TcpByInterface};
@@ -18,8 +17,6 @@ use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::io;
 use std::thread;
 use std::time::Duration;
-
-use crate::support::network;
 
 const VOICE: u8 = 46;
 const BUFFER: usize = 32 << 10;
@@ -77,12 +74,12 @@ fn plan() -> [Reservation; 3] {
     [voice(), quotes(), quiet()]
 }
 
-fn settings(plan: &[Reservation], driver: Choice) -> RiopSettings {
+fn settings(plan: &[Reservation], driver: DriverChoice) -> RiopSettings {
     RiopSettings {
         interface: Some(INTERFACE.to_owned()),
-        driver: driver::Options {
+        driver: DriverOptions {
             driver,
-            ..driver::Options::default()
+            ..DriverOptions::default()
         },
         plan: plan.to_vec(),
         reserved_on: Some(interface()),
@@ -94,12 +91,12 @@ fn settings(plan: &[Reservation], driver: Choice) -> RiopSettings {
 struct Hosts {
     network: Network,
     plan: Vec<Reservation>,
-    driver: Choice,
+    driver: DriverChoice,
 }
 
 impl Hosts {
-    fn new(driver: Choice) -> Option<Self> {
-        let network = network(&Layout::default())?;
+    fn new(driver: DriverChoice) -> Option<Self> {
+        let network = Network::build_for_test(&Layout::default())?;
         Some(Self {
             network,
             plan: plan().into(),
@@ -189,7 +186,7 @@ const QUIET_URGENCY: Scheduling = Scheduling::fifo(5);
 
 #[test]
 fn octets_of_a_class_go_by_its_share_with_its_code_point_and_buffers() {
-    let Some(hosts) = Hosts::new(Choice::Kernel) else {
+    let Some(hosts) = Hosts::new(DriverChoice::Kernel) else {
         return;
     };
     let kept = Host::BOTH.map(|host| (host, hosts.keep(host)));
@@ -256,7 +253,7 @@ fn code_points(watch: &LinkSocket, port: u16) -> Vec<u8> {
 
 #[test]
 fn packets_that_nothing_tells_apart_are_of_the_class_that_their_socket_names() {
-    for driver in [Choice::Kernel, Choice::Packet] {
+    for driver in [DriverChoice::Kernel, DriverChoice::Packet] {
         let Some(hosts) = Hosts::new(driver) else {
             return;
         };
@@ -281,7 +278,7 @@ fn packets_that_nothing_tells_apart_are_of_the_class_that_their_socket_names() {
 
 #[test]
 fn who_may_not_name_a_class_has_it_where_its_packets_tell() {
-    let Some(hosts) = Hosts::new(Choice::Kernel) else {
+    let Some(hosts) = Hosts::new(DriverChoice::Kernel) else {
         return;
     };
     let kept = [(Host::B, hosts.keep(Host::B))];
@@ -316,7 +313,7 @@ fn who_may_not_name_a_class_has_it_where_its_packets_tell() {
 
 #[test]
 fn without_shares_there_are_priorities_alone_and_no_promise_is_made() {
-    let Some(hosts) = Hosts::new(Choice::Kernel) else {
+    let Some(hosts) = Hosts::new(DriverChoice::Kernel) else {
         return;
     };
     let (client, server) = (hosts.riop(Host::A), hosts.riop(Host::B));
@@ -341,7 +338,7 @@ fn without_shares_there_are_priorities_alone_and_no_promise_is_made() {
 
 #[test]
 fn what_the_kernel_does_not_keep_is_refused() {
-    let Some(mut hosts) = Hosts::new(Choice::Kernel) else {
+    let Some(mut hosts) = Hosts::new(DriverChoice::Kernel) else {
         return;
     };
     let kept = hosts.keep(Host::B);
@@ -386,7 +383,7 @@ fn what_the_kernel_does_not_keep_is_refused() {
 
 #[test]
 fn a_class_has_as_many_connections_as_the_plan_says() {
-    let Some(hosts) = Hosts::new(Choice::Kernel) else {
+    let Some(hosts) = Hosts::new(DriverChoice::Kernel) else {
         return;
     };
     let kept = Host::BOTH.map(|host| (host, hosts.keep(host)));
@@ -415,7 +412,7 @@ fn a_class_has_as_many_connections_as_the_plan_says() {
 
 #[test]
 fn an_endpoint_is_of_its_interface_alone() {
-    let Some(hosts) = Hosts::new(Choice::Kernel) else {
+    let Some(hosts) = Hosts::new(DriverChoice::Kernel) else {
         return;
     };
     let server = hosts.riop(Host::B);

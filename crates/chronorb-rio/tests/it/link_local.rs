@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::driver::{self, Choice};
-use chronorb_rio::transport::{Riop, RiopSettings};
+use chronorb_rio::{DriverChoice, DriverOptions, Riop, RiopSettings};
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use chronorb_transport::{Acceptor, Address, Connection, Setup, Transport, parse_endpoints};
@@ -14,11 +13,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// The address of A; that of B is the next.
 const OF_A: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0x79, 1);
 const OF_B: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0x79, 2);
-const DRIVERS: [Choice; 3] = [Choice::Packet, Choice::Xdp, Choice::Kernel];
+const DRIVERS: [DriverChoice; 3] = [
+    DriverChoice::Packet,
+    DriverChoice::Xdp,
+    DriverChoice::Kernel,
+];
 
 /// Two hosts that can reach each other by addresses of their link.
 fn network() -> Option<Network> {
-    let network = crate::support::network(&Layout::default())?;
+    let network = Network::build_for_test(&Layout::default())?;
     for (host, address) in [(Host::A, OF_A), (Host::B, OF_B)] {
         let host = network.host(host);
         let index = host.link().expect("it is there").index;
@@ -29,12 +32,12 @@ fn network() -> Option<Network> {
     Some(network)
 }
 
-fn settings(driver: Choice, interface: Option<&str>) -> RiopSettings {
+fn settings(driver: DriverChoice, interface: Option<&str>) -> RiopSettings {
     RiopSettings {
         interface: interface.map(str::to_owned),
-        driver: driver::Options {
+        driver: DriverOptions {
             driver,
-            ..driver::Options::default()
+            ..DriverOptions::default()
         },
         ..RiopSettings::default()
     }
@@ -106,7 +109,7 @@ fn both_sides_know_the_link_by_a_zone_or_by_their_interface() {
 fn a_server_finds_the_interface_by_the_address_if_no_other_has_it() {
     let Some(network) = network() else { return };
     let b = network.host(Host::B);
-    let server = Riop::new(settings(Choice::Packet, None));
+    let server = Riop::new(settings(DriverChoice::Packet, None));
     let endpoint = format!("riop://[{OF_B}]:0");
     drop(b.enter(|| listen(&server, &endpoint)).expect("it opens"));
 

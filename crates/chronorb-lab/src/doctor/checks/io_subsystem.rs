@@ -2,7 +2,7 @@
 
 use std::io;
 
-use chronorb_rio::driver::PacketAccess;
+use chronorb_rio::PacketAccess;
 
 use super::Examined;
 use crate::doctor::finding::Judgement;

@@ -34,12 +34,12 @@ use super::socket::{attach_filter, failed, set_number, socket};
 use super::table::Table;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::bpf::classifier::Classifier;
-use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
+use crate::class::{ClassId, MAX_CLASSES, Rule};
 use crate::path::{Path, Received};
 
 /// An interface that is open by packet sockets.
 #[derive(Debug)]
-pub struct Packet {
+pub(crate) struct Packet {
     state: Arc<State>,
 }
 
@@ -62,7 +62,7 @@ impl Packet {
     ///
     /// # Errors
     /// [`DriverError`]: there is no such interface, or `CAP_NET_RAW` is missing.
-    pub fn open(interface: &str) -> Result<Self, DriverError> {
+    pub(crate) fn open(interface: &str) -> Result<Self, DriverError> {
         let link = Link::read(&mut Netlink::open()?, interface)?;
         let home = Home::here()?;
         // What cannot be had is told now.
@@ -149,12 +149,14 @@ impl Driver for Packet {
         classes.change(&self.state.link, |table| table.add(rule))
     }
 
+    #[cfg(test)]
     fn remove(&self, rule: &Rule) {
         let mut classes = self.state.classes.lock();
         classes.change_surely(&self.state.link, |table| table.remove(rule));
     }
 
-    fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError> {
+    #[cfg(test)]
+    fn set_unknown(&self, unknown: crate::class::Unknown) -> Result<(), DriverError> {
         let mut classes = self.state.classes.lock();
         classes.change(&self.state.link, |table| table.set_unknown(unknown))
     }

@@ -11,7 +11,7 @@ use crate::frame::ETHERNET_LEN;
 ///
 /// Each of the first four is a probability from 0 to 1 per frame, each decided for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// The frame is lost.
     pub loss: f64,
     /// The frame comes twice.
@@ -28,7 +28,7 @@ pub struct Faults {
 
 /// What has happened to frames in one direction.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct FaultCounts {
+pub(crate) struct FaultCounts {
     /// Frames that set out.
     pub sent: u64,
     /// Lost on the way.

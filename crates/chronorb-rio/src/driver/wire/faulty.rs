@@ -15,7 +15,7 @@ use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 /// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the driver at the other
 /// end can be such a one too. Frames take no time: delay and rate are without effect.
 #[derive(Debug)]
-pub struct Faulty<D> {
+pub(crate) struct Faulty<D> {
     inner: D,
     faults: Faults,
     seed: AtomicU64,
@@ -25,7 +25,7 @@ pub struct Faulty<D> {
 impl<D: Driver> Faulty<D> {
     /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its own, which follow
     /// from `seed`.
-    pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
+    pub(crate) fn new(inner: D, faults: Faults, seed: u64) -> Self {
         Self {
             inner,
             faults,
@@ -35,7 +35,7 @@ impl<D: Driver> Faulty<D> {
     }
 
     /// What has happened, over all paths.
-    pub fn counts(&self) -> FaultCounts {
+    pub(crate) fn counts(&self) -> FaultCounts {
         *self.counts.lock()
     }
 }

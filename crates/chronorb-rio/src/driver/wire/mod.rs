@@ -1,35 +1,10 @@
-//! A wire in memory, with a driver at each end, and faults on the way: for tests, and for experiments that are the same
-//! in each run.
+//! A wire in memory, with a driver at each end, and faults on the way, for tests.
 //!
 //! Time on a wire is what [`Wire::advance`] says: frames that take time arrive by it, those that take none when they
 //! are [flushed](crate::path::Transmitter::flush). So a client and a server run in one thread, one after the other,
 //! and do the same each time. What no class wants is counted as gone to the kernel, which is not there. Frames are
 //! lost where a [`Faults`] says so, or a class's queue is full, and nowhere else. After a path is open nothing is
 //! allocated.
-//!
-//! ```
-//! use chronorb_rio::class::{ClassId, Rule};
-//! use chronorb_rio::driver::{Driver, Link, wire};
-//!
-//! let end = |host: u8| Link {
-//!     name: format!("wire{host}"),
-//!     index: host.into(),
-//!     hardware: [2, 0, 0, 0, 0, host],
-//!     mtu: 1500,
-//!     addresses: vec![([10, 0, 0, host].into(), 24)],
-//! };
-//! let (wire, left, right) = wire::join(end(1), end(2), 64);
-//! let class = ClassId::new(0).expect("it is the first");
-//! let everything = Rule { class, to: None, ports: None, dscp: None, vlan_priority: None };
-//! let mut here = left.open(class, &[], 16)?;
-//! let mut there = right.open(class, &[everything], 16)?;
-//! here.transmitter.transmit(60, &mut |frame| frame.fill(0)).expect("there is room");
-//! here.transmitter.flush().expect("a wire does not fail");
-//! // It was no TCP packet.
-//! assert!(!there.receiver.receive(&mut |_| ()).expect("a wire does not fail"));
-//! assert_eq!(wire.counts(wire::Side::Left).to_kernel, 1);
-//! # Ok::<(), chronorb_rio::driver::DriverError>(())
-//! ```
 
 pub(in crate::driver) mod faults;
 mod faulty;
@@ -42,8 +17,8 @@ use std::sync::Arc;
 use chronorb_rt::{Monotonic, PiMutex};
 
 use self::faults::Buffer;
-pub use self::faults::{FaultCounts, Faults};
-pub use self::faulty::Faulty;
+pub(crate) use self::faults::{FaultCounts, Faults};
+pub(crate) use self::faulty::Faulty;
 use self::receiver::WayReceiver;
 use self::way::Way;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
@@ -52,7 +27,7 @@ use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
 /// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a few. A frame that
 /// finds no room stays in its transmitter's queue.
-pub fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
+pub(crate) fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     let longest = longest_frame(&left).max(longest_frame(&right));
     let ways = [&right, &left].map(|to| {
         let way = Way::new(longest, flight, to);
@@ -71,11 +46,11 @@ pub fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
 
 /// What lies between two ends: its time, its faults and its counts.
 #[derive(Clone, Debug)]
-pub struct Wire(Arc<Shared>);
+pub(crate) struct Wire(Arc<Shared>);
 
 /// One of the two sides of a wire; of directions, the one from this side to the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
+pub(crate) enum Side {
     /// The first of the two ends.
     Left,
     /// The second.
@@ -84,7 +59,7 @@ pub enum Side {
 
 /// What has happened on a wire in one direction, in frames.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct WireCounts {
+pub(crate) struct WireCounts {
     /// What the faults have done.
     pub faults: FaultCounts,
     /// Arrived where no class wanted them.
@@ -95,14 +70,14 @@ pub struct WireCounts {
 
 impl Wire {
     /// It is this time now: what is due arrives. Time does not go back.
-    pub fn advance(&self, now: Monotonic) {
+    pub(crate) fn advance(&self, now: Monotonic) {
         for side in [Side::Left, Side::Right] {
             self.way(side).lock().advance(now);
         }
     }
 
     /// When the next frame arrives; `None` if none is on the way.
-    pub fn next(&self) -> Option<Monotonic> {
+    pub(crate) fn next(&self) -> Option<Monotonic> {
         let next = |side| self.way(side).lock().next();
         match (next(Side::Left), next(Side::Right)) {
             (Some(left), Some(right)) => Some(left.min(right)),
@@ -111,12 +86,12 @@ impl Wire {
     }
 
     /// Does this to what sets out from this side from now on, by random numbers that follow from `seed`.
-    pub fn disturb(&self, from: Side, faults: Faults, seed: u64) {
+    pub(crate) fn disturb(&self, from: Side, faults: Faults, seed: u64) {
         self.way(from).lock().disturb(faults, seed);
     }
 
     /// What has happened to what set out from this side.
-    pub fn counts(&self, from: Side) -> WireCounts {
+    pub(crate) fn counts(&self, from: Side) -> WireCounts {
         self.way(from).lock().counts()
     }
 
@@ -132,7 +107,7 @@ impl Wire {
 
 impl Side {
     /// The other one.
-    pub const fn other(self) -> Self {
+    pub(crate) const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
             Self::Right => Self::Left,
@@ -142,7 +117,7 @@ impl Side {
 
 /// An end of a wire.
 #[derive(Clone, Debug)]
-pub struct End {
+pub(crate) struct End {
     wire: Wire,
     side: Side,
 }

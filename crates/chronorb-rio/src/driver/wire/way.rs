@@ -10,9 +10,10 @@ use chronorb_rt::{Monotonic, Wake};
 
 use super::faults::{Buffer, Disturbance};
 use super::{Faults, WireCounts};
-use crate::class::{ClassId, MAX_CLASSES};
+use crate::class::{ClassId, MAX_CLASSES, Verdict};
 use crate::driver::Link;
 use crate::driver::table::Table;
+use crate::frame::Headers;
 
 /// One direction of a wire, and what waits at its end.
 ///
@@ -129,14 +130,24 @@ impl Way {
         Some(frame)
     }
 
+    /// The class of a frame; `None` if it is for the kernel.
+    fn class_of(&self, frame: &Buffer) -> Option<ClassId> {
+        let headers = Headers::read(frame.octets()).ok()?;
+        match (self.table.rules()).classify(&headers, self.hardware, &self.addresses) {
+            Verdict::Class(class) => Some(class),
+            Verdict::Kernel => None,
+        }
+    }
+
     /// Puts what is due into the queues.
     fn arrive(&mut self) {
         while let Some((due, _)) = self.flight.front()
             && *due <= self.now
             && let Some((_, frame)) = self.flight.pop_front()
         {
-            let class = (self.table).classify(frame.octets(), self.hardware, &self.addresses);
-            let Some(queue) = class.and_then(|class| self.queues[class.index()].as_mut()) else {
+            let Some(queue) =
+                (self.class_of(&frame)).and_then(|class| self.queues[class.index()].as_mut())
+            else {
                 self.to_kernel += 1;
                 self.free.push(frame);
                 continue;

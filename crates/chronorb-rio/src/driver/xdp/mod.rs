@@ -53,12 +53,12 @@ use super::socket::failed;
 use super::table::Table;
 use super::{Driver, DriverError, Link, MAX_QUEUE, longest_frame, queue_of};
 use crate::bpf::classifier::{Classifier, Maps};
-use crate::class::{ClassId, MAX_CLASSES, Rule, Unknown};
+use crate::class::{ClassId, MAX_CLASSES, Rule};
 use crate::path::Path;
 
 /// An interface that is open by AF_XDP.
 #[derive(Debug)]
-pub struct Xdp {
+pub(crate) struct Xdp {
     state: Arc<State>,
 }
 
@@ -99,6 +99,7 @@ impl Default for Options {
 struct State {
     link: Link,
     home: Home,
+    #[cfg(test)]
     attachment: Attachment,
     classes: PiMutex<Classes>,
     counters: Map,
@@ -120,7 +121,7 @@ impl Xdp {
     ///
     /// # Errors
     /// [`DriverError`]: there is no such interface, it cannot do this, another program is on it, or a right is missing.
-    pub fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
+    pub(crate) fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
         let link = Link::read(&mut Netlink::open()?, interface)?;
         // Who does not tell has one.
         let queues = receive_queues(interface).unwrap_or_default().max(1);
@@ -155,6 +156,7 @@ impl Xdp {
         let state = State {
             link,
             home: Home::here()?,
+            #[cfg(test)]
             attachment,
             classes: PiMutex::new(classes),
             counters,
@@ -164,31 +166,30 @@ impl Xdp {
             state: Arc::new(state),
         })
     }
+}
 
+/// What tests ask for.
+#[cfg(test)]
+impl Xdp {
     /// Where the program runs.
-    pub fn attachment(&self) -> Attachment {
+    pub(crate) fn attachment(&self) -> Attachment {
         self.state.attachment
     }
 
-    /// Whether the interface itself reads and writes frames, so that nobody copies them.
-    pub fn is_zero_copy(&self) -> bool {
-        self.state.pool.is_zero_copy
-    }
-
     /// How many receive queues the interface had when it was opened.
-    pub fn receive_queues(&self) -> u32 {
+    pub(crate) fn receive_queues(&self) -> u32 {
         self.state.queues()
     }
 
     /// How many packets were found to be of a class, whatever became of them then, since the interface was opened.
-    pub fn matched(&self, class: ClassId) -> u64 {
+    pub(crate) fn matched(&self, class: ClassId) -> u64 {
         let queues = 0..self.receive_queues();
         let by_queues: u64 = queues.map(|queue| self.matched_by(class, queue)).sum();
         by_queues + self.strayed(class)
     }
 
     /// How many of these came by a receive queue; 0 for one that there was not when the interface was opened.
-    pub fn matched_by(&self, class: ClassId, queue: u32) -> u64 {
+    pub(crate) fn matched_by(&self, class: ClassId, queue: u32) -> u64 {
         match queue < self.receive_queues() {
             true => self.state.count(class, queue),
             false => 0,
@@ -196,7 +197,7 @@ impl Xdp {
     }
 
     /// How many of these came by receive queues that there were not when the interface was opened: the kernel has them.
-    pub fn strayed(&self, class: ClassId) -> u64 {
+    pub(crate) fn strayed(&self, class: ClassId) -> u64 {
         self.state.strayed(class)
     }
 }
@@ -236,12 +237,14 @@ impl Driver for Xdp {
         classes.change(&self.state, |table| table.add(rule))
     }
 
+    #[cfg(test)]
     fn remove(&self, rule: &Rule) {
         let mut classes = self.state.classes.lock();
         classes.change_surely(&self.state, |table| table.remove(rule));
     }
 
-    fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError> {
+    #[cfg(test)]
+    fn set_unknown(&self, unknown: crate::class::Unknown) -> Result<(), DriverError> {
         let mut classes = self.state.classes.lock();
         classes.change(&self.state, |table| table.set_unknown(unknown))
     }

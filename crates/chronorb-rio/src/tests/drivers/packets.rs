@@ -4,18 +4,17 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
+use crate::driver::guard::{Guard, GuardError};
+use crate::driver::packet::Packet;
+use crate::driver::tap::Tap;
+use crate::driver::{Choice, DriverError, Options, open};
 use chronorb_net::{Discipline, Handle, Share};
-use chronorb_rio::driver::guard::{Guard, GuardError, Ports};
-use chronorb_rio::driver::packet::Packet;
-use chronorb_rio::driver::tap::Tap;
-use chronorb_rio::driver::{Choice, DriverError, Options, open};
-use chronorb_testnet::{Host, INTERFACE, Layout};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::packet;
 use super::subject::{Subject, next, ports, send};
-use crate::support;
-use crate::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{Frame, number_of};
 
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
@@ -181,7 +180,7 @@ fn the_kernel_is_quiet_about_a_guarded_port() {
 
 #[test]
 fn a_guarded_port_is_taken_for_all_others() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     network.host(Host::B).enter(|| {
@@ -212,23 +211,8 @@ fn a_guarded_port_is_taken_for_all_others() {
 }
 
 #[test]
-fn a_range_of_ports_gives_none_that_is_not_of_it() {
-    let Some(network) = support::network(&Layout::default()) else {
-        return;
-    };
-    network.host(Host::B).enter(|| {
-        let ports = Ports::new(Layout::default().b.v4.into(), 0..=2);
-        let reserved = [ports.reserve(), ports.reserve()];
-        let reserved = reserved.map(|guard| guard.expect("it is free").address().port());
-        assert_eq!(reserved, [1, 2]);
-        let none = Ports::new(Layout::default().b.v4.into(), 0..=0).reserve();
-        assert!(matches!(none, Err(GuardError::NoneFree { .. })), "{none:?}");
-    });
-}
-
-#[test]
 fn a_port_is_taken_until_the_last_connection_there_has_ended() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let [a, b] = Host::BOTH.map(|host| network.host(host));
@@ -258,7 +242,7 @@ fn a_port_is_taken_until_the_last_connection_there_has_ended() {
 
 #[test]
 fn a_missing_right_is_named() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     network.host(Host::B).enter(|| {
@@ -292,7 +276,7 @@ fn a_missing_right_is_named() {
 
 #[test]
 fn the_best_driver_that_there_is_is_opened() {
-    let Some(network) = support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     network.host(Host::B).enter(|| {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::driver::xdp::{self, Mode, Xdp};
-use chronorb_rio::driver::{self, Choice};
-use chronorb_rio::engine::{ClassConfig, Listener, Processing, Stream, Subsystem};
+use crate::driver::xdp::{self, Mode, Xdp};
+use crate::driver::{self, Choice};
+use crate::engine::{ClassConfig, Listener, Processing, Stream, Subsystem};
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
@@ -102,7 +102,7 @@ impl Write for Standard<'_> {
 
 #[test]
 fn clients_of_the_kernel_are_served() {
-    let Some(network) = crate::support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let ways = [
@@ -178,7 +178,7 @@ fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
 
 #[test]
 fn one_thread_serves_many_connections() {
-    let Some(network) = crate::support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let ways = [Processing::OnArrival, Processing::OnDemand { cap: None }];
@@ -205,7 +205,7 @@ fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
         queues: 4,
         ..Layout::default()
     };
-    let Some(network) = crate::support::network(&layout) else {
+    let Some(network) = Network::build_for_test(&layout) else {
         return;
     };
     let ways = [
@@ -275,7 +275,7 @@ const CLIENTS: usize = 10;
 
 #[test]
 fn connections_go_on_when_their_acceptor_is_gone() {
-    let Some(network) = crate::support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let server = subsystem(network.host(Host::B), Choice::Packet);
@@ -303,7 +303,7 @@ fn connections_go_on_when_their_acceptor_is_gone() {
 
 #[test]
 fn servers_of_the_kernel_are_connected_to() {
-    let Some(network) = crate::support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     for driver in DRIVERS {
@@ -334,7 +334,7 @@ fn servers_of_the_kernel_are_connected_to() {
 fn who_listens_at_an_interface_that_is_removed_is_told() {
     // Sockets of AF_XDP are not told: there it is found out with the next packet or timer.
     for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
-        let Some(network) = crate::support::network(&Layout::default()) else {
+        let Some(network) = Network::build_for_test(&Layout::default()) else {
             return;
         };
         let server = subsystem(network.host(Host::B), Choice::Packet);
@@ -363,7 +363,7 @@ fn who_listens_at_an_interface_that_is_removed_is_told() {
 
 #[test]
 fn a_port_that_is_given_up_is_refused_by_the_kernel_again() {
-    let Some(network) = crate::support::network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let server = subsystem(network.host(Host::B), Choice::Packet);

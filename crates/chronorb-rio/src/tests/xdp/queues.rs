@@ -4,15 +4,14 @@ use std::net::TcpListener;
 use std::time::Duration;
 use std::{io, thread};
 
+use crate::driver::xdp::Options;
 use chronorb_net::set_queues;
-use chronorb_rio::driver::xdp::Options;
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
 use super::bench::{
     Bench, MODES, OTHER, PORT, QUEUES, class, empty, is_empty, numbers, open, receive, wait,
 };
-use crate::support::network;
 
 #[test]
 fn packets_of_all_queues_reach_their_class_each_flow_in_order() {
@@ -157,7 +156,7 @@ fn what_comes_by_queues_that_are_new_is_counted_and_goes_to_the_kernel() {
             queues: QUEUES,
             ..Layout::default()
         };
-        let Some(network) = network(&layout) else {
+        let Some(network) = Network::build_for_test(&layout) else {
             return;
         };
         set_queues_of_b(&network, 2).expect("it has four");

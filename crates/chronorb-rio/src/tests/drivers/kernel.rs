@@ -6,14 +6,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use chronorb_rio::class::Rule;
-use chronorb_rio::driver::guard::Guard;
-use chronorb_rio::driver::tap::Tap;
-use chronorb_rio::driver::{Driver, DriverError};
+use crate::class::Rule;
+use crate::driver::guard::Guard;
+use crate::driver::tap::Tap;
+use crate::driver::{Driver, DriverError};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
 use super::subject::{Open, Subject, class, numbers, ports};
-use crate::support::name_of;
+use crate::tests::support::name_of;
 
 /// Says in the environment of another process of this test which driver it shall open.
 const PART: &str = "CHRONORB_TEST_DRIVER";

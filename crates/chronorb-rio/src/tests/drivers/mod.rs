@@ -9,10 +9,10 @@ pub(crate) mod kernel;
 pub(crate) mod packets;
 pub(crate) mod subject;
 
-use chronorb_rio::driver::packet::Packet;
-use chronorb_rio::driver::xdp::{self, Mode, Xdp};
-use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_testnet::Layout;
+use crate::driver::packet::Packet;
+use crate::driver::xdp::{self, Mode, Xdp};
+use crate::driver::{Driver, DriverError};
+use chronorb_testnet::{Layout, Network};
 use subject::{Open, Subject};
 
 /// Makes one test of each statement.
@@ -22,7 +22,7 @@ macro_rules! statements {
             #[test]
             fn $statement() {
                 if let Some(subject) = $subject {
-                    crate::drivers::any::$statement(&subject);
+                    crate::tests::drivers::any::$statement(&subject);
                 }
             }
         )+
@@ -135,7 +135,7 @@ fn of_4_queues() -> Layout {
 
 #[test]
 fn a_killed_process_leaves_no_tap_interface_and_no_guard() {
-    if let Some(network) = crate::support::network(&Layout::default()) {
+    if let Some(network) = Network::build_for_test(&Layout::default()) {
         kernel::a_killed_process_leaves_no_tap_interface_and_no_guard(&network);
     }
 }

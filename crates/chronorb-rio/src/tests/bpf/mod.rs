@@ -4,11 +4,11 @@ mod classic;
 mod extended;
 pub(crate) mod packets;
 
-use chronorb_rio::bpf::classic::{Code, Op, Size, Source, Test};
-use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps, TooManyAddresses};
-use chronorb_rio::bpf::{AssembleError, extended as wide};
-use chronorb_rio::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown, Verdict};
-use chronorb_rio::frame::Headers;
+use crate::bpf::classic::{Code, Op, Size, Source, Test};
+use crate::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps, TooManyAddresses};
+use crate::bpf::{AssembleError, extended as wide};
+use crate::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown, Verdict};
+use crate::frame::Headers;
 use extended::{Done, MAPS, run};
 use packets::{HARDWARE, OWN, frames, own, rules, worst_rules};
 use proptest::prelude::*;
@@ -138,7 +138,7 @@ fn without_rules_and_with_one_for_all_little_is_asked() {
 
 #[test]
 fn labels_are_checked() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let label = code.label();
     code.push(Op::Jump(label));
     assert_eq!(code.assemble(), Err(AssembleError::Unbound { at: 0 }));
@@ -148,7 +148,7 @@ fn labels_are_checked() {
 
 #[test]
 fn a_jump_that_is_too_far_is_refused() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let label = code.label();
     code.push(Op::If(Test::Is(1), label));
     code.extend((0..255).map(|_| Op::Return(0)));
@@ -165,7 +165,7 @@ fn a_jump_that_is_too_far_is_refused() {
     };
     assert_eq!(code.assemble(), Err(refused));
 
-    let mut back = Code::new();
+    let mut back = Code::default();
     let label = back.label();
     back.extend([Op::Bind(label), Op::Jump(label)]);
     let refused = AssembleError::OutOfRange {
@@ -174,7 +174,7 @@ fn a_jump_that_is_too_far_is_refused() {
     };
     assert_eq!(back.assemble(), Err(refused));
 
-    let mut wide = wide::Code::new();
+    let mut wide = wide::Code::default();
     let label = wide.label();
     wide.push(wide::Op::Jump(label));
     wide.extend((0..40_000).map(|_| wide::Op::Exit));
@@ -188,7 +188,7 @@ fn a_jump_that_is_too_far_is_refused() {
 
 #[test]
 fn a_program_that_is_too_long_is_refused() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.extend((0..4097).map(|_| Op::Return(0)));
     let refused = AssembleError::TooLong {
         len: 4097,
@@ -199,7 +199,7 @@ fn a_program_that_is_too_long_is_refused() {
 
 #[test]
 fn instructions_can_be_read() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let label = code.label();
     code.extend([
         Op::Load(Source::Behind(Size::Half, 2)),

@@ -1,13 +1,13 @@
 //! Endpoints without a plan are admitted one by one, as what they say of themselves lets it be found out.
 
-use chronorb_rio::plan::{Policy, Processing, Reservation};
-use chronorb_rio::transport::{Riop, RiopSettings};
+use crate::plan::{Policy, Processing, Reservation};
+use crate::transport::{Riop, RiopSettings};
 use chronorb_rt::{Scheduling, ThreadBuilder};
 use chronorb_transport::{Acceptor, ListenError, Setup, Transport, parse_endpoints};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::rig::{RigHost, wired};
+use crate::tests::support::rig::{RigHost, wired};
 
 /// Whether this process may have threads with a priority; a word about it where it may not.
 fn may_be_urgent() -> bool {

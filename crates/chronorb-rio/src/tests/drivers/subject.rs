@@ -5,19 +5,18 @@ use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::class::{ClassId, Rule};
+use crate::driver::packet::Packet;
+use crate::driver::tap::Tap;
+use crate::driver::wire::{self, End, Faults, Faulty};
+use crate::driver::{Driver, DriverError, Link};
+use crate::path::{Path, Receiver, Transmitter};
 use chronorb_net::NetworkNamespace;
-use chronorb_rio::class::{ClassId, Rule};
-use chronorb_rio::driver::packet::Packet;
-use chronorb_rio::driver::tap::Tap;
-use chronorb_rio::driver::wire::{self, End, Faults, Faulty};
-use chronorb_rio::driver::{Driver, DriverError, Link};
-use chronorb_rio::path::{Path, Receiver, Transmitter};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::support;
-use crate::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{Frame, number_of};
 
 /// A driver under test, called near, and the far end.
 pub(crate) struct Subject {
@@ -92,7 +91,7 @@ impl Subject {
 
     /// An interface of a host of a test network.
     pub(crate) fn of_network(open: Open, layout: &Layout) -> Option<Self> {
-        let network = support::network(layout)?;
+        let network = Network::build_for_test(layout)?;
         let near = network.host(Host::B).enter(|| open(INTERFACE));
         let near = near.expect("the interface is there");
         let far = network.host(Host::A).enter(|| Packet::open(INTERFACE));

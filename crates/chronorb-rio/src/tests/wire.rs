@@ -1,13 +1,13 @@
 //! The wire in memory: what its faults do, and that they do it again.
 
-use chronorb_rio::class::{ClassId, Rule};
-use chronorb_rio::driver::wire::{self, FaultCounts, Faults, Faulty, Side, Wire};
-use chronorb_rio::driver::{Driver, Link};
-use chronorb_rio::path::{Path, Receiver, Transmitter};
+use crate::class::{ClassId, Rule};
+use crate::driver::wire::{self, FaultCounts, Faults, Faulty, Side, Wire};
+use crate::driver::{Driver, Link};
+use crate::path::{Path, Receiver, Transmitter};
 use chronorb_rt::Monotonic;
 use std::time::Duration;
 
-use crate::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{Frame, number_of};
 
 const FRAMES: u32 = 10_000;
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 
-use super::frames::checksum;
+use crate::tests::support::frames::checksum;
 
 pub(crate) const FIN: u8 = 1;
 pub(crate) const SYN: u8 = 2;

@@ -1,7 +1,7 @@
 //! An interpreter of the extended dialect, as far as programs of interfaces go.
 
-use chronorb_rio::bpf::classifier::{Maps, XDP_PASS};
-use chronorb_rio::bpf::extended::Instruction;
+use crate::bpf::classifier::{Maps, XDP_PASS};
+use crate::bpf::extended::Instruction;
 
 /// The maps' descriptors here.
 pub(crate) const MAPS: Maps = Maps {

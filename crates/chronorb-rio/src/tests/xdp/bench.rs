@@ -4,18 +4,17 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::class::{ClassId, Rule};
-use chronorb_rio::driver::bpf::Attachment;
-use chronorb_rio::driver::packet::Packet;
-use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
-use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_rio::path::{Path, Receiver, TransmitError, Transmitter};
+use crate::class::{ClassId, Rule};
+use crate::driver::bpf::Attachment;
+use crate::driver::packet::Packet;
+use crate::driver::xdp::{Mode, Options, Xdp};
+use crate::driver::{Driver, DriverError};
+use crate::path::{Path, Receiver, TransmitError, Transmitter};
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::support::frames::{Frame, number_of};
-use crate::support::network;
+use crate::tests::support::frames::{Frame, number_of};
 
 pub(crate) const PORT: u16 = 2809;
 pub(crate) const OTHER: u16 = 2810;
@@ -41,7 +40,7 @@ impl Bench {
     }
 
     pub(crate) fn of(layout: &Layout, options: Options) -> Option<Self> {
-        let network = network(layout)?;
+        let network = Network::build_for_test(layout)?;
         let driver = open(&network, options).expect("the interface can do it");
         Some(Self::around(network, driver))
     }
@@ -212,7 +211,7 @@ pub(crate) fn wait(receiver: &dyn Receiver) -> bool {
 pub(crate) fn receive(receiver: &mut dyn Receiver, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while frames.len() < count {
-        let mut take = |frame: chronorb_rio::path::Frame<'_>| frames.push(frame.octets.to_vec());
+        let mut take = |frame: crate::path::Frame<'_>| frames.push(frame.octets.to_vec());
         if !receiver.receive(&mut take).expect("the interface is there") {
             assert!(
                 wait(receiver),

@@ -3,14 +3,14 @@
 mod bench;
 mod queues;
 
+use crate::class::{MAX_RULES, Rule, Unknown};
+use crate::driver::bpf::Attachment;
+use crate::driver::xdp::{Mode, Options, Xdp};
+use crate::driver::{Driver, DriverError};
+use crate::path::{Path, Received, TransmitError};
 use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
 use chronorb_net::Offloads;
-use chronorb_rio::class::{MAX_RULES, Rule, Unknown};
-use chronorb_rio::driver::bpf::Attachment;
-use chronorb_rio::driver::xdp::{Mode, Options, Xdp};
-use chronorb_rio::driver::{Driver, DriverError};
-use chronorb_rio::path::{Path, Received, TransmitError};
-use chronorb_testnet::{Host, INTERFACE, Layout};
+use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -18,8 +18,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
-use crate::support::frames::{Frame, number_of};
-use crate::support::{name_of, network};
+use crate::tests::support::frames::{Frame, number_of};
+use crate::tests::support::name_of;
 
 #[test]
 fn frames_arrive_at_their_class_in_each_mode() {
@@ -444,7 +444,7 @@ fn both_ways(
     let mut sent = 0;
     loop {
         // What comes is in order, and whole, whatever is lost.
-        let mut take = |frame: chronorb_rio::path::Frame<'_>| {
+        let mut take = |frame: crate::path::Frame<'_>| {
             let number = number_of(frame.octets).expect("it is one of A's");
             assert_eq!(frame.octets, frames[0].octets(number));
             assert!(last < Some(number));
@@ -468,7 +468,7 @@ fn both_ways(
 
 #[test]
 fn what_may_not_be_done_is_told_with_the_capabilities_that_it_takes() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let refused = network.host(Host::B).enter(|| {
@@ -498,7 +498,7 @@ fn the_capabilities_that_are_told_are_enough_and_none_is_too_many() {
         CapabilitySet::NET_ADMIN,
         CapabilitySet::NET_RAW,
     ];
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let open_with = |rights: CapabilitySet| {
@@ -543,7 +543,7 @@ fn the_capabilities_that_are_told_are_enough_and_none_is_too_many() {
 
 #[test]
 fn where_the_kernel_puts_packets_together_they_have_no_room_and_that_is_told() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let merge = || Offloads::set_generic_receive(INTERFACE, true);
@@ -576,7 +576,7 @@ fn child() {
 
 #[test]
 fn a_process_that_is_killed_leaves_nothing() {
-    let Some(network) = network(&Layout::default()) else {
+    let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
     let b = network.host(Host::B);

@@ -3,12 +3,12 @@
 //! Three statements are left out: one that shortens a kernel's backlog, and two by which another process of the same test
 //! listens or connects, which would be on a network of its own.
 
-use chronorb_rio::class::Unknown;
-use chronorb_rio::driver::wire;
-use chronorb_rio::driver::{self, Choice, Driver, Link};
-use chronorb_rio::engine::{ClassConfig, FreePorts, Subsystem};
-use chronorb_rio::neighbours::KnownNeighbours;
-use chronorb_rio::transport::{Riop, RiopSettings};
+use crate::class::Unknown;
+use crate::driver::wire;
+use crate::driver::{self, Choice, Driver, Link};
+use crate::engine::{ClassConfig, Subsystem};
+use crate::tests::support::rig::{FreePorts, KnownNeighbours};
+use crate::transport::{Riop, RiopSettings};
 use chronorb_rt::{Deadline, PiMutex, Wake};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use chronorb_transport::{
@@ -98,7 +98,7 @@ fn on_a_wire() -> TwoHosts {
 
 /// Two hosts of the test network, by this driver; `None` where these cannot be had.
 fn between_hosts(driver: Choice) -> Option<TwoHosts> {
-    let network = crate::support::network(&Layout::default())?;
+    let network = Network::build_for_test(&Layout::default())?;
     let [client, server] = Host::BOTH.map(|host| {
         network.host(host).enter(|| {
             let options = driver::Options {
@@ -144,7 +144,7 @@ struct TwoKernels {
 
 impl TwoKernels {
     fn new() -> Option<Self> {
-        let network = crate::support::network(&Layout::default())?;
+        let network = Network::build_for_test(&Layout::default())?;
         let settings = RiopSettings {
             interface: Some(INTERFACE.to_owned()),
             driver: driver::Options {

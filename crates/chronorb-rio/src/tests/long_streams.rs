@@ -3,11 +3,11 @@
 //!
 //! Each is of 16 MiB, or of as many as `CHRONORB_RIO_MIB` says; `cargo xtask rio-streams` makes it 1024.
 
-use chronorb_rio::class::{ClassId, Rule, Unknown};
-use chronorb_rio::driver::wire::{FaultCounts, Faults, Faulty, Side};
-use chronorb_rio::driver::{Choice, Driver, DriverError, Link};
-use chronorb_rio::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
-use chronorb_rio::path::Path;
+use crate::class::{ClassId, Rule, Unknown};
+use crate::driver::wire::{FaultCounts, Faults, Faulty, Side};
+use crate::driver::{Choice, Driver, DriverError, Link};
+use crate::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
+use crate::path::Path;
 use chronorb_rt::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::rig::{networked, wired};
+use crate::tests::support::rig::{networked, wired};
 
 /// What happens to frames, in both directions.
 const FAULTS: Faults = Faults {

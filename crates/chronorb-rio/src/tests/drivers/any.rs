@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use chronorb_rio::class::{MAX_CLASSES, MAX_RULES, Rule, RuleError, Unknown};
-use chronorb_rio::driver::{DriverError, MAX_QUEUE};
-use chronorb_rio::path::TransmitError;
+use crate::class::{MAX_CLASSES, MAX_RULES, Rule, RuleError, Unknown};
+use crate::driver::{DriverError, MAX_QUEUE};
+use crate::path::TransmitError;
 use chronorb_rt::forbid;
 
 use super::subject::{Subject, class, is_readable, next, numbers, numbers_of_flows, ports, send};
-use crate::support::frames::{Frame, checksum, number_of};
+use crate::tests::support::frames::{Frame, checksum, number_of};
 
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
@@ -451,7 +451,7 @@ pub(crate) fn no_frame_allocates(subject: &Subject) {
         let mut octets = 0;
         while octets == 0 {
             forbid(|| {
-                let mut take = |frame: chronorb_rio::path::Frame<'_>| octets = frame.octets.len();
+                let mut take = |frame: crate::path::Frame<'_>| octets = frame.octets.len();
                 path.receiver.receive(&mut take).map(|_| ())
             })
             .expect("the interface is there");

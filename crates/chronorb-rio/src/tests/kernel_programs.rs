@@ -2,14 +2,14 @@
 
 use std::io;
 
-use chronorb_rio::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps};
-use chronorb_rio::bpf::extended::{Alu, Code, Op, Register, Width};
-use chronorb_rio::class::{ClassId, Rules, Verdict};
-use chronorb_rio::driver::bpf::{Map, Program};
-use chronorb_rio::frame::Headers;
+use crate::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps};
+use crate::bpf::extended::{Alu, Code, Op, Register, Width};
+use crate::class::{ClassId, Rules, Verdict};
+use crate::driver::bpf::{Map, Program};
+use crate::frame::Headers;
 use proptest::prelude::*;
 
-use crate::bpf::packets::{HARDWARE, frames, own, rules, worst_rules};
+use crate::tests::bpf::packets::{HARDWARE, frames, own, rules, worst_rules};
 
 struct Kernel {
     sockets: Map,
@@ -78,7 +78,7 @@ fn the_verifier_takes_rules_for_hosts_that_have_few_addresses_or_none() {
 #[test]
 fn a_program_that_is_refused_says_why() {
     let Some(_) = Kernel::new() else { return };
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.extend([
         Op::Alu(Alu::Move, Width::Full, Register::R0, Register::R7.into()),
         Op::Exit,

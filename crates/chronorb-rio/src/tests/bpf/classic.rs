@@ -1,6 +1,6 @@
 //! An interpreter of the classic dialect, as the kernel's.
 
-use chronorb_rio::bpf::classic::Instruction;
+use crate::bpf::classic::Instruction;
 
 use super::packets::HARDWARE;
 

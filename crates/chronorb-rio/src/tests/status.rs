@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use chronorb_rio::driver::Link;
-use chronorb_rio::driver::wire;
-use chronorb_rio::engine::{ClassConfig, FreePorts, Processing, Subsystem};
-use chronorb_rio::neighbours::KnownNeighbours;
-use chronorb_rio::status::{ClassSnapshot, Count, Mode, Snapshot, find};
+use crate::driver::Link;
+use crate::driver::wire;
+use crate::engine::{ClassConfig, Processing, Subsystem};
+use crate::status::{ClassSnapshot, Count, Mode, Snapshot, find};
+use crate::tests::support::rig::{FreePorts, KnownNeighbours};
 
 #[test]
 fn a_class_is_seen_while_it_is_open_and_its_periods_are_counted() {

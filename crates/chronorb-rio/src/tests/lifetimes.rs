@@ -1,9 +1,7 @@
 //! What connections, classes and subsystems leave behind, and what they do not wait for.
 
-use chronorb_rio::driver::wire::{Faults, Side};
-use chronorb_rio::engine::{
-    Class, ClassConfig, ConnectFault, Listener, Processing, Stream, Subsystem,
-};
+use crate::driver::wire::{Faults, Side};
+use crate::engine::{Class, ClassConfig, ConnectFault, Listener, Processing, Stream, Subsystem};
 use chronorb_rt::Deadline;
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use std::net::SocketAddr;
@@ -11,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::rig::{RigHost, wired};
+use crate::tests::support::rig::{RigHost, wired};
 
 fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(20))

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use chronorb_rio::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown};
+use crate::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown};
 use proptest::prelude::*;
 use proptest::sample::select;
 

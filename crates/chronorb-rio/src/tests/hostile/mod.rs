@@ -1,36 +1,41 @@
 //! Peers that send anything but what they should: what they take is bounded and counted, classes that they do not send to
 //! notice nothing, and the class that they do send to serves others.
 
-#[allow(dead_code, reason = "what it has is for the other program as well")]
-#[path = "../it/support/frames.rs"]
-mod frames;
-#[allow(dead_code, reason = "what it has is for the other program as well")]
-#[path = "../it/support/rig.rs"]
-mod rig;
 mod segments;
 
+use std::env;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use chronorb_rio::class::{ClassId, MAX_CLASSES, Rule};
-use chronorb_rio::driver::Choice;
-use chronorb_rio::driver::guard::Guard;
-use chronorb_rio::driver::wire::{Side, Wire};
-use chronorb_rio::engine::{
+use crate::class::{ClassId, MAX_CLASSES, Rule};
+use crate::driver::Choice;
+use crate::driver::guard::Guard;
+use crate::driver::wire::{Side, Wire};
+use crate::engine::{
     Class, ClassConfig, ClassCounts, ConnectFault, Listener, Processing, Stream, Subsystem,
 };
-use chronorb_rio::path::{Path, TransmitError};
-use chronorb_rt::{CountingAllocator, Deadline, PiMutex, PiMutexGuard, Wake, live_octets};
+use crate::path::{Path, TransmitError};
+use crate::tests::support::frames::checksum;
+use crate::tests::support::rig::{Place, RigHost, networked, wired};
+use chronorb_rt::{Deadline, PiMutex, PiMutexGuard, Wake, live_octets};
 use fastrand::Rng;
-use rig::{Place, RigHost, networked, wired};
 use rustix::event::{PollFd, PollFlags, poll};
 use segments::{ACK, Answer, FIN, PSH, RST, SYN, Segment, read};
 
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+/// Runs the tests of this module in another process: they look at the memory that the process has.
+#[test]
+fn hostile_peers() {
+    let mut program = Command::new(env::current_exe().expect("it runs"));
+    let module = "tests::hostile::";
+    let status = program
+        .args([module, "--ignored", "--test-threads=1"])
+        .status();
+    assert!(status.expect("it starts again").success());
+}
 
 /// Tests look at the memory of the process, so that they go one after the other.
 static TURN: PiMutex<()> = PiMutex::new(());
@@ -303,7 +308,7 @@ impl Attacker {
     fn answer(&mut self) -> Answer {
         let mut answer = None;
         until("an answer", || {
-            let mut take = |frame: chronorb_rio::path::Frame<'_>| answer = read(frame.octets);
+            let mut take = |frame: crate::path::Frame<'_>| answer = read(frame.octets);
             let receiver = &mut self.path.receiver;
             receiver.receive(&mut take).expect("the interface is there");
             answer.is_some()
@@ -355,6 +360,7 @@ fn against_each(test: impl Fn(&mut Scene, &Wire)) {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn syns_from_everywhere_take_no_more_than_the_backlog() {
     against_each(|scene, _| flood_with_syns(scene));
 }
@@ -384,6 +390,7 @@ fn flood_with_syns(scene: &mut Scene) {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn wishes_beyond_the_limit_take_nothing_from_connections_that_are_used() {
     against_each(|scene, _| {
         let mut held = Vec::new();
@@ -407,6 +414,7 @@ fn wishes_beyond_the_limit_take_nothing_from_connections_that_are_used() {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
     against_each(|scene, wire| {
         let mut random = Rng::with_seed(1);
@@ -458,10 +466,11 @@ fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
 fn ipv4_checksum(header: &[u8]) -> [u8; 2] {
     let mut header = header.to_vec();
     header[10..12].fill(0);
-    frames::checksum(&[&header])
+    checksum(&[&header])
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn fragments_are_none_of_its_business() {
     for processing in KINDS {
         let turn = TURN.lock();
@@ -487,6 +496,7 @@ fn fragments_are_none_of_its_business() {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
     against_each(|scene, _| {
         let stream = scene.connect(TARGET, PATIENCE).expect("there is room");
@@ -516,6 +526,7 @@ fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn segments_that_overlap_or_lie_beyond_the_window_do_no_harm() {
     against_each(|scene, _| send_anything_anywhere(scene));
 }
@@ -548,6 +559,7 @@ fn send_anything_anywhere(scene: &mut Scene) {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
     against_each(|scene, _| {
         // It takes nothing of what is sent back to it.
@@ -568,6 +580,7 @@ fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
 }
 
 #[test]
+#[ignore = "run by `hostile_peers`, in a process of its own"]
 fn floods_are_survived_by_each_driver() {
     for choice in [Choice::Xdp, Choice::Packet] {
         for attack in [flood_with_syns, send_anything_anywhere] {

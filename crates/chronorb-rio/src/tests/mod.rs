@@ -1,0 +1,27 @@
+//! The subsystem as a whole: on a wire in memory, and on test networks where the process may build some.
+
+#[macro_use]
+#[path = "../../../chronorb-transport/tests/it/conformance/statements.rs"]
+mod statements;
+#[path = "../../../chronorb-transport/tests/it/conformance"]
+pub(crate) mod conformance {
+    pub(crate) mod any;
+    pub(crate) mod streams;
+    pub(crate) mod subject;
+    pub(crate) mod two_way;
+    pub(crate) mod waits;
+}
+mod support;
+
+mod admission;
+mod bpf;
+mod drivers;
+mod hostile;
+mod kernel_programs;
+mod lifetimes;
+mod long_streams;
+mod peers;
+mod status;
+mod transport;
+mod wire;
+mod xdp;
