@@ -108,8 +108,13 @@ fn main() -> ExitCode {
 
 /// Long streams through each kind of class.
 fn rio_streams() -> Result<(), Failure> {
-    let test = ["test", "--release", "--package=chronorb-rio", "--test=it"];
-    let shown = ["--", "long_streams::", "--nocapture", "--test-threads=1"];
+    let test = ["test", "--release", "--package=chronorb-rio", "--lib"];
+    let shown = [
+        "--",
+        "tests::long_streams::",
+        "--nocapture",
+        "--test-threads=1",
+    ];
     let mebibytes = ("CHRONORB_RIO_MIB", "1024".to_owned());
     run::cargo(&[&test[..], &shown].concat(), &[mebibytes])
 }

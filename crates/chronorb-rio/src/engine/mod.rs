@@ -29,6 +29,7 @@ mod listener;
 mod open;
 mod ports;
 mod promises;
+mod reserved;
 mod reset;
 mod sent;
 mod shown;

@@ -5,7 +5,6 @@
 //! value.
 
 mod admission;
-mod config;
 #[cfg(feature = "plan-file")]
 mod file;
 mod processors;

@@ -44,6 +44,7 @@ use chronorb_rt::PiMutex;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use self::pool::{Layout, Pool};
+use self::queue::CAPABILITIES;
 use self::receiver::XdpReceiver;
 use self::socket::ClassSockets;
 use self::transmitter::XdpTransmitter;
@@ -393,6 +394,3 @@ fn check_merging(interface: &str) -> Result<(), DriverError> {
         Ok(_) | Err(_) => Ok(()),
     }
 }
-
-/// What AF_XDP takes.
-const CAPABILITIES: &str = "cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw";

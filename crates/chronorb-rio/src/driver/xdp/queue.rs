@@ -17,13 +17,14 @@ use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags as Flags, SocketAddrXdpWithSharedUmem,
     XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpUmemReg, XdpUmemRegFlags,
 };
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::memory::{Frames, Ring};
 use super::pool::Layout;
 use super::shared::Fill;
-use super::socket::socket;
 use super::sync::AtomicU64;
 use crate::driver::DriverError;
+use crate::driver::socket;
 
 /// A receive queue, as far as classes share it.
 #[derive(Debug)]
@@ -199,6 +200,13 @@ fn bind(socket: &OwnedFd, address: &impl SocketAddrArg) -> io::Result<()> {
     }
 }
 
+/// Opens a socket of AF_XDP, which is not bound.
+pub(super) fn socket() -> Result<OwnedFd, DriverError> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
+        .map_err(|errno| socket::failed("an AF_XDP socket", CAPABILITIES)(errno.into()))
+}
+
 fn refused(source: io::Error) -> DriverError {
     match source.raw_os_error() {
         Some(libc::EOPNOTSUPP | libc::EINVAL) => DriverError::Unsupported {
@@ -213,6 +221,8 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DriverError {
     move |source| DriverError::Failed { what, source }
 }
 
+/// What AF_XDP takes.
+pub(super) const CAPABILITIES: &str = "cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw";
 const RINGS: &str = "rings of AF_XDP";
 /// How long the kernel may take to be done with the frames of a socket that was closed.
 const LAST_FRAMES: Duration = Duration::from_secs(3);

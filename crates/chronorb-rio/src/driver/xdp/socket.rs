@@ -10,14 +10,13 @@ use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, xdp_mmap_offsets, xdp_statistics,
 };
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpStatistics};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
 
 use super::memory::{Descriptor, Ring};
 use super::pool::{Pool, Share};
-use super::queue::Queue;
+use super::queue::{Queue, socket};
 use super::sync::Ordering;
 use crate::driver::DriverError;
-use crate::driver::socket::failed;
 
 /// The sockets of a class, one for each receive queue. Once both halves of its path are gone they are closed, and its frames go
 /// back.
@@ -173,11 +172,4 @@ fn any_of(sockets: &[OwnedFd]) -> io::Result<OwnedFd> {
         epoll::add(&any, socket, unnamed, epoll::EventFlags::IN)?;
     }
     Ok(any)
-}
-
-/// A new socket.
-pub(super) fn socket() -> Result<OwnedFd, DriverError> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
-        .map_err(|errno| failed("an AF_XDP socket", super::CAPABILITIES)(errno.into()))
 }

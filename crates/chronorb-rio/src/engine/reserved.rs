@@ -1,11 +1,11 @@
-//! Reservations and the classes that the engine opens for them.
+//! Reservations and the classes that are opened for them.
 
 use std::time::Duration;
 
 use chronorb_rt::Scheduling;
 
-use super::reservation::{Cap, Output, Policy, Processing, Reservation};
-use crate::engine::{self, ClassConfig, Urgency};
+use super::config::{self, ClassConfig, Urgency};
+use crate::plan::{Cap, Output, Policy, Processing, Reservation};
 
 /// What the engine opens for a reservation. What it says nothing of is as it usually is.
 impl From<&Reservation> for ClassConfig {
@@ -14,11 +14,11 @@ impl From<&Reservation> for ClassConfig {
         Self {
             name: reservation.name.clone(),
             processing: match reservation.processing {
-                Processing::OnArrival => engine::Processing::OnArrival,
-                Processing::OnDemand { cap } => engine::Processing::OnDemand {
+                Processing::OnArrival => config::Processing::OnArrival,
+                Processing::OnDemand { cap } => config::Processing::OnDemand {
                     cap: cap.map(|cap| (cap.packets as usize, cap.period)),
                 },
-                Processing::Periodic { period, budget } => engine::Processing::Periodic {
+                Processing::Periodic { period, budget } => config::Processing::Periodic {
                     period,
                     budget: budget as usize,
                 },
@@ -33,8 +33,8 @@ impl From<&Reservation> for ClassConfig {
             dscp: reservation.dscp,
             vlan_priority: reservation.vlan_priority,
             output: match reservation.output {
-                Output::Direct => engine::Output::Sender,
-                Output::Scheduled => engine::Output::Scheduled,
+                Output::Direct => config::Output::Sender,
+                Output::Scheduled => config::Output::Scheduled,
             },
             ..default
         }
@@ -62,11 +62,11 @@ impl From<&ClassConfig> for Reservation {
             policy,
             priority,
             processing: match config.processing {
-                engine::Processing::OnArrival => Processing::OnArrival,
-                engine::Processing::OnDemand { cap: bound } => Processing::OnDemand {
+                config::Processing::OnArrival => Processing::OnArrival,
+                config::Processing::OnDemand { cap: bound } => Processing::OnDemand {
                     cap: bound.map(cap),
                 },
-                engine::Processing::Periodic { period, budget } => Processing::Periodic {
+                config::Processing::Periodic { period, budget } => Processing::Periodic {
                     period,
                     budget: packets(budget),
                 },
@@ -79,8 +79,8 @@ impl From<&ClassConfig> for Reservation {
             connections: config.connections,
             buffer: config.buffer,
             output: match config.output {
-                engine::Output::Sender => Output::Direct,
-                engine::Output::Scheduled => Output::Scheduled,
+                config::Output::Sender => Output::Direct,
+                config::Output::Scheduled => Output::Scheduled,
             },
             cpu: config.cpu,
             ..Self::default()
