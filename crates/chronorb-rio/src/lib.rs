@@ -1,16 +1,18 @@
 //! RIO: the real-time I/O subsystem of chronorb.
 //!
-//! Packets are told apart by priority before any protocol work. Protocol work is done by scheduled threads that go with
-//! the lanes of the ORB. Each priority has its own path through the stack, in both directions: early demultiplexing,
-//! schedule-driven protocol processing and dedicated streams, as in *The Design and Performance of an I/O Subsystem for
-//! Real-time ORB Endsystem Middleware* (§3.3).
+//! Packets are told apart by priority before any protocol work. Protocol work is done by scheduled
+//! threads that go with the lanes of the ORB. Each priority has its own path through the stack, in
+//! both directions: early demultiplexing, schedule-driven protocol processing and dedicated
+//! streams, as in *The Design and Performance of an I/O Subsystem for Real-time ORB Endsystem
+//! Middleware* (§3.3).
 //!
 //! Applications use it as a transport, [`Riop`]. Beside it are
 //!
 //! * [`plan`]: what each class of packets is promised, and whether all of it can be kept;
 //! * [`status`]: what each class has done, for any process that looks;
 //! * [`kernel`]: promises that the kernel's own network keeps, without a driver;
-//! * [`class`] and [`frame`]: the rules by which packets are told apart, and the headers that they look at.
+//! * [`class`] and [`frame`]: the rules by which packets are told apart, and the headers that they
+//!   look at.
 //!
 //! Inside, a module uses those above it in this list:
 //!

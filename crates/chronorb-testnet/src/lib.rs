@@ -81,12 +81,12 @@ impl Network {
         Ok(network)
     }
 
-    /// Builds it for a test. Returns `None`, with a word about it on standard output, where the process may not build
-    /// one.
+    /// Builds it for a test. Returns `None`, and says so on standard output, where the process may
+    /// not build one.
     ///
     /// # Panics
-    /// Where the network is not built for another reason, or where tests that cannot be run are failures
-    /// (`CHRONORB_PEERS=required`).
+    /// Where the network is not built for another reason, or where tests that cannot be run are
+    /// failures (`CHRONORB_PEERS=required`).
     #[allow(clippy::print_stdout, reason = "the output of a test")]
     pub fn build_for_test(layout: &Layout) -> Option<Self> {
         match Self::build(layout) {

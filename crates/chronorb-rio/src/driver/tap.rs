@@ -1,9 +1,10 @@
 //! A TAP interface: this process at one end, the kernel of the same machine at the other.
 //!
-//! The process is a host of its own there, with the addresses that it is given, and the kernel is its neighbour, with
-//! those that the interface gets from `ip` or [netlink](chronorb_net::Netlink). It is for tests: one thread reads what comes for all classes, so that they are told apart in this process and not
-//! before. What no class wants is lost; neither ARP nor neighbour discovery is answered, so the kernel has to be told
-//! the hardware address.
+//! The process is a host of its own there, with the addresses that it is given, and the kernel is
+//! its neighbour, with those that the interface gets from `ip` or [netlink](chronorb_net::Netlink).
+//! It is for tests: one thread reads what comes for all classes, so that they are told apart in
+//! this process and not before. What no class wants is lost; neither ARP nor neighbour discovery is
+//! answered, so the kernel has to be told the hardware address.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -35,8 +36,9 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    /// Makes an interface of this name in this network namespace, which is down at first. This process is there under
-    /// this hardware address and these addresses, with the interface's MTU of now.
+    /// Makes an interface of this name in this network namespace, which is down at first. This
+    /// process is there under this hardware address and these addresses, with the interface's MTU
+    /// of now.
     ///
     /// # Errors
     /// [`DriverError`]: `CAP_NET_ADMIN` is missing, or `/dev/net/tun`; the name is taken.

@@ -5,17 +5,20 @@ use std::ops::Range;
 
 use super::sync::{AtomicU64, Ordering};
 
-/// A tree of times, in nanoseconds. A leaf has the time of a slot, an inner node a lower bound of the times below it.
+/// A tree of times, in nanoseconds. A leaf has the time of a slot, an inner node a lower bound of
+/// the times below it.
 ///
-/// Any thread sets a time, without a lock; one thread at a time looks for what is due. A slot that is not due costs
-/// nothing, unless its neighbours are: a search descends only to nodes whose bound has passed.
+/// Any thread sets a time, without a lock; one thread at a time looks for what is due. A slot that
+/// is not due costs nothing, unless its neighbours are: a search descends only to nodes whose bound
+/// has passed.
 ///
-/// A time that is set anew and later leaves the bounds above it as they are, too early. The next search corrects them.
+/// A time that is set anew and later leaves the bounds above it as they are, too early. The next
+/// search corrects them.
 ///
-/// No time is lost between the two sides. A thread sets the leaf and then lowers the bounds, upwards. A search takes the
-/// bound of a node away before it reads the nodes below, and puts their minimum back afterwards, downwards. Each change of
-/// a bound is a read-modify-write, so either the search reads the time, or the thread lowers the bound after the search
-/// took it away.
+/// No time is lost between the two sides. A thread sets the leaf and then lowers the bounds,
+/// upwards. A search takes the bound of a node away before it reads the nodes below, and puts their
+/// minimum back afterwards, downwards. Each change of a bound is a read-modify-write, so either the
+/// search reads the time, or the thread lowers the bound after the search took it away.
 #[derive(Debug)]
 pub(super) struct Timers {
     /// The leaves first, the root last.
@@ -59,7 +62,8 @@ impl Timers {
         }
     }
 
-    /// Calls `serve` for each slot of a range that is due. Returns a lower bound of all times that are left.
+    /// Calls `serve` for each slot of a range that is due. Returns a lower bound of all times that
+    /// are left.
     ///
     /// `serve` may set times.
     pub(super) fn serve(
