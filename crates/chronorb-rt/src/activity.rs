@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{stamp, tally};
+use crate::mem::tally;
+use crate::stamp;
 
 /// What a thread spends processor time on.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

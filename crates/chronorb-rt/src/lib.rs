@@ -50,83 +50,63 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod activity;
-mod alloc;
-mod baton;
-mod clock;
-mod crew;
 mod datagram;
-pub mod epoch;
-mod files;
-mod gate;
-mod hash_index;
-mod kick;
 pub mod log;
 mod mailbox;
-mod memory;
-mod pi_lock;
-mod pi_mutex;
-mod published;
-mod reservation;
-mod rights;
-mod row;
-mod scheduling;
-mod signal;
-mod slots;
+mod mem;
+mod sched;
 mod socket;
-mod spin;
 mod stamp;
-mod stay;
 mod sync;
 mod sys;
 mod system_call;
-mod tally;
-mod text;
-mod thread;
+mod table;
+mod time;
 mod trace;
 #[cfg(feature = "uring")]
 mod uring;
-mod wake;
 
 pub use activity::{Activity, ActivityTimes, Doing, doing, keep_activity_times};
-pub use alloc::{
+pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
+pub use mailbox::Mailboxes;
+pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
     refuse_above,
 };
-pub use baton::{Baton, BatonGuard, Released};
-pub use clock::{Deadline, Monotonic, sleep_until};
-pub use crew::{Bounds, Call, Crew, Offered, Risen};
-pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
-pub use files::{MAX_FILE, read_file, read_text};
-pub use gate::Gate;
-pub use hash_index::HashIndex;
-pub use kick::{Kick, epoll_wait_or_kick};
-pub use mailbox::Mailboxes;
-pub use memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
-pub use pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
-pub use pi_mutex::{PiMutex, PiMutexGuard};
-pub use published::PublishedWords;
-pub use reservation::{Reservation, ReservationError, reserve_for};
-pub use rights::{MemoryLock, Missing, PriorityRefusal, Rights, raise_open_files};
-pub use scheduling::{
+pub use mem::memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
+pub use mem::published::PublishedWords;
+pub use mem::tally::ThreadCounts;
+pub use mem::text::Text;
+pub use sched::reservation::{Reservation, ReservationError, reserve_for};
+pub use sched::rights::{MemoryLock, Missing, PriorityRefusal, Rights, raise_open_files};
+pub use sched::scheduling::{
     Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,
     set_scheduling_of, set_scheduling_of_process,
 };
-pub use signal::{Termination, survive_hang_up};
-pub use slots::{Full, Key, Removed, SlotRef, Slots};
+pub use sched::signal::{Termination, survive_hang_up};
+pub use sched::thread::{
+    SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
+    stack_bottom,
+};
 pub use socket::{
     bind_to_interface, dont_route, hear_only_joined_groups, packet_priority, set_dont_route,
     set_packet_priority,
 };
-pub use spin::{look_for, look_unless_wanted};
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamp, stamps};
-pub use stay::{Stayer, Stays};
-pub use tally::ThreadCounts;
-pub use text::Text;
-pub use thread::{
-    SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
-    stack_bottom,
-};
+pub use sync::baton::{Baton, BatonGuard, Released};
+pub use sync::crew::{Bounds, Call, Crew, Offered, Risen};
+pub use sync::gate::Gate;
+pub use sync::kick::{Kick, epoll_wait_or_kick};
+pub use sync::pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
+pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
+pub use sync::stay::{Stayer, Stays};
+pub use sync::wake::Wake;
+pub use sys::files::{MAX_FILE, read_file, read_text};
+pub use table::epoch;
+pub use table::hash_index::HashIndex;
+pub use table::slots::{Full, Key, Removed, SlotRef, Slots};
+pub use time::clock::{Deadline, Monotonic, sleep_until};
+pub use time::spin::{look_for, look_unless_wanted};
 pub use trace::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
 #[cfg(feature = "uring")]
 pub use uring::{Completion, CompletionWork, PrepareError, Ring};
-pub use wake::Wake;

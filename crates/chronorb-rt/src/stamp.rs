@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::fs;
 
 use crate::activity::{self, Activity};
-use crate::clock::Monotonic;
-use crate::pi_lock::thread_id;
-use crate::pi_mutex::PiMutex;
+use crate::sync::pi_lock::thread_id;
+use crate::sync::pi_mutex::PiMutex;
+use crate::time::clock::Monotonic;
 
 /// What a thread was at, and when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, SyncSender};
 use libc::{c_int, c_long, c_uint, c_void};
 use rustix::io::Errno;
 
+use crate::sched::thread::{Thread, ThreadBuilder};
 use crate::system_call;
-use crate::thread::{Thread, ThreadBuilder};
 
 /// Follows a process, all its threads included, and counts what they ask of the kernel between
 /// marks, which the process makes itself by [`trace_mark`].

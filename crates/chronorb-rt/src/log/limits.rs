@@ -1,9 +1,9 @@
 //! How often events of one cause about one peer are told.
 
-use super::Level;
-use super::ring::Record;
-use crate::clock::Monotonic;
-use crate::text::Text;
+use super::event::Level;
+use super::record::Record;
+use crate::mem::text::Text;
+use crate::time::clock::Monotonic;
 
 /// The peers and causes of late, in bounded memory.
 #[derive(Default)]
@@ -111,8 +111,8 @@ const OTHERS: &str = "other peers";
 mod tests {
     use core::time::Duration;
 
-    use super::super::ring::record_of;
-    use super::super::{Event, Limit};
+    use super::super::event::{Event, Limit};
+    use super::super::record::record_of;
     use super::*;
 
     fn record(peer: &str) -> Record {

@@ -5,31 +5,16 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::panic::catch_unwind;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::level_filters::LevelFilter;
 
+use super::event::{Event, Level, Limit};
 use super::limits::{Admission, Limits, Summary};
-use super::{Event, Level, Limit};
-use crate::clock::{Deadline, Monotonic};
-use crate::gate::Gate;
-use crate::pi_mutex::PiMutex;
-use crate::text::Text;
-use crate::thread::ThreadBuilder;
-
-/// An event as it waits.
-#[derive(Clone, Copy)]
-pub(super) struct Record {
-    pub(super) level: Level,
-    pub(super) cause: &'static str,
-    pub(super) peer: Text<64>,
-    detail: Text<512>,
-    thread: Text<32>,
-    number: i64,
-    /// Nanoseconds since 1970.
-    time_ns: u64,
-    pub(super) limit: Limit,
-}
+use super::record::{Record, record_of};
+use crate::sched::thread::ThreadBuilder;
+use crate::sync::gate::Gate;
+use crate::sync::pi_mutex::PiMutex;
+use crate::time::clock::{Deadline, Monotonic};
 
 /// What is between the threads that tell and the one that passes on.
 struct Ring {
@@ -68,28 +53,6 @@ pub(super) fn tell(event: &Event<'_>) {
         return;
     }
     put(record_of(event));
-}
-
-#[cold]
-pub(super) fn record_of(event: &Event<'_>) -> Record {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Record {
-        level: event.level,
-        cause: event.cause,
-        peer: Text::of(event.peer),
-        detail: Text::of(event.detail),
-        thread: name_of_this_thread(),
-        number: event.number,
-        time_ns: since_epoch.as_nanos() as u64,
-        limit: event.limit,
-    }
-}
-
-fn name_of_this_thread() -> Text<32> {
-    let current = std::thread::current();
-    Text::of(current.name().unwrap_or("-"))
 }
 
 fn put(record: Record) {

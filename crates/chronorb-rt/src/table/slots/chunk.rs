@@ -1,6 +1,6 @@
 //! Where slots are: chunks that double, and what is known of them.
 
-use crate::sync::atomic::AtomicU32;
+use crate::sync::primitives::atomic::AtomicU32;
 
 /// What the lock among writers protects, besides what belongs to chunks and free slots. Chunks are
 /// sets of bits.

@@ -1,6 +1,8 @@
 //! System calls that have no safe wrapper elsewhere, each behind a safe function where it can be.
 #![allow(unsafe_code)]
 
+pub(crate) mod files;
+
 use core::mem::{self, MaybeUninit};
 use core::ptr;
 use core::time::Duration;

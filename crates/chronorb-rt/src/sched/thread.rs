@@ -15,13 +15,13 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getpid, getrlimit};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-use crate::clock::Deadline;
-use crate::gate::Gate;
-use crate::pi_lock::thread_id;
-use crate::pi_mutex::PiMutex;
-use crate::scheduling::{self, Scheduling, SchedulingError};
+use crate::mem::tally::{Shown, ThreadCounts};
+use crate::sched::scheduling::{self, Scheduling, SchedulingError};
+use crate::sync::gate::Gate;
+use crate::sync::pi_lock::thread_id;
+use crate::sync::pi_mutex::PiMutex;
 use crate::sys;
-use crate::tally::{Shown, ThreadCounts};
+use crate::time::clock::Deadline;
 
 /// Declares a thread: name, scheduling, affinity, stack.
 ///

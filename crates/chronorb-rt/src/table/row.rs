@@ -4,11 +4,12 @@
 use core::marker::PhantomData;
 use core::mem;
 use core::ptr::{self, NonNull};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
-use crate::epoch::{self, Reading};
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use crate::sync::const_but_for_loom;
+use crate::sync::primitives::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::primitives::const_but_for_loom;
+use crate::table::epoch::{self, Reading};
+use crate::table::memory::Memory;
 
 /// What is there in memory that was never written.
 ///
@@ -187,36 +188,6 @@ fn drop_later<H, I: Zeroed>(row: OwnedRow<H, I>) {
     let memory = unsafe { row.memory() };
     mem::forget(row);
     epoch::retire(memory);
-}
-
-/// Memory that is freed when it is dropped, without a look at what is in it.
-pub(crate) struct Memory {
-    start: NonNull<u8>,
-    layout: Layout,
-    #[cfg(loom)]
-    end: unsafe fn(NonNull<u8>),
-}
-
-// SAFETY: what is in the memory is not used any more, and memory may be freed by any thread.
-unsafe impl Send for Memory {}
-
-#[cfg(not(loom))]
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the memory was allocated with the layout, and is owned.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
-    }
-}
-
-/// The model checker is told of the end instead, and the memory stays readable for those whom it
-/// finds there.
-#[cfg(loom)]
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let _ = (self.layout, dealloc);
-        // SAFETY: the memory is a row of these types, and is owned.
-        unsafe { (self.end)(self.start) };
-    }
 }
 
 #[cfg(loom)]

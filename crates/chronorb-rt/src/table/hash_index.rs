@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use crate::epoch;
-use crate::row::{OwnedRow, Row, SharedRow};
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Mutex, const_but_for_loom};
+use crate::sync::primitives::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::primitives::{Mutex, const_but_for_loom};
+use crate::table::epoch;
+use crate::table::row::{OwnedRow, Row, SharedRow};
 
 /// Finds the indices that were entered under a hash; readers never wait.
 ///

@@ -21,9 +21,9 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::{fmt, mem};
 
-use crate::row::Memory;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Mutex, const_but_for_loom, thread_local};
+use crate::sync::primitives::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::primitives::{Mutex, const_but_for_loom, thread_local};
+use crate::table::memory::Memory;
 
 /// While it lives, memory that this thread finds in shared tables is not freed; see [`enter`].
 ///
@@ -97,7 +97,7 @@ impl fmt::Debug for Reading {
 
 /// Frees `memory`, which no table leads to any more, as soon as nobody can be looking at it: in
 /// the best case when the calling thread leaves.
-pub(crate) fn retire(memory: Memory) {
+pub(super) fn retire(memory: Memory) {
     let reading = enter();
     let mut shared = DOMAIN.shared.lock();
     let stamp = DOMAIN.epoch.fetch_add(1, Ordering::AcqRel);

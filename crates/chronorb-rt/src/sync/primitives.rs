@@ -5,7 +5,7 @@
 pub(crate) use loom::{cell::UnsafeCell, sync::atomic, thread::yield_now, thread_local};
 #[cfg(not(loom))]
 pub(crate) use {
-    crate::pi_mutex::PiMutex as Mutex, core::sync::atomic, std::thread::yield_now,
+    crate::sync::pi_mutex::PiMutex as Mutex, core::sync::atomic, std::thread::yield_now,
     std::thread_local,
 };
 

@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::System;
 
-use crate::tally::{self, ThreadCounts};
+use crate::mem::tally::{self, ThreadCounts};
 
 /// The system's allocator, which also counts the allocations of each thread, and the memory that
 /// the process has.

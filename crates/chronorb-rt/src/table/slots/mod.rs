@@ -6,10 +6,10 @@ use core::ops::{ControlFlow, Deref};
 use core::ptr::NonNull;
 use core::{array, fmt};
 
-use crate::epoch::{self, Reading};
-use crate::row::{OwnedRow, Row, SharedRow};
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::primitives::Mutex;
+use crate::sync::primitives::atomic::{AtomicU32, Ordering};
+use crate::table::epoch::{self, Reading};
+use crate::table::row::{OwnedRow, Row, SharedRow};
 
 use chunk::{CHUNKS, Counts, FIRST_CHUNK, Writers, bit, first_index, place};
 use slot::{DYING, LIVE, MANY, NONE, READER, READERS, Slot, generation, live_state, vacant_state};

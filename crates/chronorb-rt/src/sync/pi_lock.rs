@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::thread::{futex, gettid};
 
 use crate::activity::{Activity, doing};
-use crate::clock::Deadline;
-use crate::tally::{self, ThreadCounts};
+use crate::mem::tally::{self, ThreadCounts};
+use crate::time::clock::Deadline;
 
 /// A lock with priority inheritance (`FUTEX_LOCK_PI`), whose locking and unlocking are separate
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.

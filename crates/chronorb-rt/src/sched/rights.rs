@@ -9,7 +9,7 @@ use rustix::param::page_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::scheduling::{Scheduling, SchedulingError, set_current};
+use crate::sched::scheduling::{Scheduling, SchedulingError, set_current};
 use crate::sys;
 
 /// The real-time rights of the process, found by trying.

@@ -5,8 +5,8 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::primitives::UnsafeCell;
+use crate::sync::primitives::atomic::{AtomicU32, Ordering};
 
 /// A value that one thread at a time works on, handed between threads without waiting.
 ///

@@ -7,8 +7,8 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
-use crate::clock::Deadline;
-use crate::pi_lock::{PiLock, PiLockError};
+use crate::sync::pi_lock::{PiLock, PiLockError};
+use crate::time::clock::Deadline;
 
 /// A mutex with priority inheritance (`FUTEX_LOCK_PI`): while a thread of high priority waits, the
 /// owner runs at that priority, so that no thread of middle priority can delay both.

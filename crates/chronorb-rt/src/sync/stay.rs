@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::sync::primitives::Mutex;
+use crate::sync::primitives::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// The threads that wait at a set, and those that stay elsewhere. `P` is where a thread stays.
 #[derive(Debug)]

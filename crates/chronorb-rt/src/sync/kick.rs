@@ -10,7 +10,7 @@ use libc::{SIG_DFL, SIG_IGN, SIGURG, c_int};
 use rustix::io::Errno;
 
 use crate::activity::{Activity, doing};
-use crate::pi_mutex::PiMutex;
+use crate::sync::pi_mutex::PiMutex;
 use crate::sys;
 
 /// The right to wake one chosen thread that waits on an epoll set, and no other: a kick.

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 
 use crate::activity::{Activity, doing};
-use crate::clock::Deadline;
+use crate::time::clock::Deadline;
 
 /// A 32-bit state on which threads wait until it changes: a futex word.
 ///

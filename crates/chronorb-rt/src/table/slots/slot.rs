@@ -3,9 +3,9 @@
 
 use core::mem::MaybeUninit;
 
-use crate::row::Zeroed;
-use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::primitives::UnsafeCell;
+use crate::sync::primitives::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::table::row::Zeroed;
 
 /// One slot, on its own cache line. Vacant, and never used, if it is all zero.
 #[repr(align(64))]

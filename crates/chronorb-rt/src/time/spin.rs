@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::OnceLock;
 
-use crate::clock::Monotonic;
-use crate::scheduling::{Policy, current};
+use crate::sched::scheduling::{Policy, current};
+use crate::time::clock::Monotonic;
 
 /// Looks again and again until there is something, at most for `bound`; `None` where it is time to
 /// sleep.

@@ -10,10 +10,10 @@ use libc::{SIGHUP, SIGINT, SIGTERM, c_int};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::clock::Deadline;
-use crate::pi_mutex::PiMutex;
+use crate::sync::pi_mutex::PiMutex;
+use crate::sync::wake::Wake;
 use crate::sys;
-use crate::wake::Wake;
+use crate::time::clock::Deadline;
 
 /// The request to end the program, by `SIGINT` or `SIGTERM`.
 ///

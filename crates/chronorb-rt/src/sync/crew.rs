@@ -4,8 +4,8 @@ use core::cmp::Reverse;
 use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::primitives::Mutex;
+use crate::sync::primitives::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The crew of a lane: threads that serve things of type `T`, for example requests.
 ///
@@ -307,7 +307,7 @@ impl<T> Crew<T> {
                     };
                 }
                 // Whoever calls is not done with this thread yet, and is at least as urgent.
-                Err(_) => crate::sync::yield_now(),
+                Err(_) => crate::sync::primitives::yield_now(),
             }
         }
     }
@@ -333,12 +333,12 @@ impl<T> Crew<T> {
 impl<T> Crew<T> {
     /// Waits while the member rests and is not called, at most until the deadline.
     pub fn park(&self, member: usize, deadline: crate::Deadline) {
-        crate::gate::wait_while(&self.members[member].state, IDLE, deadline);
+        crate::sync::gate::wait_while(&self.members[member].state, IDLE, deadline);
     }
 
     /// Wakes a parked member.
     pub fn wake(&self, member: usize) {
-        crate::gate::wake_all(&self.members[member].state);
+        crate::sync::gate::wake_all(&self.members[member].state);
     }
 
     /// Calls and wakes all parked members.

@@ -1,0 +1,7 @@
+//! Threads, their scheduling, the rights that it needs, and signals.
+
+pub(crate) mod reservation;
+pub(crate) mod rights;
+pub(crate) mod scheduling;
+pub(crate) mod signal;
+pub(crate) mod thread;

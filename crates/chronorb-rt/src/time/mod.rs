@@ -1,0 +1,4 @@
+//! Clocks, and bounded busy polling.
+
+pub(crate) mod clock;
+pub(crate) mod spin;
