@@ -49,8 +49,9 @@ const TESTS: &[&[&str]] = &[
         "hash_index",
         "epoch",
         "row",
-        "mailbox",
+        "mapping",
     ],
+    &["--package=chronorb-probe", "--lib", "--", "mailbox"],
     &[
         "--package=chronorb-transport",
         "--features=shm",

@@ -26,8 +26,6 @@
 //! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
-//! | the least that a message between processes costs, to measure by | [`Mailboxes`] |
-//! | operations that the kernel gets together with the wait for them | `Ring`, with the feature `uring` |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
 //! | `SIGHUP` | [`survive_hang_up`] |
 //! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
@@ -35,10 +33,8 @@
 //! | which address of the machine a datagram was sent to | [`receive_datagram`] |
 //! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
-//! | what another process asks of the kernel | [`Tracer`] |
-//! | what the threads of this process have done | [`counts_of_others`] |
-//! | when they were where | [`stamp`], [`keep_stamps`], [`stamps`] |
-//! | what they spend their processor time on | [`doing`], [`keep_activity_times`] |
+//! | what the threads of this process have done | [`ThreadCounts`], [`counts_of_others`] |
+//! | measurements of locks and wake-ups | [`observe_synchronisation`], [`count`] |
 //! | events for the application's log, told without waiting for it | [`log::tell`] |
 //! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
@@ -49,33 +45,24 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-mod activity;
 mod datagram;
 pub mod log;
-mod mailbox;
 mod mem;
 mod sched;
 mod socket;
-mod stamp;
 mod sync;
 mod sys;
-mod system_call;
 mod table;
 mod time;
-mod trace;
-#[cfg(feature = "uring")]
-mod uring;
 
-pub use activity::{Activity, ActivityTimes, Doing, doing, keep_activity_times};
 pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
-pub use mailbox::Mailboxes;
 pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
     refuse_above,
 };
 pub use mem::memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
 pub use mem::published::PublishedWords;
-pub use mem::tally::ThreadCounts;
+pub use mem::tally::{COUNT_WORDS, ThreadCounts, count};
 pub use mem::text::Text;
 pub use sched::reservation::{Reservation, ReservationError, reserve_for};
 pub use sched::rights::{MemoryLock, Missing, PriorityRefusal, Rights, raise_open_files};
@@ -92,11 +79,11 @@ pub use socket::{
     bind_to_interface, dont_route, hear_only_joined_groups, packet_priority, set_dont_route,
     set_packet_priority,
 };
-pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamp, stamps};
 pub use sync::baton::{Baton, BatonGuard, Released};
 pub use sync::crew::{Bounds, Call, Crew, Offered, Risen};
 pub use sync::gate::Gate;
 pub use sync::kick::{Kick, epoll_wait_or_kick};
+pub use sync::observer::{SyncObserver, observe_synchronisation};
 pub use sync::pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
 pub use sync::stay::{Stayer, Stays};
@@ -107,6 +94,3 @@ pub use table::hash_index::HashIndex;
 pub use table::slots::{Full, Key, Removed, SlotRef, Slots};
 pub use time::clock::{Deadline, Monotonic, sleep_until};
 pub use time::spin::{look_for, look_unless_wanted};
-pub use trace::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
-#[cfg(feature = "uring")]
-pub use uring::{Completion, CompletionWork, PrepareError, Ring};

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use chronorb_rt::{Activity, doing};
+use chronorb_probe::{Activity, doing};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::time::Timespec;

@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use chronorb_rt::{Activity, Deadline, doing};
+use chronorb_probe::{Activity, doing};
+use chronorb_rt::Deadline;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 

@@ -1,7 +1,8 @@
 //! The client: calls, and stamps.
 
 use chronorb::prelude::*;
-use chronorb_rt::{Monotonic, stamp};
+use chronorb_probe::stamp;
+use chronorb_rt::Monotonic;
 
 use super::error::TimeProbesError;
 use super::order::{Begin, CALL, ClientOrder, RESULT, Ready, Timed, told};

@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use chronorb_orb::stages::Stages;
 use chronorb_orb::{Stage, StageProbe};
-use chronorb_rt::{Activity, Deadline, Monotonic, StampClock, doing, keep_stamps, stamp};
+use chronorb_probe::{Activity, StampClock, doing, keep_stamps, stamp};
+use chronorb_rt::{Deadline, Monotonic};
 use serde::{Deserialize, Serialize};
 
 use super::PART_COMMAND;

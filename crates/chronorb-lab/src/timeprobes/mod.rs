@@ -3,7 +3,7 @@
 //! The tutorial put time probes into an ORB to find out what the ORB, the transport and the operating system take of
 //! a call. [`TimeProbes`] does so for each transport: client and server are processes whose threads put a stamp down at each
 //! stage of a request ([`StageProbe::stamps`](chronorb_orb::StageProbe::stamps)) and around each request to the kernel
-//! ([`chronorb_rt::keep_stamps`]); both have the same clock, and so the way of each call can be followed from the
+//! ([`chronorb_probe::keep_stamps`]); both have the same clock, and so the way of each call can be followed from the
 //! client into the server and back. Its parts are parted by stamps and add up to the whole.
 //!
 //! The processes are this very program, called with the hidden command [`PART_COMMAND`]. They exchange lines of

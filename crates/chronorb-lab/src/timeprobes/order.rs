@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use chronorb_orb::Stage;
-use chronorb_rt::{Activity, Point, ThreadStamps};
+use chronorb_probe::{Activity, Point, ThreadStamps};
 use serde::{Deserialize, Serialize};
 
 /// To a child, as its argument.
@@ -104,7 +104,7 @@ impl Stamps {
             Point::TurnedTo(Activity::Other) => BACK,
             Point::TurnedTo(_) => ELSEWHERE,
         };
-        let mark = |stamp: &chronorb_rt::Stamp| (number(stamp.point), stamp.at.as_nanos());
+        let mark = |stamp: &chronorb_probe::Stamp| (number(stamp.point), stamp.at.as_nanos());
         Self {
             marks: thread.stamps.iter().map(mark).collect(),
         }
@@ -130,7 +130,7 @@ impl Stamps {
 /// All stamps of this process.
 pub(super) fn told() -> Told {
     Told {
-        threads: chronorb_rt::stamps().iter().map(Stamps::of).collect(),
+        threads: chronorb_probe::stamps().iter().map(Stamps::of).collect(),
     }
 }
 

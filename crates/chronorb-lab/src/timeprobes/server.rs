@@ -3,7 +3,7 @@
 use chronorb::Skeleton;
 use chronorb::prelude::*;
 use chronorb_orb::StageProbe;
-use chronorb_rt::{keep_stamps, stamp};
+use chronorb_probe::{keep_stamps, stamp};
 
 use super::error::TimeProbesError;
 use super::order::{SERVANT, SERVED, ServerOrder, Serving, Tell, told};

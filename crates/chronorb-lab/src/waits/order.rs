@@ -31,7 +31,7 @@ pub(super) struct Listening {
 #[serde(rename_all = "kebab-case")]
 pub enum IoUring {
     /// There is; when the kernel does what a completion takes: `deferred`, `cooperative` or
-    /// `interrupting` (see [`chronorb_rt::CompletionWork`]).
+    /// `interrupting` (see [`chronorb_probe::CompletionWork`]).
     Permitted(String),
     /// The system refuses it, and why.
     Refused(String),

@@ -3,7 +3,8 @@
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use chronorb_rt::{CompletionWork, Ring, Scheduling, ThreadBuilder};
+use chronorb_probe::{CompletionWork, Ring};
+use chronorb_rt::{Scheduling, ThreadBuilder};
 
 use super::descriptors;
 use super::error::WaitsError;

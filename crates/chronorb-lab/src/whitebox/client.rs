@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use chronorb::prelude::*;
 use chronorb_cdr::octets_copied;
-use chronorb_rt::{Mark, trace_mark};
+use chronorb_probe::{Mark, trace_mark};
 
 use super::case::{Case, Kind, MIRRORED, Place};
 use super::counts::Counts;

@@ -1,5 +1,6 @@
 //! What threads count of themselves.
 
+use chronorb_probe::counts_of_this_thread;
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ impl Counts {
     /// What all threads of the process have done so far, as far as the ORB made them, and the calling
     /// one; it says itself how many octets were copied. To ask is a lock operation.
     pub(super) fn of_process(octets_copied: u64) -> Self {
-        let threads = counts_of_others() + ThreadCounts::of_this_thread();
+        let threads = counts_of_others() + counts_of_this_thread();
         Self::of_threads(threads, Usage::of_process(), octets_copied)
     }
 

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 
 use chronorb::prelude::*;
 use chronorb_orb::{OrbConfig, StageProbe};
-use chronorb_rt::{Activity, Mark, ThreadCounts, counts_of_others, doing, trace_mark};
+use chronorb_probe::{Activity, ActivityTimes, Mark, counts_of_this_thread, doing, trace_mark};
+use chronorb_rt::counts_of_others;
 
 use super::architectures::Times;
 use super::case::{Case, Place};
@@ -157,8 +158,8 @@ impl BenchServant for Bench {
     }
 
     fn times_so_far(&self, _call: &Call<'_>) -> Result<whitebox::Times, SystemException> {
-        let threads = counts_of_others() + ThreadCounts::of_this_thread();
-        Ok(Times::from(threads.times).into())
+        let threads = counts_of_others() + counts_of_this_thread();
+        Ok(Times::from(ActivityTimes::from(threads)).into())
     }
 
     fn mark(&self, _call: &Call<'_>, last: bool) -> Result<(), SystemException> {

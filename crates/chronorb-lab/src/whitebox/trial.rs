@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, SystemCalls, TraceError, Tracer};
+use chronorb_probe::{SystemCalls, TraceError, Tracer};
+use chronorb_rt::Deadline;
 
 use super::case::{Case, Kind, Place};
 use super::error::WhiteboxError;

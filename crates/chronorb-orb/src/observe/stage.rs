@@ -69,12 +69,12 @@ impl StageProbe {
         Self(Arc::new(f))
     }
 
-    /// A probe that puts a [stamp](chronorb_rt::stamp) down at each stage, which has the stage's number. Whoever wants
-    /// stamps has to have them [kept](chronorb_rt::keep_stamps) first; together with those that transports put down, they
+    /// A probe that puts a [stamp](chronorb_probe::stamp) down at each stage, which has the stage's number. Whoever wants
+    /// stamps has to have them [kept](chronorb_probe::keep_stamps) first; together with those that transports put down, they
     /// tell where the time of a request goes.
     #[must_use]
     pub fn stamps() -> Self {
-        Self::new(|stage| chronorb_rt::stamp(stage as u8))
+        Self::new(|stage| chronorb_probe::stamp(stage as u8))
     }
 
     /// Tells of a stage, as the ORB's threads do.

@@ -4,7 +4,8 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::activity::{self, ACTIVITIES, Activity, ActivityTimes};
+/// The number of words that a thread has for the counts of instruments.
+pub const COUNT_WORDS: usize = 10;
 
 /// What one thread or several have done so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -15,9 +16,8 @@ pub struct ThreadCounts {
     pub allocated_octets: u64,
     /// As [`lock_operations`](crate::lock_operations).
     pub lock_operations: u64,
-    /// What processor time was spent on, since [`keep_activity_times`](crate::keep_activity_times) was called; of a
-    /// thread other than the calling one, until it last turned to something else.
-    pub times: ActivityTimes,
+    /// What instruments have [counted](count).
+    pub words: [u64; COUNT_WORDS],
 }
 
 impl ThreadCounts {
@@ -25,7 +25,6 @@ impl ThreadCounts {
     #[inline]
     #[must_use]
     pub fn of_this_thread() -> Self {
-        activity::settle();
         TALLY.with(Tally::read)
     }
 }
@@ -38,7 +37,7 @@ impl core::ops::Add for ThreadCounts {
             allocations: self.allocations + other.allocations,
             allocated_octets: self.allocated_octets + other.allocated_octets,
             lock_operations: self.lock_operations + other.lock_operations,
-            times: self.times + other.times,
+            words: core::array::from_fn(|at| self.words[at] + other.words[at]),
         }
     }
 }
@@ -51,7 +50,7 @@ impl core::ops::Sub for ThreadCounts {
             allocations: self.allocations - before.allocations,
             allocated_octets: self.allocated_octets - before.allocated_octets,
             lock_operations: self.lock_operations - before.lock_operations,
-            times: self.times - before.times,
+            words: core::array::from_fn(|at| self.words[at] - before.words[at]),
         }
     }
 }
@@ -71,11 +70,14 @@ pub(crate) fn locked() {
     TALLY.with(|tally| add(&tally.lock_operations, 1));
 }
 
-/// Books time of the calling thread, in nanoseconds.
-pub(crate) fn spent(activity: Activity, time: u64) {
+/// Adds to one of the [words](ThreadCounts::words) of the calling thread. Never allocates, locks or
+/// waits; a word that does not exist is ignored.
+#[inline]
+pub fn count(word: usize, more: u64) {
     TALLY.with(|tally| {
-        add(&tally.times[activity as usize], time);
-        add(&tally.intervals[activity as usize], 1);
+        if let Some(count) = tally.words.get(word) {
+            add(count, more);
+        }
     });
 }
 
@@ -107,9 +109,7 @@ struct Tally {
     allocations: AtomicU64,
     allocated_octets: AtomicU64,
     lock_operations: AtomicU64,
-    /// By [`Activity`].
-    times: [AtomicU64; ACTIVITIES],
-    intervals: [AtomicU64; ACTIVITIES],
+    words: [AtomicU64; COUNT_WORDS],
 }
 
 impl Tally {
@@ -118,16 +118,12 @@ impl Tally {
             allocations: self.allocations.load(Ordering::Relaxed),
             allocated_octets: self.allocated_octets.load(Ordering::Relaxed),
             lock_operations: self.lock_operations.load(Ordering::Relaxed),
-            times: ActivityTimes {
-                nanoseconds: all(&self.times),
-                intervals: all(&self.intervals),
-            },
+            words: self
+                .words
+                .each_ref()
+                .map(|word| word.load(Ordering::Relaxed)),
         }
     }
-}
-
-fn all(counts: &[AtomicU64; ACTIVITIES]) -> [u64; ACTIVITIES] {
-    core::array::from_fn(|at| counts[at].load(Ordering::Relaxed))
 }
 
 /// Adds to a count that no other thread writes: no atomic operation is needed.
@@ -142,8 +138,7 @@ thread_local! {
             allocations: AtomicU64::new(0),
             allocated_octets: AtomicU64::new(0),
             lock_operations: AtomicU64::new(0),
-            times: [const { AtomicU64::new(0) }; ACTIVITIES],
-            intervals: [const { AtomicU64::new(0) }; ACTIVITIES],
+            words: [const { AtomicU64::new(0) }; COUNT_WORDS],
         }
     };
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-use crate::activity::{Activity, doing};
+use crate::sync::observer;
 use crate::time::clock::Deadline;
 
 /// A 32-bit state on which threads wait until it changes: a futex word.
@@ -73,7 +73,7 @@ impl Gate {
 
 /// Waits while a word is `value`, at most until `deadline`; returns what it is then.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, deadline: Deadline) -> u32 {
-    let _waiting = doing(Activity::Synchronisation);
+    let _waiting = observer::begin();
     let timeout = deadline.instant().to_timespec();
     loop {
         let present = word.load(Ordering::Acquire);
@@ -97,7 +97,7 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32, deadline: Deadline) -> u3
 
 /// Wakes all threads that wait for a change of a word.
 pub(crate) fn wake_all(word: &AtomicU32) {
-    let _waking = doing(Activity::Synchronisation);
+    let _waking = observer::begin();
     // Waking cannot fail: the word is mapped and aligned.
     let _woken = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use libc::{SIG_DFL, SIG_IGN, SIGURG, c_int};
 use rustix::io::Errno;
 
-use crate::activity::{Activity, doing};
+use crate::sync::observer;
 use crate::sync::pi_mutex::PiMutex;
 use crate::sys;
 
@@ -79,7 +79,7 @@ impl Kick {
     /// Returns whether there is such a thread. For one that has not called [`block`](Self::block)
     /// the kick is lost, and harmless.
     pub fn send(self, tid: u32) -> bool {
-        let _waking = doing(Activity::Synchronisation);
+        let _waking = observer::begin();
         match i32::try_from(tid) {
             Ok(tid) if tid > 0 => sys::signal_thread(tid, SIGURG).is_ok(),
             _ => false,

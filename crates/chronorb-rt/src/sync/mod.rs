@@ -4,6 +4,7 @@ pub(crate) mod baton;
 pub(crate) mod crew;
 pub(crate) mod gate;
 pub(crate) mod kick;
+pub(crate) mod observer;
 pub(crate) mod pi_lock;
 pub(crate) mod pi_mutex;
 pub(crate) mod primitives;

@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rustix::io::Errno;
 use rustix::thread::{futex, gettid};
 
-use crate::activity::{Activity, doing};
 use crate::mem::tally::{self, ThreadCounts};
+use crate::sync::observer;
 use crate::time::clock::Deadline;
 
 /// A lock with priority inheritance (`FUTEX_LOCK_PI`), whose locking and unlocking are separate
@@ -42,7 +42,7 @@ impl PiLock {
     /// See [`PiLockError`]: the call could never return. The lock is then as before.
     #[inline]
     pub fn lock(&self) -> Result<(), PiLockError> {
-        let _locking = doing(Activity::Synchronisation);
+        let _locking = observer::begin();
         if self.take() {
             return self.check();
         }
@@ -54,7 +54,7 @@ impl PiLock {
     #[inline]
     #[must_use = "nothing is locked where it returns false"]
     pub fn try_lock(&self) -> bool {
-        let _locking = doing(Activity::Synchronisation);
+        let _locking = observer::begin();
         self.take() && self.check().is_ok()
     }
 
@@ -66,7 +66,7 @@ impl PiLock {
     #[inline]
     #[must_use = "nothing is locked where it returns false"]
     pub fn lock_until(&self, deadline: Deadline) -> Result<bool, PiLockError> {
-        let _locking = doing(Activity::Synchronisation);
+        let _locking = observer::begin();
         if self.take() {
             return self.check().map(|()| true);
         }
@@ -79,7 +79,7 @@ impl PiLock {
     /// [`NotOwner`] where the calling thread does not have the lock, which stays as it is.
     #[inline]
     pub fn unlock(&self) -> Result<(), NotOwner> {
-        let _unlocking = doing(Activity::Synchronisation);
+        let _unlocking = observer::begin();
         let unlocked =
             self.owner
                 .compare_exchange(thread_id(), 0, Ordering::Release, Ordering::Relaxed);

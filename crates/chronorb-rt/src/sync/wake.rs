@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
-use crate::activity::{Activity, doing};
+use crate::sync::observer;
 
 /// Wakes a thread that waits in `poll` or `epoll`: an event descriptor (`eventfd`).
 ///
@@ -29,14 +29,14 @@ impl Wake {
 
     /// Makes the descriptor readable. Never blocks; allowed in a signal handler.
     pub fn notify(&self) {
-        let _waking = doing(Activity::Synchronisation);
+        let _waking = observer::begin();
         // `EAGAIN` means a counter at its maximum, which is readable already.
         while write(&self.event, &1_u64.to_ne_bytes()) == Err(Errno::INTR) {}
     }
 
     /// Takes all notifications back and returns whether there were any. Never blocks.
     pub fn drain(&self) -> bool {
-        let _looking = doing(Activity::Synchronisation);
+        let _looking = observer::begin();
         let mut count = [0; 8];
         loop {
             match read(&self.event, &mut count) {

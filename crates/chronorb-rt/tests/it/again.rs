@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 const AGAIN: &str = "CHRONORB_RT_TEST_PROGRAM";
 
 /// The name of a test, by which this program runs it alone (`--exact`).
-pub(crate) fn name_of<T>(_test: T) -> &'static str {
+fn name_of<T>(_test: T) -> &'static str {
     let path = std::any::type_name::<T>();
     path.split_once("::").expect("it is in a module").1
 }

@@ -7,4 +7,3 @@ mod memory;
 mod slots;
 mod termination;
 mod threads;
-mod trace;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Activity, Deadline, Monotonic, PiMutex, doing};
+use chronorb_probe::{Activity, doing};
+use chronorb_rt::{Deadline, Monotonic, PiMutex};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown};
 

@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Activity, Deadline, Monotonic, doing, sleep_until};
+use chronorb_probe::{Activity, doing};
+use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};

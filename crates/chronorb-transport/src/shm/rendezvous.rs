@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 
-use chronorb_rt::{Activity, doing};
+use chronorb_probe::{Activity, doing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{

@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use chronorb_rt::{Activity, doing};
+use chronorb_probe::{Activity, doing};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Flags};
 use rustix::time::Timespec;

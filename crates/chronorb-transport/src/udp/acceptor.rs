@@ -4,7 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use chronorb_rt::{Activity, PiMutex, doing, receive_datagram, tell_destinations};
+use chronorb_probe::{Activity, doing};
+use chronorb_rt::{PiMutex, receive_datagram, tell_destinations};
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags, sockopt};
 

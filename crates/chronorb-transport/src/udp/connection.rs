@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Activity, Deadline, PiMutex, doing};
+use chronorb_probe::{Activity, doing};
+use chronorb_rt::{Deadline, PiMutex};
 use rustix::io::Errno;
 use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown};
 

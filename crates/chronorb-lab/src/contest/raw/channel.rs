@@ -9,7 +9,8 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Mailboxes, Monotonic};
+use chronorb_probe::Mailboxes;
+use chronorb_rt::Monotonic;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use chronorb_rt::{PrepareError, Ring};
+use chronorb_probe::{PrepareError, Ring};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{SendFlags, send};
 

@@ -1,6 +1,7 @@
 //! The client: has its threads call, and says what both sides did.
 
-use chronorb_rt::{Mark, ThreadCounts, Usage, counts_of_others, trace_mark};
+use chronorb_probe::{ActivityTimes, Mark, trace_mark};
+use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 
 use super::super::counts::Counts;
 use super::super::error::WhiteboxError;
@@ -33,7 +34,7 @@ pub(in super::super) fn call(order: &ClientOrder) -> Result<(), WhiteboxError> {
     process::tell(&Done {
         client: Found {
             counts: Counts::of_threads(of_client, process.usage, 0),
-            times: of_client.times.into(),
+            times: ActivityTimes::from(of_client).into(),
         },
         server,
     })?;

@@ -7,7 +7,8 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::thread;
 
 use chronorb::prelude::*;
-use chronorb_rt::{Activity, ThreadCounts, doing};
+use chronorb_probe::{Activity, counts_of_this_thread, doing};
+use chronorb_rt::ThreadCounts;
 
 use super::super::error::WhiteboxError;
 use super::CLIENTS;
@@ -121,9 +122,9 @@ fn run(
     if !place.goes_on() {
         return Ok(ThreadCounts::default());
     }
-    let before = ThreadCounts::of_this_thread();
+    let before = counts_of_this_thread();
     let called = call(&bench, calls);
-    let after = ThreadCounts::of_this_thread();
+    let after = counts_of_this_thread();
     place.say_done()?;
     called?;
     // Everybody stays until all is counted.

@@ -1,6 +1,6 @@
 //! What parent and children say to each other.
 
-use chronorb_rt::ActivityTimes;
+use chronorb_probe::ActivityTimes;
 use serde::{Deserialize, Serialize};
 
 use super::super::counts::Counts;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chronorb_rt::{Activity, ActivityTimes};
+use chronorb_probe::{Activity, ActivityTimes};
 use serde::Serialize;
 
 use super::super::Plan;

@@ -2,7 +2,7 @@
 
 use chronorb::prelude::*;
 use chronorb::rtcorba::{Threadpool, ThreadpoolId};
-use chronorb_rt::keep_activity_times;
+use chronorb_probe::keep_activity_times;
 
 use super::super::error::WhiteboxError;
 use super::super::server::Bench;

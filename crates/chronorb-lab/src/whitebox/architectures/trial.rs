@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, SystemCalls, TraceError, Tracer};
+use chronorb_probe::{SystemCalls, TraceError, Tracer};
+use chronorb_rt::Deadline;
 
 use super::super::error::WhiteboxError;
 use super::super::order::{Begin, Part, Ready};

@@ -11,7 +11,8 @@ use chronorb_orb::{
     CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig, Pending, Reply, Stage,
     StageProbe, SystemExceptionKind, ThreadpoolStrategy, Waiting,
 };
-use chronorb_rt::{Deadline, Mark, TraceError, Tracer, thread_id, trace_mark};
+use chronorb_probe::{Mark, TraceError, Tracer, trace_mark};
+use chronorb_rt::{Deadline, thread_id};
 use chronorb_transport::parse_endpoints;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

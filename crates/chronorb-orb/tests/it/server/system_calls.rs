@@ -5,7 +5,8 @@
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;
-use chronorb_rt::{Mark, TraceError, Tracer, thread_id, trace_mark};
+use chronorb_probe::{Mark, TraceError, Tracer, trace_mark};
+use chronorb_rt::thread_id;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

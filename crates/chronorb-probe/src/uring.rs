@@ -8,13 +8,12 @@ use core::time::Duration;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use chronorb_rt::Deadline;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use libc::c_void;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use thiserror::Error;
-
-use crate::Deadline;
 
 /// An io_uring of one thread, with buffers of its own.
 ///

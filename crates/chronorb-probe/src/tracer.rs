@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::mpsc::{self, SyncSender};
 
+use chronorb_rt::{Thread, ThreadBuilder};
 use libc::{c_int, c_long, c_uint, c_void};
 use rustix::io::Errno;
 
-use crate::sched::thread::{Thread, ThreadBuilder};
 use crate::system_call;
 
 /// Follows a process, all its threads included, and counts what they ask of the kernel between

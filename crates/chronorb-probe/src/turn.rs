@@ -1,45 +1,21 @@
-//! What threads spend their processor time on.
+//! The activity of the calling thread.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
-use core::ops::{Add, Sub};
 use core::sync::atomic::{AtomicU8, Ordering};
 
+use chronorb_rt::{SyncObserver, ThreadCounts, observe_synchronisation};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::mem::tally;
-use crate::stamp;
-
-/// What a thread spends processor time on.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Activity {
-    /// Whatever is not said to be something else.
-    Other,
-    /// Input and output, and waiting for it in the kernel: on the way into a wait and out of it, a thread works too.
-    InputOutput,
-    /// Locks, waiting for other threads, and waking them.
-    Synchronisation,
-    /// What the application does, as far as it says so itself.
-    Application,
-    /// Nothing at all. What it takes is what it costs to tell activities apart; whoever measures does nothing now and
-    /// then among other things, to find that out.
-    Nothing,
-}
-
-/// The processor time of threads by [`Activity`], and how often they turned to each.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct ActivityTimes {
-    /// In nanoseconds, in the order of [`Activity::ALL`]. To look at the clock at one end of each is part of it.
-    pub nanoseconds: [u64; ACTIVITIES],
-    /// How many times they are of.
-    pub intervals: [u64; ACTIVITIES],
-}
+use crate::activity::{self, Activity};
+use crate::stamp_ring;
 
 /// Tells what the calling thread does until the result is dropped, and it does again what it did before.
 ///
-/// This crate says so of its locks and wake-ups, transports of their input and output. It is a look at a flag unless
-/// somebody [wants to know](keep_activity_times), and then it is a system call on each end, for the clock of the thread; or
-/// wants [stamps](crate::keep_stamps), which are put down for input and output alone.
+/// Transports call it for their input and output. Locks and wake-ups of `chronorb-rt` count as
+/// [`Activity::Synchronisation`]. It reads one flag, unless [times](keep_activity_times) or
+/// [stamps](crate::keep_stamps) are kept: a time is a system call at each end, for the clock of the
+/// thread, and a stamp is put down for input and output alone.
 #[inline]
 pub fn doing(activity: Activity) -> Doing {
     let before = match KEPT.load(Ordering::Relaxed) {
@@ -71,19 +47,41 @@ impl Drop for Doing {
     }
 }
 
-/// Keeps times from now on, of all threads of the process, to be found in
-/// [`ThreadCounts`](crate::ThreadCounts). For measurements: it makes everything slower that threads do.
+/// Keeps times from now on, of all threads of the process, as the [`ActivityTimes`] of their
+/// [`ThreadCounts`]. For measurements: it makes everything slower that threads do.
+///
+/// The times of another thread are complete up to its last change of activity; those of the calling
+/// thread are in [`counts_of_this_thread`].
+///
+/// [`ActivityTimes`]: crate::ActivityTimes
 pub fn keep_activity_times() {
-    KEPT.fetch_or(TIMES, Ordering::Relaxed);
+    keep(TIMES);
+}
+
+/// Returns the counts of the calling thread, with its present activity counted up to now.
+#[must_use]
+pub fn counts_of_this_thread() -> ThreadCounts {
+    settle();
+    ThreadCounts::of_this_thread()
 }
 
 /// Puts a stamp down from now on wherever a thread turns to input and output, or from there to something else.
 pub(crate) fn stamp_turns() {
-    KEPT.fetch_or(STAMPS, Ordering::Relaxed);
+    keep(STAMPS);
+}
+
+fn keep(what: u8) {
+    KEPT.fetch_or(what, Ordering::Relaxed);
+    observe_synchronisation(SyncObserver {
+        begin: || turn_to(Activity::Synchronisation).map(|before| before as u8),
+        end: |before| {
+            turn_to(Activity::ALL[usize::from(before)]);
+        },
+    });
 }
 
 /// Books what the calling thread has done since it last turned to something.
-pub(crate) fn settle() {
+fn settle() {
     if KEPT.load(Ordering::Relaxed) & TIMES != 0 {
         book(PRESENT.get());
     }
@@ -103,7 +101,7 @@ fn turn_to(activity: Activity) -> Option<Activity> {
     // Locks are so many, and so short, that their stamps would be most of what is measured.
     let is_of_kernel = [before, activity].contains(&Activity::InputOutput);
     if kept & STAMPS != 0 && is_of_kernel {
-        stamp::turned_to(activity);
+        stamp_ring::turned_to(activity);
     }
     Some(before)
 }
@@ -111,7 +109,7 @@ fn turn_to(activity: Activity) -> Option<Activity> {
 fn book(activity: Activity) {
     let now = processor_time();
     // A signal handler that wakes somebody may have booked since the clock was read.
-    tally::spent(activity, now.saturating_sub(SINCE.replace(now)));
+    activity::spent(activity, now.saturating_sub(SINCE.replace(now)));
 }
 
 /// The processor time of the calling thread, in nanoseconds.
@@ -120,64 +118,6 @@ fn processor_time() -> u64 {
     // It is never negative, and 64 bits of nanoseconds are 584 years.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
-
-impl Activity {
-    /// All of them.
-    pub const ALL: [Self; ACTIVITIES] = [
-        Self::Other,
-        Self::InputOutput,
-        Self::Synchronisation,
-        Self::Application,
-        Self::Nothing,
-    ];
-}
-
-impl ActivityTimes {
-    /// What was spent on an activity, in nanoseconds, without what it cost to look at the clock: as long as
-    /// [`Activity::Nothing`] took on the average.
-    #[must_use]
-    pub fn net(&self, activity: Activity) -> f64 {
-        let at = activity as usize;
-        self.nanoseconds[at] as f64 - self.intervals[at] as f64 * self.look()
-    }
-
-    /// What it cost to look at the clock once, in nanoseconds, with all that it disturbs; 0 where it is not known,
-    /// since nobody did nothing.
-    #[must_use]
-    pub fn look(&self) -> f64 {
-        let nothing = Activity::Nothing as usize;
-        self.nanoseconds[nothing] as f64 / self.intervals[nothing].max(1) as f64
-    }
-
-    fn zip(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        let each = |mine: [u64; ACTIVITIES], others: [u64; ACTIVITIES]| {
-            core::array::from_fn(|at| of(mine[at], others[at]))
-        };
-        Self {
-            nanoseconds: each(self.nanoseconds, other.nanoseconds),
-            intervals: each(self.intervals, other.intervals),
-        }
-    }
-}
-
-impl Add for ActivityTimes {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        self.zip(other, Add::add)
-    }
-}
-
-impl Sub for ActivityTimes {
-    type Output = Self;
-
-    fn sub(self, before: Self) -> Self {
-        self.zip(before, Sub::sub)
-    }
-}
-
-/// How many there are.
-pub(crate) const ACTIVITIES: usize = 5;
 
 /// [`TIMES`], [`STAMPS`], both, or neither.
 static KEPT: AtomicU8 = AtomicU8::new(0);
@@ -193,10 +133,11 @@ thread_local! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PiMutex, ThreadCounts};
+    use crate::ActivityTimes;
+    use chronorb_rt::PiMutex;
 
     fn times() -> ActivityTimes {
-        ThreadCounts::of_this_thread().times
+        counts_of_this_thread().into()
     }
 
     fn spent_on(activity: Activity) -> u64 {
@@ -243,24 +184,5 @@ mod tests {
         SINCE.set(u64::MAX);
         book(Activity::Nothing);
         assert_eq!(spent_on(Activity::Nothing), before);
-    }
-
-    #[test]
-    fn what_a_look_costs_is_what_nothing_takes() {
-        let times = ActivityTimes {
-            nanoseconds: [5000, 0, 900, 600, 2000],
-            intervals: [10, 0, 3, 2, 10],
-        };
-        let net = [
-            Activity::Other,
-            Activity::InputOutput,
-            Activity::Synchronisation,
-            Activity::Application,
-        ];
-        assert_eq!(
-            net.map(|activity| times.net(activity)),
-            [3000.0, 0.0, 300.0, 200.0]
-        );
-        assert_eq!(ActivityTimes::default().look(), 0.0);
     }
 }

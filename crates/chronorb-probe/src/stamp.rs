@@ -1,14 +1,13 @@
 //! Time stamps of what threads do.
-#![allow(unsafe_code)]
 
-use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 use std::fs;
 
-use crate::activity::{self, Activity};
-use crate::sync::pi_lock::thread_id;
-use crate::sync::pi_mutex::PiMutex;
-use crate::time::clock::Monotonic;
+use chronorb_rt::{Monotonic, PiMutex};
+
+use crate::activity::Activity;
+use crate::stamp_ring::{BEGINNING, CAPACITY, COUNTS, POINT_BITS, RINGS, Ring, TURNED, ticks};
+use crate::turn;
 
 /// What a thread was at, and when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,17 +64,8 @@ pub fn keep_stamps(each: usize) -> StampClock {
     let beginning = Pair::now();
     BEGINNING.store(beginning.ticks, Ordering::Relaxed);
     *BEGUN.lock() = Some(beginning);
-    activity::stamp_turns();
+    turn::stamp_turns();
     clock
-}
-
-/// Puts a stamp down for the calling thread at a point that has this number, from 0 to 127.
-///
-/// Call [`keep_stamps`] before; who does not want stamps does not call this.
-#[inline]
-pub fn stamp(point: u8) {
-    let ring = RING.get().unwrap_or_else(Ring::make);
-    ring.put(u64::from(point & !TURNED));
 }
 
 /// All stamps that are kept, by thread. Of threads that go on meanwhile, the oldest may be wrong.
@@ -88,66 +78,27 @@ pub fn stamps() -> Vec<ThreadStamps> {
         beginning,
         end: Pair::now(),
     };
-    RINGS.lock().iter().map(|ring| ring.read(&scale)).collect()
+    RINGS
+        .lock()
+        .iter()
+        .map(|ring| stamps_of(ring, &scale))
+        .collect()
 }
 
-/// The calling thread turns to something else. It gets no ring for that: it may be in a signal handler.
-pub(crate) fn turned_to(activity: Activity) {
-    if let Some(ring) = RING.get() {
-        ring.put(u64::from(TURNED | activity as u8));
-    }
-}
-
-/// The last stamps of a thread. Only the thread itself writes to it.
-struct Ring {
-    thread: u32,
-    /// How many there were.
-    count: AtomicU64,
-    /// Ticks and point of each.
-    stamps: Box<[AtomicU64]>,
-}
-
-impl Ring {
-    #[cold]
-    fn make() -> &'static Self {
-        let stamps = (0..CAPACITY.load(Ordering::Relaxed)).map(|_| AtomicU64::new(0));
-        let ring: &'static Self = Box::leak(Box::new(Self {
-            thread: thread_id(),
-            count: AtomicU64::new(0),
-            stamps: stamps.collect(),
-        }));
-        RINGS.lock().push(ring);
-        RING.set(Some(ring));
-        ring
-    }
-
-    #[inline]
-    fn put(&self, point: u64) {
-        let ticks = ticks().wrapping_sub(BEGINNING.load(Ordering::Relaxed));
-        let count = self.count.load(Ordering::Relaxed);
-        // The number of stamps is a power of two.
-        let at = count as usize & (self.stamps.len() - 1);
-        if let Some(stamp) = self.stamps.get(at) {
-            stamp.store(ticks << POINT_BITS | point, Ordering::Relaxed);
+fn stamps_of(ring: &Ring, scale: &Scale) -> ThreadStamps {
+    let count = ring.count.load(Ordering::Acquire);
+    let lost = count.saturating_sub(ring.stamps.len() as u64);
+    let stamp = |at: u64| {
+        let word = ring.stamps[at as usize & (ring.stamps.len() - 1)].load(Ordering::Relaxed);
+        Stamp {
+            at: scale.time(word >> POINT_BITS),
+            point: Point::of(word as u8),
         }
-        self.count.store(count + 1, Ordering::Release);
-    }
-
-    fn read(&self, scale: &Scale) -> ThreadStamps {
-        let count = self.count.load(Ordering::Acquire);
-        let lost = count.saturating_sub(self.stamps.len() as u64);
-        let stamp = |at: u64| {
-            let word = self.stamps[at as usize & (self.stamps.len() - 1)].load(Ordering::Relaxed);
-            Stamp {
-                at: scale.time(word >> POINT_BITS),
-                point: Point::of(word as u8),
-            }
-        };
-        ThreadStamps {
-            thread: self.thread,
-            lost,
-            stamps: (lost..count).map(stamp).collect(),
-        }
+    };
+    ThreadStamps {
+        thread: ring.thread,
+        lost,
+        stamps: (lost..count).map(stamp).collect(),
     }
 }
 
@@ -202,26 +153,6 @@ impl Scale {
     }
 }
 
-#[inline]
-fn ticks() -> u64 {
-    match COUNTS.load(Ordering::Relaxed) {
-        true => counter(),
-        false => Monotonic::now().as_nanos(),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn counter() -> u64 {
-    // SAFETY: every processor of this architecture has the counter, and Linux lets all processes read it.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn counter() -> u64 {
-    Monotonic::now().as_nanos()
-}
-
 /// Whether the processor's counter runs evenly, whatever the processors do, and alike on all of them: the kernel takes it for
 /// its clock only then.
 fn has_even_counter() -> bool {
@@ -234,27 +165,15 @@ fn has_even_counter() -> bool {
         && has("nonstop_tsc")
 }
 
-static COUNTS: AtomicBool = AtomicBool::new(false);
-static CAPACITY: AtomicUsize = AtomicUsize::new(2);
-/// The ticks of [`BEGUN`].
-static BEGINNING: AtomicU64 = AtomicU64::new(0);
 static BEGUN: PiMutex<Option<Pair>> = PiMutex::new(None);
-static RINGS: PiMutex<Vec<&'static Ring>> = PiMutex::new(Vec::new());
-
-thread_local! {
-    static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
-}
-
-/// Of a stamp's word; the others count ticks, of which there are enough for nine months at 3 GHz.
-const POINT_BITS: u32 = 8;
-/// What tells a turn from a number.
-const TURNED: u8 = 0x80;
 const LOOKS: u32 = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doing;
+    use chronorb_rt::thread_id;
+
+    use crate::{doing, stamp};
 
     fn of_this_thread() -> ThreadStamps {
         let all = stamps().into_iter();

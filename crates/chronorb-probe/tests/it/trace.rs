@@ -4,9 +4,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use chronorb_rt::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
-
-use crate::again::name_of;
+use chronorb_probe::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
 
 /// Says in the environment that this is the process to trace.
 const TRACED: &str = "CHRONORB_TEST_TRACED";
@@ -114,4 +112,10 @@ fn attached(child: &Child) -> Option<Tracer> {
         }
         tracer => Some(tracer.unwrap()),
     }
+}
+
+/// The name of a test, by which this program runs it alone (`--exact`).
+fn name_of<T>(_test: T) -> &'static str {
+    let path = std::any::type_name::<T>();
+    path.split_once("::").expect("it is in a module").1
 }

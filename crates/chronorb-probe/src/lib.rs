@@ -1,0 +1,33 @@
+//! Instruments of the laboratory: what threads and processes spend their time on.
+//!
+//! | need | item |
+//! |---|---|
+//! | the processor time of threads by activity | [`doing`], [`keep_activity_times`] |
+//! | the times at which threads passed points | [`stamp`], [`keep_stamps`], [`stamps`] |
+//! | the system calls of another process | [`Tracer`] |
+//! | the least cost of a message between processes, to measure by | [`Mailboxes`] |
+//! | operations that are submitted together with the wait for them | `Ring`, with the feature `uring` |
+//!
+//! Transports and the ORB call [`doing`] and [`stamp`] on the path of a request. An instrument that
+//! is not switched on costs them one load of a flag.
+
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod activity;
+mod mailbox;
+mod stamp;
+mod stamp_ring;
+mod system_call;
+mod tracer;
+mod turn;
+#[cfg(feature = "uring")]
+mod uring;
+
+pub use activity::{Activity, ActivityTimes};
+pub use mailbox::Mailboxes;
+pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamps};
+pub use stamp_ring::stamp;
+pub use tracer::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
+pub use turn::{Doing, counts_of_this_thread, doing, keep_activity_times};
+#[cfg(feature = "uring")]
+pub use uring::{Completion, CompletionWork, PrepareError, Ring};

@@ -1,0 +1,3 @@
+//! Instruments, as other crates use them.
+
+mod trace;
