@@ -1,19 +1,19 @@
 //! The least that a message from one process to another can cost: memory that both have.
 #![allow(unsafe_code)]
 
-use core::ptr::{self, NonNull};
+use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::process;
 
+use chronorb_rt::Mapping;
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
 };
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
@@ -82,7 +82,7 @@ impl Mailboxes {
         }
         let (outgoing, incoming) = if is_creator { (0, size) } else { (size, 0) };
         Ok(Self {
-            memory: Mapping::of(&file, octets)?,
+            memory: Mapping::shared(&file, 0, octets)?,
             file,
             size,
             outgoing,
@@ -104,7 +104,7 @@ impl Mailboxes {
         // SAFETY: the octets are within the mapping, which is another object than `message`. The other side reads
         // them after it has seen the count; where it does so meanwhile it gets a mix of octets, which are octets.
         unsafe {
-            let room = self.memory.at(self.outgoing + COUNT);
+            let room = self.at(self.outgoing + COUNT);
             ptr::copy_nonoverlapping(message.as_ptr(), room, message.len());
         }
         self.put = self.put.wrapping_add(1);
@@ -128,7 +128,7 @@ impl Mailboxes {
         let octets = room.len().min(self.size - COUNT);
         // SAFETY: as in `put`.
         unsafe {
-            let message = self.memory.at(self.incoming + COUNT);
+            let message = self.at(self.incoming + COUNT);
             ptr::copy_nonoverlapping(message, room.as_mut_ptr(), octets);
         }
         self.taken = count;
@@ -151,44 +151,15 @@ impl Mailboxes {
         );
     }
 
+    /// The address `offset` octets after the beginning.
+    const fn at(&self, offset: usize) -> *mut u8 {
+        self.memory.start().as_ptr().wrapping_add(offset)
+    }
+
     fn count(&self, mailbox: usize) -> &AtomicU32 {
         // SAFETY: a mailbox begins with an aligned word of the mapping, which lives as long as `self`, and is only
         // ever used as an atomic.
-        unsafe { AtomicU32::from_ptr(self.memory.at(mailbox).cast()) }
-    }
-}
-
-/// Memory of a file.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    octets: usize,
-}
-
-// SAFETY: it is memory, and no thread's.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    fn of(file: &impl AsFd, octets: usize) -> io::Result<Self> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing else.
-        let start = unsafe { mmap(ptr::null_mut(), octets, access, flags, file, 0) }?;
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, octets })
-    }
-
-    /// The address `offset` octets after the beginning.
-    const fn at(&self, offset: usize) -> *mut u8 {
-        self.start.as_ptr().wrapping_add(offset)
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range is the mapping made above, and nothing refers to it any more. It fails only for a range
-        // that is none.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.octets) };
+        unsafe { AtomicU32::from_ptr(self.at(mailbox).cast()) }
     }
 }
 

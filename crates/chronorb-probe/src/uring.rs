@@ -3,16 +3,13 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr;
 use core::time::Duration;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, Mapping};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use libc::c_void;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use thiserror::Error;
 
 /// An io_uring of one thread, with buffers of its own.
@@ -37,6 +34,8 @@ pub struct Ring<'fd> {
     /// Operations that have not completed, prepared ones included.
     under_way: usize,
     _descriptors: PhantomData<BorrowedFd<'fd>>,
+    /// It stays with its thread.
+    _of_thread: PhantomData<*const ()>,
 }
 
 /// When the kernel does what a completion takes: for example, copies what has arrived.
@@ -94,13 +93,14 @@ impl<'fd> Ring<'fd> {
         let octets = octets.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self {
             prepared: Vec::with_capacity(ring.params().sq_entries() as usize),
-            buffers: Mapping::new(octets.max(1))?,
+            buffers: Mapping::anonymous(octets.max(1))?,
             ring,
             completion_work,
             buffer_size,
             in_use: vec![false; buffers],
             under_way: 0,
             _descriptors: PhantomData,
+            _of_thread: PhantomData,
         })
     }
 
@@ -250,7 +250,10 @@ impl<'fd> Ring<'fd> {
         match self.in_use.get(buffer) {
             None => Err(PrepareError::NoBuffer),
             Some(true) => Err(PrepareError::InUse),
-            Some(false) => Ok(self.buffers.at(buffer * self.buffer_size)),
+            Some(false) => {
+                let start = self.buffers.start().as_ptr();
+                Ok(start.wrapping_add(buffer * self.buffer_size))
+            }
         }
     }
 
@@ -353,46 +356,6 @@ fn set_up(entries: u32) -> io::Result<(IoUring, CompletionWork)> {
     Err(refusal)
 }
 
-/// Mapped memory of the process's own.
-#[derive(Debug)]
-struct Mapping {
-    start: *mut c_void,
-    /// 0 when it is to stay.
-    size: usize,
-}
-
-impl Mapping {
-    fn new(size: usize) -> io::Result<Self> {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing else.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), size, READ_WRITE, flags) };
-        start
-            .map(|start| Self { start, size })
-            .map_err(io::Error::from)
-    }
-
-    /// The address `offset` octets after the beginning.
-    fn at(&self, offset: usize) -> *mut u8 {
-        self.start.cast::<u8>().wrapping_add(offset)
-    }
-
-    /// Lets the memory stay mapped for good.
-    const fn leak(&mut self) {
-        self.size = 0;
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        if self.size > 0 {
-            // SAFETY: the range is the mapping made above, and nothing refers to it any more. It
-            // fails only for a range that is none.
-            let _ = unsafe { munmap(self.start, self.size) };
-        }
-    }
-}
-
-const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// `IORING_RECVSEND_POLL_FIRST`: wait without a look first.
 const POLL_FIRST: u16 = 1;
 /// How long a ring that is dropped waits for what it cancels, at most.

@@ -12,6 +12,7 @@
 //! | that of a thread of the kernel or of another process | [`scheduling_of_process`], [`set_scheduling_of_process`] |
 //! | processor time that is reserved for a thread | [`reserve_for`] |
 //! | what the process may do, and how to grant the rest | [`Rights`] |
+//! | memory that is mapped, for this process alone or shared | [`Mapping`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
 //! | time | [`Monotonic`], [`Deadline`] |
 //! | mutual exclusion without unbounded priority inversion | [`PiMutex`] |
@@ -60,6 +61,7 @@ pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
     refuse_above,
 };
+pub use mem::mapping::Mapping;
 pub use mem::memory::{MemoryLockError, Usage, lock_all, page_faults, return_great_blocks};
 pub use mem::published::PublishedWords;
 pub use mem::tally::{COUNT_WORDS, ThreadCounts, count};

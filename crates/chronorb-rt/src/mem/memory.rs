@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall};
 
+use crate::mem::mapping::Mapping;
 use crate::sys;
 
 /// Locks all present and future memory of the process into RAM (`mlockall`), so that no page of it
@@ -18,6 +19,12 @@ pub fn lock_all() -> Result<(), MemoryLockError> {
         Errno::NOMEM => MemoryLockError::LimitExceeded,
         other => MemoryLockError::Os(other.raw_os_error()),
     })
+}
+
+/// Whether the kernel lets the process lock `size` more bytes. Asks for addresses only, takes no
+/// memory.
+pub(crate) fn can_lock(size: usize) -> Result<bool, Errno> {
+    Ok(Mapping::reserve(size)?.lock_on_fault().is_ok())
 }
 
 /// Has blocks of a mebibyte and more go back to the system when they are freed, where glibc allocates.

@@ -1,6 +1,7 @@
-//! Memory: locking, counted allocation, bounded texts, and words for other processes.
+//! Memory: mappings, locking, counted allocation, bounded texts, and words for other processes.
 
 pub(crate) mod alloc;
+pub(crate) mod mapping;
 pub(crate) mod memory;
 pub(crate) mod published;
 pub(crate) mod tally;

@@ -3,7 +3,6 @@
 
 use core::ffi::CStr;
 use core::ops::Deref;
-use core::ptr::{self, NonNull};
 use core::slice;
 use core::sync::atomic::AtomicU64;
 use std::fs::File;
@@ -14,7 +13,8 @@ use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstatfs, ftruncate, memfd_create,
 };
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+use crate::mem::mapping::Mapping;
 
 /// Words in a file without a place (`memfd_create`), which has a name among the descriptors of the process:
 /// `/proc/PID/fd/N` is a link to `/memfd:NAME (deleted)`. It ends with the process.
@@ -23,16 +23,10 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 /// them reads the file, in which eight octets at a multiple of eight are a word as it once was.
 #[derive(Debug)]
 pub struct PublishedWords {
-    start: NonNull<AtomicU64>,
-    len: usize,
+    memory: Mapping,
     /// What others open.
     file: OwnedFd,
 }
-
-// SAFETY: the mapping belongs to no thread, and is reached by atomics only.
-unsafe impl Send for PublishedWords {}
-// SAFETY: as above.
-unsafe impl Sync for PublishedWords {}
 
 impl PublishedWords {
     /// `len` words of zero, at least one, all of which have memory.
@@ -51,21 +45,8 @@ impl PublishedWords {
             made => made,
         }?;
         ftruncate(&file, octets as u64)?;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping where the kernel chooses touches nothing else.
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                octets,
-                protection,
-                MapFlags::SHARED,
-                &file,
-                0,
-            )
-        }?;
         let words = Self {
-            start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?,
-            len,
+            memory: Mapping::shared(&file, 0, octets)?,
             file,
         };
         // From now on nobody else can have it to write, either.
@@ -73,8 +54,7 @@ impl PublishedWords {
             &words.file,
             SEALS | SealFlags::FUTURE_WRITE | SealFlags::SEAL,
         )?;
-        // SAFETY: the range is the own mapping, and what is in it stays as it is.
-        unsafe { madvise(start, octets, Advice::LinuxPopulateWrite) }?;
+        words.memory.populate()?;
         Ok(words)
     }
 
@@ -92,17 +72,10 @@ impl Deref for PublishedWords {
 
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
+        let len = self.memory.len() / size_of::<AtomicU64>();
         // SAFETY: the mapping has as many words, all of which were zero at first, and lives as long as `self`; it
         // is as aligned as pages are.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for PublishedWords {
-    fn drop(&mut self) {
-        let octets = self.len * size_of::<AtomicU64>();
-        // SAFETY: the mapping is the own one, and nothing that borrows from it is left.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), octets) };
+        unsafe { slice::from_raw_parts(self.memory.start().as_ptr().cast(), len) }
     }
 }
 

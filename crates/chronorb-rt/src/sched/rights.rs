@@ -9,8 +9,8 @@ use rustix::param::page_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::mem::memory;
 use crate::sched::scheduling::{Scheduling, SchedulingError, set_current};
-use crate::sys;
 
 /// The real-time rights of the process, found by trying.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -200,7 +200,7 @@ impl MemoryLock {
         let above = usize::try_from(limit)
             .ok()
             .and_then(|limit| limit.checked_add(page_size()));
-        match above.map(sys::can_lock) {
+        match above.map(memory::can_lock) {
             Some(Ok(true)) => Self::Unlimited,
             Some(Ok(false) | Err(Errno::PERM)) if limit == 0 => Self::None,
             _ => Self::Limited(limit),

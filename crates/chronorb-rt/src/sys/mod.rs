@@ -10,9 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, c_long, c_void};
 use rustix::io::Errno;
-use rustix::mm::{
-    Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap_anonymous, munmap,
-};
+use rustix::mm::{Advice, madvise};
 use rustix::param::page_size;
 
 /// The policy (with its flags) and the priority of the thread `tid`; 0 is the calling thread.
@@ -137,25 +135,6 @@ pub(crate) fn cpu_time(tid: i32) -> Result<Duration, Errno> {
     let time = unsafe { time.assume_init() };
     // A time that was used is never negative, and has less than a second of nanoseconds.
     Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
-}
-
-/// Whether the kernel lets the process lock `size` more bytes. Asks for addresses only, takes no
-/// memory.
-pub(crate) fn can_lock(size: usize) -> Result<bool, Errno> {
-    // SAFETY: a new private mapping at an address of the kernel's choice touches nothing else.
-    let pages = unsafe {
-        mmap_anonymous(
-            ptr::null_mut(),
-            size,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE | MapFlags::NORESERVE,
-        )
-    }?;
-    // SAFETY: the range is the mapping made above.
-    let locked = unsafe { mlock_with(pages, size, MlockFlags::ONFAULT) }.is_ok();
-    // SAFETY: the range is the mapping made above, and nothing refers to it any more.
-    unsafe { munmap(pages, size) }?;
-    Ok(locked)
 }
 
 /// Calls `handler` for `signal`; once only if `once`, and then the default action is back.

@@ -9,33 +9,26 @@
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
+use chronorb_rt::Mapping;
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::ring::{Ring, Words};
 
-/// The mapped memory of a connection.
+/// The mapped memory of a connection. `Producer` and `Consumer` copy in and out, one of each at a time; copies at the wrong
+/// time give wrong octets, which the other process can bring about anyway.
 #[derive(Debug)]
 pub(super) struct Memory {
-    start: NonNull<c_void>,
+    memory: Mapping,
     /// Octets of each ring, a power of two.
     ring: usize,
 }
-
-// SAFETY: the mapping belongs to no thread. What is in it is reached by atomics, and by copies to
-// and from other memory.
-unsafe impl Send for Memory {}
-// SAFETY: as above; who may copy what at a time is the business of `Producer` and `Consumer`, and what they copy at
-// the wrong time is the wrong octets, which the other process can bring about anyway.
-unsafe impl Sync for Memory {}
 
 /// The two directions, seen from who made the memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -78,7 +71,7 @@ impl Memory {
         let memory = Self::map(file, ring)?;
         // From now on no hole can be made in it either.
         fs::fcntl_add_seals(file, PAGE_SEALS)?;
-        memory.populate()?;
+        memory.memory.populate()?;
         Ok(memory)
     }
 
@@ -92,39 +85,14 @@ impl Memory {
     /// of it is missing then.
     pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
         let seals = fs::fcntl_get_seals(file);
-        seals.is_ok_and(|seals| seals.contains(PAGE_SEALS)) && self.populate().is_ok()
+        seals.is_ok_and(|seals| seals.contains(PAGE_SEALS)) && self.memory.populate().is_ok()
     }
 
     /// Maps a file of the right size.
     fn map(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping where the kernel chooses touches nothing else.
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                len(ring),
-                protection,
-                MapFlags::SHARED,
-                file.as_fd(),
-                0,
-            )
-        }?;
-        let start = NonNull::new(start).ok_or(Errno::NOMEM)?;
-        let memory = Self { start, ring };
+        let memory = Mapping::shared(file, 0, len(ring))?;
         memory.populate()?;
-        Ok(memory)
-    }
-
-    /// Gives memory to every page, so that no message has to wait for it.
-    fn populate(&self) -> Result<(), Errno> {
-        // SAFETY: the range is the own mapping, and what is in it stays as it is.
-        unsafe {
-            madvise(
-                self.start.as_ptr(),
-                len(self.ring),
-                Advice::LinuxPopulateWrite,
-            )
-        }
+        Ok(Self { memory, ring })
     }
 
     /// One of its rings.
@@ -136,22 +104,15 @@ impl Memory {
         };
         // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and consist of
         // atomics, for which all that the other process can write is valid. They live as long as `self`.
-        let words = unsafe { self.start.byte_add(words).cast::<Words>().as_ref() };
+        let words = unsafe { self.memory.start().byte_add(words).cast::<Words>().as_ref() };
         // SAFETY: the ring lies in the mapping, whose size is `len(self.ring)`.
-        let start = unsafe { self.start.byte_add(octets) }.cast();
+        let start = unsafe { self.memory.start().byte_add(octets) }.cast();
         let octets = Octets {
             start,
             len: self.ring,
             of_memory: PhantomData,
         };
         Ring { words, octets }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is the own one, and nothing that borrows from it is left.
-        let _ = unsafe { munmap(self.start.as_ptr(), len(self.ring)) };
     }
 }
 

@@ -2,15 +2,14 @@
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use core::ffi::c_void;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use std::io;
 use std::os::fd::AsFd;
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use chronorb_rt::Mapping;
 use libc::{tpacket_req, tpacket_versions, tpacket2_hdr};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::param::page_size;
 
 use crate::driver::socket::{option, set_number, set_option};
@@ -22,7 +21,7 @@ use crate::driver::socket::{option, set_number, set_option};
 /// there, and after 34 µs here.
 #[derive(Debug)]
 pub(super) struct Ring {
-    start: NonNull<u8>,
+    memory: Mapping,
     /// Octets of a slot, a power of two.
     slot: usize,
     /// Slots, a power of two.
@@ -30,9 +29,6 @@ pub(super) struct Ring {
     /// The slot that the next packet is in, or will be; counted on and on.
     next: usize,
 }
-
-// SAFETY: the mapping belongs to no thread, and only the owner of the ring reaches into it.
-unsafe impl Send for Ring {}
 
 /// A packet in the ring.
 #[derive(Debug)]
@@ -71,21 +67,8 @@ impl Ring {
         set_number(&socket, libc::SOL_PACKET, libc::PACKET_COPY_THRESH, 1)?;
         // SAFETY: the option is such a request.
         unsafe { set_option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request) }?;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping where the kernel chooses touches nothing else.
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                slot * slots,
-                protection,
-                flags,
-                socket.as_fd(),
-                0,
-            )
-        }?;
         Ok(Self {
-            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            memory: Mapping::shared(socket, 0, slot * slots)?,
             slot,
             slots,
             next: 0,
@@ -148,22 +131,13 @@ impl Ring {
     fn slot_start(&self, number: usize) -> NonNull<u8> {
         let place = number & (self.slots - 1);
         // SAFETY: the ring has so many slots.
-        unsafe { self.start.add(place * self.slot) }
+        unsafe { self.memory.start().add(place * self.slot) }
     }
 
     fn status(&self, number: usize) -> &AtomicU32 {
         // SAFETY: the header of a slot begins with its status, a word that both sides reach by atomics alone while
         // the slot may be the other's.
         unsafe { AtomicU32::from_ptr(self.slot_start(number).cast().as_ptr()) }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        let start = self.start.as_ptr().cast::<c_void>();
-        // SAFETY: it is the mapping that was made, and nothing refers to it any more.
-        let unmapped = unsafe { munmap(start, self.slot * self.slots) };
-        debug_assert!(unmapped.is_ok());
     }
 }
 

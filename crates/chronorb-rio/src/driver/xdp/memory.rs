@@ -5,40 +5,12 @@
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
-use rustix::mm::{MapFlags, ProtFlags, mlock, mmap, mmap_anonymous, munmap};
+use chronorb_rt::Mapping;
 use rustix::net::xdp::XdpRingOffset;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
-
-/// A mapping, which has memory from the start.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the mapping belongs to no thread.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; who reads and writes what is the business of those who get at it.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// # Safety
-    /// `start` is that of a new mapping of so many octets, which nobody else unmaps.
-    unsafe fn new(start: *mut std::ffi::c_void, len: usize) -> io::Result<Self> {
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, len })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is the own one, and nothing that borrows from it is left.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
-    }
-}
 
 /// The frames of an interface (a UMEM), side by side.
 #[derive(Debug)]
@@ -48,25 +20,19 @@ impl Frames {
     /// Memory for frames of so many octets together. It is locked if the process may; the kernel keeps it in
     /// memory anyway once it has been told of it, but a page may have to be found again.
     pub(super) fn new(len: usize) -> io::Result<Self> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: a new mapping where the kernel chooses touches nothing else.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), len, protection, flags) }?;
-        // SAFETY: it was made just now.
-        let mapping = unsafe { Mapping::new(start, len) }?;
-        // SAFETY: the range is the own mapping.
-        let _locked_if_it_may = unsafe { mlock(start, len) };
+        let mapping = Mapping::anonymous(len)?;
+        let _locked_if_it_may = mapping.lock();
         Ok(Self(mapping))
     }
 
     /// Where they are.
     pub(super) fn address(&self) -> u64 {
-        self.0.start.addr().get() as u64
+        self.0.start().addr().get() as u64
     }
 
     /// Octets of all together.
     pub(super) fn len(&self) -> usize {
-        self.0.len
+        self.0.len()
     }
 
     /// Octets of a frame.
@@ -103,9 +69,9 @@ impl Frames {
         let end = usize::try_from(address)
             .ok()
             .and_then(|it| it.checked_add(len));
-        assert!(end.is_some_and(|end| end <= self.0.len), "no such frame");
+        assert!(end.is_some_and(|end| end <= self.0.len()), "no such frame");
         // SAFETY: it lies in the mapping.
-        unsafe { self.0.start.byte_add(address as usize) }
+        unsafe { self.0.start().byte_add(address as usize) }
     }
 }
 
@@ -179,12 +145,7 @@ impl<T: Entry> Ring<T> {
         len: u32,
     ) -> io::Result<Self> {
         let octets = places.desc as usize + len as usize * size_of::<T>();
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping where the kernel chooses touches nothing else.
-        let start = unsafe { mmap(ptr::null_mut(), octets, protection, flags, socket, page) }?;
-        // SAFETY: it was made just now.
-        let memory = unsafe { Mapping::new(start, octets) }?;
+        let memory = Mapping::shared(socket, page, octets)?;
         let words = [Some(places.producer), Some(places.consumer), places.flags];
         let is_inside = |at: u64| at.is_multiple_of(4) && at as usize + 4 <= octets;
         if !places.desc.is_multiple_of(8) || !words.into_iter().flatten().all(is_inside) {
@@ -223,7 +184,7 @@ impl<T: Entry> Ring<T> {
         // SAFETY: `map` has mapped as many behind this place, which is a multiple of their alignment, and `Entry` says that
         // they can be anything.
         unsafe {
-            let first = self.memory.start.byte_add(self.places.desc as usize);
+            let first = self.memory.start().byte_add(self.places.desc as usize);
             std::slice::from_raw_parts(first.cast().as_ptr(), self.len as usize)
         }
     }
@@ -237,6 +198,6 @@ impl<T: Entry> Ring<T> {
 
     fn word(&self, at: u64) -> &AtomicU32 {
         // SAFETY: `map` has looked that it lies in the mapping, and where it has to.
-        unsafe { self.memory.start.byte_add(at as usize).cast().as_ref() }
+        unsafe { self.memory.start().byte_add(at as usize).cast().as_ref() }
     }
 }
