@@ -25,6 +25,7 @@
 //! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
 //! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
+//! | a short wait for a thread that wakes nobody | [`Backoff`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
@@ -94,5 +95,6 @@ pub use sys::files::{MAX_FILE, read_file, read_text};
 pub use table::epoch;
 pub use table::hash_index::HashIndex;
 pub use table::slots::{Full, Key, Removed, SlotRef, Slots};
+pub use time::backoff::Backoff;
 pub use time::clock::{Deadline, Monotonic, sleep_until};
-pub use time::spin::{look_for, look_unless_wanted};
+pub use time::spin::{look_for, look_unless_wanted, prepare_to_look};

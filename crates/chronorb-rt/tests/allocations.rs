@@ -5,9 +5,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use chronorb_rt::{
-    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, Released, Slots,
-    ThreadBuilder, Wake, allocations, counts_of_others, epoch, forbid, lock_operations,
-    page_faults,
+    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, Released, Rights,
+    Scheduling, Slots, ThreadBuilder, Wake, allocations, counts_of_others, epoch, forbid,
+    lock_operations, look_for, page_faults,
 };
 
 #[global_allocator]
@@ -69,6 +69,21 @@ fn what_others_do_is_seen_as_long_as_they_live() {
 #[should_panic(expected = "1 allocation(s) where none is allowed")]
 fn a_forbidden_allocation_panics() {
     drop(forbid(|| vec![1, 2, 3]));
+}
+
+#[test]
+fn the_first_look_of_a_real_time_thread_does_not_allocate_or_lock() {
+    let scheduling = match Rights::probe().max_fifo {
+        Some(priority) if priority > 0 => Scheduling::fifo(1),
+        _ => Scheduling::OTHER,
+    };
+    let looking = ThreadBuilder::new("looking").scheduling(scheduling);
+    let looking = looking.spawn(|| {
+        let locks = lock_operations();
+        let found = forbid(|| look_for(Duration::from_secs(1), || Some(7)));
+        (found, lock_operations() - locks)
+    });
+    assert_eq!(looking.unwrap().join().unwrap(), (Some(7), 0));
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use chronorb_cdr::Any;
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Rights, Termination, lock_all, return_great_blocks};
+use chronorb_rt::{Deadline, Rights, Termination, lock_all, prepare_to_look, return_great_blocks};
+use chronorb_transport::Waiting;
 use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
@@ -111,6 +112,9 @@ impl Orb {
         } else {
             // Memory that is locked is meant to stay.
             return_great_blocks();
+        }
+        if config.client_wait != Waiting::Block {
+            prepare_to_look();
         }
         if !has_memory_for(config.arena_size) {
             return Err(InitError::NoMemoryForArena(config.arena_size));

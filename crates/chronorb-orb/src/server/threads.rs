@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_giop::{MessageType, SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Key, Monotonic, ThreadBuilder, thread_id};
+use chronorb_rt::{Backoff, Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 use chronorb_transport::Event;
 
 use super::lane::setup::set_lane_of_thread;
@@ -227,11 +227,12 @@ fn read_for_others(worker: &mut Worker, lane: &Lane) {
 /// Serves what is assigned to it; as leader and follower, what it reads too.
 fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: Part) {
     let crew = staff.crew(lane.index());
+    let mut backoff = Backoff::new();
     let member = loop {
         match crew.enlist(thread_id()) {
             Some(member) => break member,
             // There is room for all, once one that has retired is gone.
-            None => std::thread::yield_now(),
+            None => backoff.wait(),
         }
     };
     worker.become_member(member);

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::sync::primitives::Mutex;
 use crate::sync::primitives::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::time::backoff::Backoff;
 
 /// The crew of a lane: threads that serve things of type `T`, for example requests.
 ///
@@ -295,6 +296,7 @@ impl<T> Crew<T> {
     #[inline]
     pub fn rise(&self, member: usize) -> Risen {
         let state = &self.members[member].state;
+        let mut backoff = Backoff::new();
         loop {
             let risen = state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst);
             match risen {
@@ -306,8 +308,8 @@ impl<T> Crew<T> {
                         _ => Risen::Called,
                     };
                 }
-                // Whoever calls is not done with this thread yet, and is at least as urgent.
-                Err(_) => crate::sync::primitives::yield_now(),
+                // The caller is between choosing and calling, and may be less urgent.
+                Err(_) => backoff.wait(),
             }
         }
     }
@@ -506,7 +508,13 @@ fn waiting(seats: u64) -> u32 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::time::Duration;
+    use std::sync::Arc;
+
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
     use super::*;
+    use crate::{Deadline, Gate, Rights, Scheduling, ThreadBuilder};
 
     const ROOM: Bounds = Bounds {
         things: 2,
@@ -518,6 +526,48 @@ mod tests {
             Offered::Waits(evicted) => evicted,
             other => panic!("it does not wait: {other:?}"),
         }
+    }
+
+    /// On one processor, a member may be more urgent than the thread that is about to call it. It must
+    /// not keep that thread from its processor.
+    #[test]
+    fn a_member_lets_a_less_urgent_caller_finish() {
+        if Rights::probe().max_fifo < Some(2) {
+            eprintln!("NOT TESTED: real-time priorities, for which there is no right.");
+            return;
+        }
+        let allowed = sched_getaffinity(None).unwrap();
+        let cpu = (0..CpuSet::MAX_CPU)
+            .find(|&cpu| allowed.is_set(cpu))
+            .unwrap();
+        let shared = Arc::new((Crew::<()>::new(1, 1, 1, ROOM), Gate::new(0)));
+        let of_member = Arc::clone(&shared);
+        let member = ThreadBuilder::new("member")
+            .scheduling(Scheduling::fifo(2))
+            .affinity(&[cpu])
+            .spawn(move || {
+                let (crew, gate) = &*of_member;
+                let place = crew.enlist(1).unwrap();
+                assert!(crew.rest(place));
+                gate.set(1);
+                gate.wait_while(1, Deadline::after(Duration::from_secs(60)));
+                crew.rise(place)
+            })
+            .unwrap();
+        let caller = ThreadBuilder::new("caller")
+            .scheduling(Scheduling::fifo(1))
+            .affinity(&[cpu])
+            .spawn(move || {
+                let (crew, gate) = &*shared;
+                gate.wait_while(0, Deadline::after(Duration::from_secs(60)));
+                let call = crew.call().unwrap();
+                // The member preempts this thread here.
+                gate.set(2);
+                call.make(false)
+            })
+            .unwrap();
+        assert_eq!(caller.join().unwrap(), 0);
+        assert_eq!(member.join().unwrap(), Risen::Called);
     }
 
     #[test]

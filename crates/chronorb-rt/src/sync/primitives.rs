@@ -2,12 +2,9 @@
 //! standard library and of this crate, or loom's under `cfg(loom)`.
 
 #[cfg(loom)]
-pub(crate) use loom::{cell::UnsafeCell, sync::atomic, thread::yield_now, thread_local};
+pub(crate) use loom::{cell::UnsafeCell, sync::atomic, thread_local};
 #[cfg(not(loom))]
-pub(crate) use {
-    crate::sync::pi_mutex::PiMutex as Mutex, core::sync::atomic, std::thread::yield_now,
-    std::thread_local,
-};
+pub(crate) use {crate::sync::pi_mutex::PiMutex as Mutex, core::sync::atomic, std::thread_local};
 
 /// `core::cell::UnsafeCell` with the interface of loom's.
 #[cfg(not(loom))]

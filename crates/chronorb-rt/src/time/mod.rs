@@ -1,4 +1,5 @@
-//! Clocks, and bounded busy polling.
+//! Clocks, short waits, and bounded busy polling.
 
+pub(crate) mod backoff;
 pub(crate) mod clock;
 pub(crate) mod spin;

@@ -2,11 +2,13 @@
 
 use core::cell::Cell;
 use core::hint;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::sync::OnceLock;
 
-use crate::sched::scheduling::{Policy, current};
+use rustix::process::getpid;
+use rustix::thread::{Pid, sched_getaffinity};
+
+use crate::sys;
 use crate::time::clock::Monotonic;
 
 /// Looks again and again until there is something, at most for `bound`; `None` where it is time to
@@ -20,17 +22,23 @@ use crate::time::clock::Monotonic;
 ///   never throttled while it only looks, and what is less urgent gets that tenth: 85 % of each 10
 ///   ms. A thread that has used that up gets `None` until the next 10 ms.
 ///
-/// One look should take microseconds at most, since time is read after every few of them. Nothing here allocates or takes a lock, and asks the
-/// kernel for no more than the thread's priority, once in each 10 ms in which it looks.
+/// The processors are those of the calling thread or of the main thread, whichever has more, and no
+/// more than a control group's quota.
+///
+/// One look should take microseconds at most, since time is read after every few of them. Nothing here allocates or takes a lock
+/// once the limits are [known](prepare_to_look), and it asks the kernel only for the thread's priority and the processors, once
+/// in each 10 ms in which it looks.
 pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
     }
-    let Some(place) = Place::take() else {
+    let begun = Monotonic::now();
+    let share = Share::of_this_thread(begun);
+    let Some(place) = Place::take(share.places) else {
         TURNED_AWAY.fetch_add(1, Ordering::Relaxed);
         return None;
     };
-    look_at(place, bound, look)
+    look_at(place, share, begun, bound, look)
 }
 
 /// As [`look_for`], for a thread that looks for whatever comes, on behalf of others too: it gives
@@ -39,9 +47,11 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
     if bound.is_zero() {
         return None;
     }
-    let place = Place::take()?;
+    let begun = Monotonic::now();
+    let share = Share::of_this_thread(begun);
+    let place = Place::take(share.places)?;
     let before = TURNED_AWAY.load(Ordering::Relaxed);
-    let looked = look_at(place, bound, || {
+    let looked = look_at(place, share, begun, bound, || {
         match TURNED_AWAY.load(Ordering::Relaxed) == before {
             true => look().map(Some),
             false => Some(None),
@@ -50,9 +60,31 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
     looked.flatten()
 }
 
-fn look_at<T>(_place: Place, bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let begun = Monotonic::now();
-    let mut share = SHARE.get().unwrap_or_else(|| Share::begin(begun));
+/// Reads the limits of looking that do not change: the share of time of real-time threads, and the
+/// quota of the control group. Reads files and allocates, the first time in a process.
+///
+/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first thread of
+/// the process that looks reads them.
+pub fn prepare_to_look() {
+    if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
+        return;
+    }
+    // It is less than the processors where there is a quota.
+    let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
+    if parallelism < processors_of(None) {
+        QUOTA.store(parallelism, Ordering::Relaxed);
+    }
+    let real_time = PERIOD.mul_f64(real_time_share()).as_nanos() as u64;
+    REAL_TIME.store(real_time, Ordering::Release);
+}
+
+fn look_at<T>(
+    _place: Place,
+    mut share: Share,
+    begun: Monotonic,
+    bound: Duration,
+    mut look: impl FnMut() -> Option<T>,
+) -> Option<T> {
     let mut last = begun;
     let mut found = None;
     'looking: loop {
@@ -85,18 +117,30 @@ thread_local! {
 struct Share {
     begun: Monotonic,
     left: Duration,
+    /// How many threads may look at a time.
+    places: usize,
 }
 
 impl Share {
+    /// That of the calling thread at `now`.
+    fn of_this_thread(now: Monotonic) -> Self {
+        let share = SHARE.get();
+        let present = share.map_or_else(|| Self::begin(now), |share| share.at(now));
+        SHARE.set(Some(present));
+        present
+    }
+
     #[cold]
     fn begin(now: Monotonic) -> Self {
-        let real_time = !matches!(current(), Ok(scheduling) if scheduling.policy == Policy::Other);
+        prepare_to_look();
+        let processors = processors_of(None).max(processors_of(Some(getpid())));
         Self {
             begun: now,
-            left: match real_time {
-                true => PERIOD.mul_f64(real_time_share()),
+            left: match is_real_time() {
+                true => Duration::from_nanos(REAL_TIME.load(Ordering::Acquire)),
                 false => PERIOD,
             },
+            places: places(processors.min(QUOTA.load(Ordering::Relaxed))),
         }
     }
 
@@ -112,17 +156,17 @@ impl Share {
 /// The right to look, of which there are fewer than processors.
 struct Place;
 
+/// How long a real-time thread may look in a period, in nanoseconds.
+static REAL_TIME: AtomicU64 = AtomicU64::new(UNKNOWN);
+const UNKNOWN: u64 = u64::MAX;
+/// The processors that the quota of the control group comes to.
+static QUOTA: AtomicUsize = AtomicUsize::new(usize::MAX);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// How often a thread that looked for something of its own found no place.
 static TURNED_AWAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
-    fn take() -> Option<Self> {
-        static PLACES: OnceLock<usize> = OnceLock::new();
-        let places = *PLACES.get_or_init(|| {
-            let processors = std::thread::available_parallelism().map_or(1, usize::from);
-            (processors - 1).max(1)
-        });
+    fn take(places: usize) -> Option<Self> {
         let before = TAKEN.fetch_add(1, Ordering::Relaxed);
         let place = Self;
         // Where there is none, it is given back at once.
@@ -136,17 +180,32 @@ impl Drop for Place {
     }
 }
 
+/// How many threads may look at a time.
+fn places(processors: usize) -> usize {
+    processors.saturating_sub(1).max(1)
+}
+
+/// The number of processors on which a thread may run now.
+fn processors_of(thread: Option<Pid>) -> usize {
+    sched_getaffinity(thread).map_or(1, |cpus| cpus.count() as usize)
+}
+
+fn is_real_time() -> bool {
+    let policy = sys::scheduler(0).map(|(policy, _)| policy & !libc::SCHED_RESET_ON_FORK);
+    !matches!(
+        policy,
+        Ok(libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE)
+    )
+}
+
 /// The part of a period that a real-time thread may look, from 0 to 1.
 fn real_time_share() -> f64 {
-    static SHARE: OnceLock<f64> = OnceLock::new();
-    *SHARE.get_or_init(|| {
-        let number = |name: &str| -> Option<f64> {
-            let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
-            // Reading fractions would bring 13 KiB of code and tables.
-            text.trim().parse::<i32>().ok().map(f64::from)
-        };
-        share_of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
-    })
+    let number = |name: &str| -> Option<f64> {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+        // Reading fractions would bring 13 KiB of code and tables.
+        text.trim().parse::<i32>().ok().map(f64::from)
+    };
+    share_of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
 }
 
 /// A runtime of -1 is no bound; where nothing is known, the kernel's default is assumed.
@@ -169,6 +228,10 @@ const RESERVE: f64 = 0.1;
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
     use super::*;
 
     #[test]
@@ -212,9 +275,39 @@ mod tests {
         let used_up = Share {
             begun: start,
             left: Duration::ZERO,
+            places: usize::MAX,
         };
         assert!(used_up.at(start + PERIOD / 2).left.is_zero());
         assert!(!used_up.at(start + PERIOD).left.is_zero());
+    }
+
+    #[test]
+    fn the_places_follow_the_processors_of_the_thread_or_the_process() {
+        assert_eq!([0, 1, 2, 3, 16].map(places), [1, 1, 1, 2, 15]);
+        thread::spawn(|| {
+            let all = sched_getaffinity(None).unwrap();
+            let mut first = CpuSet::new();
+            first.set((0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu)).unwrap());
+            sched_setaffinity(None, &first).unwrap();
+            assert_eq!(processors_of(None), 1);
+            // Other tests may have the one place.
+            let _: Option<()> = look_for(Duration::from_secs(1), || Some(()));
+            let share = SHARE.get().unwrap();
+            let of_process = processors_of(Some(getpid()));
+            assert_eq!(share.places, places(of_process));
+
+            // What the thread has found holds until the period is over.
+            let narrow = Share {
+                places: 77,
+                ..share
+            };
+            assert_eq!(narrow.at(share.begun + PERIOD / 2).places, 77);
+            sched_setaffinity(None, &all).unwrap();
+            let present = narrow.at(share.begun + PERIOD).places;
+            assert_eq!(present, places(all.count() as usize));
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use chronorb_giop::MessageType;
 use chronorb_giop::connection::Message;
-use chronorb_rt::{BatonGuard, Deadline, Key};
+use chronorb_rt::{Backoff, BatonGuard, Deadline, Key};
 
 use super::super::connection::ServerConnection;
 use super::super::end::End;
@@ -87,11 +87,12 @@ impl Worker {
         let (Some(lingering), Some(stayer)) = (lane.lingering(), self.stayer.clone()) else {
             return Err(End::Gone);
         };
+        let mut backoff = Backoff::new();
         let mut input = loop {
             match connection.input.claim() {
                 Some(input) => break input,
                 // The thread at the set looks after slow and idle ones, and has it for a moment.
-                None => std::thread::yield_now(),
+                None => backoff.wait(),
             }
         };
         let transport = connection.transport();
