@@ -32,8 +32,6 @@
 //! | `SIGHUP` | [`survive_hang_up`] |
 //! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
-//! | which address of the machine a datagram was sent to | [`receive_datagram`] |
-//! | how packets leave the machine | [`set_packet_priority`], [`set_dont_route`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
 //! | what the threads of this process have done | [`ThreadCounts`], [`counts_of_others`] |
 //! | measurements of locks and wake-ups | [`observe_synchronisation`], [`count`] |
@@ -47,17 +45,14 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
-mod datagram;
 pub mod log;
 mod mem;
 mod sched;
-mod socket;
 mod sync;
 mod sys;
 mod table;
 mod time;
 
-pub use datagram::{DatagramInfo, receive_datagram, tell_destinations};
 pub use mem::alloc::{
     CountingAllocator, RefusedAllocations, allocated_octets, allocations, forbid, live_octets,
     refuse_above,
@@ -77,10 +72,6 @@ pub use sched::signal::{Termination, survive_hang_up};
 pub use sched::thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
     stack_bottom,
-};
-pub use socket::{
-    bind_to_interface, dont_route, hear_only_joined_groups, packet_priority, set_dont_route,
-    set_packet_priority,
 };
 pub use sync::baton::{Baton, BatonGuard, Released};
 pub use sync::crew::{Bounds, Call, Crew, Offered, Risen};

@@ -7,14 +7,14 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, sockopt};
 
-use crate::SocketOptions;
+use crate::{SocketOptions, sys};
 
 /// Sets what the options ask for that is not of one protocol above IP, before connecting or listening.
 ///
 /// # Errors
 /// Names the first option that the kernel refuses.
 pub(crate) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
-    chronorb_rt::set_dont_route(socket, options.dont_route).or_else(refused("SO_DONTROUTE"))?;
+    sys::set_dont_route(socket, options.dont_route).or_else(refused("SO_DONTROUTE"))?;
     if let Some(size) = options.send_buffer {
         sockopt::set_socket_send_buffer_size(socket, size as usize)
             .or_else(refused("SO_SNDBUF"))?;
@@ -28,7 +28,7 @@ pub(crate) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     }
     // After the code point, with which the kernel sets a priority of its own choice.
     if let Some(priority) = options.priority {
-        chronorb_rt::set_packet_priority(socket, priority).or_else(refused("SO_PRIORITY"))?;
+        sys::set_packet_priority(socket, priority).or_else(refused("SO_PRIORITY"))?;
     }
     Ok(())
 }
@@ -39,9 +39,9 @@ pub(crate) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     Ok(SocketOptions {
         no_delay: true,
         keep_alive: false,
-        dont_route: chronorb_rt::dont_route(socket)?,
+        dont_route: sys::dont_route(socket)?,
         dscp: Some(dscp(socket)?),
-        priority: Some(chronorb_rt::packet_priority(socket)?),
+        priority: Some(sys::packet_priority(socket)?),
         send_buffer: Some(octets(sockopt::socket_send_buffer_size(socket)?)),
         receive_buffer: Some(octets(sockopt::socket_recv_buffer_size(socket)?)),
     })

@@ -31,6 +31,7 @@ mod setup;
 #[cfg(feature = "shm")]
 pub mod shm;
 mod stream;
+mod sys;
 pub mod tcp;
 mod timed;
 #[cfg(feature = "tls")]
@@ -57,6 +58,7 @@ pub use names::addresses_of as host_addresses;
 pub use reactor::{Event, Interest, Reactor};
 pub use remote::{Credentials, Remote, RemoteAddress};
 pub use setup::{Messages, Setup, SocketOptions};
+pub use sys::{dont_route, packet_priority, set_packet_priority};
 pub use waiting::Waiting;
 
 /// How a connection carries octets.

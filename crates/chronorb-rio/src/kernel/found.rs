@@ -4,7 +4,8 @@ use std::io;
 use std::net::UdpSocket;
 
 use chronorb_net::{Handle, Netlink, QueueInfo};
-use chronorb_rt::{Policy as NativePolicy, Scheduling, set_packet_priority};
+use chronorb_rt::{Policy as NativePolicy, Scheduling};
+use chronorb_transport::set_packet_priority;
 use thiserror::Error;
 
 use super::tree::{self, Tree};

@@ -229,15 +229,6 @@ pub(crate) fn epoll_wait(
     Ok((events > 0).then_some((event.events, event.u64)))
 }
 
-/// Sets an option of the socket itself (`SOL_SOCKET`) whose value is a number.
-pub(crate) fn set_socket_option(
-    socket: BorrowedFd<'_>,
-    option: c_int,
-    value: c_int,
-) -> Result<(), Errno> {
-    set_protocol_option(socket, libc::SOL_SOCKET, option, value)
-}
-
 /// Sets an option of a socket's protocol whose value is a number.
 pub(crate) fn set_protocol_option(
     socket: BorrowedFd<'_>,
@@ -258,24 +249,6 @@ pub(crate) fn set_protocol_option(
     };
     check(result.into())?;
     Ok(())
-}
-
-/// The value of an option of the socket itself that is a number.
-pub(crate) fn socket_option(socket: BorrowedFd<'_>, option: c_int) -> Result<c_int, Errno> {
-    let mut value: c_int = 0;
-    let mut size = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: `value` is writable and of the size given.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            option,
-            (&raw mut value).cast(),
-            &raw mut size,
-        )
-    };
-    check(result.into())?;
-    Ok(value)
 }
 
 /// The size of the kernel's signal set: one bit for each of its 64 signals.

@@ -121,7 +121,7 @@ fn listen(group: SocketAddr, options: &MulticastOptions, setup: Setup) -> io::Re
     let socket = socket(group)?;
     // Others of this machine may listen at the same group, each of which hears everything.
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    chronorb_rt::hear_only_joined_groups(&socket, group.is_ipv6())?;
+    crate::sys::hear_only_joined_groups(&socket, group.is_ipv6())?;
     let mut properties = setup.options;
     properties.receive_buffer.get_or_insert(RECEIVE_BUFFER);
     ip_options::set(&socket, properties)?;

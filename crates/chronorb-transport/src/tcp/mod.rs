@@ -128,7 +128,7 @@ fn socket(address: &SocketAddr, interface: Option<u32>) -> io::Result<OwnedFd> {
         Some(net::ipproto::TCP),
     )?;
     if let Some(index) = interface {
-        chronorb_rt::bind_to_interface(&socket, index).or_else(refused("SO_BINDTOIFINDEX"))?;
+        crate::sys::bind_to_interface(&socket, index).or_else(refused("SO_BINDTOIFINDEX"))?;
     }
     Ok(socket)
 }

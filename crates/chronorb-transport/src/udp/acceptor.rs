@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use chronorb_probe::{Activity, doing};
-use chronorb_rt::{PiMutex, receive_datagram, tell_destinations};
+use chronorb_rt::PiMutex;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags, sockopt};
 
@@ -14,6 +14,7 @@ use super::connection::{UdpConnection, is_message};
 use super::peers::Peers;
 use super::{MAX_IN_VAIN, ROOM, count_dropped, largest_to, max, socket};
 use crate::inet::HostEndpoint;
+use crate::sys::datagram::{receive_datagram, tell_destinations};
 use crate::timed::TimedSocket;
 use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, Setup, ip_options};
 

@@ -129,7 +129,10 @@ fn a_listening_socket_has_the_options_for_its_first_packets() {
             sockopt::socket_recv_buffer_size(acceptor.as_fd()),
             Ok(40_000)
         );
-        assert_eq!(chronorb_rt::packet_priority(acceptor.as_fd()).ok(), Some(3));
+        assert_eq!(
+            chronorb_transport::packet_priority(acceptor.as_fd()).ok(),
+            Some(3)
+        );
     }
 }
 

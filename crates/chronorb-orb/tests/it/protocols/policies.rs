@@ -34,10 +34,10 @@ impl Seen {
             recv_buffer_size: sockopt::socket_recv_buffer_size(socket)?,
             keep_alive: sockopt::socket_keepalive(socket)?,
             no_delay: sockopt::tcp_nodelay(socket)?,
-            dont_route: chronorb_rt::dont_route(socket)?,
+            dont_route: chronorb_transport::dont_route(socket)?,
             // The lower two bits are the kernel's (ECN).
             dscp: sockopt::ip_tos(socket)? >> 2,
-            priority: chronorb_rt::packet_priority(socket)?,
+            priority: chronorb_transport::packet_priority(socket)?,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use chronorb_rt::set_packet_priority;
+use chronorb_transport::set_packet_priority;
 use libc::{iovec, mmsghdr};
 
 use crate::driver::socket::interface_exists;

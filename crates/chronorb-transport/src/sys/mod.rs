@@ -1,18 +1,26 @@
-//! Properties of sockets that decide how their packets leave the machine, or come in, socket(7).
+//! System calls on sockets that have no safe wrapper elsewhere: socket(7), ip(7), ipv6(7).
+#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
-use crate::sys;
+use libc::c_int;
+
+#[cfg(feature = "udp")]
+pub(crate) mod datagram;
 
 /// Sets whether packets reach only hosts of the networks that this machine is attached to, and pass
 /// no router (`SO_DONTROUTE`).
 ///
 /// # Errors
 /// Where the descriptor is not a socket.
-pub fn set_dont_route(socket: impl AsFd, dont_route: bool) -> io::Result<()> {
-    sys::set_socket_option(socket.as_fd(), libc::SO_DONTROUTE, dont_route.into())?;
-    Ok(())
+pub(crate) fn set_dont_route(socket: impl AsFd, dont_route: bool) -> io::Result<()> {
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_DONTROUTE,
+        dont_route.into(),
+    )
 }
 
 /// Whether packets pass no router; see [`set_dont_route`].
@@ -20,7 +28,7 @@ pub fn set_dont_route(socket: impl AsFd, dont_route: bool) -> io::Result<()> {
 /// # Errors
 /// Where the descriptor is not a socket.
 pub fn dont_route(socket: impl AsFd) -> io::Result<bool> {
-    Ok(sys::socket_option(socket.as_fd(), libc::SO_DONTROUTE)? != 0)
+    Ok(option(socket, libc::SOL_SOCKET, libc::SO_DONTROUTE)? != 0)
 }
 
 /// Sets the priority of packets in this machine's queues, higher is more urgent (`SO_PRIORITY`).
@@ -30,8 +38,7 @@ pub fn dont_route(socket: impl AsFd) -> io::Result<bool> {
 /// `i32::MAX`.
 pub fn set_packet_priority(socket: impl AsFd, priority: u32) -> io::Result<()> {
     let priority = i32::try_from(priority).map_err(|_| io::ErrorKind::InvalidInput)?;
-    sys::set_socket_option(socket.as_fd(), libc::SO_PRIORITY, priority)?;
-    Ok(())
+    set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, priority)
 }
 
 /// The priority of packets in this machine's queues; see [`set_packet_priority`].
@@ -39,7 +46,7 @@ pub fn set_packet_priority(socket: impl AsFd, priority: u32) -> io::Result<()> {
 /// # Errors
 /// Where the descriptor is not a socket.
 pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
-    Ok(sys::socket_option(socket.as_fd(), libc::SO_PRIORITY)?.cast_unsigned())
+    Ok(option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY)?.cast_unsigned())
 }
 
 /// Has a socket send and receive by this network interface alone (`SO_BINDTOIFINDEX`). One that has an interface already needs
@@ -48,10 +55,9 @@ pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
 /// # Errors
 /// `NotFound` where the network namespace of the socket has no such interface; `PermissionDenied`; where the descriptor
 /// is not a socket.
-pub fn bind_to_interface(socket: impl AsFd, index: u32) -> io::Result<()> {
+pub(crate) fn bind_to_interface(socket: impl AsFd, index: u32) -> io::Result<()> {
     let index = i32::try_from(index).map_err(|_| io::ErrorKind::InvalidInput)?;
-    sys::set_socket_option(socket.as_fd(), libc::SO_BINDTOIFINDEX, index)?;
-    Ok(())
+    set_option(socket, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX, index)
 }
 
 /// Lets a socket hear only those multicast groups that it has joined itself, and not all that somebody
@@ -59,13 +65,41 @@ pub fn bind_to_interface(socket: impl AsFd, index: u32) -> io::Result<()> {
 ///
 /// # Errors
 /// Where the descriptor is not a socket of that family.
-pub fn hear_only_joined_groups(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
+#[cfg(feature = "multicast")]
+pub(crate) fn hear_only_joined_groups(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
     let (protocol, option) = match is_ipv6 {
         false => (libc::IPPROTO_IP, libc::IP_MULTICAST_ALL),
         true => (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL),
     };
-    sys::set_protocol_option(socket.as_fd(), protocol, option, 0)?;
-    Ok(())
+    set_option(socket, protocol, option, 0)
+}
+
+/// Sets an option whose value is a number.
+fn set_option(socket: impl AsFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
+    let size = size_of_val(&value) as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: `value` is alive and of the size given.
+    let result =
+        unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), size) };
+    check(result)
+}
+
+/// The value of an option that is a number.
+fn option(socket: impl AsFd, level: c_int, option: c_int) -> io::Result<c_int> {
+    let mut value: c_int = 0;
+    let mut size = size_of_val(&value) as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    let place = (&raw mut value).cast();
+    // SAFETY: `place` is writable and of the size given.
+    check(unsafe { libc::getsockopt(socket, level, option, place, &raw mut size) })?;
+    Ok(value)
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]

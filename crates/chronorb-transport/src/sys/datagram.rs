@@ -1,5 +1,4 @@
 //! Datagrams, with the address of this machine that each was sent to.
-#![allow(unsafe_code)]
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -11,17 +10,17 @@ use rustix::io::Errno;
 
 /// Where a datagram came from, and where it went.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct DatagramInfo {
+pub(crate) struct DatagramInfo {
     /// Its octets. One that did not fit has as many as there was room for.
-    pub len: usize,
+    pub(crate) len: usize,
     /// Who sent it.
-    pub peer: SocketAddr,
+    pub(crate) peer: SocketAddr,
     /// The address of this machine that it is best answered from; `None` where the kernel did not tell, or
     /// it was sent to a group.
-    pub local: Option<IpAddr>,
+    pub(crate) local: Option<IpAddr>,
     /// The interface that it came by, for addresses that mean something on one link only; 0 where that
     /// is not known.
-    pub interface: u32,
+    pub(crate) interface: u32,
 }
 
 /// Has the kernel tell the addresses of this machine that datagrams are sent to (`IP_PKTINFO`,
@@ -29,33 +28,19 @@ pub struct DatagramInfo {
 ///
 /// # Errors
 /// Where it is not a socket of IPv4 or IPv6, as `is_ipv6` says.
-pub fn tell_destinations(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
+pub(crate) fn tell_destinations(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
     let (level, option) = match is_ipv6 {
         true => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
         false => (libc::IPPROTO_IP, libc::IP_PKTINFO),
     };
-    let on: c_int = 1;
-    // SAFETY: `on` is alive and of the size given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            (&raw const on).cast(),
-            size_of_val(&on) as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    super::set_option(socket, level, option, 1)
 }
 
 /// Receives a datagram into the room, without waiting.
 ///
 /// # Errors
 /// `WouldBlock` where none is there; and what the network has said of earlier ones (ip(7)).
-pub fn receive_datagram(socket: impl AsFd, room: &mut [u8]) -> io::Result<DatagramInfo> {
+pub(crate) fn receive_datagram(socket: impl AsFd, room: &mut [u8]) -> io::Result<DatagramInfo> {
     let mut peer = MaybeUninit::<libc::sockaddr_storage>::zeroed();
     let mut control = Control([0; CONTROL_LEN]);
     let mut piece = libc::iovec {
