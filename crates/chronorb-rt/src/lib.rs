@@ -38,6 +38,11 @@
 //! | events for the application's log, told without waiting for it | [`log::tell`] |
 //! | how often a thread or a process gave up its processor | [`Usage`] |
 //!
+//! # Folders
+//!
+//! Each folder uses only those before it: `sys` (system calls), `time`, `mem`, `sync` (locks and sets
+//! of threads), `table`, `sched` (threads and signals), `log`.
+//!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
 //!
 //! A process made by `fork` without `exec` cannot use the crate: the thread id that [`PiMutex`]

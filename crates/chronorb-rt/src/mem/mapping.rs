@@ -98,10 +98,10 @@ impl Mapping {
         self.start
     }
 
-    /// The number of bytes.
+    /// The number of bytes; 0 after [`leak`](Self::leak).
     #[inline]
     #[must_use]
-    #[allow(clippy::len_without_is_empty, reason = "no mapping is empty")]
+    #[allow(clippy::len_without_is_empty, reason = "a mapping is made of one byte at least")]
     pub const fn len(&self) -> usize {
         self.len
     }

@@ -4,9 +4,13 @@ use core::cmp::Reverse;
 use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
 
+#[cfg(not(loom))]
+use crate::sync::gate;
 use crate::sync::primitives::Mutex;
 use crate::sync::primitives::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use crate::time::backoff::Backoff;
+#[cfg(not(loom))]
+use crate::time::clock::Deadline;
 
 /// The crew of a lane: threads that serve things of type `T`, for example requests.
 ///
@@ -334,13 +338,13 @@ impl<T> Crew<T> {
 #[cfg(not(loom))]
 impl<T> Crew<T> {
     /// Waits while the member rests and is not called, at most until the deadline.
-    pub fn park(&self, member: usize, deadline: crate::Deadline) {
-        crate::sync::gate::wait_while(&self.members[member].state, IDLE, deadline);
+    pub fn park(&self, member: usize, deadline: Deadline) {
+        gate::wait_while(&self.members[member].state, IDLE, deadline);
     }
 
     /// Wakes a parked member.
     pub fn wake(&self, member: usize) {
-        crate::sync::gate::wake_all(&self.members[member].state);
+        gate::wake_all(&self.members[member].state);
     }
 
     /// Calls and wakes all parked members.
@@ -514,7 +518,7 @@ mod tests {
     use rustix::thread::{CpuSet, sched_getaffinity};
 
     use super::*;
-    use crate::{Deadline, Gate, Rights, Scheduling, ThreadBuilder};
+    use crate::{Gate, Rights, Scheduling, ThreadBuilder};
 
     const ROOM: Bounds = Bounds {
         things: 2,
