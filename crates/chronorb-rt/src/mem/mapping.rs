@@ -101,7 +101,10 @@ impl Mapping {
     /// The number of bytes; 0 after [`leak`](Self::leak).
     #[inline]
     #[must_use]
-    #[allow(clippy::len_without_is_empty, reason = "a mapping is made of one byte at least")]
+    #[allow(
+        clippy::len_without_is_empty,
+        reason = "a mapping is made of one byte at least"
+    )]
     pub const fn len(&self) -> usize {
         self.len
     }
