@@ -21,7 +21,7 @@ pub struct Stamp {
 /// Where a [`Stamp`] is put.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Point {
-    /// Where [`stamp`] was called with this number.
+    /// Where [`stamp`](crate::stamp()) was called with this number.
     Number(u8),
     /// Where the thread turned to input and output, or from there to something else ([`doing`](crate::doing)): before
     /// it asks the kernel for it, and after that.
@@ -52,7 +52,7 @@ pub enum StampClock {
 /// For measurements, once in a process.
 ///
 /// A stamp is a look at the clock and a store into the thread's own ring, with neither lock nor allocation; the ring
-/// is made with the thread's first [`stamp`], and stays for good, so that stamps of threads that have ended can be
+/// is made with the thread's first [`stamp`](crate::stamp()), and stays for good, so that stamps of threads that have ended can be
 /// read.
 pub fn keep_stamps(each: usize) -> StampClock {
     let clock = match has_even_counter() {

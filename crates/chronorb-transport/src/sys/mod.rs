@@ -23,7 +23,7 @@ pub(crate) fn set_dont_route(socket: impl AsFd, dont_route: bool) -> io::Result<
     )
 }
 
-/// Whether packets pass no router; see [`set_dont_route`].
+/// Whether packets pass no router (`SO_DONTROUTE`).
 ///
 /// # Errors
 /// Where the descriptor is not a socket.
