@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use chronorb_rt::Deadline;
 
-use crate::interfaces::interface_addresses;
+use crate::sys::interfaces::interface_addresses;
 use crate::names::addresses_of;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 

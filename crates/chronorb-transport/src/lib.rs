@@ -20,7 +20,6 @@ mod error;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod inet;
-mod interfaces;
 mod ip_options;
 #[cfg(feature = "multicast")]
 pub mod multicast;
@@ -53,7 +52,7 @@ pub use address::Address;
 pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
-pub use interfaces::interface_addresses;
+pub use sys::interfaces::interface_addresses;
 pub use names::addresses_of as host_addresses;
 pub use reactor::{Event, Interest, Reactor};
 pub use remote::{Credentials, Remote, RemoteAddress};

@@ -229,28 +229,6 @@ pub(crate) fn epoll_wait(
     Ok((events > 0).then_some((event.events, event.u64)))
 }
 
-/// Sets an option of a socket's protocol whose value is a number.
-pub(crate) fn set_protocol_option(
-    socket: BorrowedFd<'_>,
-    protocol: c_int,
-    option: c_int,
-    value: c_int,
-) -> Result<(), Errno> {
-    let size = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: `value` is alive and of the size given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            protocol,
-            option,
-            (&raw const value).cast(),
-            size,
-        )
-    };
-    check(result.into())?;
-    Ok(())
-}
-
 /// The size of the kernel's signal set: one bit for each of its 64 signals.
 const KERNEL_SIGNAL_SET: usize = 8;
 
