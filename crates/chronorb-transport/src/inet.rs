@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use chronorb_rt::Deadline;
 
-use crate::sys::interfaces::interface_addresses;
 use crate::names::addresses_of;
+use crate::sys::interfaces::interface_addresses;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
 /// The option of an endpoint that says how many ports to try, from the given one on.

@@ -52,11 +52,11 @@ pub use address::Address;
 pub use chronorb_rt::Deadline;
 pub use endpoint::{Endpoint, EndpointError, parse_endpoints};
 pub use error::{AcceptError, ConnectError, IoError, ListenError, SendError};
-pub use sys::interfaces::interface_addresses;
 pub use names::addresses_of as host_addresses;
 pub use reactor::{Event, Interest, Reactor};
 pub use remote::{Credentials, Remote, RemoteAddress};
 pub use setup::{Messages, Setup, SocketOptions};
+pub use sys::interfaces::interface_addresses;
 pub use sys::{dont_route, packet_priority, set_packet_priority};
 pub use waiting::Waiting;
 
