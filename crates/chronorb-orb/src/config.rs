@@ -382,6 +382,14 @@ impl ThreadpoolStrategy {
     pub(crate) const fn has_queues(self) -> bool {
         matches!(self, Self::WorkerPool | Self::FilterChain)
     }
+
+    /// Whether the thread that has read a request serves it, if there is a seat for it.
+    pub(crate) const fn readers_serve(self) -> bool {
+        matches!(
+            self,
+            Self::LeaderFollowers | Self::Reactive | Self::ThreadPerConnection
+        )
+    }
 }
 
 /// Whether an ORB has a [monitor](crate::monitor), and where its socket is.

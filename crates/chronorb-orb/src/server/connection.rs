@@ -12,7 +12,7 @@ use chronorb_giop::connection::Negotiation;
 use chronorb_giop::fragments::Pieces;
 use chronorb_giop::framing::{Framed, next_message_of};
 use chronorb_giop::{MessageType, Protocol, Version};
-use chronorb_rt::{Baton, BatonGuard, Deadline, PiMutex, Released};
+use chronorb_rt::{Baton, BatonGuard, Deadline, Released};
 use chronorb_transport::{Carriage, Connection};
 
 use super::end::Gone;
@@ -21,6 +21,7 @@ use super::lane::origin::Origin;
 use super::load::{Account, Load};
 use super::output::Output;
 use super::place;
+use super::posted::{Posted, spare_of};
 use crate::gather::{Send, Unsent};
 use crate::rtcorba::Priority;
 
@@ -31,11 +32,7 @@ pub(super) struct ServerConnection {
     pub(super) input: Baton<Input>,
     output: Baton<Output>,
     /// Messages of threads that found the output taken.
-    posted: PiMutex<Vec<u8>>,
-    /// Whether `posted` holds anything, to be asked without its lock.
-    has_posted: AtomicBool,
-    /// What may be posted at a time.
-    max_posted: usize,
+    posted: Posted,
     fragment_size: usize,
     /// Octets of the longest message that can be sent.
     largest: usize,
@@ -174,9 +171,7 @@ impl ServerConnection {
             input: Baton::new(Input::new(account.clone(), opens, idle_timeout)),
             is_place: place::is_place(carriage),
             ceiling,
-            posted: PiMutex::new(Vec::new()),
-            has_posted: AtomicBool::new(false),
-            max_posted: 2 * max_message,
+            posted: Posted::new(2 * max_message),
             fragment_size: match largest {
                 usize::MAX => fragment_size,
                 _ => 0,
@@ -245,7 +240,7 @@ impl ServerConnection {
     pub(super) fn is_quiet(&self) -> bool {
         self.at_work.load(Ordering::SeqCst) == 0
             && !self.output_waits.load(Ordering::SeqCst)
-            && !self.has_posted.load(Ordering::SeqCst)
+            && !self.posted.any()
     }
 
     /// How well the lane can do without the connection at this tick; not at all where it is in use.
@@ -299,7 +294,7 @@ impl ServerConnection {
         if let Some(output) = self.output.claim() {
             return self.send_by(output, message);
         }
-        self.post(message)?;
+        self.posted.post(message)?;
         match self.output.claim() {
             Some(output) => self.send_by(output, &[]),
             None => Ok(false),
@@ -404,14 +399,21 @@ impl ServerConnection {
 
     /// Writes what others have posted.
     fn write_posted(&self, output: &mut Output) -> Result<(), Gone> {
-        if !self.has_posted.load(Ordering::Acquire) {
+        if !self.posted.any() {
             return Ok(());
         }
-        let posted = self.take_posted();
+        let posted = self.posted.take(std::mem::take(&mut output.spare));
+        let written = self.write_all(output, &posted);
+        output.spare = spare_of(posted);
+        written
+    }
+
+    /// Writes messages, or their fragments.
+    fn write_all(&self, output: &mut Output, messages: &[u8]) -> Result<(), Gone> {
         if self.fragment_size == 0 {
-            return output.write(&*self.transport, &[], &posted);
+            return output.write(&*self.transport, &[], messages);
         }
-        let mut rest = posted.as_slice();
+        let mut rest = messages;
         while let Ok(Framed::Complete { len, .. }) = next_message_of::<Protocol>(rest, usize::MAX) {
             let (message, after) = rest.split_at(len);
             rest = after;
@@ -429,24 +431,6 @@ impl ServerConnection {
         if output.waits() || self.output_waits.load(Ordering::Relaxed) {
             self.output_waits.store(output.waits(), Ordering::SeqCst);
         }
-    }
-
-    /// Leaves a message for the thread that is sending.
-    fn post(&self, message: &[u8]) -> Result<(), Gone> {
-        let mut posted = self.posted.lock();
-        if posted.len() + message.len() > self.max_posted {
-            return Err(Gone);
-        }
-        posted.try_reserve(message.len()).map_err(|_| Gone)?;
-        posted.extend_from_slice(message);
-        self.has_posted.store(true, Ordering::SeqCst);
-        Ok(())
-    }
-
-    fn take_posted(&self) -> Vec<u8> {
-        let mut posted = self.posted.lock();
-        self.has_posted.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *posted)
     }
 
     /// Sends a last message, without a body, if that is possible at once, and ends the connection.

@@ -19,6 +19,7 @@ mod output;
 mod parking;
 mod place;
 mod pool;
+mod posted;
 #[cfg(feature = "diop")]
 mod proof;
 mod snapshot;

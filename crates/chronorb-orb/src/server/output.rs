@@ -16,6 +16,8 @@ pub(super) struct Output {
     pending: Frame,
     /// How much of it has been sent.
     sent: usize,
+    /// Memory for messages that others [post](super::posted::Posted).
+    pub(super) spare: Vec<u8>,
     accounted: usize,
     /// Since when the peer has taken nothing of it, but for the time that what it took stands for
     /// by the least rate; counted among the lane's slow ones.
@@ -28,6 +30,7 @@ impl Output {
         Self {
             pending: Frame::new(0, usize::MAX),
             sent: 0,
+            spare: Vec::new(),
             accounted: 0,
             stalled: None,
             account,

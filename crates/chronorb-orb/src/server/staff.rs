@@ -79,16 +79,11 @@ impl Staff {
     pub(super) fn new(setup: StaffSetup, lanes: &[PostSetup]) -> std::io::Result<Option<Self>> {
         let borrowing = setup.borrowing && lanes.len() > 1;
         let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
-        let reads_and_serves = matches!(
-            setup.strategy,
-            ThreadpoolStrategy::LeaderFollowers
-                | ThreadpoolStrategy::Reactive
-                | ThreadpoolStrategy::ThreadPerConnection
-        );
-        if reads_and_serves && !borrowing && !on_demand && setup.buffering.is_none() {
+        let readers_serve = setup.strategy.readers_serve();
+        if readers_serve && !borrowing && !on_demand && setup.buffering.is_none() {
             return Ok(None);
         }
-        let kick = match borrowing && reads_and_serves {
+        let kick = match borrowing && readers_serve {
             true => Some(Kick::install()?),
             false => None,
         };
@@ -136,7 +131,7 @@ impl Staff {
 
     /// Whether who reads a request serves it, where there is a seat.
     pub(super) fn readers_serve(&self) -> bool {
-        self.strategy == ThreadpoolStrategy::LeaderFollowers
+        self.strategy.readers_serve()
     }
 
     /// Whether what waits in a lane is served in the order of arrival, whatever its priority.

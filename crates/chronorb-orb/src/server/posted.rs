@@ -1,0 +1,105 @@
+//! Messages that threads leave for the one that is sending.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chronorb_rt::PiMutex;
+
+use super::end::Gone;
+
+/// The messages of threads that found the output of a connection taken.
+pub(super) struct Posted {
+    octets: PiMutex<Vec<u8>>,
+    /// Whether there are any, to be asked without the lock.
+    any: AtomicBool,
+    /// The most octets that wait at a time.
+    max: usize,
+}
+
+impl Posted {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            octets: PiMutex::new(Vec::new()),
+            any: AtomicBool::new(false),
+            max,
+        }
+    }
+
+    /// Whether there are any messages.
+    pub(super) fn any(&self) -> bool {
+        self.any.load(Ordering::SeqCst)
+    }
+
+    /// Leaves a message.
+    ///
+    /// # Errors
+    /// [`Gone`] if more would wait than may, or there is no memory for it.
+    pub(super) fn post(&self, message: &[u8]) -> Result<(), Gone> {
+        let mut octets = self.octets.lock();
+        if octets.len() + message.len() > self.max {
+            return Err(Gone);
+        }
+        octets.try_reserve(message.len()).map_err(|_| Gone)?;
+        octets.extend_from_slice(message);
+        self.any.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Takes all messages. `spare` takes their place, so that further ones need no memory.
+    pub(super) fn take(&self, mut spare: Vec<u8>) -> Vec<u8> {
+        spare.clear();
+        let mut octets = self.octets.lock();
+        self.any.store(false, Ordering::SeqCst);
+        std::mem::replace(&mut *octets, spare)
+    }
+}
+
+/// What to keep of the memory for messages that were sent.
+pub(super) fn spare_of(sent: Vec<u8>) -> Vec<u8> {
+    match sent.capacity() <= KEPT_CAPACITY {
+        true => sent,
+        false => Vec::new(),
+    }
+}
+
+/// The octets of memory that are kept for further messages of a connection, twice.
+const KEPT_CAPACITY: usize = 4 << 10;
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests may allocate")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_messages_is_used_again() {
+        let posted = Posted::new(8);
+        let (mut spare, mut places) = (Vec::new(), [std::ptr::null(); 4]);
+        for place in &mut places {
+            assert_eq!(posted.post(b"message"), Ok(()));
+            assert!(posted.any());
+            let taken = posted.take(spare);
+            assert!(!posted.any() && taken == b"message");
+            *place = taken.as_ptr();
+            spare = spare_of(taken);
+        }
+        assert_eq!(places[..2], places[2..], "two of them take turns");
+    }
+
+    #[test]
+    fn great_messages_leave_no_memory_behind() {
+        assert_eq!(
+            spare_of(Vec::with_capacity(KEPT_CAPACITY + 1)).capacity(),
+            0
+        );
+    }
+
+    #[test]
+    fn no_more_wait_than_may() {
+        let posted = Posted::new(8);
+        assert_eq!(posted.post(b"message"), Ok(()));
+        assert_eq!(posted.post(b"no"), Err(Gone));
+        assert_eq!(posted.take(Vec::new()), b"message");
+        assert_eq!(posted.post(b"again"), Ok(()));
+    }
+}
