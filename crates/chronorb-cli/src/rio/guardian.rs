@@ -4,7 +4,7 @@
 //! where all goes well, so that there is one way to do it.
 
 use std::env;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -27,16 +27,18 @@ pub(super) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts it.
+    /// Starts it, and waits until no signal but `SIGKILL` ends it.
     pub(super) fn start() -> io::Result<Self> {
         let mut process = Command::new(env::current_exe()?)
             .arg(COMMAND)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             // Ctrl-C at the terminal is not for it.
             .process_group(0)
             .spawn()?;
         let ear = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut voice = process.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        voice.read_exact(&mut [0; READY.len()])?;
         Ok(Self {
             process,
             ear,
@@ -88,6 +90,10 @@ pub(crate) fn main() -> Result<(), GuardianError> {
     let _deaf = Termination::install().map_err(GuardianError::Process)?;
     // Where it is stopped while its parent ends, the kernel sends it `SIGHUP` before it goes on.
     survive_hang_up().map_err(GuardianError::Process)?;
+    let ready = io::stdout().write_all(READY);
+    ready
+        .and_then(|()| io::stdout().flush())
+        .map_err(GuardianError::Process)?;
     let mut changes = Vec::new();
     for line in io::stdin().lock().lines() {
         let line = line.map_err(GuardianError::Process)?;
@@ -96,6 +102,9 @@ pub(crate) fn main() -> Result<(), GuardianError> {
     }
     Ok(undo_all(&changes)?)
 }
+
+/// What the guardian says when it is ready.
+const READY: &[u8] = b"\n";
 
 /// What is not undone, or not watched over.
 #[derive(Debug, Error)]

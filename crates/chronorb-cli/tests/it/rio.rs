@@ -176,8 +176,16 @@ fn nothing_is_left_where_the_command_is_killed_and_its_guardian_was_stopped() {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     let children = children.expect("it runs");
     let guardian = children.split_whitespace().next().expect("it has one");
+    let state = format!("/proc/{guardian}/stat");
     let guardian = guardian.parse().ok().and_then(Pid::from_raw);
     kill_process(guardian.expect("a process"), Signal::STOP).expect("it runs");
+    // The kernel continues only those that have stopped when their parent ends.
+    while !fs::read_to_string(&state)
+        .expect("it runs")
+        .contains(") T ")
+    {
+        std::thread::yield_now();
+    }
     let (_, said) = setup.signal(Signal::KILL);
     assert_eq!(said, "");
     assert!(
