@@ -703,7 +703,7 @@ impl<'a> Decoder<'a> {
     /// place where they stand.
     ///
     /// # Errors
-    /// What `look` fails with; [`CdrError::OpaqueValue`] within the chunks of a value.
+    /// The errors of `look`; [`CdrError::OpaqueValue`] within the chunks of a value.
     pub(crate) fn take_native(
         &mut self,
         look: impl FnOnce(&mut Decoder<'_>) -> Result<(), CdrError>,
@@ -729,7 +729,7 @@ impl<'a> Decoder<'a> {
     /// from this decoder; but what was swapped where it lies stays swapped.
     ///
     /// # Errors
-    /// What `look` fails with; [`CdrError::OpaqueValue`] at the end of a chunk.
+    /// The errors of `look`; [`CdrError::OpaqueValue`] at the end of a chunk.
     pub(crate) fn look_ahead<T>(
         &mut self,
         look: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError>,

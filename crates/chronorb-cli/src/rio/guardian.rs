@@ -103,7 +103,7 @@ pub(crate) fn main() -> Result<(), GuardianError> {
     Ok(undo_all(&changes)?)
 }
 
-/// What the guardian says when it is ready.
+/// The output of the guardian when it is ready.
 const READY: &[u8] = b"\n";
 
 /// What is not undone, or not watched over.

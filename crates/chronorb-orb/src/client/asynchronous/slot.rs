@@ -36,7 +36,7 @@ pub(in crate::client) struct Slot {
     request: Frame,
     /// Where the body begins in it.
     body: usize,
-    /// How text travels in it.
+    /// The code sets of its text.
     text: TextForm,
     reply: Frame,
     /// Where a thread waits for the reply.
@@ -556,7 +556,7 @@ impl Slot {
 }
 
 impl Call {
-    /// How its binding is found in the tables of a thread.
+    /// The key of its binding in the tables of a thread.
     fn key(&self) -> BindingKey {
         binding::key_of_shared(&self.object, self.priority)
     }

@@ -15,7 +15,7 @@ pub(in crate::client) struct Awaited {
     pub(in crate::client) urgency: Option<Priority>,
 }
 
-/// How a thread exchanges messages with a server: the strategy of a connection.
+/// The strategy of a connection, by which a thread exchanges messages with a server.
 ///
 /// A thread has one request under way on a channel at a time. Every wait ends with its deadline.
 pub(in crate::client) trait Channel {
@@ -70,7 +70,7 @@ pub(in crate::client) trait Channel {
     /// Whether nothing can be sent by it any more.
     fn is_closed(&self) -> bool;
 
-    /// What was wrong with what the server sent, or what it said was wrong, where the transport knows.
+    /// The fault that the transport found in the server's octets, or that the server reported.
     fn problem(&self) -> Option<String>;
 
     /// Lets it stay although nobody uses it, where other threads could close it.

@@ -40,7 +40,7 @@ pub(super) fn is_harmless(error: SendError) -> bool {
     error.sent == 0 && matches!(error.cause, IoError::TimedOut | IoError::TooLarge)
 }
 
-/// What a client is told of a message that could not be sent whole, and so was not processed.
+/// The exception for a message that was not sent whole, and therefore not processed.
 pub(super) fn not_sent(error: SendError) -> Failure {
     match error.cause {
         IoError::TimedOut => timeout(CompletionStatus::No).into(),

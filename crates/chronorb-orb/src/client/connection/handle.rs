@@ -20,7 +20,7 @@ pub(in crate::client) struct ClientConnection {
     channel: ChannelKind,
     /// The ORB that it was made for.
     core: Weak<Core>,
-    /// Where it leads.
+    /// The protocol and address of the server.
     way: Way,
     text: TextForm,
     /// The code sets as requests announce them; none where the server has not told its own.
@@ -157,12 +157,12 @@ impl ClientConnection {
         }
     }
 
-    /// Where it leads.
+    /// The protocol and address of the server.
     pub(in crate::client) fn way(&self) -> &Way {
         &self.way
     }
 
-    /// What was wrong with what the server sent, or what it said was wrong, where the transport knows.
+    /// The fault that the transport found in the server's octets, or that the server reported.
     #[cold]
     pub(in crate::client) fn problem(&self) -> Option<String> {
         self.channel.problem()

@@ -31,10 +31,17 @@ use segments::{ACK, Answer, FIN, PSH, RST, SYN, Segment, read};
 fn hostile_peers() {
     let mut program = Command::new(env::current_exe().expect("it runs"));
     let module = "tests::hostile::";
-    let status = program
+    let output = program
         .args([module, "--ignored", "--test-threads=1"])
-        .status();
-    assert!(status.expect("it starts again").success());
+        .output()
+        .expect("it starts again");
+    let told = String::from_utf8_lossy(&output.stdout);
+    print!("{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success());
+    assert!(
+        told.contains("test result: ok. 8 passed"),
+        "all of them ran"
+    );
 }
 
 /// Tests look at the memory of the process, so that they go one after the other.
