@@ -10,6 +10,7 @@
 mod architecture;
 #[cfg_attr(not(feature = "config-file"), path = "config/no_file.rs")]
 mod file;
+#[cfg(feature = "baselines")]
 mod filters;
 #[cfg(feature = "riop")]
 mod rio;
@@ -41,6 +42,7 @@ use crate::rtcorba::{MappingKind, Priority, SchedulingPolicy};
 use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
 pub use architecture::Architecture;
+#[cfg(feature = "baselines")]
 pub use filters::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
@@ -208,6 +210,7 @@ pub struct OrbConfig {
     pub trace: TraceSettings,
     /// What the application says about requests before they are served, in order; only where the strategy is a
     /// [filter chain](ThreadpoolStrategy::FilterChain), else [`Orb::with_config`](crate::Orb::with_config) fails.
+    #[cfg(feature = "baselines")]
     pub request_filters: RequestFilters,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
@@ -285,6 +288,7 @@ impl Default for OrbConfig {
             faults: None,
             #[cfg(feature = "trace")]
             trace: TraceSettings::default(),
+            #[cfg(feature = "baselines")]
             request_filters: RequestFilters::default(),
             stage_probe: None,
             max_main_thread_requests: 256,
@@ -358,12 +362,14 @@ pub enum ThreadpoolStrategy {
     /// in one queue, from which the others take them in the order of arrival, **whatever their priorities**. The queue is
     /// bounded as [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools with lanes are
     /// refused: one queue for all is what lanes are against.
+    #[cfg(feature = "baselines")]
     WorkerPool,
     /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the most urgent lane's
     /// priority. It finds the target of each request, asks the application's [filters](OrbConfig::request_filters), and
     /// leaves the request in the queue of its lane, whose threads take it from there in the order of arrival. All lanes
     /// have the same endpoints. The queues are bounded as those of a worker pool, each for itself. A pool without lanes
     /// is one of one lane.
+    #[cfg(feature = "baselines")]
     FilterChain,
     /// A reactor: the one thread of each lane takes in connections, reads and serves, **however many threads were asked
     /// for**. While it serves, nobody looks at what comes. Pools that buffer or borrow are refused, since nobody would.
@@ -374,22 +380,6 @@ pub enum ThreadpoolStrategy {
     /// middle of an upcall makes room before its thread has ended. Each has a stack, two frames and an arena. Pools that buffer or borrow are
     /// refused: nothing waits for a thread.
     ThreadPerConnection,
-}
-
-impl ThreadpoolStrategy {
-    /// Whether requests wait in queues by nature, and are served in the order of arrival whatever
-    /// their priorities.
-    pub(crate) const fn has_queues(self) -> bool {
-        matches!(self, Self::WorkerPool | Self::FilterChain)
-    }
-
-    /// Whether the thread that has read a request serves it, if there is a seat for it.
-    pub(crate) const fn readers_serve(self) -> bool {
-        matches!(
-            self,
-            Self::LeaderFollowers | Self::Reactive | Self::ThreadPerConnection
-        )
-    }
 }
 
 /// Whether an ORB has a [monitor](crate::monitor), and where its socket is.
@@ -569,17 +559,20 @@ impl OrbConfig {
         })
     }
 
+    /// # Errors
+    /// Filters of requests without the one strategy that asks them.
+    #[cfg(feature = "baselines")]
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
-        match has_chain || self.request_filters.is_empty() {
-            true => Ok(()),
-            false => Err(ConfigError::BadValue {
-                origin: "program".to_owned(),
-                name: "request_filters".to_owned(),
-                problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
-                    .to_owned(),
-            }),
+        if has_chain || self.request_filters.is_empty() {
+            return Ok(());
         }
+        Err(ConfigError::BadValue {
+            origin: "program".to_owned(),
+            name: "request_filters".to_owned(),
+            problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
+                .to_owned(),
+        })
     }
 
     /// How many connections of a lane one peer may have.

@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Gate, PiMutex, Scheduling, raise_open_files};
+use chronorb_rt::{Gate, Scheduling};
 use chronorb_transport::Setup;
 
 use crate::client::ClientConnections;
@@ -19,11 +19,11 @@ use crate::initial_references::InitialReferences;
 #[cfg(feature = "monitor")]
 use crate::monitor::Monitor;
 use crate::observe::Stage;
-use crate::poa::{KeyCodes, Managers, PoaTable};
+use crate::poa::PoaTable;
 use crate::protocol::{self, Registry};
-use crate::rtcorba::policies::{OrbPolicies, Protocols};
-use crate::rtcorba::{NamedMutexes, Priority, RealTime, Transform};
-use crate::server::{MainThread, Pools};
+use crate::rtcorba::policies::Protocols;
+use crate::rtcorba::{Priority, RtState};
+use crate::server::{MainThread, ServerState};
 
 /// The inside of an ORB. Object references, POAs and threads hold it together.
 pub(crate) struct Core {
@@ -33,36 +33,17 @@ pub(crate) struct Core {
     pub(crate) incarnation: u64,
     pub(crate) config: OrbConfig,
     pub(crate) protocols: Registry,
-    pub(crate) real_time: RealTime,
-    pub(crate) transform: Transform,
-    pub(crate) pools: PiMutex<Pools>,
-    /// Lanes whose threads have not all ended.
-    pub(crate) live_lanes: AtomicUsize,
-    /// Open files that all lanes may need.
-    wanted_files: AtomicU64,
-    /// Who wants the lanes to take times, a bit each.
-    pub(crate) watchers: AtomicU8,
+    pub(crate) rt: RtState,
+    pub(crate) server: ServerState,
     #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
     /// Faults and refusals of peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
-    #[cfg(feature = "tracing")]
-    pub(crate) told_listening: PiMutex<crate::server::Listening>,
     pub(crate) poas: PoaTable,
-    /// What authenticated object keys are made by.
-    pub(crate) key_codes: KeyCodes,
-    pub(crate) managers: Managers,
     #[cfg(feature = "miop")]
     pub(crate) groups: Groups,
-    /// What proofs of addresses are made by.
-    #[cfg(feature = "diop")]
-    pub(crate) address_codes: std::hash::RandomState,
-    /// The number of the next object whose id is not a slot.
-    pub(crate) next_object: AtomicU64,
     pub(crate) main: MainThread,
-    pub(crate) mutexes: NamedMutexes,
     pub(crate) initial_references: InitialReferences,
-    pub(crate) policies: OrbPolicies,
     pub(crate) client_connections: ClientConnections,
     /// What asynchronous calls need, made with the first of them. Of no known type, so that programs without such
     /// calls need not know how to drop it.
@@ -74,8 +55,6 @@ pub(crate) struct Core {
 pub(crate) const RUNNING: u32 = 0;
 pub(crate) const STOPPING: u32 = 1;
 pub(crate) const STOPPED: u32 = 2;
-/// Open files of a process beside its connections.
-const FILES_OF_PROCESS: u64 = 128;
 
 impl Core {
     pub(crate) fn new(config: OrbConfig, protocols: Registry) -> Arc<Self> {
@@ -90,30 +69,17 @@ impl Core {
         Arc::new(Self {
             number,
             incarnation,
-            real_time: RealTime::new(&config, incidents.clone()),
-            transform: Transform::default(),
+            rt: RtState::new(&config, incidents.clone()),
+            server: ServerState::default(),
             protocols,
-            pools: PiMutex::new(Pools::default()),
-            live_lanes: AtomicUsize::new(0),
-            wanted_files: AtomicU64::new(FILES_OF_PROCESS),
-            watchers: AtomicU8::new(0),
             #[cfg(feature = "monitor")]
             monitor: OnceLock::new(),
             incidents,
-            #[cfg(feature = "tracing")]
-            told_listening: PiMutex::default(),
-            poas: PoaTable::new(config.poa_demultiplexing),
-            key_codes: KeyCodes::new(config.object_key_secret.as_ref()),
-            managers: Managers::default(),
+            poas: PoaTable::new(&config, incarnation),
             #[cfg(feature = "miop")]
             groups: Groups::default(),
-            #[cfg(feature = "diop")]
-            address_codes: std::hash::RandomState::new(),
-            next_object: AtomicU64::new(0),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
-            mutexes: NamedMutexes::default(),
             initial_references: InitialReferences::new(&config),
-            policies: OrbPolicies::default(),
             client_connections: ClientConnections::new(config.max_client_connections),
             slots: OnceLock::new(),
             state: Gate::new(RUNNING),
@@ -136,37 +102,12 @@ impl Core {
 
     /// Notes that the last thread of a lane has ended. The last lane ends the ORB.
     pub(crate) fn lane_ended(&self) {
-        let last = self.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1;
+        let last = self.server.lane_ended();
         if last && self.state.get() == STOPPING {
             // Servants are dropped, which may panic; threads that wait for the end see it all the same.
             let _stopped = Stopped(self);
             self.poas.clear();
         }
-    }
-
-    /// Whether an object id is an incarnation and a number that this ORB has given out.
-    pub(crate) fn is_own_number(&self, id: &[u8]) -> bool {
-        let Some((incarnation, rest)) = id.split_first_chunk() else {
-            return false;
-        };
-        let number = rest.try_into().map(u64::from_be_bytes);
-        u64::from_be_bytes(*incarnation) == self.incarnation
-            && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
-    }
-
-    /// Raises the limit of open files, as far as it can be, for so many lanes with endpoints more.
-    pub(crate) fn make_room_for_lanes(&self, lanes: usize) {
-        let more = lanes as u64 * u64::from(self.config.max_connections);
-        let before = self.wanted_files.fetch_add(more, Ordering::Relaxed);
-        raise_open_files(before + more);
-    }
-
-    /// How many open files the process may have, and how many the connections of all lanes may
-    /// need, where that is more.
-    pub(crate) fn lack_of_files(&self) -> Option<(u64, u64)> {
-        let wanted = self.wanted_files.load(Ordering::Relaxed);
-        let limit = raise_open_files(wanted);
-        (limit < wanted).then_some((limit, wanted))
     }
 
     /// Whether rules decide to which addresses this process connects.
@@ -202,7 +143,7 @@ impl Core {
         priority: Option<Priority>,
         scheduling: Scheduling,
     ) -> Setup {
-        let protocols = self.policies.server_protocols();
+        let protocols = self.rt.policies.server_protocols();
         Setup {
             options: Protocols::socket_options(protocols, protocol, priority),
             messages: protocol::messages(self.config.max_message_size),

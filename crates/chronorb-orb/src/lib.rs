@@ -73,10 +73,11 @@ pub use config::RioSettings;
 #[cfg(feature = "trace")]
 pub use config::TraceSettings;
 pub use config::{
-    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, Filtered,
-    FilteredRequest, OrbConfig, PriorityExcess, RealTimeMode, RequestFilter, RequestFilters,
-    ThreadpoolStrategy,
+    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, OrbConfig,
+    PriorityExcess, RealTimeMode, ThreadpoolStrategy,
 };
+#[cfg(feature = "baselines")]
+pub use config::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 pub use demux::Demultiplexing;
 pub use failure::LastFailure;
 #[cfg(feature = "miop")]

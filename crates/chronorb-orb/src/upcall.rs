@@ -145,7 +145,7 @@ impl Upcall<'_> {
         let (priority, own) =
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
-        let priority = self.incoming.core.transform.inbound(priority, key.id)?;
+        let priority = self.incoming.core.rt.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.incoming.core, &self.thread.own, priority)?;
         let patience = match poa.is_serial() {
             true => Some(self.patience_for(&poa, priority)?),

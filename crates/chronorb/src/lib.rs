@@ -97,6 +97,7 @@
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
+//! | `baselines` | off | architectures that the papers measure, for comparison: the thread pools `worker-pool` and `filter-chain`, and the `active` connection |
 //! | `faults` | off | transports that are disturbed, for tests (`-ORBFaults`) |
 //! | `trace` | off | transports that are written down, for Wireshark (`-ORBTraceFile`) |
 //!
@@ -119,15 +120,17 @@ pub use chronorb_orb::values;
 pub use chronorb_orb::{
     Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
     CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Credentials,
-    Demultiplexing, Endpoint, EndpointError, Filtered, FilteredRequest, Fixed, FixedError,
-    Incident, InitError, InlineStr, Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter,
-    Listening, ListeningEndpoint, LongDouble, Native, Object, Operation, Orb, OrbConfig, Peer,
-    PeerProof, Pending, PluggableProtocol, PoolSnapshot, PriorityExcess, RealTimeMode, Reply,
-    ReplyWriter, RequestFilter, RequestFilters, ResolveError, Scope, Servant, Skeleton, Snapshot,
-    Stage, StageProbe, StructMember, SystemException, SystemExceptionKind, ThreadSnapshot,
-    ThreadpoolStrategy, TypeCode, TypeCodeBuf, Typed, UnionMember, UserException, ValueMember,
-    ValueModifier, Version, Waiting, WideStr, minor, narrow, parse_endpoints,
+    Demultiplexing, Endpoint, EndpointError, Fixed, FixedError, Incident, InitError, InlineStr,
+    Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, Listening, ListeningEndpoint,
+    LongDouble, Native, Object, Operation, Orb, OrbConfig, Peer, PeerProof, Pending,
+    PluggableProtocol, PoolSnapshot, PriorityExcess, RealTimeMode, Reply, ReplyWriter,
+    ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, StructMember,
+    SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, TypeCode,
+    TypeCodeBuf, Typed, UnionMember, UserException, ValueMember, ValueModifier, Version, Waiting,
+    WideStr, minor, narrow, parse_endpoints,
 };
+#[cfg(feature = "baselines")]
+pub use chronorb_orb::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "access")]
 pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
 

@@ -84,7 +84,7 @@ impl Binding {
     #[inline(always)]
     fn is_current(&self, deadline: Deadline) -> bool {
         self.connection.is_usable(deadline)
-            && self.policies == self.target.core().policies.generation()
+            && self.policies == self.target.core().rt.policies.generation()
     }
 }
 
@@ -236,7 +236,7 @@ fn establish(
     let profile = usable_profile(&target)?;
     let (object, priority) = key;
     // Before they are looked at, so that a change meanwhile is noticed.
-    let generation = target.core().policies.generation();
+    let generation = target.core().rt.policies.generation();
     let effective = policies(&target, profile).map_err(|policies| conflict(&policies))?;
     let route = Route::of(profile, effective.bands.as_ref(), priority)
         .map_err(|none| unroutable(none, profile, priority))?;

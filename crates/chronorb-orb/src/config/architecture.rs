@@ -1,11 +1,15 @@
 //! Architectures: settings that belong together.
 
+#[cfg(not(feature = "baselines"))]
+use super::settings::{BASELINES, lacks};
 use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
 
 /// An architecture of an ORB: how its clients have connections and how its servers share the work, in one word.
 ///
-/// Real-time architectures keep requests of different priorities apart all the way. The others are those of the ORBs
-/// that the TAO papers measured beside it, for comparisons and for applications without priorities.
+/// Real-time architectures keep requests of different priorities apart all the way. The others are
+/// those of the ORBs that the TAO papers measured beside it, for comparisons and for applications
+/// without priorities. `WorkerPool` and `FilterChain` serve comparisons only, and need the feature
+/// `baselines`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Architecture {
@@ -16,10 +20,12 @@ pub enum Architecture {
     HalfSync,
     /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose own
     /// thread all is sent and received: CORBAplus.
+    #[cfg(feature = "baselines")]
     WorkerPool,
     /// Leader/Followers, and one connection to each server, from which the threads that wait read in turn: miniCOOL.
     LeaderFollowersMuxed,
     /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server: MT-Orbix.
+    #[cfg(feature = "baselines")]
     FilterChain,
     /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority: TAO with a
     /// single-threaded server.
@@ -30,12 +36,14 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
+    /// All architectures of this build.
+    pub const ALL: &'static [Self] = &[
         Self::RealTime,
         Self::HalfSync,
+        #[cfg(feature = "baselines")]
         Self::WorkerPool,
         Self::LeaderFollowersMuxed,
+        #[cfg(feature = "baselines")]
         Self::FilterChain,
         Self::Reactive,
         Self::ThreadPerConnection,
@@ -47,8 +55,10 @@ impl Architecture {
         match self {
             Self::RealTime => "real-time",
             Self::HalfSync => "half-sync",
+            #[cfg(feature = "baselines")]
             Self::WorkerPool => "worker-pool",
             Self::LeaderFollowersMuxed => "leader-followers-muxed",
+            #[cfg(feature = "baselines")]
             Self::FilterChain => "filter-chain",
             Self::Reactive => "reactive",
             Self::ThreadPerConnection => "thread-per-connection",
@@ -58,7 +68,7 @@ impl Architecture {
     /// The one of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.name() == name)
+        Self::ALL.iter().copied().find(|known| known.name() == name)
     }
 
     /// How threads of pools share the work.
@@ -67,7 +77,9 @@ impl Architecture {
         match self {
             Self::RealTime | Self::LeaderFollowersMuxed => ThreadpoolStrategy::LeaderFollowers,
             Self::HalfSync => ThreadpoolStrategy::HalfSyncHalfAsync,
+            #[cfg(feature = "baselines")]
             Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
+            #[cfg(feature = "baselines")]
             Self::FilterChain => ThreadpoolStrategy::FilterChain,
             Self::Reactive => ThreadpoolStrategy::Reactive,
             Self::ThreadPerConnection => ThreadpoolStrategy::ThreadPerConnection,
@@ -81,8 +93,11 @@ impl Architecture {
             Self::RealTime | Self::HalfSync | Self::Reactive | Self::ThreadPerConnection => {
                 ConnectionStrategy::Exclusive
             }
+            #[cfg(feature = "baselines")]
             Self::WorkerPool => ConnectionStrategy::Active,
-            Self::LeaderFollowersMuxed | Self::FilterChain => ConnectionStrategy::Leader,
+            #[cfg(feature = "baselines")]
+            Self::FilterChain => ConnectionStrategy::Leader,
+            Self::LeaderFollowersMuxed => ConnectionStrategy::Leader,
         }
     }
 
@@ -106,8 +121,13 @@ impl OrbConfig {
 
 /// As `-ORBArchitecture` tells it.
 pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    #[cfg(not(feature = "baselines"))]
+    if BASELINES.contains(&text) {
+        return Err(lacks("baselines"));
+    }
     let architecture = Architecture::from_name(text).ok_or_else(|| {
-        let known = Architecture::ALL.map(Architecture::name).join(", ");
+        let known = Architecture::ALL.iter().map(|known| known.name());
+        let known = known.collect::<Vec<_>>().join(", ");
         format!("{text:?} is none of {known}")
     })?;
     config.set_architecture(architecture);

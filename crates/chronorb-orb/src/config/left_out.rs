@@ -107,3 +107,18 @@ fn protocols_that_are_left_out_are_refused_by_the_features_name() {
         }
     }
 }
+
+#[cfg(not(feature = "baselines"))]
+#[test]
+fn architectures_that_are_left_out_are_refused_by_the_features_name() {
+    let left_out = |key| SETTINGS.iter().find(|setting| setting.key == key);
+    for key in [ARCHITECTURE, "threadpool_strategy"] {
+        let setting = left_out(key).expect("a setting");
+        for name in settings::BASELINES {
+            let told = on_the_command_line(setting, setting.options, name);
+            let told = told.expect_err(name).to_string();
+            let reason = "built without the feature baselines of the crate";
+            assert!(told.contains(reason), "{key} {name}: {told}");
+        }
+    }
+}

@@ -511,8 +511,12 @@ pub(super) const SETTINGS: &[Setting] = &[
             config.threadpool_strategy = match text {
                 "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
                 "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
+                #[cfg(feature = "baselines")]
                 "worker-pool" => ThreadpoolStrategy::WorkerPool,
+                #[cfg(feature = "baselines")]
                 "filter-chain" => ThreadpoolStrategy::FilterChain,
+                #[cfg(not(feature = "baselines"))]
+                left_out if BASELINES.contains(&left_out) => return Err(lacks("baselines")),
                 "reactive" => ThreadpoolStrategy::Reactive,
                 "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
                 other => {
@@ -657,6 +661,10 @@ fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
 fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
     Ok(())
 }
+
+/// The names of the thread pool strategies and architectures of the feature `baselines`.
+#[cfg(not(feature = "baselines"))]
+pub(super) const BASELINES: [&str; 2] = ["worker-pool", "filter-chain"];
 
 /// Says that this program is built without a feature.
 pub(crate) fn lacks(feature: &str) -> String {

@@ -104,10 +104,7 @@ fn wrong_settings_are_refused_and_the_command_line_stays() {
         ("-ORBConfigFile|/does/not/exist", "/does/not/exist"),
         ("-ORBInitRef|NameService", "NAME=URL"),
         ("-ORBFragmentSize|8", "from 32 to 1073741824, or 0"),
-        (
-            "-ORBArchitecture|realtime",
-            "real-time, half-sync, worker-pool",
-        ),
+        ("-ORBArchitecture|realtime", "real-time, half-sync"),
         (
             "-ORBThreadpoolStrategy|pool",
             "reactive or thread-per-connection",
@@ -184,7 +181,8 @@ fn what_is_said_beside_an_architecture_wins_whatever_comes_first() {
 #[test]
 fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    let text = "client_connection = \"leader\"\narchitecture = \"worker-pool\"\nthreads = 7\n";
+    let text =
+        "client_connection = \"leader\"\narchitecture = \"leader-followers-muxed\"\nthreads = 7\n";
     std::fs::write(file.path(), text).expect("it can be written");
     let path = file.path().display();
     let read = |beside: &str| {

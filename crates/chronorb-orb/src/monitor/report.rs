@@ -235,7 +235,7 @@ impl Report {
             orb_id: snapshot.orb_id,
             command: command_line(),
             strategy: snapshot.strategy.into(),
-            real_time: core.real_time.is_available(),
+            real_time: core.rt.real_time.is_available(),
             waiting_for_main_thread: snapshot.waiting_for_main_thread,
             incidents: snapshot
                 .incidents
@@ -395,7 +395,9 @@ impl From<ThreadpoolStrategy> for Strategy {
         match strategy {
             ThreadpoolStrategy::LeaderFollowers => Self::LeaderFollowers,
             ThreadpoolStrategy::HalfSyncHalfAsync => Self::HalfSync,
+            #[cfg(feature = "baselines")]
             ThreadpoolStrategy::WorkerPool => Self::WorkerPool,
+            #[cfg(feature = "baselines")]
             ThreadpoolStrategy::FilterChain => Self::FilterChain,
             ThreadpoolStrategy::Reactive => Self::Reactive,
             ThreadpoolStrategy::ThreadPerConnection => Self::ThreadPerConnection,

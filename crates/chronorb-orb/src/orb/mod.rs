@@ -95,6 +95,7 @@ impl Orb {
         crate::stack::announce();
         #[cfg(feature = "access")]
         crate::access::complete(&mut config)?;
+        #[cfg(feature = "baselines")]
         config.check()?;
         let protocols = Registry::new(&config).map_err(ConfigError::of_protocols)?;
         #[cfg(feature = "access")]
@@ -230,7 +231,7 @@ impl Orb {
 
     /// Whether priorities reach the operating system in this process.
     pub fn is_real_time(&self) -> bool {
-        self.core.real_time.is_available()
+        self.core.rt.real_time.is_available()
     }
 
     /// The object that a text stands for: `IOR:…`, `corbaloc:…`, `file://…`.

@@ -1,13 +1,12 @@
 //! The end of an ORB.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, log};
 
-use crate::core::{Core, RUNNING, STOPPED, STOPPING};
+use crate::core::{Core, STOPPED, STOPPING};
 use crate::poa::is_in_upcall;
 use crate::{client, server};
 
@@ -21,17 +20,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         ));
     }
     let root = core.poas.present_root();
-    let begun = {
-        let pools = core.pools.lock();
-        let begins = core.state.get() == RUNNING;
-        begins.then(|| {
-            core.state.set(STOPPING);
-            // This counts as a lane until all are told, so that one of them is the last.
-            core.live_lanes.fetch_add(1, Ordering::AcqRel);
-            pools.stop()
-        })
-    };
-    if let Some(left) = begun {
+    if let Some(left) = server::stop(core) {
         // Requests that waited for a thread end with their connections.
         drop(left);
         // Both may run application code, which may use pools.

@@ -183,7 +183,7 @@ impl Poa {
         } else {
             match slot(octets) {
                 Some(key) => self.inner.objects.was_issued(key),
-                None => self.core().is_own_number(octets),
+                None => self.core().poas.is_own_number(octets),
             }
         };
         let kind = SystemExceptionKind::BadParam;
@@ -194,7 +194,7 @@ impl Poa {
     /// An id that does not come again, where it is not a slot: after a restart, or because there
     /// is no object yet.
     pub(super) fn numbered_id(&self) -> ObjectId {
-        let number = self.core().next_object.fetch_add(1, Ordering::Relaxed);
+        let number = self.core().poas.next_object.fetch_add(1, Ordering::Relaxed);
         let incarnation = self.core().incarnation;
         ObjectId::new([incarnation.to_be_bytes(), number.to_be_bytes()].concat())
     }

@@ -52,7 +52,7 @@ impl Poa {
     /// Whether the keys of this POA are authenticated, and this one is not.
     pub(crate) fn is_forged(&self, key: &[u8]) -> bool {
         self.policies().authenticates_keys()
-            && !key::is_authentic(key, &self.core().key_codes, self.is_persistent())
+            && !key::is_authentic(key, &self.core().poas.key_codes, self.is_persistent())
     }
 
     /// Lets requests in that waited for the adapter activator.

@@ -63,7 +63,7 @@ pub enum DeactivateError {
 
 impl PoaManager {
     pub(super) fn new(core: &Arc<Core>, id: Option<&str>) -> Result<Self, ManagerAlreadyExists> {
-        core.managers.add(core, id, Vec::new())
+        core.poas.managers.add(core, id, Vec::new())
     }
 
     /// Lets requests through.
@@ -321,13 +321,13 @@ impl PoaManagerFactory {
         if id.starts_with(OWN_ID) {
             return Err(ManagerAlreadyExists.into());
         }
-        let managers = &self.core.managers;
+        let managers = &self.core.poas.managers;
         Ok(managers.add(&self.core, Some(id), endpoints.to_vec())?)
     }
 
     /// All managers of the ORB that somebody still has.
     pub fn list(&self) -> Vec<PoaManager> {
-        self.core.managers.list()
+        self.core.poas.managers.list()
     }
 
     /// The manager of this name.

@@ -29,7 +29,6 @@ mod tree;
 
 pub use self::adapter::Poa;
 pub use self::authorizer::{AuthorizationRequest, Authorizer};
-pub(crate) use self::code::KeyCodes;
 pub use self::code::ObjectKeySecret;
 pub use self::current::{NoContext, PoaCurrent};
 pub(crate) use self::current::{Running, is_in_upcall};
@@ -41,7 +40,6 @@ pub(crate) use self::gate::{Closed, Ticket};
 pub use self::id::ObjectId;
 pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;
-pub(crate) use self::manager::Managers;
 pub use self::manager::{
     AdapterInactive, CreateManagerError, DeactivateError, ManagerAlreadyExists, PoaManager,
     PoaManagerFactory, PoaManagerState,

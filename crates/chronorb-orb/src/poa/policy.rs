@@ -4,7 +4,8 @@ use chronorb_cdr::CdrError;
 use chronorb_giop::{PolicyValue, PriorityModelValue};
 
 use super::adapter::{ALIVE, GUARDED};
-use super::{CreatePoaError, KeyCodes, PolicyRule};
+use super::code::KeyCodes;
+use super::{CreatePoaError, PolicyRule};
 use crate::protocol::Registry;
 use crate::rtcorba::{Priority, PriorityBands, PriorityModel, Protocols, ThreadpoolId};
 

@@ -259,7 +259,7 @@ impl Poa {
         if !self.has_lane_of(priority) {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0));
         }
-        self.core().real_time.scheduling(priority).map(drop)
+        self.core().rt.real_time.scheduling(priority).map(drop)
     }
 
     /// Whether its pool has threads for a priority.

@@ -30,7 +30,7 @@ impl Told<'_> {
         lane: &Lane,
         wanted: Option<&Protocols>,
     ) -> Result<Vec<TaggedProfile>, SystemException> {
-        let wanted = wanted.or_else(|| self.core.policies.server_protocols());
+        let wanted = wanted.or_else(|| self.core.rt.policies.server_protocols());
         let published: Vec<_> = self.published(lane).collect();
         let mut forms: Vec<(u32, AddressForm)> = Vec::new();
         for Published { way, .. } in &published {

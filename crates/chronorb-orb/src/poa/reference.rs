@@ -179,7 +179,7 @@ impl Poa {
         if !self.policies().authenticates_keys() {
             return key;
         }
-        let codes = &self.core().key_codes;
+        let codes = &self.core().poas.key_codes;
         // A persistent POA is not made without a secret.
         authenticated(&key, codes, self.is_persistent()).unwrap_or_default()
     }

@@ -3,20 +3,31 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Full, Key, PiMutex, Removed, SlotRef};
 
+use super::code::KeyCodes;
 use super::key::{ObjectKey, PoaKey};
+use super::manager::Managers;
 use super::{Poa, ThreadModel};
+use crate::config::OrbConfig;
 use crate::demux::{Demultiplexing, Directory};
 
 /// All POAs of an ORB.
 pub(crate) struct PoaTable {
     live: Directory<Poa>,
     root: PiMutex<Option<Poa>>,
-    /// Held by who changes `live`.
+    /// Held by the thread that changes `live`.
     writing: PiMutex<()>,
+    /// The keys of authenticated object keys.
+    pub(super) key_codes: KeyCodes,
+    pub(super) managers: Managers,
+    /// The number of the next object whose id is not a slot.
+    pub(super) next_object: AtomicU64,
+    /// See [`Core::incarnation`](crate::core::Core::incarnation).
+    incarnation: u64,
 }
 
 /// A POA that a request is in. Its destruction is complete when the last one is dropped.
@@ -44,12 +55,26 @@ impl Drop for PoaRef<'_> {
 }
 
 impl PoaTable {
-    pub(crate) fn new(strategy: Demultiplexing) -> Self {
+    pub(crate) fn new(config: &OrbConfig, incarnation: u64) -> Self {
         Self {
-            live: Directory::new(MAX_POAS, strategy),
+            live: Directory::new(MAX_POAS, config.poa_demultiplexing),
             root: PiMutex::new(None),
             writing: PiMutex::new(()),
+            key_codes: KeyCodes::new(config.object_key_secret.as_ref()),
+            managers: Managers::default(),
+            next_object: AtomicU64::new(0),
+            incarnation,
         }
+    }
+
+    /// Whether an object id is an incarnation and a number that this ORB has given out.
+    pub(super) fn is_own_number(&self, id: &[u8]) -> bool {
+        let Some((incarnation, rest)) = id.split_first_chunk() else {
+            return false;
+        };
+        let number = rest.try_into().map(u64::from_be_bytes);
+        u64::from_be_bytes(*incarnation) == self.incarnation
+            && number.is_ok_and(|number| number < self.next_object.load(Ordering::Relaxed))
     }
 
     /// The root POA, made by `make` the first time, and anew after its destruction.

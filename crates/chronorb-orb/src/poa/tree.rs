@@ -40,7 +40,7 @@ impl Poa {
                 manager.map_err(|_| SystemException::no(SystemExceptionKind::Internal, 0))?;
             let mut policies = Policies::of_root();
             if core.is_secure() {
-                policies.authenticate_keys(&core.key_codes);
+                policies.authenticate_keys(&core.poas.key_codes);
             }
             Self::make(core, "RootPOA", None, manager, policies, None)
         })
@@ -71,10 +71,10 @@ impl Poa {
         }
         let mut effective = Policies::new(policies, &self.core().protocols)?;
         if core.is_secure() && !policies.iter().any(|p| matches!(p, Policy::ObjectKeys(_))) {
-            effective.authenticate_keys(&core.key_codes);
+            effective.authenticate_keys(&core.poas.key_codes);
         }
         if effective.object_keys == ObjectKeys::Authenticated
-            && !core.key_codes.exist_for(effective.is_persistent())
+            && !core.poas.key_codes.exist_for(effective.is_persistent())
         {
             let is_at_fault = |policy: &Policy| matches!(policy, Policy::ObjectKeys(_));
             return Err(breaks(PolicyRule::NoSecret, policies, is_at_fault));
@@ -300,7 +300,7 @@ impl Poa {
             let as_opened = |protocol: &Protocol| {
                 let of = |these| Protocols::socket_options(these, protocol.tag(), None);
                 !core.protocols.has(protocol.tag())
-                    || of(Some(protocols)) == of(core.policies.server_protocols())
+                    || of(Some(protocols)) == of(core.rt.policies.server_protocols())
             };
             if !protocols.as_slice().iter().all(as_opened) {
                 return Err(invalid(list, is_server_protocol));
@@ -309,7 +309,7 @@ impl Poa {
         let Some(id) = policies.threadpool else {
             return Ok(None);
         };
-        let used = self.core().pools.lock().make_use_of(id);
+        let used = self.core().server.make_use_of(id);
         let used = used.ok_or_else(|| breaks(PolicyRule::NoPool, list, is_pool))?;
         let pool = used.pool();
         if pool.has_lanes() {

@@ -50,7 +50,7 @@ impl RtCurrent {
     /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
     /// `TryFrom<i16>`.
     pub fn set_priority(&self, priority: Priority) -> Result<(), SystemException> {
-        let scheduling = self.core.real_time.scheduling(priority)?;
+        let scheduling = self.core.rt.real_time.scheduling(priority)?;
         if request_priority() != Some(priority) {
             if crate::poa::is_in_upcall(&self.core) && BEFORE.get().is_none() {
                 BEFORE.set(chronorb_rt::current().ok());
@@ -136,7 +136,7 @@ impl PriorityGuard {
         own: &OwnPriority,
         priority: Priority,
     ) -> Result<Option<Scheduling>, SystemException> {
-        let scheduling = core.real_time.scheduling(priority)?;
+        let scheduling = core.rt.real_time.scheduling(priority)?;
         let present = own.scheduling.or_else(|| chronorb_rt::current().ok());
         if present == Some(scheduling) {
             return Ok(None);

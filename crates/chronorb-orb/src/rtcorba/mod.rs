@@ -33,6 +33,7 @@ mod priority;
 mod real_time;
 mod rt_orb;
 mod specs;
+mod state;
 mod transform;
 
 /// How real-time threads are scheduled: see
@@ -41,7 +42,6 @@ pub use chronorb_rt::Policy as SchedulingPolicy;
 
 pub use current::RtCurrent;
 pub(crate) use current::{OwnPriority, PriorityGuard, request_priority, set_request_priority};
-pub(crate) use mutex::NamedMutexes;
 pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
     BandsError, ClientPolicy, ClientPolicyKind, NetworkPriority, PolicyCurrent, PolicyManager,
@@ -52,12 +52,12 @@ pub use priority::{
     ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,
     PriorityMapping,
 };
-pub(crate) use real_time::RealTime;
 pub use rt_orb::{
     DestroyThreadpoolError, Lane, RequestBuffering, RtOrb, Threadpool, ThreadpoolId,
     ThreadpoolLanes,
 };
 pub use specs::PriorityModel;
 pub(crate) use specs::{LaneSpec, PoolSpec};
+pub(crate) use state::RtState;
 pub use transform::PriorityTransform;
-pub(crate) use transform::{Transform, onward_priority};
+pub(crate) use transform::onward_priority;

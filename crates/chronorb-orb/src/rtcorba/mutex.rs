@@ -225,7 +225,7 @@ impl RtOrb {
         if mutex.shared.orb != self.core.number {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0));
         }
-        let mut named = self.core.mutexes.lock();
+        let mut named = self.core.rt.mutexes.lock();
         mutex.destroy()?;
         named.retain(|_, other| other != mutex);
         Ok(())
@@ -236,7 +236,7 @@ impl RtOrb {
     ///
     /// Names are those of one ORB.
     pub fn create_named_mutex(&self, name: &str) -> (RtMutex, bool) {
-        let mut named = self.core.mutexes.lock();
+        let mut named = self.core.rt.mutexes.lock();
         if let Some(mutex) = named.get(name) {
             return (mutex.clone(), false);
         }
@@ -250,7 +250,7 @@ impl RtOrb {
     /// # Errors
     /// [`MutexNotFound`] where it was not made, or is destroyed.
     pub fn open_named_mutex(&self, name: &str) -> Result<RtMutex, MutexNotFound> {
-        let named = self.core.mutexes.lock();
+        let named = self.core.rt.mutexes.lock();
         named.get(name).cloned().ok_or(MutexNotFound)
     }
 }

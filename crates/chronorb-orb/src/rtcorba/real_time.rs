@@ -23,12 +23,12 @@ impl RtOrb {
     /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
     /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
     pub fn native_priority_range(&self) -> Option<RangeInclusive<NativePriority>> {
-        self.core.real_time.max_native.map(|max| 1..=max)
+        self.core.rt.real_time.max_native.map(|max| 1..=max)
     }
 
     /// The mapping of CORBA priorities to native ones that this ORB uses.
     pub fn priority_mapping(&self) -> Arc<dyn PriorityMapping> {
-        self.core.real_time.mapping.clone()
+        self.core.rt.real_time.mapping.clone()
     }
 }
 

@@ -70,7 +70,7 @@ impl RtOrb {
         &self,
         transform: Arc<dyn PriorityTransform>,
     ) -> Result<(), SystemException> {
-        let set = self.core.transform.0.set(transform);
+        let set = self.core.rt.transform.0.set(transform);
         set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
     }
 }
@@ -105,7 +105,7 @@ impl Transform {
 /// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
 #[inline]
 pub(crate) fn onward_priority(core: &Arc<Core>) -> Result<Option<Priority>, SystemException> {
-    match (core.transform.0.get(), request_priority()) {
+    match (core.rt.transform.0.get(), request_priority()) {
         (Some(transform), Some(priority)) => transformed(core, &**transform, priority).map(Some),
         (_, priority) => Ok(priority),
     }

@@ -95,19 +95,14 @@ pub(super) struct Rank {
     age: u32,
 }
 
-/// A message that is being handled; dropped when it has been answered.
-pub(super) struct AtWork<'c>(&'c ServerConnection);
+/// A message in progress; dropped when it has been answered. One that is forgotten ends with
+/// [`ServerConnection::end_work`].
+#[must_use]
+pub(super) struct WorkGuard<'c>(&'c ServerConnection);
 
-impl AtWork<'_> {
-    /// It is handed on, and ends with [`ServerConnection::resume_work`].
-    pub(super) fn goes_on(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for AtWork<'_> {
+impl Drop for WorkGuard<'_> {
     fn drop(&mut self) {
-        self.0.at_work.fetch_sub(1, Ordering::SeqCst);
+        self.0.end_work();
     }
 }
 
@@ -203,7 +198,7 @@ impl ServerConnection {
 
     /// Notes that a message is being handled, so that the end of the input does not cut off its
     /// answer.
-    pub(super) fn begin_work(&self) -> AtWork<'_> {
+    pub(super) fn begin_work(&self) -> WorkGuard<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
         let before = self.used.load(Ordering::Relaxed);
         let load = &self.account.load;
@@ -212,12 +207,12 @@ impl ServerConnection {
             // The thread has the input: there is no other.
             load.count_silent(false);
         }
-        AtWork(self)
+        WorkGuard(self)
     }
 
-    /// Takes up the work on a message that was handed on.
-    pub(super) fn resume_work(&self) -> AtWork<'_> {
-        AtWork(self)
+    /// Notes that a message has been handled, whose guard was forgotten.
+    pub(super) fn end_work(&self) {
+        self.at_work.fetch_sub(1, Ordering::SeqCst);
     }
 
     pub(super) fn set_ended(&self) {
@@ -307,6 +302,7 @@ impl ServerConnection {
     }
 
     /// Whether many peers speak by it, none of whom can be answered.
+    #[cfg(any(feature = "baselines", feature = "miop"))]
     pub(super) fn has_many_peers(&self) -> bool {
         self.many_peers
     }

@@ -16,15 +16,15 @@ use chronorb_giop::{
     SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message,
     minor, start_message,
 };
-use chronorb_rt::{Key, epoch};
+use chronorb_rt::epoch;
 
+use super::at::At;
 use super::connection::ServerConnection;
 use super::end::End;
-use super::handed::Wait;
-use super::lane::Lane;
 use super::outlet::Outlet;
 #[cfg(feature = "diop")]
 use super::proof;
+use super::queued::Wait;
 use crate::call::{Incoming, ReplyWriter, reply_error};
 use crate::core::Core;
 use crate::dispatch::{Dispatch, NON_EXISTENT};
@@ -40,9 +40,7 @@ use crate::upcall::{Thread, Unserved, Upcall};
 pub(super) struct Context<'w> {
     pub(super) core: &'w Arc<Core>,
     pub(super) host: &'w Host,
-    pub(super) lane: &'w Lane,
-    pub(super) connection: &'w ServerConnection,
-    pub(super) key: Key,
+    pub(super) at: At<'w>,
     pub(super) arena: &'w Arena,
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
@@ -73,8 +71,8 @@ impl Context<'_> {
         #[cfg_attr(not(feature = "diop"), expect(unused_mut))]
         let mut header =
             RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
-        let announced = learn_announced(self.connection, &header, message);
-        body.set_text(self.connection.text(message.version()));
+        let announced = learn_announced(self.at.connection, &header, message);
+        body.set_text(self.at.connection.text(message.version()));
 
         let priority = propagated_priority(&header);
         let echo = priority
@@ -85,7 +83,7 @@ impl Context<'_> {
             id: contexts::RT_CORBA_PRIORITY,
             data,
         });
-        let agrees = agree_to_lite(self.core, self.connection, &header);
+        let agrees = agree_to_lite(self.core, self.at.connection, &header);
         let reply_contexts: &[ServiceContext<'_>] = match (echo, agrees) {
             (None, false) => &[],
             (None, true) => &[AGREED],
@@ -96,22 +94,20 @@ impl Context<'_> {
             self.reply,
             message.protocol,
             header.request_id,
-            self.connection.text(message.version()),
+            self.at.connection.text(message.version()),
             reply_contexts,
         );
-        if header.response == ResponseFlags::SyncWithTarget && self.connection.gathers() {
+        if header.response == ResponseFlags::SyncWithTarget && self.at.connection.gathers() {
             reply.set_outlet(Outlet {
                 core: self.core,
-                lane: self.lane,
-                connection: self.connection,
-                key: self.key,
+                at: self.at,
             });
         }
 
         #[cfg(feature = "diop")]
-        if self.connection.is_place() {
-            let at = (&**self.core, self.lane, self.connection);
-            let forwarded = proof::forwards(at, &mut header, message.size, &mut reply);
+        if self.at.connection.is_place() {
+            let forwarded =
+                proof::forwards(self.core, self.at, &mut header, message.size, &mut reply);
             if forwarded.map_err(|_| End::Gone)? {
                 return Ok(Handled::Answered);
             }
@@ -119,9 +115,7 @@ impl Context<'_> {
 
         let request = Request {
             core: self.core,
-            lane: self.lane,
-            connection: self.connection,
-            key: self.key,
+            at: self.at,
             header: &header,
         };
         let served = match announced.and(priority) {
@@ -136,7 +130,7 @@ impl Context<'_> {
             Err(Unserved::ByAnotherThread(priority)) => {
                 return Ok(Handled::ForMainThread(priority));
             }
-            Err(Unserved::Parked(..)) if self.lane.parking().is_full() => {
+            Err(Unserved::Parked(..)) if self.at.lane.parking().is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
             }
             Err(Unserved::Parked(place, closed, priority)) => {
@@ -165,7 +159,7 @@ impl Context<'_> {
             ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
         };
         reply.finish();
-        if answered && self.reply.len() > self.connection.largest() {
+        if answered && self.reply.len() > self.at.connection.largest() {
             return self.refuse(message, REPLY_TOO_LARGE);
         }
         Ok(if answered {
@@ -199,12 +193,12 @@ impl Context<'_> {
         if header.response == ResponseFlags::None {
             return Ok(Handled::Silently);
         }
-        let text = self.connection.text(message.version());
-        let agreed: &[ServiceContext<'_>] = match agree_to_lite(self.core, self.connection, &header)
-        {
-            true => &[AGREED],
-            false => &[],
-        };
+        let text = self.at.connection.text(message.version());
+        let agreed: &[ServiceContext<'_>] =
+            match agree_to_lite(self.core, self.at.connection, &header) {
+                true => &[AGREED],
+                false => &[],
+            };
         let id = header.request_id;
         let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
         reply.system_exception(exception).map_err(|_| End::Gone)?;
@@ -220,15 +214,15 @@ impl Context<'_> {
         // A target that is named by a profile of another protocol is not here.
         let key = header.target.key().unwrap_or_default();
         #[cfg(feature = "diop")]
-        let key = proof::key_of(self.core, self.connection, key);
+        let key = proof::key_of(self.core, self.at.connection, key);
         let registered = self.core.initial_references.registered(key);
-        let here = is_here(self.core, key, self.connection);
+        let here = is_here(self.core, key, self.at.connection);
         #[cfg(feature = "diop")]
         let (here, registered) = {
-            let (lane, size) = (self.lane, message.size as usize);
-            let proof = (!self.connection.is_proved()
+            let size = message.size as usize;
+            let proof = (!self.at.connection.is_proved()
                 && (here == Ok(true) || registered.is_some()))
-            .then(|| proof::reference(self.core, lane, self.connection, key, size));
+            .then(|| proof::reference(self.core, self.at, key, size));
             match proof.flatten() {
                 Some(proof) => (Ok(false), Some(proof)),
                 None => (here, registered),
@@ -344,9 +338,7 @@ fn is_here(
 /// One request, once its header is read.
 struct Request<'a> {
     core: &'a Arc<Core>,
-    lane: &'a Lane,
-    connection: &'a ServerConnection,
-    key: Key,
+    at: At<'a>,
     header: &'a RequestHeader<'a>,
 }
 
@@ -368,15 +360,15 @@ impl<'a> Request<'a> {
                 operation: self.header.operation,
                 response_expected: self.header.response != ResponseFlags::None,
                 contexts: self.header.contexts,
-                peer: Some(self.connection.transport()),
+                peer: Some(self.at.connection.transport()),
             },
             key,
             propagated,
-            ceiling: self.connection.ceiling(),
+            ceiling: self.at.connection.ceiling(),
             thread,
         };
         let answer_early = |answer: &[u8]| {
-            let sent = self.lane.send(self.connection, self.key, answer);
+            let sent = self.at.send(answer);
             sent.map_err(|_| COMM_FAILURE)
         };
         let served = upcall.serve(&mut Dispatch {
@@ -419,8 +411,8 @@ impl<'a> Request<'a> {
         if exception.kind == SystemExceptionKind::ObjectNotExist {
             let operation = self.header.operation.escape_ascii();
             let detail = format_args!("{operation} of key {}: {exception}", key.escape_ascii());
-            let incidents = &self.lane.incidents;
-            incidents.tell(Incident::UnknownObject, self.connection, 0, &detail);
+            let incidents = &self.at.lane.incidents;
+            incidents.tell(Incident::UnknownObject, self.at.connection, 0, &detail);
         }
         Err(exception.into())
     }

@@ -12,8 +12,8 @@ use chronorb_giop::{
 
 use super::dispatch;
 use super::end::End;
-use super::handed::Target;
 use super::lane::Lane;
+use super::queued::Target;
 use crate::config::{Filtered, FilteredRequest};
 use crate::core::Core;
 use crate::rtcorba::Priority;

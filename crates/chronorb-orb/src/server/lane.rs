@@ -26,12 +26,12 @@ use self::origin::Origin;
 use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
 use super::doors::{Doors, OpenDoor, Published, no_resources};
-use super::end::Gone;
-use super::linger::Lingering;
 use super::load::Load;
 use super::parking::Parking;
 use super::place::{Places, is_place};
-use super::staff::Staff;
+use super::queued::QueuedRequest;
+use super::scheduler::PoolScheduler;
+use super::strategy::LaneStrategy;
 use super::watch::{LaneWatch, are_times_wanted};
 #[cfg(feature = "access")]
 use crate::access::{Judgement, TransportRules};
@@ -43,7 +43,7 @@ use crate::rtcorba::Priority;
 /// A lane of a thread pool.
 pub(crate) struct Lane {
     setup: LaneSetup,
-    pub(super) reactor: Reactor,
+    reactor: Reactor,
     /// Emptied, and so closed, with the lane.
     acceptors: PiMutex<Vec<Door>>,
     published: Arc<[Published]>,
@@ -77,7 +77,7 @@ pub(crate) struct Lane {
     /// The tick of the last look.
     silent_mark: AtomicU32,
     places: Places,
-    parking: Parking,
+    parking: Parking<QueuedRequest>,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -89,10 +89,7 @@ pub(crate) struct Lane {
     pub(super) warned: AtomicBool,
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
-    /// Who serves, where it is not simply who reads.
-    staff: Option<Arc<Staff>>,
-    /// How its threads stay with connections, where they may.
-    lingering: Option<Lingering>,
+    strategy: LaneStrategy,
     waiting: Waiting,
     watch: LaneWatch,
     probe: Option<StageProbe>,
@@ -120,7 +117,7 @@ impl Lane {
         setup: LaneSetup,
         doors: Doors,
         behind: Box<[Arc<Self>]>,
-        staff: Option<Arc<Staff>>,
+        scheduler: Option<&Arc<PoolScheduler>>,
     ) -> Result<Self, SystemException> {
         let Doors {
             acceptors,
@@ -142,16 +139,10 @@ impl Lane {
         let no_descriptor =
             |e: io::Error| no_resources(&core.incidents, &setup, "no descriptor", &e);
         let (reactor, stop, parking) = made.map_err(no_descriptor)?;
-        let lingering = match &staff {
-            None if setup.per_connection => {
-                let kept = Lingering::for_good();
-                let what = "threads cannot be called";
-                Some(kept.map_err(|e| no_resources(&core.incidents, &setup, what, &e))?)
-            }
-            None => Lingering::new(setup.static_threads),
-            // Who serves what is the staff's business.
-            Some(_) => None,
-        };
+        let strategy = core.config.threadpool_strategy;
+        let strategy = LaneStrategy::new(strategy, setup.static_threads, scheduler);
+        let what = "threads cannot be called";
+        let strategy = strategy.map_err(|e| no_resources(&core.incidents, &setup, what, &e))?;
         Ok(Self {
             reactor,
             stop,
@@ -183,8 +174,7 @@ impl Lane {
             has_failed: AtomicBool::new(false),
             warned: AtomicBool::new(false),
             numbers: AtomicU32::new(0),
-            lingering,
-            staff,
+            strategy,
             waiting: core.config.server_wait,
             watch: LaneWatch::new(are_times_wanted(core)),
             probe: core.config.stage_probe.clone(),
@@ -213,6 +203,7 @@ impl Lane {
     }
 
     /// The lane of a priority, of this one and those behind it; the least urgent, where none has it.
+    #[cfg(feature = "baselines")]
     pub(super) fn lane_of(self: &Arc<Self>, priority: Option<Priority>) -> &Arc<Self> {
         let mut lanes = std::iter::once(self).chain(&self.behind);
         let own = lanes.find(|lane| priority.is_some() && lane.priority() == priority);
@@ -228,12 +219,9 @@ impl Lane {
         self.setup.id.1 as usize
     }
 
-    pub(super) fn staff(&self) -> Option<&Staff> {
-        self.staff.as_deref()
-    }
-
-    pub(super) fn lingering(&self) -> Option<&Lingering> {
-        self.lingering.as_ref()
+    #[inline]
+    pub(super) fn strategy(&self) -> &LaneStrategy {
+        &self.strategy
     }
 
     /// Whether neither the lane nor the connection has ended.
@@ -242,7 +230,7 @@ impl Lane {
     }
 
     /// The requests that came in by it and wait for their POAs.
-    pub(super) fn parking(&self) -> &Parking {
+    pub(super) fn parking(&self) -> &Parking<QueuedRequest> {
         &self.parking
     }
 
@@ -282,8 +270,8 @@ impl Lane {
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.stop.notify();
-        if let Some(lingering) = &self.lingering {
-            lingering.call_all_back(&self.connections);
+        if let Some(affinity) = self.strategy.affinity() {
+            affinity.call_all_back(&self.connections);
         }
     }
 
@@ -304,15 +292,15 @@ impl Lane {
             (None, true) => Some(UPKEEP_PAUSE),
             (patience, false) => patience,
         };
-        let waited = match &self.lingering {
+        let waited = match self.strategy.affinity() {
             None => self.wait(time_out, called),
-            Some(lingering) => {
-                lingering.stays.come();
+            Some(affinity) => {
+                affinity.stays.come();
                 let waited = self.wait(time_out, called);
-                if lingering.stays.go()
+                if affinity.stays.go()
                     && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS)
                 {
-                    lingering.call_one_back(&self.connections);
+                    affinity.call_one_back(&self.connections);
                 }
                 waited
             }
@@ -448,14 +436,14 @@ impl Lane {
         }
     }
 
-    /// Tells nobody of what comes on a connection until it is [armed](Self::rearm) again. Returns
-    /// whether that can be done.
+    /// Suspends events of a connection until it is [armed](Self::rearm) again. Returns whether that
+    /// succeeded.
     pub(super) fn disarm(&self, connection: &ServerConnection, key: Key) -> bool {
         let disarmed = self.reactor.disarm(connection.transport(), token_of(key));
         disarmed.is_ok()
     }
 
-    /// Looks at a connection again although no octet arrived: another thread shall go on with it.
+    /// Arms a connection, although no octet arrived: another thread is to continue with it.
     pub(super) fn rearm(&self, connection: &ServerConnection, key: Key) {
         let armed = self
             .reactor
@@ -465,43 +453,12 @@ impl Lane {
         }
     }
 
-    /// Sends a message; what the peer does not take yet goes when there is room.
-    pub(super) fn send(
-        &self,
-        connection: &ServerConnection,
-        key: Key,
-        message: &[u8],
-    ) -> Result<(), Gone> {
-        if connection.send(message)? {
-            self.rearm(connection, key);
-        }
-        Ok(())
-    }
-
-    /// Sends what a slow peer did not take, as far as it does now; nobody else is told of what comes.
-    pub(super) fn flush(&self, connection: &ServerConnection, key: Key, event: Event) {
-        match connection.flush() {
-            // That something comes, or ends, is for its own thread; to arm it again, or not to, would tell of it again.
-            Ok(_) if !event.writable && !connection.is_over() => {}
-            // It is told of room the next time.
-            Ok(true) => {}
-            Ok(false) if !connection.is_over() && self.disarm(connection, key) => {
-                // Its own thread may have kept something between the two, for which it was armed in vain.
-                match connection.flush() {
-                    Ok(false) => {}
-                    Ok(true) => self.rearm(connection, key),
-                    Err(Gone) => self.end(key),
-                }
-            }
-            _ => self.end(key),
-        }
-    }
-
     /// Ends a connection, after what is in progress.
     pub(super) fn end(&self, key: Key) {
-        if let (Removed::InUse, Some(lingering)) = (self.connections.remove(key), &self.lingering) {
-            // Who stays with it would wait on.
-            lingering.call_from(&self.connections, key);
+        let removed = self.connections.remove(key);
+        if let (Removed::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
+            // A thread that stays with it would wait on.
+            affinity.call_from(&self.connections, key);
         }
     }
 
@@ -627,11 +584,7 @@ impl Lane {
             return;
         };
         if let Some(connection) = self.connections.get(key) {
-            let interest = match self.setup.per_connection {
-                // There is room to send at once: its thread is not made only for its first request.
-                true => Interest::ReadWrite,
-                false => Interest::Read,
-            };
+            let interest = self.strategy.first_interest();
             let added = self
                 .reactor
                 .add(connection.transport(), token_of(key), interest);
@@ -751,10 +704,12 @@ fn is_turn(next: &AtomicU64, pause: Duration) -> bool {
     now.as_nanos() >= due && exchange().is_ok()
 }
 
+/// The token of a connection in the reactor of its lane.
 fn token_of(key: Key) -> u64 {
     (u64::from(key.index) << 32) | u64::from(key.generation)
 }
 
+/// The connection of a token.
 fn key_of(token: u64) -> Key {
     Key {
         index: (token >> 32) as u32,

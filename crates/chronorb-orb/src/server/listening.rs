@@ -89,7 +89,7 @@ impl fmt::Display for Listening {
 pub(crate) fn listening(core: &Core) -> Listening {
     let mut endpoints: Vec<ListeningEndpoint> = Vec::new();
     let mut open = None;
-    for lane in core.pools.lock().all().flat_map(|pool| pool.lanes()) {
+    for lane in core.server.pools.lock().all().flat_map(|pool| pool.lanes()) {
         for published in lane.published() {
             let endpoint = of_published(core, published);
             if endpoints.contains(&endpoint) {
@@ -113,7 +113,7 @@ pub(crate) fn listening(core: &Core) -> Listening {
             "anybody on the network chooses the priorities of the POA {poa:?} (-ORBPriorityCeiling)"
         ));
     }
-    if let Some((descriptors, wanted)) = core.lack_of_files() {
+    if let Some((descriptors, wanted)) = core.server.lack_of_files() {
         warnings.push(format!(
             "{descriptors} descriptors (ulimit -n) are fewer than {wanted} connections \
              (-ORBMaxConnections)"
@@ -131,7 +131,7 @@ pub(crate) fn tell_listening(core: &Core) {
     #[cfg(feature = "tracing")]
     {
         let listening = listening(core);
-        let mut told = core.told_listening.lock();
+        let mut told = core.server.told_listening.lock();
         if listening.endpoints.is_empty() || *told == listening {
             return;
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use super::handed::Handed;
+use super::queued::QueuedRequest;
 use super::spares::FRAME_CAPACITY;
 use super::worker::{self, Worker};
 use crate::core::Core;
@@ -27,7 +27,7 @@ pub(crate) struct MainThread {
     /// How many they are, to be asked without the lock.
     waiting: AtomicUsize,
     max: usize,
-    /// The octets of the requests that lanes have handed over.
+    /// The octets of the requests that lanes have request over.
     octets: AtomicUsize,
     max_octets: usize,
     /// Counts what there may be to look at.
@@ -102,9 +102,14 @@ impl MainThread {
     }
 
     /// Leaves a request of a lane for the main thread, as [`post`](Self::post).
-    pub(super) fn take_over(&self, core: &Arc<Core>, priority: Option<Priority>, handed: Handed) {
-        let taken = TakenOver::new(core, &handed);
-        self.post(priority, Box::new(|| taken.serve(handed)));
+    pub(super) fn take_over(
+        &self,
+        core: &Arc<Core>,
+        priority: Option<Priority>,
+        request: QueuedRequest,
+    ) {
+        let taken = TakenOver::new(core, &request);
+        self.post(priority, Box::new(|| taken.serve(request)));
     }
 
     /// Has work done by the main thread: at once where that is the calling one, and by the
@@ -244,8 +249,8 @@ struct TakenOver {
 }
 
 impl TakenOver {
-    fn new(core: &Arc<Core>, handed: &Handed) -> Self {
-        let octets = handed.octets().max(FRAME_CAPACITY);
+    fn new(core: &Arc<Core>, request: &QueuedRequest) -> Self {
+        let octets = request.octets().max(FRAME_CAPACITY);
         core.main.octets.fetch_add(octets, Ordering::Relaxed);
         Self {
             core: core.clone(),
@@ -254,7 +259,7 @@ impl TakenOver {
     }
 
     /// Serves it, on the main thread.
-    fn serve(self, handed: Handed) {
+    fn serve(self, request: QueuedRequest) {
         let (reply, arena) = SPARE
             .take()
             .unwrap_or_else(|| worker::reply_parts(&self.core));
@@ -265,8 +270,8 @@ impl TakenOver {
             parks: Parks::No,
             role: Role::Main,
         };
-        let mut worker = Worker::with_parts(&self.core, handed.lane(), thread, reply, arena);
-        handed.serve_by(&mut worker);
+        let mut worker = Worker::with_parts(&self.core, request.lane(), thread, reply, arena);
+        request.serve_by(&mut worker);
         let (reply, mut arena) = worker.into_reply_parts();
         // The next request may be a long time off.
         arena.reset();

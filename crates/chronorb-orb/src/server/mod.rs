@@ -1,16 +1,17 @@
 //! The server's half of the way of a request: pool, lane, connection,
 //! intake, dispatch.
 
+mod affinity;
+mod at;
 mod connection;
 mod dispatch;
 mod doors;
 mod end;
+#[cfg(feature = "baselines")]
 mod filter;
-mod handed;
 mod input;
 mod intake;
 mod lane;
-mod linger;
 mod listening;
 mod load;
 mod main_thread;
@@ -22,9 +23,12 @@ mod pool;
 mod posted;
 #[cfg(feature = "diop")]
 mod proof;
+mod queued;
+mod scheduler;
 mod snapshot;
 mod spares;
-mod staff;
+mod state;
+mod strategy;
 mod threads;
 mod watch;
 mod worker;
@@ -35,7 +39,6 @@ pub use listening::{Listening, ListeningEndpoint, PeerProof};
 pub(crate) use listening::{listening, tell_listening};
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;
-pub(crate) use pool::{
-    PoolUse, Pools, Threadpool, is_pool_thread, is_published, tell_unused_endpoints,
-};
+pub(crate) use pool::{PoolUse, Threadpool, is_pool_thread, is_published, tell_unused_endpoints};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
+pub(crate) use state::{ServerState, stop};

@@ -1,24 +1,19 @@
-//! The way out for a reply that is sent from where its octets are.
+//! Replies that are sent from the memory that holds their octets.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::fmt;
 
-use chronorb_rt::Key;
-
-use super::connection::ServerConnection;
+use super::at::At;
 use super::end::Gone;
-use super::lane::Lane;
 use crate::core::Core;
 use crate::gather::{Send, Unsent};
 use crate::observe::Stage;
 
-/// Where the client of a request is, who waits for one reply.
+/// The destination of one reply: the client that waits for it.
 pub(crate) struct Outlet<'c> {
     pub(super) core: &'c Core,
-    pub(super) lane: &'c Lane,
-    pub(super) connection: &'c ServerConnection,
-    pub(super) key: Key,
+    pub(super) at: At<'c>,
 }
 
 impl Outlet<'_> {
@@ -29,11 +24,11 @@ impl Outlet<'_> {
         message: impl FnOnce(Send<'_, Gone>) -> Result<(), Unsent<Gone>>,
     ) -> Option<Result<(), Unsent<Gone>>> {
         self.core.at(Stage::Write);
-        let sent = self.connection.send_pieces(message)?;
+        let sent = self.at.connection.send_pieces(message)?;
         match &sent {
             Ok(false) => {}
-            Ok(true) => self.lane.rearm(self.connection, self.key),
-            Err(_) => self.lane.end(self.key),
+            Ok(true) => self.at.rearm(),
+            Err(_) => self.at.end(),
         }
         Some(sent.map(drop))
     }

@@ -13,50 +13,44 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, PiMutex, Wake};
 
-use super::handed::Handed;
 use super::load::Load;
 use crate::config::OrbConfig;
 use crate::poa::Ticket;
 use crate::rtcorba::Priority;
 
-/// The parked requests of a lane.
-pub(super) struct Parking {
+/// The parked requests of a lane, of type `R`.
+pub(super) struct Parking<R> {
     /// `None` once the lane is ending.
-    parked: PiMutex<Option<Vec<Parked>>>,
-    /// How many they are, to be asked without the lock.
+    parked: PiMutex<Option<Vec<Parked<R>>>>,
+    /// The number of parked requests, to be read without the lock.
     count: AtomicUsize,
-    /// The lane looks at them now and then.
+    /// Has the lane look at parked requests now and then.
     load: Arc<Load>,
     max: usize,
     octets: AtomicUsize,
     max_octets: usize,
     hold: Duration,
-    /// Rung where one may go on.
+    /// Rung where a request may continue.
     pub(super) bell: Wake,
 }
 
-/// A request that waits. The first of the most urgent goes on first.
-struct Parked {
-    handed: Handed,
-    /// None where its POA is gone, which is for the next thread to say.
-    ticket: Option<Ticket>,
-    priority: Option<Priority>,
-    until: Deadline,
+/// A request that waits for its POA. The first of the most urgent continues first.
+pub(super) struct Parked<R> {
+    pub(super) request: R,
+    /// The octets of its message.
+    pub(super) octets: usize,
+    /// `None` where its POA is gone, which is for the next thread to find out.
+    pub(super) ticket: Option<Ticket>,
+    pub(super) priority: Option<Priority>,
+    /// The end of its patience.
+    pub(super) until: Deadline,
 }
 
-/// A request that does not wait any more.
-pub(super) enum Unparked {
-    /// Its POA may let it in.
-    Ready(Handed, Option<Priority>),
-    /// It has waited for too long.
-    Late(Handed),
-}
-
-impl Parking {
-    /// The place of a lane.
+impl<R> Parking<R> {
+    /// No parked requests.
     ///
     /// # Errors
-    /// Where no descriptor is left.
+    /// No descriptor is left.
     pub(super) fn new(config: &OrbConfig, load: Arc<Load>) -> io::Result<Self> {
         Ok(Self {
             parked: PiMutex::new(Some(Vec::new())),
@@ -75,20 +69,18 @@ impl Parking {
         self.count() >= self.max || self.octets.load(Ordering::Relaxed) >= self.max_octets
     }
 
-    /// How many requests wait.
+    /// The number of requests that wait.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Lets a request wait at the lane that it came in by; it is dropped where that is ending.
-    pub(super) fn park(&self, handed: Handed, ticket: Option<Ticket>, priority: Option<Priority>) {
-        let until = handed.until();
-        let parked = Parked {
-            until: until.unwrap_or_else(|| Deadline::after(self.hold)),
-            handed,
-            ticket,
-            priority,
-        };
+    /// The end of the patience of a request that is parked now for the first time.
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline::after(self.hold)
+    }
+
+    /// Lets a request wait. It is dropped where the lane is ending.
+    pub(super) fn park(&self, parked: Parked<R>) {
         let mut all = self.parked.lock();
         let Some(waiting) = &mut *all else {
             drop(all);
@@ -98,9 +90,8 @@ impl Parking {
         };
         self.count.fetch_add(1, Ordering::Relaxed);
         self.load.watch(true);
-        self.octets
-            .fetch_add(parked.handed.octets(), Ordering::Relaxed);
-        // It may have been let in since.
+        self.octets.fetch_add(parked.octets, Ordering::Relaxed);
+        // Its POA may have become ready since.
         let is_over = parked.is_over();
         let at = waiting.partition_point(|other| other.priority >= parked.priority);
         waiting.insert(at, parked);
@@ -110,41 +101,23 @@ impl Parking {
         }
     }
 
-    /// Takes a request back that nobody could serve.
-    pub(super) fn put_back(&self, mut handed: Handed, priority: Option<Priority>) {
-        let ticket = handed.take_ticket();
-        self.park(handed, ticket, priority);
-    }
-
-    /// Takes out the first request that may go on, or whose time is over; the most urgent first.
-    pub(super) fn take(&self) -> Option<Unparked> {
+    /// Takes out the first request that may continue, or whose time is over; the most urgent first.
+    pub(super) fn take(&self) -> Option<Parked<R>> {
         let mut all = self.parked.lock();
         let waiting = all.as_mut()?;
         let at = waiting.iter().position(Parked::is_over)?;
-        let Parked {
-            mut handed,
-            ticket,
-            priority,
-            until,
-        } = waiting.remove(at);
+        let parked = waiting.remove(at);
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.load.watch(false);
-        self.octets.fetch_sub(handed.octets(), Ordering::Relaxed);
+        self.octets.fetch_sub(parked.octets, Ordering::Relaxed);
         if waiting.iter().any(Parked::is_over) {
-            // Another thread goes on with that one.
+            // Another thread continues with that one.
             self.bell.notify();
         }
-        drop(all);
-        // Where it may go on, another thread may be faster: then it is parked again.
-        let is_late = until.has_passed() && !is_open(ticket.as_ref());
-        handed.set_waited(ticket, until);
-        Some(match is_late {
-            true => Unparked::Late(handed),
-            false => Unparked::Ready(handed, priority),
-        })
+        Some(parked)
     }
 
-    /// Rings where there is something to be taken; for those whose time is over.
+    /// Rings where a request may continue, because its time is over.
     pub(super) fn ring_if_due(&self) {
         if self.count() > 0
             && let Some(all) = &*self.parked.lock()
@@ -154,21 +127,26 @@ impl Parking {
         }
     }
 
-    /// Gives back what waits, to be dropped, and lets nothing wait any more.
-    pub(super) fn close(&self, left: &mut Vec<Handed>) {
+    /// Gives back the requests that wait, to be dropped, and lets none wait any more.
+    pub(super) fn close(&self, left: &mut Vec<R>) {
         for parked in self.parked.lock().take().unwrap_or_default() {
-            left.push(parked.handed);
+            left.push(parked.request);
         }
         self.count.store(0, Ordering::Relaxed);
     }
 }
 
-impl Parked {
-    fn is_over(&self) -> bool {
-        is_open(self.ticket.as_ref()) || self.until.has_passed()
+impl<R> Parked<R> {
+    /// Whether the time of the request is over, and its POA does not let it in.
+    pub(super) fn is_late(&self) -> bool {
+        self.until.has_passed() && !self.is_open()
     }
-}
 
-fn is_open(ticket: Option<&Ticket>) -> bool {
-    ticket.is_none_or(Ticket::is_open)
+    fn is_over(&self) -> bool {
+        self.is_open() || self.until.has_passed()
+    }
+
+    fn is_open(&self) -> bool {
+        self.ticket.as_ref().is_none_or(Ticket::is_open)
+    }
 }

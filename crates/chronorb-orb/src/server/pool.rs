@@ -11,12 +11,11 @@ use chronorb_rt::{Bounds, Deadline, log};
 use chronorb_transport::{Address, Endpoint};
 
 use super::doors::Doors;
-use super::handed::Handed;
 use super::lane::Lane;
 use super::lane::setup::{self, LaneSetup};
-use super::staff::{PostSetup, Staff, StaffSetup};
+use super::queued::QueuedRequest;
+use super::scheduler::{PoolScheduler, PostSetup, SchedulerSetup};
 use super::threads;
-use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
@@ -65,7 +64,7 @@ pub(crate) struct Threadpool {
     number: u32,
     lanes: Vec<Arc<Lane>>,
     laned: bool,
-    staff: Option<Arc<Staff>>,
+    scheduler: Option<Arc<PoolScheduler>>,
     /// POAs that are served by it, and have not been destroyed.
     users: AtomicUsize,
 }
@@ -88,7 +87,7 @@ impl Drop for PoolUse {
 impl Threadpool {
     /// The pool of POAs that name none; the first call makes it.
     pub(crate) fn default_of(core: &Arc<Core>) -> Result<Arc<Self>, SystemException> {
-        let mut pools = core.pools.lock();
+        let mut pools = core.server.pools.lock();
         // Under the lock, so that no pool is opened once the ORB stops them all.
         core.check_running()?;
         if let Some(pool) = &pools.default {
@@ -120,12 +119,12 @@ impl Threadpool {
         core: &Arc<Core>,
         spec: &PoolSpec,
     ) -> Result<ThreadpoolId, SystemException> {
-        if let Some(why) = impossible(core.config.threadpool_strategy, spec) {
+        if let Some(why) = core.config.threadpool_strategy.refuses(spec) {
             let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
             let cure = "use another -ORBThreadpoolStrategy, or a pool without";
             return Err(because(exception, format_args!("{why}; {cure}")));
         }
-        let mut pools = core.pools.lock();
+        let mut pools = core.server.pools.lock();
         core.check_running()?;
         let number = pools.named.len() as u32 + 1;
         let lanes = 0..spec.lanes.len() as u32;
@@ -138,10 +137,11 @@ impl Threadpool {
             return Err(because(exception, cause));
         }
         let given = lanes.map(|lane| given_endpoints(core, (number, lane)));
-        let given: Vec<_> = match core.config.threadpool_strategy {
+        let given: Vec<_> = if core.config.threadpool_strategy.filters() {
             // One thread reads at all of them.
-            ThreadpoolStrategy::FilterChain => vec![given.flatten().collect()],
-            _ => given.collect(),
+            vec![given.flatten().collect()]
+        } else {
+            given.collect()
         };
         let endpoints = given
             .into_iter()
@@ -166,7 +166,7 @@ impl Threadpool {
     ) -> Result<(), DestroyThreadpoolError> {
         let bad_order = |minor| SystemException::no(SystemExceptionKind::BadInvOrder, minor);
         let pool = {
-            let mut pools = core.pools.lock();
+            let mut pools = core.server.pools.lock();
             core.check_running()?;
             let pool = pools.get(id);
             let pool = pool.ok_or(DestroyThreadpoolError::InvalidThreadpool)?;
@@ -205,13 +205,14 @@ impl Threadpool {
         spec: &PoolSpec,
         endpoints: &[Vec<Endpoint>],
     ) -> Result<Arc<Self>, SystemException> {
+        let strategy = core.config.threadpool_strategy;
         let setups = spec
             .lanes
             .iter()
             .enumerate()
             .map(|(index, lane)| {
                 let scheduling = match lane.priority {
-                    Some(priority) => core.real_time.scheduling(priority)?,
+                    Some(priority) => core.rt.real_time.scheduling(priority)?,
                     None => chronorb_rt::Scheduling::OTHER,
                 };
                 Ok(LaneSetup {
@@ -219,42 +220,35 @@ impl Threadpool {
                     name: format!("{number}:{index}"),
                     priority: lane.priority,
                     scheduling,
-                    static_threads: match core.config.threadpool_strategy {
-                        ThreadpoolStrategy::Reactive => 1,
-                        // As many may serve at a time as there are connections.
-                        ThreadpoolStrategy::ThreadPerConnection => core.config.max_connections,
-                        _ => lane.static_threads,
-                    },
+                    static_threads: strategy.threads(lane, &core.config).0,
                     stack_size: match spec.stack_size {
                         0 => STACK_SIZE,
                         size => size,
                     },
                     laned: spec.laned,
-                    per_connection: core.config.threadpool_strategy
-                        == ThreadpoolStrategy::ThreadPerConnection,
                 })
             })
             .collect::<Result<Vec<_>, SystemException>>()?;
-        let staff = staff_of(core, spec, &setups)?;
-        core.make_room_for_lanes(endpoints.len());
-        let lanes = match core.config.threadpool_strategy {
-            ThreadpoolStrategy::FilterChain => {
-                behind_one(core, setups, &endpoints.concat(), staff.as_ref())?
-            }
-            _ => setups
-                .into_iter()
-                .zip(endpoints)
-                .map(|(setup, endpoints)| {
-                    let doors = Doors::open(core, &setup, endpoints)?;
-                    Lane::open(core, setup, doors, Box::default(), staff.clone()).map(Arc::new)
-                })
-                .collect::<Result<Vec<_>, _>>()?,
+        let scheduler = scheduler_of(core, spec, &setups)?;
+        let max_connections = core.config.max_connections;
+        core.server
+            .make_room_for_lanes(endpoints.len(), max_connections);
+        let lanes = if strategy.filters() {
+            behind_one(core, setups, &endpoints.concat(), scheduler.as_ref())?
+        } else {
+            let open = |(setup, endpoints): (LaneSetup, &Vec<_>)| {
+                let doors = Doors::open(core, &setup, endpoints)?;
+                let lane = Lane::open(core, setup, doors, Box::default(), scheduler.as_ref());
+                lane.map(Arc::new)
+            };
+            let lanes = setups.into_iter().zip(endpoints).map(open);
+            lanes.collect::<Result<Vec<_>, _>>()?
         };
         let pool = Arc::new(Self {
             number,
             lanes,
             laned: spec.laned,
-            staff,
+            scheduler,
             users: AtomicUsize::new(0),
         });
         for lane in pool.lanes.iter().filter(|lane| lane.has_doors()) {
@@ -268,10 +262,12 @@ impl Threadpool {
 
     /// Tells all threads to end. What waited for them comes back, to be dropped.
     #[must_use = "it is to be dropped where no lock is held"]
-    fn stop(&self) -> Vec<Handed> {
+    fn stop(&self) -> Vec<QueuedRequest> {
         self.lanes.iter().for_each(|lane| lane.stop());
-        let staff = self.staff.as_ref();
-        let mut left = staff.map(|staff| staff.close()).unwrap_or_default();
+        let scheduler = self.scheduler.as_ref();
+        let mut left = scheduler
+            .map(|scheduler| scheduler.close())
+            .unwrap_or_default();
         for lane in &self.lanes {
             lane.parking().close(&mut left);
         }
@@ -317,7 +313,7 @@ impl Threadpool {
 
 /// Whether one of the ways leads to this ORB.
 pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
-    let pools = core.pools.lock();
+    let pools = core.server.pools.lock();
     let mut published = pools
         .all()
         .flat_map(|pool| pool.lanes())
@@ -328,7 +324,7 @@ pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
 /// Says which endpoints of the configuration belong to pools that have not been made. A program that runs the ORB has
 /// made its pools.
 pub(crate) fn tell_unused_endpoints(core: &Core) {
-    let made = core.pools.lock().named.len() as u32;
+    let made = core.server.pools.lock().named.len() as u32;
     for ((pool, lane), endpoint) in &core.config.lane_listen_endpoints {
         if *pool > made {
             let setting = format_args!("-ORBLaneListenEndpoints {pool}:{lane}");
@@ -340,34 +336,12 @@ pub(crate) fn tell_unused_endpoints(core: &Core) {
     }
 }
 
-/// Why there are no such pools under a strategy.
-fn impossible(strategy: ThreadpoolStrategy, spec: &PoolSpec) -> Option<&'static str> {
-    match strategy {
-        ThreadpoolStrategy::WorkerPool if spec.laned => {
-            Some("a worker pool has one queue, and no lanes")
-        }
-        ThreadpoolStrategy::Reactive if spec.buffering.is_some() => {
-            Some("the one thread of a reactive lane cannot buffer requests")
-        }
-        ThreadpoolStrategy::Reactive if spec.borrowing => {
-            Some("the one thread of a reactive lane cannot be lent")
-        }
-        ThreadpoolStrategy::ThreadPerConnection if spec.buffering.is_some() => {
-            Some("where each connection has a thread there is nothing to buffer")
-        }
-        ThreadpoolStrategy::ThreadPerConnection if spec.borrowing => {
-            Some("threads of connections cannot be lent")
-        }
-        _ => None,
-    }
-}
-
 /// Lanes for all of which the most urgent one reads, at the same endpoints.
 fn behind_one(
     core: &Core,
     mut setups: Vec<LaneSetup>,
     endpoints: &[Endpoint],
-    staff: Option<&Arc<Staff>>,
+    scheduler: Option<&Arc<PoolScheduler>>,
 ) -> Result<Vec<Arc<Lane>>, SystemException> {
     sort_by_rank(&mut setups, |setup| Reverse(setup.priority));
     let mut setups = setups.into_iter();
@@ -375,7 +349,7 @@ fn behind_one(
     // Both ways of making a pool refuse one without lanes.
     let first = first.ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))?;
     let doors = Doors::open(core, &first, endpoints)?;
-    let open = |setup, doors, behind| Lane::open(core, setup, doors, behind, staff.cloned());
+    let open = |setup, doors, behind| Lane::open(core, setup, doors, behind, scheduler);
     let mut lanes = setups
         .map(|setup| open(setup, doors.of_another(), Box::default()).map(Arc::new))
         .collect::<Result<Vec<_>, _>>()?;
@@ -385,20 +359,20 @@ fn behind_one(
     Ok(lanes)
 }
 
-/// Who serves a pool's lanes, where it is not simply who reads.
-fn staff_of(
+/// The scheduler of a pool whose threads do more than dispatch what they read.
+fn scheduler_of(
     core: &Core,
     spec: &PoolSpec,
     lanes: &[LaneSetup],
-) -> Result<Option<Arc<Staff>>, SystemException> {
+) -> Result<Option<Arc<PoolScheduler>>, SystemException> {
     let limit = |wanted: usize, otherwise: usize| if wanted == 0 { otherwise } else { wanted };
     let bounds = |buffering: RequestBuffering| Bounds {
         things: limit(buffering.max_requests as usize, MAX_BUFFERED_REQUESTS) as u32,
         octets: limit(buffering.max_octets, core.config.max_buffered_octets),
     };
     let strategy = core.config.threadpool_strategy;
-    let queues = strategy.has_queues().then(RequestBuffering::default);
-    let setup = StaffSetup {
+    let queues = strategy.keeps_order().then(RequestBuffering::default);
+    let setup = SchedulerSetup {
         strategy,
         borrowing: spec.borrowing,
         buffering: spec.buffering.or(queues).map(bounds),
@@ -412,18 +386,15 @@ fn staff_of(
             priority: spec.priority,
             scheduling: lane.scheduling,
             static_threads: lane.static_threads,
-            dynamic_threads: match strategy {
-                ThreadpoolStrategy::Reactive | ThreadpoolStrategy::ThreadPerConnection => 0,
-                _ => spec.dynamic_threads,
-            },
+            dynamic_threads: strategy.threads(spec, &core.config).1,
         })
         .collect();
-    let staff = Staff::new(setup, &posts).map_err(|error| {
+    let scheduler = PoolScheduler::new(setup, &posts).map_err(|error| {
         let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
         let what = "threads cannot be lent to other lanes";
         because(exception, format_args!("{what}: {error}"))
     })?;
-    Ok(staff.map(Arc::new))
+    Ok(scheduler.map(Arc::new))
 }
 
 /// Whether the calling thread is one of a pool of the ORB.
@@ -472,7 +443,7 @@ fn free_endpoints(core: &Core) -> Vec<Endpoint> {
 /// Any endpoint of each of the server's protocols: those of its policy, else IIOP, else the preferred one.
 fn any_endpoints(core: &Core) -> Vec<Endpoint> {
     let protocols = &core.protocols;
-    let of_policy = core.policies.server_protocols();
+    let of_policy = core.rt.policies.server_protocols();
     let wanted: Vec<_> = match of_policy {
         Some(wanted) => wanted.tags().filter(|tag| protocols.has(*tag)).collect(),
         None if protocols.has(TAG_INTERNET_IOP) => vec![TAG_INTERNET_IOP],

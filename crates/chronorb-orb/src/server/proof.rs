@@ -24,6 +24,7 @@ use chronorb_giop::{
 use chronorb_transport::{Address, Connection};
 use rustix::net;
 
+use super::at::At;
 use super::connection::ServerConnection;
 use super::lane::Lane;
 use crate::call::ReplyWriter;
@@ -50,7 +51,8 @@ pub(super) fn key_of<'k>(core: &Core, connection: &ServerConnection, key: &'k [u
 /// What is not answered at length needs no proof.
 #[cold]
 pub(super) fn forwards(
-    (core, lane, connection): (&Core, &Lane, &ServerConnection),
+    core: &Core,
+    at: At<'_>,
     header: &mut RequestHeader<'_>,
     size: u32,
     reply: &mut ReplyWriter<'_>,
@@ -58,12 +60,12 @@ pub(super) fn forwards(
     let Some(key) = header.target.key() else {
         return Ok(false);
     };
-    let key = key_of(core, connection, key);
+    let key = key_of(core, at.connection, key);
     header.target = Target::Key(key);
-    if connection.is_proved() || header.response != ResponseFlags::SyncWithTarget {
+    if at.connection.is_proved() || header.response != ResponseFlags::SyncWithTarget {
         return Ok(false);
     }
-    let Some(proof) = reference(core, lane, connection, key, size as usize) else {
+    let Some(proof) = reference(core, at, key, size as usize) else {
         return Ok(false);
     };
     reply.location_forward(&proof)?;
@@ -83,20 +85,15 @@ fn split(key: &[u8]) -> Option<(&[u8; 8], &[u8])> {
 /// The reference that lets the peer of a connection prove its address; `None` where it has none to
 /// prove.
 #[cold]
-pub(super) fn reference(
-    core: &Core,
-    lane: &Lane,
-    connection: &ServerConnection,
-    key: &[u8],
-    request: usize,
-) -> Option<Ior> {
+pub(super) fn reference(core: &Core, at: At<'_>, key: &[u8], request: usize) -> Option<Ior> {
+    let connection = at.connection;
     let Some(ip) = address_of(connection.transport()) else {
         connection.set_proved();
         return None;
     };
     let mut parts = ProfileParts {
         version: core.config.max_giop_version,
-        address: way_here(lane, connection.transport())?,
+        address: way_here(at.lane, connection.transport())?,
         object_key: [&PROOF[..], &code_of(core, ip), key].concat(),
         components: Vec::new(),
     };
@@ -135,7 +132,7 @@ pub(super) fn may_be_answered(request: usize, answer: usize) -> bool {
 /// compiler, which does not matter, since no code outlives the process. A guess is right once in
 /// 2⁶⁴, and each takes a datagram.
 fn code_of(core: &Core, ip: IpAddr) -> [u8; 8] {
-    core.address_codes.hash_one(ip).to_be_bytes()
+    core.server.address_codes.hash_one(ip).to_be_bytes()
 }
 
 /// The address that the peer has to prove; that of no other protocol can be forged by a datagram.

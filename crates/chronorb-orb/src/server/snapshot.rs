@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
 
 pub(crate) fn snapshot(core: &Core) -> Snapshot {
-    let pools: Vec<_> = core.pools.lock().all().cloned().collect();
+    let pools: Vec<_> = core.server.pools.lock().all().cloned().collect();
     Snapshot {
         orb_id: core.config.orb_id.clone(),
         strategy: core.config.threadpool_strategy,
@@ -32,11 +32,11 @@ pub(crate) enum Watcher {
 /// Has all lanes, and those to come, take times for somebody, or not any more.
 pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     // Lanes are made under the lock.
-    let pools = core.pools.lock();
+    let pools = core.server.pools.lock();
     let watcher = watcher as u8;
     match take {
-        true => core.watchers.fetch_or(watcher, Ordering::Relaxed),
-        false => core.watchers.fetch_and(!watcher, Ordering::Relaxed),
+        true => core.server.watchers.fetch_or(watcher, Ordering::Relaxed),
+        false => core.server.watchers.fetch_and(!watcher, Ordering::Relaxed),
     };
     let take = are_times_wanted(core);
     for lane in pools.all().flat_map(|pool| pool.lanes()) {
@@ -59,10 +59,10 @@ fn of_pool(pool: &Threadpool) -> PoolSnapshot {
 
 fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
     let (setup, watch) = (lane.setup(), lane.watch());
-    let (seats, queued) = match lane.staff() {
-        Some(staff) => {
-            let (seats, _, waiting) = staff.crew(lane.index()).counts();
-            (seats, waiting)
+    let (seats, queued) = match lane.strategy().scheduler() {
+        Some(scheduler) => {
+            let (permits, _, waiting) = scheduler.crew(lane.index()).counts();
+            (permits, waiting)
         }
         None => (setup.static_threads, 0),
     };
@@ -98,8 +98,9 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         borrowed: count(&watch.borrowed),
         times: watch.times(),
         staying: lane
-            .lingering()
-            .map_or(0, |lingering| lingering.stays.staying()),
+            .strategy()
+            .affinity()
+            .map_or(0, |affinity| affinity.stays.staying()),
         threads: threads.collect(),
     }
 }

@@ -11,9 +11,11 @@ use chronorb_giop::{MessageType, SystemException, SystemExceptionKind};
 use chronorb_rt::{Backoff, Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 use chronorb_transport::Event;
 
+use super::at::At;
 use super::lane::setup::set_lane_of_thread;
 use super::lane::{Lane, Work};
-use super::staff::Staff;
+use super::scheduler::PoolScheduler;
+use super::strategy::{LaneStrategy, Part};
 use super::watch::ThreadWatch;
 use super::worker::Worker;
 use crate::core::Core;
@@ -22,28 +24,13 @@ use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::room::has_memory_for;
 
-/// What a thread of a lane does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Part {
-    /// It reads and serves what it has read (Leader/Followers).
-    LeaderAndFollower,
-    /// It reads, and others serve (Half-Sync/Half-Async, worker pools, filter chains).
-    Reader,
-    /// It serves what others have read.
-    Server,
-    /// It takes in connections, each of which gets a thread (thread-per-connection).
-    Acceptor,
-    /// It reads from one connection, and serves what it has read.
-    Attendant(Key),
-}
-
 /// Starts the threads of a lane, and of those behind it. Those that were started before one could not be are to be
 /// stopped by the caller.
 pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     // This thread counts too until all others are there, so that the lane cannot end before; for
     // the lanes behind it, the lane itself does.
     for lane in std::iter::once(lane).chain(lane.behind()) {
-        core.live_lanes.fetch_add(1, Ordering::AcqRel);
+        core.server.lane_started();
         lane.running.fetch_add(1, Ordering::AcqRel);
     }
     // Nothing is read for a lane before it has its threads.
@@ -59,32 +46,11 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
 
 fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     let threads = lane.setup().static_threads;
-    match lane.staff() {
-        None if lane.setup().per_connection => start_one(core, lane, Part::Acceptor),
-        None => start_all(core, lane, Part::LeaderAndFollower, threads),
-        // One reads while all others serve.
-        Some(staff) if staff.readers_serve() => start_all(
-            core,
-            lane,
-            Part::LeaderAndFollower,
-            threads.saturating_add(1),
-        ),
-        Some(_) => {
-            if lane.has_doors() {
-                start_one(core, lane, Part::Reader)?;
-            }
-            start_all(core, lane, Part::Server, threads)
-        }
-    }
-}
-
-fn start_all(
-    core: &Arc<Core>,
-    lane: &Arc<Lane>,
-    part: Part,
-    threads: u32,
-) -> Result<(), SystemException> {
-    (0..threads).try_for_each(|_| start_one(core, lane, part))
+    let parts = lane.strategy().parts(threads, lane.has_doors());
+    let mut parts = parts
+        .into_iter()
+        .flat_map(|(part, threads)| (0..threads).map(move |_| part));
+    parts.try_for_each(|part| start_one(core, lane, part))
 }
 
 /// Starts one more thread of a lane that is not ending.
@@ -146,15 +112,19 @@ fn run(mut worker: Worker, part: Part) {
     let watch = worker.watch().clone();
     watch.tid.store(thread_id(), Ordering::Relaxed);
     lane.watch().enter(watch);
-    match (lane.staff(), part) {
-        (None, Part::Acceptor) => accept_for_others(&worker, &lane),
-        (None, Part::Attendant(key)) => {
+    match (lane.strategy(), part) {
+        (_, Part::Acceptor) => accept_for_others(&worker, &lane),
+        (_, Part::Attendant(key)) => {
             worker.become_stayer();
             worker.attend(&lane, key);
         }
-        (None, _) => serve_alone(&mut worker, &lane),
-        (Some(_), Part::Reader) => read_for_others(&mut worker, &lane),
-        (Some(staff), part) => serve_as_member(&mut worker, &lane, staff, part),
+        (LaneStrategy::Scheduled(scheduler), Part::Reader) => {
+            read_for_others(&mut worker, &lane, scheduler);
+        }
+        (LaneStrategy::Scheduled(scheduler), part) => {
+            serve_as_member(&mut worker, &lane, scheduler, part);
+        }
+        (_, _) => serve_alone(&mut worker, &lane),
     }
     lane.watch().leave(worker.watch());
 }
@@ -199,18 +169,18 @@ fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
     let Some(connection) = lane.connections.get(key) else {
         return;
     };
+    let at = At::new(lane, &connection, key);
     if !connection.set_attended() {
-        lane.flush(&connection, key, event);
-    } else if !lane.disarm(&connection, key) || start_one(core, lane, Part::Attendant(key)).is_err()
-    {
+        at.flush(event);
+    } else if !at.disarm() || start_one(core, lane, Part::Attendant(key)).is_err() {
         // In order, so that the peer knows that nothing was processed.
         connection.say_goodbye(MessageType::CloseConnection);
-        lane.end(key);
+        at.end();
     }
 }
 
-/// Reads, and never serves.
-fn read_for_others(worker: &mut Worker, lane: &Lane) {
+/// Reads, and never dispatches.
+fn read_for_others(worker: &mut Worker, lane: &Lane, scheduler: &PoolScheduler) {
     loop {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
@@ -219,14 +189,14 @@ fn read_for_others(worker: &mut Worker, lane: &Lane) {
             Work::Nothing => {}
             Work::Stop => return,
         }
-        // Requests without a seat are served by others; a seat that was not used goes back.
-        worker.serve_on();
+        // A permit that no request used goes back.
+        worker.give_permit_back(scheduler);
     }
 }
 
-/// Serves what is assigned to it; as leader and follower, what it reads too.
-fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: Part) {
-    let crew = staff.crew(lane.index());
+/// Serves the requests that are assigned to it; as a leader, those that it reads too.
+fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, scheduler: &PoolScheduler, part: Part) {
+    let crew = scheduler.crew(lane.index());
     let mut backoff = Backoff::new();
     let member = loop {
         match crew.enlist(thread_id()) {
@@ -236,7 +206,7 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
         }
     };
     worker.become_member(member);
-    if let Some(kick) = staff.kick() {
+    if let Some(kick) = scheduler.kick() {
         kick.block();
     }
     let mut idle_since = Monotonic::now();
@@ -244,17 +214,17 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
         let mut work = Work::Nothing;
         worker.watch().set(Activity::Waiting);
         if crew.rest(member) {
-            let patience = staff.patience(lane.index());
+            let patience = scheduler.patience(lane.index());
             match part {
-                Part::LeaderAndFollower => {
-                    work = lane.next_work(patience, staff.kick().is_some());
+                Part::Leader => {
+                    work = lane.next_work(patience, scheduler.kick().is_some());
                 }
                 // Whoever stops the lane wakes those that rest by then.
                 _ if lane.is_stopping() => {}
                 _ => crew.park(member, Deadline::after(patience.unwrap_or(LOOK_AGAIN))),
             }
         }
-        if worker.rise(staff) {
+        if worker.rise(scheduler) {
             // What is assigned comes first; somebody else reads on.
             match work {
                 Work::Serve { key, event } => lane.put_back(key, event),
@@ -266,21 +236,21 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
             }
         }
         let mut idle = true;
-        while let Some(handed) = crew.take_assigned() {
-            worker.serve_handed(handed, lane.index());
-            worker.serve_on();
+        while let Some(request) = crew.take_assigned() {
+            worker.serve_queued(request);
+            worker.give_permit_back(scheduler);
             idle = false;
         }
         worker.be_lowered();
         match work {
             Work::Serve { key, event } => {
                 worker.serve(lane, key, event);
-                worker.serve_on();
+                worker.give_permit_back(scheduler);
                 idle = false;
             }
             Work::Resume => {
                 worker.resume(lane);
-                worker.serve_on();
+                worker.give_permit_back(scheduler);
                 idle = false;
             }
             Work::Stop => break,
@@ -290,7 +260,7 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, staff: &Staff, part: P
         let now = Monotonic::now();
         if !idle {
             idle_since = now;
-        } else if let Some(patience) = staff.patience(lane.index())
+        } else if let Some(patience) = scheduler.patience(lane.index())
             && now - idle_since >= patience
             && crew.retire()
         {

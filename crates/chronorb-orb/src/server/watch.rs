@@ -13,7 +13,7 @@ use crate::observe::Activity;
 
 /// Whether a lane that is being made takes times.
 pub(super) fn are_times_wanted(core: &Core) -> bool {
-    core.watchers.load(Ordering::Relaxed) != 0
+    core.server.watchers.load(Ordering::Relaxed) != 0
 }
 
 /// What one thread is doing; it alone writes it.

@@ -17,6 +17,7 @@ mod asynchronous {
 }
 
 mod client {
+    #[cfg(feature = "baselines")]
     mod active;
     mod attempts;
     mod bands;
@@ -57,6 +58,7 @@ mod poa {
 mod pools {
     mod buffered_ranks;
     mod end;
+    #[cfg(feature = "baselines")]
     mod filter_chain;
     mod lanes;
     mod model;
@@ -67,6 +69,7 @@ mod pools {
     mod stress;
     mod thread_per_connection;
     mod threads;
+    #[cfg(feature = "baselines")]
     mod worker_pool;
 }
 

@@ -144,7 +144,7 @@ fn connect(
     #[cfg(feature = "access")]
     let is_open = permits(core, transport.scheme(), &key.way.address, attempt)?;
     let priority = key.carries.network_priority();
-    let urgency = priority.map(|priority| core.real_time.scheduling(priority));
+    let urgency = priority.map(|priority| core.rt.real_time.scheduling(priority));
     let setup = Setup {
         options: key.options,
         messages: protocol::messages(core.config.max_message_size),
@@ -261,7 +261,7 @@ pub(in crate::client) fn start_thread(
     work: impl FnOnce(&Multiplexed) + Send + 'static,
 ) -> Result<OwnThread, SystemException> {
     let priority = key.carries.network_priority().max(request_priority());
-    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p))?;
+    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.rt.real_time.scheduling(p))?;
     let threads = &core.client_connections.threads;
     let number = threads.started.fetch_add(1, Ordering::Relaxed);
     threads.running.fetch_add(1, Ordering::AcqRel);
@@ -290,7 +290,7 @@ pub(in crate::client) fn start_aside(
     }
     threads.running.fetch_add(1, Ordering::AcqRel);
     let ended = (Aside(threads.clone()), Running(threads.clone()));
-    let scheduling = urgency.map_or(Ok(Scheduling::OTHER), |p| core.real_time.scheduling(p));
+    let scheduling = urgency.map_or(Ok(Scheduling::OTHER), |p| core.rt.real_time.scheduling(p));
     let Ok(scheduling) = scheduling else {
         return false;
     };

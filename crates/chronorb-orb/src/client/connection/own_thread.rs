@@ -70,7 +70,7 @@ impl OwnThread {
             return Ok(());
         };
         // The mapping is the application's, and not asked under a lock.
-        let scheduling = core.real_time.scheduling(priority)?;
+        let scheduling = core.rt.real_time.scheduling(priority)?;
         let mut state = self.0.lock();
         if state.priority < Some(priority) {
             state.priority = Some(priority);

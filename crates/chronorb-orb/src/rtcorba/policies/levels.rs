@@ -34,7 +34,7 @@ impl PolicyManager {
 
     /// The policies of these kinds that are set here; all, where no kind is named.
     pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
-        self.core.policies.overrides.lock().list(kinds)
+        self.core.rt.policies.overrides.lock().list(kinds)
     }
 
     /// Sets policies. They hold for calls that begin after this; connections that fit stay.
@@ -46,7 +46,7 @@ impl PolicyManager {
         policies: &[ClientPolicy],
         how: SetOverride,
     ) -> Result<(), SystemException> {
-        let orb = &self.core.policies;
+        let orb = &self.core.rt.policies;
         let mut overrides = orb.overrides.lock();
         let changed = overrides.changed(policies, how)?;
         orb.time_out.store(
@@ -72,7 +72,7 @@ impl PolicyManager {
         if !protocols.are_usable(&self.core.protocols) {
             return Err(SystemException::no(SystemExceptionKind::InvPolicy, 0));
         }
-        let orb = &self.core.policies;
+        let orb = &self.core.rt.policies;
         let set = orb.server_protocols.set(Some(protocols));
         set.map_err(|_| SystemException::no(SystemExceptionKind::BadInvOrder, 0))
     }
@@ -166,7 +166,7 @@ impl OrbPolicies {
 pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
     let inner = of_thread(core, |of_thread| own.clone().or(of_thread));
     let inner = inner.unwrap_or_else(|| own.clone());
-    inner.or(&core.policies.overrides.lock())
+    inner.or(&core.rt.policies.overrides.lock())
 }
 
 /// How long a call by such a reference may take.
@@ -174,7 +174,7 @@ pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
 pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> Duration {
     own.time_out()
         .or_else(|| of_thread(core, Overrides::time_out).flatten())
-        .or_else(|| match core.policies.time_out.load(Ordering::Relaxed) {
+        .or_else(|| match core.rt.policies.time_out.load(Ordering::Relaxed) {
             NO_TIME_OUT => None,
             nanoseconds => Some(Duration::from_nanos(nanoseconds)),
         })

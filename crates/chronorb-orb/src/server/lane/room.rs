@@ -84,7 +84,7 @@ impl Lane {
                 return false;
             }
             // The thread that has the connection for good says it.
-            None if self.setup.per_connection => {}
+            None if self.strategy.evicts_held_input() => {}
             None => return false,
         }
         let incident = match connection.is_place() {

@@ -22,8 +22,6 @@ pub(in crate::server) struct LaneSetup {
     pub(in crate::server) stack_size: usize,
     /// Whether its pool has lanes, so that all its requests are of one priority.
     pub(in crate::server) laned: bool,
-    /// Whether each of its connections has a thread.
-    pub(in crate::server) per_connection: bool,
 }
 
 thread_local! {

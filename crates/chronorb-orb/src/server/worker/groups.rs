@@ -8,13 +8,9 @@ use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::connection::room_for;
 use chronorb_giop::framing::{Framed, next_message};
 use chronorb_giop::{MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts};
-use chronorb_rt::{Key, Released, epoch};
+use chronorb_rt::{Released, epoch};
 use chronorb_transport::IoError;
 
-use super::super::connection::{AtWork, ServerConnection};
-use super::super::dispatch::{Handled, propagated_priority};
-use super::super::end::End;
-use super::super::lane::Lane;
 use super::Worker;
 use crate::call::{Incoming, ReplyWriter};
 use crate::core::Core;
@@ -24,16 +20,20 @@ use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
+use crate::server::at::At;
+use crate::server::connection::{ServerConnection, WorkGuard};
+use crate::server::dispatch::{Handled, propagated_priority};
+use crate::server::end::End;
+use crate::server::lane::Lane;
 use crate::upcall::{Parks, Role, Thread, Unserved, Upcall};
 
 impl Worker {
     /// Reads one message of a group into the frame; `None` where there is none yet.
     pub(super) fn take_from_group<'c>(
         &mut self,
-        lane: &Lane,
-        connection: &'c ServerConnection,
-        key: Key,
-    ) -> Result<Option<(MessageHeader, AtWork<'c>)>, End> {
+        at: At<'c>,
+    ) -> Result<Option<(MessageHeader, WorkGuard<'c>)>, End> {
+        let connection = at.connection;
         self.core.at(Stage::Read);
         let Some(mut input) = connection.input.claim() else {
             // The thread that has it was told to look again.
@@ -43,11 +43,11 @@ impl Worker {
             let received = self.receive_whole(connection);
             match received {
                 Ok(header) => {
-                    let at_work = header.is_some().then(|| connection.begin_work());
+                    let work = header.is_some().then(|| connection.begin_work());
                     drop(input);
                     // Others may be there, for which there is no further event.
-                    lane.rearm(connection, key);
-                    return Ok(header.zip(at_work));
+                    at.rearm();
+                    return Ok(header.zip(work));
                 }
                 Err(IoError::WouldBlock) => match input.release() {
                     Released::Done => return Ok(None),

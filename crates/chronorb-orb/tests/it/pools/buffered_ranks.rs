@@ -26,7 +26,7 @@ fn case(strategy: ThreadpoolStrategy) -> Case {
 
 #[test]
 fn a_thread_that_only_reads_tells_priorities_however_many_requests_it_has_read() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::with(case(strategy), |config| config.arena_size = 4 << 10);
         let mut held = vec![bench.hold_now(0, 0), bench.hold_now(0, 1)];
         for number in 2..400 {
@@ -49,7 +49,7 @@ fn a_thread_that_only_reads_tells_priorities_however_many_requests_it_has_read()
 
 #[test]
 fn objects_with_a_priority_of_their_own_are_served_before_less_urgent_ones() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(case(strategy));
         let root = bench.server.root_poa().expect("it is open");
         let policies = [

@@ -15,7 +15,7 @@ use crate::support::pools::{
 
 /// All rows of the table of one priority model and one bound: others end alike.
 fn each(check: impl Fn(Case)) {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for lanes in [0, 1, 3] {
             for case in cases(strategy, lanes) {
                 if case.model == PriorityModel::ClientPropagated
@@ -181,7 +181,7 @@ fn serves(server: &Orb) -> Result<String, SystemException> {
 
 #[test]
 fn what_is_buffered_is_told_by_the_close_of_its_connection() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for (lanes, borrowing) in shapes(strategy) {
             let case = Case {
                 lanes,
@@ -219,7 +219,7 @@ fn what_is_buffered_is_told_by_the_close_of_its_connection() {
 
 #[test]
 fn a_pool_is_destroyed_after_the_poas_that_it_serves() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         let bench = Bench::new(one_lane(strategy));
         let destroy = || bench.server.rt().destroy_threadpool(bench.pool);
         for poa in &bench.poas {
@@ -235,7 +235,7 @@ fn a_pool_is_destroyed_after_the_poas_that_it_serves() {
 
 #[test]
 fn a_pool_in_use_goes_on_when_it_was_to_be_destroyed() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         let mut bench = Bench::new(one_lane(strategy));
         let busy = bench.hold_now(0, 1);
         let refused = bench.server.rt().destroy_threadpool(bench.pool);
@@ -268,7 +268,7 @@ fn a_pool_of_another_orb_or_of_none_is_invalid() {
 
 #[test]
 fn a_thread_of_the_pool_cannot_destroy_it() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         for borrowing in [false, true] {
             let mut bench = Bench::new(Case {
                 lanes: 3,
@@ -322,7 +322,7 @@ fn nothing_of_an_orb_that_ended_can_be_destroyed() {
 
 #[test]
 fn a_pool_ends_with_clients_that_do_nothing() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         for buffering in [Buffering::Off, Buffering::Requests] {
             let bench = Bench::new(Case {
                 buffering,
@@ -348,7 +348,7 @@ fn a_pool_ends_with_clients_that_do_nothing() {
 
 #[test]
 fn a_borrowed_thread_is_waited_for_at_the_end() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         for buffering in [Buffering::Off, Buffering::Requests] {
             let mut bench = Bench::new(Case {
                 lanes: 3,

@@ -324,21 +324,25 @@ fn half_sync_half_async_with_three_lanes() {
     conform(ThreadpoolStrategy::HalfSyncHalfAsync, 3);
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn a_worker_pool() {
     conform(ThreadpoolStrategy::WorkerPool, 0);
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn a_filter_chain_without_lanes() {
     conform(ThreadpoolStrategy::FilterChain, 0);
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn a_filter_chain_with_one_lane() {
     conform(ThreadpoolStrategy::FilterChain, 1);
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn a_filter_chain_with_three_lanes() {
     conform(ThreadpoolStrategy::FilterChain, 3);

@@ -2,9 +2,9 @@
 //! was before.
 
 use chronorb_giop::{LocateStatus, ResponseFlags, Version};
-use chronorb_orb::ThreadpoolStrategy::{
-    self, FilterChain, HalfSyncHalfAsync, LeaderFollowers, WorkerPool,
-};
+use chronorb_orb::ThreadpoolStrategy::{self, HalfSyncHalfAsync, LeaderFollowers};
+#[cfg(feature = "baselines")]
+use chronorb_orb::ThreadpoolStrategy::{FilterChain, WorkerPool};
 use chronorb_orb::poa::{Policy, PriorityModel, ThreadModel};
 use chronorb_orb::{CompletionStatus, Object, SystemExceptionKind as Kind, minor};
 
@@ -122,11 +122,13 @@ fn every_client_of_a_burst_is_answered_by_half_sync_half_async() {
     bursts(HalfSyncHalfAsync, 1);
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn every_client_of_a_burst_is_answered_by_a_worker_pool() {
     bursts(WorkerPool, 0);
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn every_client_of_a_burst_is_answered_by_a_filter_chain() {
     bursts(FilterChain, 0);
@@ -146,7 +148,7 @@ fn every_client_of_a_burst_is_answered_by_three_lanes_of_half_sync_half_async() 
 
 #[test]
 fn without_lanes_the_most_urgent_is_served_first_and_takes_the_room_of_the_least() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for model in [
             PriorityModel::ClientPropagated,
             PriorityModel::ServerDeclared,
@@ -185,7 +187,7 @@ fn without_lanes_the_most_urgent_is_served_first_and_takes_the_room_of_the_least
 
 #[test]
 fn oneways_beyond_the_bound_are_dropped_and_their_connection_goes_on() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let busy = vec![bench.hold_now(0, 1), bench.hold_now(0, 2)];
         let mut peer = bench.raw(0);
@@ -205,7 +207,7 @@ fn oneways_beyond_the_bound_are_dropped_and_their_connection_goes_on() {
 
 #[test]
 fn oneways_of_a_client_are_dropped_without_a_word() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let asked = fill(&mut bench);
         let priority = bench.priority_of_client(0);
@@ -227,7 +229,7 @@ fn oneways_of_a_client_are_dropped_without_a_word() {
 
 #[test]
 fn who_asks_where_an_object_is_gets_an_answer_in_overload_too() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let asked = fill(&mut bench);
         for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
@@ -254,7 +256,7 @@ fn who_asks_where_an_object_is_gets_an_answer_in_overload_too() {
 
 #[test]
 fn who_asks_where_an_object_is_may_wait_and_is_answered() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for buffering in [Buffering::Off, Buffering::Requests] {
             let mut bench = Bench::new(Case {
                 buffering,
@@ -271,7 +273,7 @@ fn who_asks_where_an_object_is_may_wait_and_is_answered() {
 
 #[test]
 fn clients_that_leave_while_their_request_waits_take_no_room_with_them() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let busy = vec![bench.hold_now(0, 1), bench.hold_now(0, 2)];
         for number in [3, 4] {
@@ -285,7 +287,7 @@ fn clients_that_leave_while_their_request_waits_take_no_room_with_them() {
 
 #[test]
 fn clients_that_leave_while_their_request_is_not_read_yet_take_nothing_with_them() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(Case {
             buffering: Buffering::Off,
             ..small(strategy, 1)
@@ -302,7 +304,7 @@ fn clients_that_leave_while_their_request_is_not_read_yet_take_nothing_with_them
 
 #[test]
 fn an_object_that_is_deactivated_meanwhile_does_not_exist_for_what_waited() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let mut asked = fill(&mut bench);
         let poa = bench.poas.last().expect("it is the clients'").clone();
@@ -325,7 +327,7 @@ fn an_object_that_is_deactivated_meanwhile_does_not_exist_for_what_waited() {
 
 #[test]
 fn a_poa_that_is_destroyed_meanwhile_does_not_serve_what_waited() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let mut asked = fill(&mut bench);
         let poa = bench.poas.last().expect("it is the clients'").clone();
@@ -350,7 +352,7 @@ fn a_poa_that_is_destroyed_meanwhile_does_not_serve_what_waited() {
 
 #[test]
 fn what_waited_waits_for_a_holding_manager_too_and_is_served_then() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let asked = fill(&mut bench);
         let root = bench.server.root_poa().expect("it is there");
@@ -372,7 +374,7 @@ fn what_waited_waits_for_a_holding_manager_too_and_is_served_then() {
 
 #[test]
 fn what_waited_is_refused_by_a_discarding_manager() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let mut asked = fill(&mut bench);
         let root = bench.server.root_poa().expect("it is there");
@@ -392,7 +394,7 @@ fn what_waited_is_refused_by_a_discarding_manager() {
 
 #[test]
 fn a_servant_that_panics_on_a_borrowed_thread_has_failed_one_request_alone() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(borrowing(strategy));
         let (low, mid, high) = (0, 1, 2);
         let busy = vec![bench.hold_now(high, 1), bench.hold_now(high, 2)];
@@ -435,7 +437,7 @@ fn main_thread_object(bench: &Bench) -> Object {
 
 #[test]
 fn requests_for_the_main_thread_keep_no_thread_of_the_pool() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let main = main_thread_object(&bench);
         let mut peers: Vec<_> = (1..5)
@@ -462,7 +464,7 @@ fn requests_for_the_main_thread_keep_no_thread_of_the_pool() {
 
 #[test]
 fn requests_for_the_main_thread_may_wait_like_others() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(small(strategy, 1));
         let main = main_thread_object(&bench);
         let busy = vec![bench.hold_now(0, 1), bench.hold_now(0, 2)];
@@ -484,7 +486,7 @@ fn requests_for_the_main_thread_may_wait_like_others() {
 
 #[test]
 fn clients_of_older_versions_are_told_in_their_own() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for version in [Version::V1_0, Version::V1_1] {
             let mut bench = Bench::new(small(strategy, 1));
             let busy = vec![bench.hold_now(0, 1), bench.hold_now(0, 2)];
@@ -506,7 +508,7 @@ fn clients_of_older_versions_are_told_in_their_own() {
 
 #[test]
 fn a_large_request_is_served_where_a_thread_is_free_and_never_waits_beyond_the_bound() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(Case {
             buffering: Buffering::Octets,
             ..small(strategy, 1)
@@ -536,7 +538,7 @@ fn hold_small(bench: &mut Bench, number: u32) -> Asked {
 
 #[test]
 fn a_large_request_takes_the_room_of_several_less_urgent_ones() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         let mut bench = Bench::new(Case {
             buffering: Buffering::Octets,
             ..small(strategy, 0)

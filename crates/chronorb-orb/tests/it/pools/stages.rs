@@ -1,6 +1,8 @@
 //! No inversion inside: each thread tells its priority at every stage of a request, and it is the request's own.
 
-use chronorb_orb::ThreadpoolStrategy::{FilterChain, HalfSyncHalfAsync, LeaderFollowers};
+#[cfg(feature = "baselines")]
+use chronorb_orb::ThreadpoolStrategy::FilterChain;
+use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
 use chronorb_orb::poa::PriorityModel;
 use chronorb_orb::{Object, Stage, StageProbe};
 use chronorb_rt::PiMutex;
@@ -131,6 +133,7 @@ fn a_lane_of_half_sync_half_async_has_the_requests_priority_on_both_sides() {
     }
 }
 
+#[cfg(feature = "baselines")]
 #[test]
 fn a_lane_of_a_filter_chain_has_the_requests_priority_once_it_has_the_request() {
     for lanes in [1, 3] {
@@ -155,7 +158,7 @@ fn a_lane_of_a_filter_chain_has_the_requests_priority_once_it_has_the_request() 
 
 #[test]
 fn without_lanes_only_the_upcall_has_the_requests_priority() {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for case in cases(strategy, 0) {
             let (mut bench, log) = logged(case);
             for (class, priority) in case.priorities().iter().enumerate() {

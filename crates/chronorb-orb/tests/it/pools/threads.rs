@@ -12,7 +12,7 @@ use crate::support::pools::{
 
 /// Each strategy, with and without what changes who reads.
 fn each(check: impl Fn(Case)) {
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().copied() {
         for (lanes, borrowing) in [(0, false), (1, false), (3, false), (3, true)] {
             if lanes > 0 && !LANED.contains(&strategy) {
                 continue;
@@ -123,7 +123,7 @@ fn a_thread_is_made_for_requests_and_for_nothing_else() {
 
 #[test]
 fn static_threads_stay_however_long_they_are_idle() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         for threads in [Threads::Static, Threads::Mixed] {
             let case = Case {
                 threads,
@@ -149,7 +149,7 @@ fn static_threads_stay_however_long_they_are_idle() {
 
 #[test]
 fn a_lane_may_have_no_static_thread_beside_others_that_have() {
-    for strategy in LANED {
+    for strategy in LANED.iter().copied() {
         let server = orb_with(|config| config.threadpool_strategy = strategy);
         let dynamic = Lane {
             priority: corba(LOW),

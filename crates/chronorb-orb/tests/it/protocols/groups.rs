@@ -415,7 +415,9 @@ fn threads_of_all_strategies_serve_groups() {
         ThreadpoolStrategy::LeaderFollowers,
         ThreadpoolStrategy::HalfSyncHalfAsync,
         ThreadpoolStrategy::ThreadPerConnection,
+        #[cfg(feature = "baselines")]
         ThreadpoolStrategy::WorkerPool,
+        #[cfg(feature = "baselines")]
         ThreadpoolStrategy::FilterChain,
         ThreadpoolStrategy::Reactive,
     ] {

@@ -96,15 +96,16 @@ fn every_kind_of_call_goes_by_every_protocol_and_connection() {
 
 #[test]
 fn every_way_to_serve_serves_every_protocol() {
-    use ThreadpoolStrategy::{
-        HalfSyncHalfAsync, LeaderFollowers, Reactive, ThreadPerConnection, WorkerPool,
-    };
+    #[cfg(feature = "baselines")]
+    use ThreadpoolStrategy::WorkerPool;
+    use ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers, Reactive, ThreadPerConnection};
     for endpoint in ENDPOINTS {
         for strategy in [
             LeaderFollowers,
             HalfSyncHalfAsync,
             ThreadPerConnection,
             Reactive,
+            #[cfg(feature = "baselines")]
             WorkerPool,
         ] {
             let s = served_by(orb_with(|config| {

@@ -238,6 +238,7 @@ fn connections_that_never_said_anything_make_room_for_those_that_do() {
 fn they_make_room_whatever_the_strategy() {
     for strategy in [
         ThreadpoolStrategy::HalfSyncHalfAsync,
+        #[cfg(feature = "baselines")]
         ThreadpoolStrategy::WorkerPool,
         ThreadpoolStrategy::Reactive,
         ThreadpoolStrategy::ThreadPerConnection,

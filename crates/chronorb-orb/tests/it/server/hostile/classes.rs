@@ -9,9 +9,9 @@ use chronorb_giop::codesets::{CodeSetContext, ISO_8859_1, UTF_8, UTF_16};
 use chronorb_giop::{
     Ior, LocateRequestHeader, TAG_INTERNET_IOP, TaggedProfile, contexts, encode_locate_request,
 };
-use chronorb_orb::ThreadpoolStrategy::{
-    HalfSyncHalfAsync, LeaderFollowers, ThreadPerConnection, WorkerPool,
-};
+#[cfg(feature = "baselines")]
+use chronorb_orb::ThreadpoolStrategy::WorkerPool;
+use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers, ThreadPerConnection};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::*;
@@ -445,6 +445,7 @@ fn alone() {
     for strategy in [
         LeaderFollowers,
         HalfSyncHalfAsync,
+        #[cfg(feature = "baselines")]
         WorkerPool,
         ThreadPerConnection,
     ] {

@@ -5,9 +5,9 @@ use chronorb_giop::{
     LocateReplyHeader, LocateRequestHeader, LocateStatus, ReplyHeader, ReplyStatus,
     encode_locate_request, minor,
 };
-use chronorb_orb::ThreadpoolStrategy::{
-    HalfSyncHalfAsync, LeaderFollowers, ThreadPerConnection, WorkerPool,
-};
+#[cfg(feature = "baselines")]
+use chronorb_orb::ThreadpoolStrategy::WorkerPool;
+use chronorb_orb::ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers, ThreadPerConnection};
 use chronorb_orb::{Orb, SystemException, SystemExceptionKind, ThreadpoolStrategy};
 
 use super::*;
@@ -106,6 +106,7 @@ fn a_request_beyond_the_limit_is_refused_and_the_next_is_served() {
     for strategy in [
         LeaderFollowers,
         HalfSyncHalfAsync,
+        #[cfg(feature = "baselines")]
         WorkerPool,
         ThreadPerConnection,
     ] {

@@ -15,7 +15,9 @@ use super::has_real_time;
 
 pub(crate) use bench::{Bench, await_rest};
 pub(crate) use callers::{Callers, Calling};
-pub(crate) use floor::{Floor, Held, Sight, look, note};
+#[cfg(feature = "baselines")]
+pub(crate) use floor::Sight;
+pub(crate) use floor::{Floor, Held, look, note};
 pub(crate) use raw::{Asked, Raw};
 pub(crate) use table::{BALLAST, Buffering, Case, LANED, ROOM_FOR_TWO, STRATEGIES, Threads, cases};
 

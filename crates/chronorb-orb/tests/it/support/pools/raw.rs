@@ -59,6 +59,7 @@ impl Raw {
     }
 
     /// Sends this priority with requests from now on.
+    #[cfg(feature = "baselines")]
     pub(crate) fn set_priority(&mut self, value: i16) {
         self.priority = Some(value);
     }

@@ -7,16 +7,19 @@ use chronorb_orb::{Orb, SystemException, ThreadpoolStrategy};
 use super::{HIGH, LOW, MID, corba};
 
 /// All strategies.
-pub(crate) const STRATEGIES: [ThreadpoolStrategy; 4] = [
+pub(crate) const STRATEGIES: &[ThreadpoolStrategy] = &[
     ThreadpoolStrategy::LeaderFollowers,
     ThreadpoolStrategy::HalfSyncHalfAsync,
+    #[cfg(feature = "baselines")]
     ThreadpoolStrategy::WorkerPool,
+    #[cfg(feature = "baselines")]
     ThreadpoolStrategy::FilterChain,
 ];
 /// Those whose pools may have lanes.
-pub(crate) const LANED: [ThreadpoolStrategy; 3] = [
+pub(crate) const LANED: &[ThreadpoolStrategy] = &[
     ThreadpoolStrategy::LeaderFollowers,
     ThreadpoolStrategy::HalfSyncHalfAsync,
+    #[cfg(feature = "baselines")]
     ThreadpoolStrategy::FilterChain,
 ];
 
@@ -126,10 +129,11 @@ impl Case {
 
     /// Whether requests wait in queues by the strategy's nature, and are served in the order of arrival.
     pub(crate) fn has_queues(&self) -> bool {
-        matches!(
-            self.strategy,
-            ThreadpoolStrategy::WorkerPool | ThreadpoolStrategy::FilterChain
-        )
+        match self.strategy {
+            #[cfg(feature = "baselines")]
+            ThreadpoolStrategy::WorkerPool | ThreadpoolStrategy::FilterChain => true,
+            _ => false,
+        }
     }
 
     /// The classes of the lanes in the order in which the pool is given them; it is not that of priorities.

@@ -1,11 +1,12 @@
-//! Staying with a connection: a thread that has served a request waits for the next one on the
-//! connection itself, and not on the lane's set, as long as other threads wait there.
+//! Affinity of threads to connections: a thread that has dispatched a request waits for the next one
+//! on the connection itself, and not on the reactor of the lane, as long as other threads wait
+//! there.
 //!
-//! That spares a system call for each request, and the choice among threads. It is done only on
-//! connections whose client waits for each reply, as it has announced: on others the next request
-//! may come while this thread is in an upcall, and another one has to read it.
+//! That spares a system call for each request, and the choice among threads. It happens only on
+//! connections whose client announced that it waits for each reply: on others the next request may
+//! arrive while this thread is in an upcall, and another one has to read it.
 //!
-//! The set is never left alone by threads that only stay ([`Stays`]).
+//! Threads with an affinity never leave the reactor without a thread ([`Stays`]).
 //!
 //! Under thread-per-connection each thread stays with one connection until that ends.
 
@@ -24,14 +25,14 @@ use super::connection::ServerConnection;
 type Connections = Slots<ServerConnection>;
 
 /// The threads of a lane that stay with connections.
-pub(super) struct Lingering {
+pub(super) struct ConnectionAffinity {
     kick: Kick,
-    /// They stay until their connections end.
-    for_good: bool,
+    /// Threads stay until their connections end.
+    until_the_end: bool,
     pub(super) stays: Stays<Key>,
 }
 
-impl Lingering {
+impl ConnectionAffinity {
     /// For a lane of so many threads; none where one of them cannot do without the other, or where
     /// the application handles the signal by which threads are called back.
     pub(super) fn new(threads: u32) -> Option<Self> {
@@ -40,7 +41,7 @@ impl Lingering {
         }
         Some(Self {
             kick: Kick::install().ok()?,
-            for_good: false,
+            until_the_end: false,
             stays: Stays::new(),
         })
     }
@@ -49,10 +50,10 @@ impl Lingering {
     ///
     /// # Errors
     /// Where they could not be called when the lane ends.
-    pub(super) fn for_good() -> io::Result<Self> {
+    pub(super) fn until_the_end() -> io::Result<Self> {
         Ok(Self {
             kick: Kick::install()?,
-            for_good: true,
+            until_the_end: true,
             stays: Stays::new(),
         })
     }
@@ -101,7 +102,7 @@ impl Lingering {
         let may = may && is_live();
         self.kick.let_through();
         let stay = Stay {
-            lingering: self,
+            affinity: self,
             stayer,
             connection,
             served: 0,
@@ -112,7 +113,7 @@ impl Lingering {
     /// Calls one thread back to the set.
     #[cold]
     pub(super) fn call_one_back(&self, connections: &Connections) {
-        if self.for_good {
+        if self.until_the_end {
             return;
         }
         self.stays
@@ -145,7 +146,7 @@ impl Lingering {
 
 /// A thread stays with a connection as long as this lives.
 pub(super) struct Stay<'l> {
-    lingering: &'l Lingering,
+    affinity: &'l ConnectionAffinity,
     stayer: &'l Arc<Stayer>,
     connection: &'l dyn Connection,
     served: u32,
@@ -193,8 +194,8 @@ impl Stay<'_> {
 
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
-        self.lingering.kick.hold_off();
-        if self.lingering.stays.leave(self.stayer, self.served) {
+        self.affinity.kick.hold_off();
+        if self.affinity.stays.leave(self.stayer, self.served) {
             self.connection.resume();
         }
     }

@@ -1,4 +1,4 @@
-//! The work on a request that another thread has read.
+//! The service of a request that another thread has read.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use chronorb_cdr::Frame;
 use chronorb_giop::SystemException;
 
-use super::{Worker, conclude};
+use super::Worker;
+use crate::server::at::At;
 use crate::server::dispatch::{DISCARDED, Handled};
 use crate::server::end::End;
-use crate::server::handed::Handed;
+use crate::server::queued::QueuedRequest;
 
-impl Handed {
+impl QueuedRequest {
     /// Serves it. The worker's own frame for requests comes back in exchange.
     pub(in crate::server) fn serve_by(self, worker: &mut Worker) -> Frame {
         self.conclude(worker, None)
@@ -31,12 +32,13 @@ impl Handed {
         let Some(connection) = lane.connections.get(key) else {
             return worker.exchange_request(own);
         };
+        let at = At::new(&lane, &connection, key);
         let parks = worker.begin_parked(self.was_parked());
         // As for a request that a thread has read itself, a panic of what the application left is
         // the end of the connection: the client must not wait for an answer.
         let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
-            None => worker.handle(&lane, &connection, key, header),
-            Some(exception) => worker.refuse(&lane, &connection, key, header, exception),
+            None => worker.handle(at, header),
+            Some(exception) => worker.refuse(at, header, exception),
         }))
         .unwrap_or(Err(End::Gone));
         worker.end_parked(parks);
@@ -58,7 +60,7 @@ impl Handed {
                 handled.map(drop)
             }
         };
-        conclude(&lane, &connection, key, outcome);
+        at.conclude(outcome);
         worker.exchange_request(own)
     }
 }

@@ -9,16 +9,18 @@ use chronorb_giop::MessageType;
 use chronorb_giop::connection::Message;
 use chronorb_rt::{Backoff, BatonGuard, Deadline, Key};
 
-use super::super::connection::ServerConnection;
-use super::super::end::End;
-use super::super::input::Input;
-use super::super::intake::{self, Intake};
-use super::super::lane::Lane;
-use super::super::linger::Stay;
-use super::{Worker, conclude, waits_for_reply};
+use super::Worker;
+use super::receive::waits_for_reply;
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::observe::Stage;
+use crate::server::affinity::Stay;
+use crate::server::at::At;
+use crate::server::connection::ServerConnection;
+use crate::server::end::End;
+use crate::server::input::Input;
+use crate::server::intake::{self, Intake};
+use crate::server::lane::Lane;
 
 /// What a thread with a connection to itself has waited for.
 enum Awaited {
@@ -34,17 +36,16 @@ enum Awaited {
 
 impl Worker {
     /// Stays with the connection as long as one request after the other is for this thread.
-    pub(super) fn stay(
-        &mut self,
-        lane: &Lane,
-        connection: &ServerConnection,
-        key: Key,
-    ) -> Result<(), End> {
+    pub(super) fn stay(&mut self, at: At<'_>) -> Result<(), End> {
+        let At {
+            lane, connection, ..
+        } = at;
         // Slow peers are watched by threads at the set.
-        let lingering = lane
-            .lingering()
-            .filter(|lingering| !lane.load.has_slow() && lingering.stays.is_time());
-        let (Some(lingering), Some(stayer)) = (lingering, self.stayer.clone()) else {
+        let affinity = lane
+            .strategy()
+            .affinity()
+            .filter(|affinity| !lane.load.has_slow() && affinity.stays.is_time());
+        let (Some(affinity), Some(stayer)) = (affinity, self.stayer.clone()) else {
             return Ok(());
         };
         let Some(mut input) = connection.input.claim() else {
@@ -53,15 +54,15 @@ impl Worker {
         if input.closed {
             return Err(End::Gone);
         }
-        if !lane.disarm(connection, key) {
+        if !at.disarm() {
             return Err(End::Gone);
         }
         let transport = connection.transport();
-        let Some(stay) = lingering.enter(&stayer, transport, key, || lane.is_live(key)) else {
-            return self.leave(lane, connection, key, input);
+        let Some(stay) = affinity.enter(&stayer, transport, at.key, || lane.is_live(at.key)) else {
+            return self.leave(at, input);
         };
-        self.serve_one_by_one(stay, lane, connection, key, &mut input)?;
-        self.leave(lane, connection, key, input)
+        self.serve_one_by_one(stay, at, &mut input)?;
+        self.leave(at, input)
     }
 
     /// Serves a connection until it ends, or the lane does.
@@ -69,8 +70,9 @@ impl Worker {
         // As for a thread that serves many: a panic of what the application left ends the connection.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if let Some(connection) = lane.connections.get(key) {
-                let served = self.serve_to_the_end(lane, &connection, key);
-                conclude(lane, &connection, key, served);
+                let at = At::new(lane, &connection, key);
+                let served = self.serve_to_the_end(at);
+                at.conclude(served);
             }
         }));
         if outcome.is_err() {
@@ -78,13 +80,12 @@ impl Worker {
         }
     }
 
-    fn serve_to_the_end(
-        &mut self,
-        lane: &Lane,
-        connection: &ServerConnection,
-        key: Key,
-    ) -> Result<(), End> {
-        let (Some(lingering), Some(stayer)) = (lane.lingering(), self.stayer.clone()) else {
+    fn serve_to_the_end(&mut self, at: At<'_>) -> Result<(), End> {
+        let At {
+            lane, connection, ..
+        } = at;
+        let (Some(affinity), Some(stayer)) = (lane.strategy().affinity(), self.stayer.clone())
+        else {
             return Err(End::Gone);
         };
         let mut backoff = Backoff::new();
@@ -96,7 +97,8 @@ impl Worker {
             }
         };
         let transport = connection.transport();
-        let Some(mut stay) = lingering.keep(&stayer, transport, key, || lane.is_live(key)) else {
+        let Some(mut stay) = affinity.keep(&stayer, transport, at.key, || lane.is_live(at.key))
+        else {
             return Ok(());
         };
         let mut due = None;
@@ -136,13 +138,13 @@ impl Worker {
             let Some(Message { header, skipped }) = joined else {
                 continue;
             };
-            let at_work = connection.begin_work();
+            let work = connection.begin_work();
             input.idle_timeout = idle_timeout;
             if let Some(cause) = skipped {
-                self.refuse_skipped(lane, connection, key, header, cause)?;
+                self.refuse_skipped(at, header, cause)?;
                 continue;
             }
-            self.serve_here(lane, connection, key, at_work, header)?;
+            self.dispatch(at, work, header)?;
             stay.has_served();
         }
         if !lane.is_stopping() {
@@ -153,16 +155,10 @@ impl Worker {
     }
 
     /// Leaves what waits, and what comes, to the set again.
-    fn leave(
-        &self,
-        lane: &Lane,
-        connection: &ServerConnection,
-        key: Key,
-        mut input: BatonGuard<'_, Input>,
-    ) -> Result<(), End> {
+    fn leave(&self, at: At<'_>, mut input: BatonGuard<'_, Input>) -> Result<(), End> {
         input.settle(true);
         drop(input);
-        lane.rearm(connection, key);
+        at.rearm();
         Ok(())
     }
 
@@ -171,14 +167,12 @@ impl Worker {
     fn serve_one_by_one(
         &mut self,
         mut stay: Stay<'_>,
-        lane: &Lane,
-        connection: &ServerConnection,
-        key: Key,
+        at: At<'_>,
         input: &mut Input,
     ) -> Result<(), End> {
         let mut due = None;
-        while !lane.load.has_slow() {
-            let awaited = self.await_message(&stay, connection, input, &mut due)?;
+        while !at.lane.load.has_slow() {
+            let awaited = self.await_message(&stay, at.connection, input, &mut due)?;
             let (message, more) = match awaited {
                 Awaited::Message { message, more } => (message, more),
                 Awaited::Part => continue,
@@ -188,9 +182,7 @@ impl Worker {
                 // What is left of it cannot be put back.
                 let joined = input.reader.join(message, &mut self.request)?;
                 return match joined.and_then(|joined| Some((joined.header, joined.skipped?))) {
-                    Some((header, cause)) => {
-                        self.refuse_skipped(lane, connection, key, header, cause)
-                    }
+                    Some((header, cause)) => self.refuse_skipped(at, header, cause),
                     None => Ok(()),
                 };
             }
@@ -198,8 +190,8 @@ impl Worker {
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
             }
-            let at_work = connection.begin_work();
-            self.serve_here(lane, connection, key, at_work, header)?;
+            let work = at.connection.begin_work();
+            self.dispatch(at, work, header)?;
             stay.has_served();
         }
         Ok(())

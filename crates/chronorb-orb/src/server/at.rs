@@ -1,0 +1,119 @@
+//! A connection in its lane.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use chronorb_giop::MessageType;
+use chronorb_rt::Key;
+use chronorb_transport::Event;
+
+use super::connection::ServerConnection;
+use super::end::{End, Gone};
+use super::lane::Lane;
+use crate::incident::Incident;
+
+/// The source of a message and the destination of its reply: a connection, and the lane that owns
+/// it.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'l> {
+    pub(super) lane: &'l Lane,
+    pub(super) connection: &'l ServerConnection,
+    /// The key of the connection among those of the lane, and its token in the reactor.
+    pub(super) key: Key,
+}
+
+impl<'l> At<'l> {
+    #[inline]
+    pub(super) fn new(lane: &'l Lane, connection: &'l ServerConnection, key: Key) -> Self {
+        Self {
+            lane,
+            connection,
+            key,
+        }
+    }
+
+    /// Suspends events of the connection until it is [armed](Self::rearm) again. Returns whether
+    /// that succeeded.
+    pub(super) fn disarm(self) -> bool {
+        self.lane.disarm(self.connection, self.key)
+    }
+
+    /// Arms the connection: a thread of the lane gets an event for what is there already, too.
+    pub(super) fn rearm(self) {
+        self.lane.rearm(self.connection, self.key);
+    }
+
+    /// Sends a message. What the peer does not take at once is sent when there is room.
+    pub(super) fn send(self, message: &[u8]) -> Result<(), Gone> {
+        if self.connection.send(message)? {
+            self.rearm();
+        }
+        Ok(())
+    }
+
+    /// Sends what a slow peer did not take, as far as it does now. Input stays with the thread of
+    /// the connection.
+    pub(super) fn flush(self, event: Event) {
+        let connection = self.connection;
+        match connection.flush() {
+            // Input and the end of the connection are the affair of its own thread. Arming it, or
+            // disarming it, would deliver the same event again.
+            Ok(_) if !event.writable && !connection.is_over() => {}
+            // The next event for room continues.
+            Ok(true) => {}
+            Ok(false) if !connection.is_over() && self.disarm() => {
+                // Its own thread may have left something between the two, and armed in vain.
+                match connection.flush() {
+                    Ok(false) => {}
+                    Ok(true) => self.rearm(),
+                    Err(Gone) => self.end(),
+                }
+            }
+            _ => self.end(),
+        }
+    }
+
+    /// Ends the connection, after the messages in progress.
+    pub(super) fn end(self) {
+        self.lane.end(self.key);
+    }
+
+    /// Ends the connection where the outcome of a message says so, and notes the cause.
+    pub(super) fn conclude(self, outcome: Result<(), End>) {
+        let Self {
+            lane, connection, ..
+        } = self;
+        match outcome {
+            Ok(()) => {}
+            Err(End::Ended) => connection.set_ended(),
+            Err(End::Gone) => {
+                if !connection.transport().is_established() {
+                    self.note_handshake();
+                }
+                self.end();
+            }
+            Err(End::Late) => {
+                lane.note_late(connection);
+                self.end();
+            }
+            Err(End::Malformed) => {
+                let incident = Incident::MalformedMessage;
+                lane.incidents.note(incident, connection, 0);
+                connection.say_goodbye(MessageType::MessageError);
+                self.end();
+            }
+        }
+        if connection.is_over() {
+            self.end();
+        }
+    }
+
+    /// Notes why a connection ended before its two sides agreed.
+    #[cold]
+    fn note_handshake(self) {
+        let (incidents, incident) = (&self.lane.incidents, Incident::FailedHandshake);
+        match self.connection.transport().problem() {
+            Some(problem) => incidents.tell(incident, self.connection, 0, &problem),
+            None => incidents.note(incident, self.connection, 0),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The server's part of an ORB.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+
+use chronorb_rt::{PiMutex, raise_open_files};
+
+#[cfg(feature = "tracing")]
+use super::Listening;
+use super::pool::{PoolUse, Pools};
+use crate::core::{Core, RUNNING, STOPPING};
+use crate::rtcorba::ThreadpoolId;
+
+/// The thread pools of an ORB, and the resources that they share.
+pub(crate) struct ServerState {
+    pub(super) pools: PiMutex<Pools>,
+    /// Lanes whose threads have not all ended.
+    live_lanes: AtomicUsize,
+    /// Open files that all lanes may need.
+    wanted_files: AtomicU64,
+    /// The watchers that want lanes to take times, a bit each.
+    pub(super) watchers: AtomicU8,
+    /// The endpoints that the log was told of last.
+    #[cfg(feature = "tracing")]
+    pub(super) told_listening: PiMutex<Listening>,
+    /// The key of proofs of addresses.
+    #[cfg(feature = "diop")]
+    pub(super) address_codes: std::hash::RandomState,
+}
+
+impl Default for ServerState {
+    fn default() -> Self {
+        Self {
+            pools: PiMutex::default(),
+            live_lanes: AtomicUsize::new(0),
+            wanted_files: AtomicU64::new(FILES_OF_PROCESS),
+            watchers: AtomicU8::new(0),
+            #[cfg(feature = "tracing")]
+            told_listening: PiMutex::default(),
+            #[cfg(feature = "diop")]
+            address_codes: std::hash::RandomState::new(),
+        }
+    }
+}
+
+impl ServerState {
+    /// The pool of this number, which cannot be destroyed before the result is dropped.
+    pub(crate) fn make_use_of(&self, id: ThreadpoolId) -> Option<PoolUse> {
+        self.pools.lock().make_use_of(id)
+    }
+
+    /// Notes that a lane begins to have threads.
+    pub(super) fn lane_started(&self) {
+        self.live_lanes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that the last thread of a lane has ended. Returns whether it was the last lane.
+    pub(crate) fn lane_ended(&self) -> bool {
+        self.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Raises the limit of open files, as far as possible, for so many more lanes with endpoints.
+    pub(super) fn make_room_for_lanes(&self, lanes: usize, max_connections: u32) {
+        let more = lanes as u64 * u64::from(max_connections);
+        let before = self.wanted_files.fetch_add(more, Ordering::Relaxed);
+        raise_open_files(before + more);
+    }
+
+    /// The number of open files that the process may have, and the number that the connections of
+    /// all lanes may need, where that is more.
+    pub(super) fn lack_of_files(&self) -> Option<(u64, u64)> {
+        let wanted = self.wanted_files.load(Ordering::Relaxed);
+        let limit = raise_open_files(wanted);
+        (limit < wanted).then_some((limit, wanted))
+    }
+}
+
+/// Begins the end of the ORB and of all pools, if no other thread has. Returns the requests that
+/// waited for a thread, to be dropped where no lock is held. [`Core::lane_ended`] is to be called
+/// once after it.
+pub(crate) fn stop(core: &Core) -> Option<impl Sized + use<>> {
+    let pools = core.server.pools.lock();
+    (core.state.get() == RUNNING).then(|| {
+        core.state.set(STOPPING);
+        // The shutdown counts as a lane until all lanes are told, so that one of them is the last.
+        core.server.lane_started();
+        pools.stop()
+    })
+}
+
+/// Open files of a process beside its connections.
+const FILES_OF_PROCESS: u64 = 128;

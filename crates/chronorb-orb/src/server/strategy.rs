@@ -1,0 +1,180 @@
+//! The strategies of thread pools: how the threads of a lane share the work of reading and
+//! dispatching.
+
+use std::io;
+use std::sync::Arc;
+
+use chronorb_rt::Key;
+use chronorb_transport::Interest;
+
+use super::affinity::ConnectionAffinity;
+use super::scheduler::PoolScheduler;
+use crate::config::{OrbConfig, ThreadpoolStrategy};
+use crate::rtcorba::{LaneSpec, PoolSpec};
+use crate::upcall::Parks;
+
+/// The strategy of a lane, with what its threads share.
+pub(super) enum LaneStrategy {
+    /// Each thread dispatches what it reads: Leader/Followers, and the one thread of a reactor.
+    /// Threads may stay with connections.
+    Leaders(Option<ConnectionAffinity>),
+    /// One thread accepts, and each connection has a thread.
+    ThreadPerConnection(ConnectionAffinity),
+    /// A scheduler decides which thread dispatches a request, and when.
+    Scheduled(Arc<PoolScheduler>),
+}
+
+/// The part of a thread in its lane.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Part {
+    /// Reads and dispatches what it has read (Leader/Followers).
+    Leader,
+    /// Reads, and others dispatch (Half-Sync/Half-Async and the like).
+    Reader,
+    /// Dispatches what a reader has read.
+    Dispatcher,
+    /// Accepts connections, each of which gets a thread (thread-per-connection).
+    Acceptor,
+    /// Reads from one connection, and dispatches what it has read.
+    Attendant(Key),
+}
+
+impl LaneStrategy {
+    /// The strategy of a lane of `threads` threads, in a pool with this scheduler.
+    ///
+    /// # Errors
+    /// Those of installing the signal that ends waits on connections.
+    pub(super) fn new(
+        strategy: ThreadpoolStrategy,
+        threads: u32,
+        scheduler: Option<&Arc<PoolScheduler>>,
+    ) -> io::Result<Self> {
+        Ok(match (scheduler, strategy) {
+            (Some(scheduler), _) => Self::Scheduled(scheduler.clone()),
+            (None, ThreadpoolStrategy::ThreadPerConnection) => {
+                Self::ThreadPerConnection(ConnectionAffinity::until_the_end()?)
+            }
+            (None, _) => Self::Leaders(ConnectionAffinity::new(threads)),
+        })
+    }
+
+    /// The scheduler of the pool, if it has one.
+    #[inline]
+    pub(super) fn scheduler(&self) -> Option<&PoolScheduler> {
+        match self {
+            Self::Scheduled(scheduler) => Some(scheduler),
+            Self::Leaders(_) | Self::ThreadPerConnection(_) => None,
+        }
+    }
+
+    /// The means by which threads stay with connections, if they do.
+    #[inline]
+    pub(super) fn affinity(&self) -> Option<&ConnectionAffinity> {
+        match self {
+            Self::Leaders(affinity) => affinity.as_ref(),
+            Self::ThreadPerConnection(affinity) => Some(affinity),
+            Self::Scheduled(_) => None,
+        }
+    }
+
+    /// The parts of the threads that a lane of `threads` threads starts with, and their numbers.
+    pub(super) fn parts(&self, threads: u32, reads: bool) -> [(Part, u32); 2] {
+        const NONE: (Part, u32) = (Part::Leader, 0);
+        match self {
+            Self::Leaders(_) => [(Part::Leader, threads), NONE],
+            Self::ThreadPerConnection(_) => [(Part::Acceptor, 1), NONE],
+            // One thread reads while all others dispatch.
+            Self::Scheduled(scheduler) if scheduler.readers_dispatch() => {
+                [(Part::Leader, threads.saturating_add(1)), NONE]
+            }
+            Self::Scheduled(_) => [(Part::Reader, reads.into()), (Part::Dispatcher, threads)],
+        }
+    }
+
+    /// Whether a thread may leave a request that has to wait for its POA, and serve others
+    /// meanwhile.
+    pub(super) fn parks(&self) -> Parks {
+        match self {
+            // A thread of a connection has no others to serve.
+            Self::ThreadPerConnection(_) => Parks::No,
+            Self::Leaders(_) | Self::Scheduled(_) => Parks::Yes,
+        }
+    }
+
+    /// The events of a new connection that matter first.
+    pub(super) fn first_interest(&self) -> Interest {
+        match self {
+            // There is room to send at once, so its thread starts before its first request.
+            Self::ThreadPerConnection(_) => Interest::ReadWrite,
+            Self::Leaders(_) | Self::Scheduled(_) => Interest::Read,
+        }
+    }
+
+    /// Whether a connection without a request in progress may be evicted although a thread holds
+    /// its input.
+    pub(super) fn evicts_held_input(&self) -> bool {
+        matches!(self, Self::ThreadPerConnection(_))
+    }
+}
+
+impl ThreadpoolStrategy {
+    /// The reason why there are no such pools under this strategy, if so.
+    pub(super) fn refuses(self, spec: &PoolSpec) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "baselines")]
+            Self::WorkerPool if spec.laned => Some("a worker pool has one queue, and no lanes"),
+            Self::Reactive if spec.buffering.is_some() => {
+                Some("the one thread of a reactive lane cannot buffer requests")
+            }
+            Self::Reactive if spec.borrowing => {
+                Some("the one thread of a reactive lane cannot be lent")
+            }
+            Self::ThreadPerConnection if spec.buffering.is_some() => {
+                Some("where each connection has a thread there is nothing to buffer")
+            }
+            Self::ThreadPerConnection if spec.borrowing => {
+                Some("threads of connections cannot be lent")
+            }
+            _ => None,
+        }
+    }
+
+    /// The numbers of static and of dynamic threads of a lane. Static threads are those that may
+    /// dispatch at a time.
+    pub(super) fn threads(self, lane: &LaneSpec, config: &OrbConfig) -> (u32, u32) {
+        match self {
+            Self::Reactive => (1, 0),
+            Self::ThreadPerConnection => (config.max_connections, 0),
+            _ => (lane.static_threads, lane.dynamic_threads),
+        }
+    }
+
+    /// Whether the thread that has read a request dispatches it, if there is a permit for it.
+    pub(super) const fn readers_dispatch(self) -> bool {
+        match self {
+            Self::LeaderFollowers | Self::Reactive | Self::ThreadPerConnection => true,
+            Self::HalfSyncHalfAsync => false,
+            #[cfg(feature = "baselines")]
+            Self::WorkerPool | Self::FilterChain => false,
+        }
+    }
+
+    /// Whether requests wait in queues by nature, and are served in the order of arrival whatever
+    /// their priorities.
+    pub(super) const fn keeps_order(self) -> bool {
+        match self {
+            #[cfg(feature = "baselines")]
+            Self::WorkerPool | Self::FilterChain => true,
+            _ => false,
+        }
+    }
+
+    /// Whether one thread reads for all lanes of a pool, and filters assign the lane of a request.
+    pub(super) const fn filters(self) -> bool {
+        match self {
+            #[cfg(feature = "baselines")]
+            Self::FilterChain => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Dispatching under a [scheduler](PoolScheduler): with a permit a request is dispatched here or by
+//! another thread, without one it waits or is refused.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use chronorb_cdr::Frame;
+use chronorb_giop::{MessageHeader, MessageType};
+use chronorb_rt::{Risen, set_current};
+use chronorb_transport::Event;
+
+use super::{Worker, thread_of};
+use crate::incident::Incident;
+use crate::observe::Activity;
+use crate::rtcorba::Priority;
+use crate::server::at::At;
+use crate::server::connection::WorkGuard;
+use crate::server::dispatch;
+use crate::server::end::End;
+use crate::server::lane::setup::set_lane_of_thread;
+use crate::server::lane::{Lane, UPKEEP_PAUSE};
+use crate::server::queued::{QueuedRequest, Target};
+use crate::server::scheduler::{Buffered, Permit, PoolScheduler};
+use crate::server::spares::FRAME_CAPACITY;
+use crate::server::strategy::Part;
+use crate::server::threads;
+use crate::upcall::Role;
+
+impl Worker {
+    /// Reads a message and dispatches it, if there is a permit and readers dispatch. Otherwise
+    /// another thread does, or the request waits or is refused.
+    pub(super) fn read_and_schedule(
+        &mut self,
+        at: At<'_>,
+        scheduler: &PoolScheduler,
+        event: Event,
+    ) -> Result<(), End> {
+        if !scheduler.buffers() && self.permit.is_none() {
+            // Without a permit nothing is read: the transport holds the client back.
+            self.permit = scheduler.find_permit(self.lane.index());
+            let waited = self.permit.is_none();
+            // A request that was assigned to it while it waited comes first: perhaps all other
+            // threads wait like this.
+            if waited && (self.await_permit(at.lane, scheduler) || self.permit.is_none()) {
+                at.lane.put_back(at.key, event);
+                return Ok(());
+            }
+        }
+        let Some((header, work)) = self.take_message(at, event)? else {
+            return Ok(());
+        };
+        if !matches!(
+            header.kind,
+            MessageType::Request | MessageType::LocateRequest
+        ) {
+            return self.handle(at, header).map(drop);
+        }
+        #[cfg(feature = "baselines")]
+        let target = if scheduler.filters() && !at.connection.has_many_peers() {
+            match self.filter(at, header)? {
+                Some(target) => target,
+                None => return Ok(()),
+            }
+        } else {
+            self.own_target()
+        };
+        #[cfg(not(feature = "baselines"))]
+        let target = self.own_target();
+        match self.obtain_permit(scheduler, &target.lane) {
+            Some(permit)
+                if permit.lane() == target.lane.index() && scheduler.readers_dispatch() =>
+            {
+                self.permit = Some(permit);
+                self.dispatch(at, work, header)
+            }
+            Some(permit) => {
+                let request = self.queue(target, at, work, header, scheduler.spare_frame());
+                assign(scheduler, request, permit);
+                Ok(())
+            }
+            None => self.buffer(at, target, scheduler, work, header),
+        }
+    }
+
+    /// Continues a request that was parked, as [`read_and_schedule`](Self::read_and_schedule) does
+    /// one that was read.
+    pub(super) fn schedule_parked(
+        &mut self,
+        lane: &Lane,
+        scheduler: &PoolScheduler,
+        request: QueuedRequest,
+        priority: Option<Priority>,
+    ) {
+        let target = request.lane().clone();
+        match self.obtain_permit(scheduler, &target) {
+            Some(permit) if permit.lane() == target.index() && scheduler.readers_dispatch() => {
+                self.serve_queued(request.grant(permit));
+            }
+            Some(permit) => assign(scheduler, request, permit),
+            None if scheduler.buffers() => {
+                self.offer(scheduler, request, priority.or_else(|| target.priority()));
+            }
+            None => {
+                // This thread tries again when it has a permit, or another one does.
+                request.park_again(priority);
+                self.await_permit(lane, scheduler);
+            }
+        }
+    }
+
+    /// A permit for a request of a lane, if there is one: its own, or another. Starts the thread of
+    /// a new one.
+    fn obtain_permit(&mut self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> Option<Permit> {
+        let own = self.permit.take();
+        let mut permit = own.or_else(|| scheduler.find_permit(lane.index()))?;
+        if permit.take_new() && !self.start_thread(scheduler, lane) {
+            return scheduler.borrow_permit(lane.index());
+        }
+        Some(permit)
+    }
+
+    /// The lane of the message in the frame, of those that this lane reads for; `None` where a
+    /// filter refuses it.
+    #[cfg(feature = "baselines")]
+    fn filter(&mut self, at: At<'_>, header: MessageHeader) -> Result<Option<Target>, End> {
+        // A reader thread never dispatches, so it resets its arena itself.
+        self.arena.reset();
+        let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling());
+        let target = crate::server::filter::target_of(
+            core,
+            lane,
+            &mut self.request,
+            &self.arena,
+            header,
+            ceiling,
+        );
+        match target? {
+            Ok(target) => Ok(Some(target)),
+            Err(exception) => {
+                self.refuse(at, header, exception)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Lets the request in the frame wait for a permit.
+    #[cold]
+    fn buffer(
+        &mut self,
+        at: At<'_>,
+        target: Target,
+        scheduler: &PoolScheduler,
+        work: WorkGuard<'_>,
+        header: MessageHeader,
+    ) -> Result<(), End> {
+        let lane = target.lane.clone();
+        let rank = if lane.setup().laned || scheduler.keeps_order() {
+            None
+        } else {
+            // A reader thread never dispatches, so it resets its arena itself.
+            self.arena.reset();
+            let ceiling = at.connection.ceiling();
+            dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling)
+        };
+        // A request that waits takes no more room than it needs.
+        let mut copy = Frame::new(self.request.len(), usize::MAX);
+        let is_copied = copy.extend_from_slice(self.request.as_slice()).is_ok();
+        let own = if is_copied {
+            std::mem::replace(&mut self.request, copy)
+        } else {
+            Frame::new(FRAME_CAPACITY, usize::MAX)
+        };
+        let request = self.queue(target, at, work, header, own);
+        // Without a permit in all, the first thread on demand could not be had: no thread would
+        // ever take the request.
+        if !is_copied || scheduler.crew(lane.index()).counts().0 == 0 {
+            self.turn_away(request);
+        } else {
+            self.offer(scheduler, request, rank.or_else(|| lane.priority()));
+        }
+        Ok(())
+    }
+
+    /// Lets a request wait for a permit in the backlog of its lane.
+    fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
+        let lane = request.lane().clone();
+        match scheduler.buffer(request, rank) {
+            Buffered::Permitted(mut request) if scheduler.readers_dispatch() => {
+                self.permit = request.take_permit();
+                drop(request.serve_by(self));
+            }
+            Buffered::Permitted(request) => scheduler.assign(request),
+            Buffered::Waits { evicted } => {
+                lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
+                evicted.into_iter().for_each(|less| self.turn_away(less));
+            }
+            Buffered::Refused(request) => self.turn_away(request),
+        }
+    }
+
+    /// Tells the client of a request that there is no room for it.
+    fn turn_away(&mut self, request: QueuedRequest) {
+        let watch = request.lane().watch();
+        watch.refused.fetch_add(1, Ordering::Relaxed);
+        let lane = format_args!("lane {}", request.lane().setup().name);
+        let incidents = &self.core.incidents;
+        incidents.note(Incident::RefusedRequest, &lane, 0);
+        drop(request.refuse_by(self));
+    }
+
+    /// Starts the thread of a new permit, once there is a request for it; returns whether there is
+    /// one.
+    #[cold]
+    fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> bool {
+        let part = if scheduler.readers_dispatch() {
+            Part::Leader
+        } else {
+            Part::Dispatcher
+        };
+        let started = !lane.is_stopping() && threads::start_one(&self.core, lane, part).is_ok();
+        scheduler.settle(lane.index(), started);
+        started
+    }
+
+    /// Waits for a permit, and rests meanwhile. Returns whether it was called.
+    #[cold]
+    fn await_permit(&mut self, lane: &Lane, scheduler: &PoolScheduler) -> bool {
+        self.watch.set(Activity::Blocked);
+        let crew = scheduler.crew(lane.index());
+        let member = self.member;
+        if member.is_none_or(|member| crew.rest(member)) {
+            let find = || {
+                lane.upkeep(self.core.config.input_timeout);
+                scheduler.find_permit(lane.index())
+            };
+            let is_called = || member.is_some_and(|member| crew.is_called(member));
+            let is_over = || lane.is_stopping() || is_called();
+            self.permit = scheduler.await_permit(find, is_over, UPKEEP_PAUSE);
+        }
+        self.rise(scheduler)
+    }
+
+    /// Makes it a member of the crew of its lane.
+    pub(in crate::server) fn become_member(&mut self, member: usize) {
+        self.member = Some(member);
+    }
+
+    /// Notes that it does not rest any more. Returns whether it was called.
+    pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
+        let crew = scheduler.crew(self.lane.index());
+        let risen = self.member.map(|member| crew.rise(member));
+        self.raised |= risen == Some(Risen::Raised);
+        matches!(risen, Some(Risen::Called | Risen::Raised))
+    }
+
+    /// Takes its own priority again, where it was raised for another lane.
+    pub(in crate::server) fn be_lowered(&mut self) {
+        if std::mem::take(&mut self.raised) {
+            // The thread was made with it, so that it is permitted.
+            let _ = set_current(self.lane.setup().scheduling);
+        }
+    }
+
+    /// Serves a request that has a permit; one of another lane at the priority of that.
+    pub(in crate::server) fn serve_queued(&mut self, mut request: QueuedRequest) {
+        self.permit = request.take_permit();
+        let home = if Arc::ptr_eq(request.lane(), &self.lane) {
+            // Another thread has taken the request that this one was raised for.
+            self.be_lowered();
+            None
+        } else {
+            Some(self.visit(request.lane().clone()))
+        };
+        let role = request.priority().map_or(Role::Lane, Role::LaneAt);
+        let own_role = std::mem::replace(&mut self.thread.role, role);
+        let frame = request.serve_by(self);
+        self.thread.role = own_role;
+        if let Some(scheduler) = self.lane.strategy().scheduler() {
+            scheduler.give_frame_back(frame);
+        }
+        if let Some(home) = home {
+            self.visit(home);
+        }
+    }
+
+    /// Works for another lane from now on. Returns the one before.
+    #[cold]
+    fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
+        // Without the right to the priority, the request is served all the same.
+        let _ = set_current(lane.setup().scheduling);
+        set_lane_of_thread(&self.core, lane.setup());
+        self.thread = thread_of(&self.core, &lane);
+        std::mem::replace(&mut self.lane, lane)
+    }
+
+    /// Gives its permit back, after it has served the requests that waited for it.
+    pub(in crate::server) fn give_permit_back(&mut self, scheduler: &PoolScheduler) {
+        while let Some(mut permit) = self.permit.take() {
+            if permit.take_new() {
+                // No request came for it.
+                scheduler.settle(permit.lane(), false);
+            } else if let Some(next) = scheduler.release(permit) {
+                self.serve_queued(next);
+            }
+        }
+    }
+}
+
+/// Has another thread dispatch a request.
+fn assign(scheduler: &PoolScheduler, request: QueuedRequest, permit: Permit) {
+    let lane = request.lane();
+    if permit.lane() != lane.index() {
+        lane.watch().borrowed.fetch_add(1, Ordering::Relaxed);
+    }
+    scheduler.assign(request.grant(permit));
+}
