@@ -222,9 +222,10 @@ fn tsan() -> Result<(), Failure> {
     Ok(())
 }
 
-const TSAN: [&str; 3] = [
+const TSAN: [&str; 4] = [
     "test",
     "--package=chronorb-orb",
+    "--features=baselines",
     "--target=x86_64-unknown-linux-gnu",
 ];
 
