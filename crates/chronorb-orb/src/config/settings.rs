@@ -24,7 +24,67 @@ pub(super) struct Setting {
     pub(super) apply: Apply,
 }
 
-type Apply = fn(&mut OrbConfig, &str) -> Result<(), String>;
+/// The kinds of settings, and the places of their values.
+pub(super) enum Apply {
+    Bool(fn(&mut OrbConfig) -> &mut bool),
+    /// A number from the first bound to the second.
+    U32(fn(&mut OrbConfig) -> &mut u32, u32, u32),
+    Usize(fn(&mut OrbConfig) -> &mut usize, u64, u64),
+    /// In milliseconds.
+    Time(fn(&mut OrbConfig) -> &mut Duration),
+    /// One of these names.
+    Choice(&'static [Choice]),
+    Text(fn(&mut OrbConfig, &str) -> Result<(), String>),
+}
+
+/// A name, and the function that sets its value.
+type Choice = (&'static str, fn(&mut OrbConfig));
+
+impl Apply {
+    fn apply(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
+        match *self {
+            Self::Bool(place) => {
+                *place(config) = match text {
+                    "true" | "yes" | "1" => true,
+                    "false" | "no" | "0" => false,
+                    other => return Err(format!("{other:?} is not true or false")),
+                };
+            }
+            Self::U32(place, least, greatest) => {
+                *place(config) = number(text, least.into(), greatest.into())? as u32;
+            }
+            Self::Usize(place, least, greatest) => {
+                *place(config) = number(text, least, greatest)? as usize;
+            }
+            Self::Time(place) => *place(config) = milliseconds(text)?,
+            Self::Choice(choices) => {
+                let chosen = choices.iter().find(|(name, _)| *name == text);
+                let (_, choose) = chosen.ok_or_else(|| no_choice(text, choices))?;
+                choose(config);
+            }
+            Self::Text(apply) => return apply(config, text),
+        }
+        Ok(())
+    }
+}
+
+/// The problem of a text that is none of the names.
+fn no_choice(text: &str, choices: &[Choice]) -> String {
+    #[cfg(not(feature = "baselines"))]
+    if BASELINES.contains(&text) {
+        return lacks("baselines");
+    }
+    let mut problem = format!("{text:?} is not ");
+    for (index, (name, _)) in choices.iter().enumerate() {
+        problem.push_str(match choices.len() - index {
+            _ if index == 0 => "",
+            1 => " or ",
+            _ => ", ",
+        });
+        problem.push_str(name);
+    }
+    problem
+}
 
 /// A cargo feature that this program is built without.
 pub(super) struct Missing {
@@ -39,7 +99,7 @@ impl Setting {
         match self.missing {
             Some(missing) if missing.without.contains(&text) => Ok(()),
             Some(missing) => Err(lacks(missing.feature)),
-            None => (self.apply)(config, text),
+            None => self.apply.apply(config, text),
         }
     }
 }
@@ -49,14 +109,14 @@ impl Setting {
 macro_rules! of_feature {
     ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
         #[cfg(feature = $feature)]
-        const SETTING: (Option<&'static Missing>, Apply) = (None, $apply);
+        const SETTING: (Option<&'static Missing>, Apply) = (None, Apply::Text($apply));
         #[cfg(not(feature = $feature))]
         const SETTING: (Option<&'static Missing>, Apply) = (
             Some(&Missing {
                 feature: $feature,
                 without: $without,
             }),
-            nothing,
+            Apply::Text(nothing),
         );
         Setting {
             key: $key,
@@ -65,6 +125,16 @@ macro_rules! of_feature {
             apply: SETTING.1,
         }
     }};
+}
+
+/// A setting of every program.
+const fn setting(key: &'static str, options: &'static str, apply: Apply) -> Setting {
+    Setting {
+        key,
+        options,
+        missing: None,
+        apply,
+    }
 }
 
 pub(super) const CONFIG_FILE: &str = "config_file";
@@ -85,36 +155,33 @@ pub(super) const SETTINGS: &[Setting] = &[
         // Read before all others.
         nothing,
     ),
-    Setting {
-        key: "orb_id",
-        options: "-ORBId",
-        missing: None,
-        apply: |config, text| {
+    setting(
+        "orb_id",
+        "-ORBId",
+        Apply::Text(|config, text| {
             config.orb_id = text.to_owned();
             Ok(())
-        },
-    },
-    Setting {
-        key: "listen_endpoints",
-        options: "-ORBListenEndpoints -ORBEndpoint",
-        missing: None,
-        apply: |config, text| {
+        }),
+    ),
+    setting(
+        "listen_endpoints",
+        "-ORBListenEndpoints -ORBEndpoint",
+        Apply::Text(|config, text| {
             config.listen_endpoints.extend(endpoints(text)?);
             Ok(())
-        },
-    },
-    Setting {
-        key: "protocols",
-        options: "-ORBProtocols",
-        missing: None,
-        apply: |config, text| {
+        }),
+    ),
+    setting(
+        "protocols",
+        "-ORBProtocols",
+        Apply::Text(|config, text| {
             let schemes = text
                 .split(',')
                 .map(|scheme| scheme.trim().to_ascii_lowercase());
             config.protocols = schemes.collect();
             Ok(())
-        },
-    },
+        }),
+    ),
     of_feature!("miop", "multicast", "-ORBMulticast", &[], |config, text| {
         config.multicast = MulticastOptions::parse(text)?;
         Ok(())
@@ -212,11 +279,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         config.rio.plan = Some(text.into());
         Ok(())
     },),
-    Setting {
-        key: "lane_listen_endpoints",
-        options: "-ORBLaneListenEndpoints -ORBLaneEndpoint",
-        missing: None,
-        apply: |config, text| {
+    setting(
+        "lane_listen_endpoints",
+        "-ORBLaneListenEndpoints -ORBLaneEndpoint",
+        Apply::Text(|config, text| {
             let (lane, text) = text
                 .trim()
                 .split_once(char::is_whitespace)
@@ -230,88 +296,82 @@ pub(super) const SETTINGS: &[Setting] = &[
                 .lane_listen_endpoints
                 .extend(found.into_iter().map(|endpoint| (lane, endpoint)));
             Ok(())
-        },
-    },
-    Setting {
-        key: "init_refs",
-        options: "-ORBInitRef",
-        missing: None,
-        apply: |config, text| {
+        }),
+    ),
+    setting(
+        "init_refs",
+        "-ORBInitRef",
+        Apply::Text(|config, text| {
             let (name, url) = text
                 .split_once('=')
                 .ok_or_else(|| format!("{text:?} is not NAME=URL"))?;
             config.init_refs.retain(|(present, _)| present != name);
             config.init_refs.push((name.to_owned(), url.to_owned()));
             Ok(())
-        },
-    },
-    Setting {
-        key: "default_init_ref",
-        options: "-ORBDefaultInitRef",
-        missing: None,
-        apply: |config, text| {
+        }),
+    ),
+    setting(
+        "default_init_ref",
+        "-ORBDefaultInitRef",
+        Apply::Text(|config, text| {
             config.default_init_ref = Some(text.to_owned());
             Ok(())
-        },
-    },
-    Setting {
-        key: "file_references",
-        options: "-ORBFileReferences",
-        missing: None,
-        apply: |config, text| put_bool(&mut config.file_references, text),
-    },
-    Setting {
-        key: "threads",
-        options: "-ORBThreads",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.threads, text, 1, 1024),
-    },
-    Setting {
-        key: "real_time",
-        options: "-ORBRealTime",
-        missing: None,
-        apply: |config, text| {
-            config.real_time = match text {
-                "required" => RealTimeMode::Required,
-                "preferred" => RealTimeMode::Preferred,
-                "off" => RealTimeMode::Off,
-                other => return Err(format!("{other:?} is not required, preferred or off")),
-            };
-            Ok(())
-        },
-    },
+        }),
+    ),
+    setting(
+        "file_references",
+        "-ORBFileReferences",
+        Apply::Bool(|config| &mut config.file_references),
+    ),
+    setting(
+        "threads",
+        "-ORBThreads",
+        Apply::U32(|config| &mut config.threads, 1, 1024),
+    ),
+    setting(
+        "real_time",
+        "-ORBRealTime",
+        Apply::Choice(&[
+            ("required", |config| {
+                config.real_time = RealTimeMode::Required
+            }),
+            ("preferred", |config| {
+                config.real_time = RealTimeMode::Preferred
+            }),
+            ("off", |config| config.real_time = RealTimeMode::Off),
+        ]),
+    ),
     of_feature!(
         "gioplite",
         "giop_lite",
         "-ORBGIOPLite",
         &["false", "no", "0"],
-        |config, text| put_bool(&mut config.giop_lite, text),
+        |config, text| Apply::Bool(|config| &mut config.giop_lite).apply(config, text),
     ),
-    Setting {
-        key: "lock_memory",
-        options: "-ORBLockMemory",
-        missing: None,
-        apply: |config, text| put_bool(&mut config.lock_memory, text),
-    },
-    Setting {
-        key: "priority_mapping",
-        options: "-ORBPriorityMapping",
-        missing: None,
-        apply: |config, text| {
-            config.priority_mapping = match text {
-                "linear" => MappingKind::Linear,
-                "direct" => MappingKind::Direct,
-                "continuous" => MappingKind::Continuous,
-                other => return Err(format!("{other:?} is not linear, direct or continuous")),
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: "scheduling_policy",
-        options: "-ORBSchedulingPolicy -ORBSchedPolicy",
-        missing: None,
-        apply: |config, text| {
+    setting(
+        "lock_memory",
+        "-ORBLockMemory",
+        Apply::Bool(|config| &mut config.lock_memory),
+    ),
+    setting(
+        "priority_mapping",
+        "-ORBPriorityMapping",
+        Apply::Choice(&[
+            ("linear", |config| {
+                config.priority_mapping = MappingKind::Linear
+            }),
+            ("direct", |config| {
+                config.priority_mapping = MappingKind::Direct
+            }),
+            ("continuous", |config| {
+                config.priority_mapping = MappingKind::Continuous
+            }),
+        ]),
+    ),
+    setting(
+        "scheduling_policy",
+        "-ORBSchedulingPolicy -ORBSchedPolicy",
+        Apply::Text(|config, text| {
             config.scheduling_policy = match text {
                 "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
                 "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
@@ -319,44 +379,40 @@ pub(super) const SETTINGS: &[Setting] = &[
                 other => return Err(format!("{other:?} is not fifo, rr or other")),
             };
             Ok(())
-        },
-    },
-    Setting {
-        key: "priority_ceiling",
-        options: "-ORBPriorityCeiling",
-        missing: None,
-        apply: |config, text| {
+        }),
+    ),
+    setting(
+        "priority_ceiling",
+        "-ORBPriorityCeiling",
+        Apply::Text(|config, text| {
             config.priority_ceiling = match text {
                 "none" => None,
                 text => Priority::new(number(text, 0, MAX_PRIORITY)? as i16),
             };
             Ok(())
-        },
-    },
-    Setting {
-        key: "priority_excess",
-        options: "-ORBPriorityExcess",
-        missing: None,
-        apply: |config, text| {
-            config.priority_excess = match text {
-                "clamp" => PriorityExcess::Clamp,
-                "refuse" => PriorityExcess::Refuse,
-                other => return Err(format!("{other:?} is not clamp or refuse")),
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: "max_message_size",
-        options: "-ORBMaxMessageSize",
-        missing: None,
-        apply: |config, text| put_usize(&mut config.max_message_size, text, 1 << 10, 1 << 30),
-    },
-    Setting {
-        key: "fragment_size",
-        options: "-ORBFragmentSize",
-        missing: None,
-        apply: |config, text| {
+        }),
+    ),
+    setting(
+        "priority_excess",
+        "-ORBPriorityExcess",
+        Apply::Choice(&[
+            ("clamp", |config| {
+                config.priority_excess = PriorityExcess::Clamp
+            }),
+            ("refuse", |config| {
+                config.priority_excess = PriorityExcess::Refuse
+            }),
+        ]),
+    ),
+    setting(
+        "max_message_size",
+        "-ORBMaxMessageSize",
+        Apply::Usize(|config| &mut config.max_message_size, 1 << 10, 1 << 30),
+    ),
+    setting(
+        "fragment_size",
+        "-ORBFragmentSize",
+        Apply::Text(|config, text| {
             let least = Pieces::LEAST_SIZE as u64;
             let size = match text {
                 "0" => 0,
@@ -366,101 +422,84 @@ pub(super) const SETTINGS: &[Setting] = &[
             };
             config.fragment_size = size as usize;
             Ok(())
-        },
-    },
-    Setting {
-        key: "max_connections",
-        options: "-ORBMaxConnections",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.max_connections, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "max_connections_per_peer",
-        options: "-ORBMaxConnectionsPerPeer",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.max_connections_per_peer, text, 0, 1 << 20),
-    },
-    Setting {
-        key: "max_buffered_octets",
-        options: "-ORBMaxBufferedOctets",
-        missing: None,
-        apply: |config, text| put_usize(&mut config.max_buffered_octets, text, 1 << 16, 1 << 40),
-    },
-    Setting {
-        key: "arena_size",
-        options: "-ORBArenaSize",
-        missing: None,
-        apply: |config, text| put_usize(&mut config.arena_size, text, 1 << 12, 1 << 32),
-    },
-    Setting {
-        key: "request_timeout",
-        options: "-ORBRequestTimeout",
-        missing: None,
-        apply: |config, text| put_time(&mut config.request_timeout, text),
-    },
-    Setting {
-        key: "connect_timeout",
-        options: "-ORBConnectTimeout",
-        missing: None,
-        apply: |config, text| put_time(&mut config.connect_timeout, text),
-    },
-    Setting {
-        key: "input_timeout",
-        options: "-ORBInputTimeout",
-        missing: None,
-        apply: |config, text| put_time(&mut config.input_timeout, text),
-    },
-    Setting {
-        key: "min_reply_rate",
-        options: "-ORBMinReplyRate",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.min_reply_rate, text, 0, 1 << 30),
-    },
-    Setting {
-        key: "hold_timeout",
-        options: "-ORBHoldTimeout",
-        missing: None,
-        apply: |config, text| put_time(&mut config.hold_timeout, text),
-    },
-    Setting {
-        key: "max_held_requests",
-        options: "-ORBMaxHeldRequests",
-        missing: None,
-        apply: |config, text| put_usize(&mut config.max_held_requests, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "max_giop_version",
-        options: "-ORBMaxGIOPVersion",
-        missing: None,
-        apply: |config, text| {
-            config.max_giop_version = match text {
-                "1.0" => Version::V1_0,
-                "1.1" => Version::V1_1,
-                "1.2" => Version::V1_2,
-                other => return Err(format!("{other:?} is not 1.0, 1.1 or 1.2")),
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: "native_char_code_set",
-        options: "-ORBNativeCharCodeSet",
-        missing: None,
-        apply: |config, text| {
-            config.native_char_code_set = match text {
-                "utf-8" => CharCodeSet::Utf8,
-                "iso-8859-1" => CharCodeSet::Latin1,
-                other => return Err(format!("{other:?} is not utf-8 or iso-8859-1")),
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: "char_code_set_conversion",
-        options: "-ORBCharCodeSetConversion",
-        missing: None,
-        apply: |config, text| put_bool(&mut config.char_code_set_conversion, text),
-    },
+        }),
+    ),
+    setting(
+        "max_connections",
+        "-ORBMaxConnections",
+        Apply::U32(|config| &mut config.max_connections, 1, 1 << 20),
+    ),
+    setting(
+        "max_connections_per_peer",
+        "-ORBMaxConnectionsPerPeer",
+        Apply::U32(|config| &mut config.max_connections_per_peer, 0, 1 << 20),
+    ),
+    setting(
+        "max_buffered_octets",
+        "-ORBMaxBufferedOctets",
+        Apply::Usize(|config| &mut config.max_buffered_octets, 1 << 16, 1 << 40),
+    ),
+    setting(
+        "arena_size",
+        "-ORBArenaSize",
+        Apply::Usize(|config| &mut config.arena_size, 1 << 12, 1 << 32),
+    ),
+    setting(
+        "request_timeout",
+        "-ORBRequestTimeout",
+        Apply::Time(|config| &mut config.request_timeout),
+    ),
+    setting(
+        "connect_timeout",
+        "-ORBConnectTimeout",
+        Apply::Time(|config| &mut config.connect_timeout),
+    ),
+    setting(
+        "input_timeout",
+        "-ORBInputTimeout",
+        Apply::Time(|config| &mut config.input_timeout),
+    ),
+    setting(
+        "min_reply_rate",
+        "-ORBMinReplyRate",
+        Apply::U32(|config| &mut config.min_reply_rate, 0, 1 << 30),
+    ),
+    setting(
+        "hold_timeout",
+        "-ORBHoldTimeout",
+        Apply::Time(|config| &mut config.hold_timeout),
+    ),
+    setting(
+        "max_held_requests",
+        "-ORBMaxHeldRequests",
+        Apply::Usize(|config| &mut config.max_held_requests, 1, 1 << 20),
+    ),
+    setting(
+        "max_giop_version",
+        "-ORBMaxGIOPVersion",
+        Apply::Choice(&[
+            ("1.0", |config| config.max_giop_version = Version::V1_0),
+            ("1.1", |config| config.max_giop_version = Version::V1_1),
+            ("1.2", |config| config.max_giop_version = Version::V1_2),
+        ]),
+    ),
+    setting(
+        "native_char_code_set",
+        "-ORBNativeCharCodeSet",
+        Apply::Choice(&[
+            ("utf-8", |config| {
+                config.native_char_code_set = CharCodeSet::Utf8
+            }),
+            ("iso-8859-1", |config| {
+                config.native_char_code_set = CharCodeSet::Latin1
+            }),
+        ]),
+    ),
+    setting(
+        "char_code_set_conversion",
+        "-ORBCharCodeSetConversion",
+        Apply::Bool(|config| &mut config.char_code_set_conversion),
+    ),
     of_feature!(
         "access",
         "object_key_secret",
@@ -471,155 +510,134 @@ pub(super) const SETTINGS: &[Setting] = &[
             secret.map(|secret| config.object_key_secret = Some(secret))
         },
     ),
-    Setting {
-        key: "poa_demultiplexing",
-        options: "-ORBPOADemultiplexing",
-        missing: None,
-        apply: |config, text| put_demultiplexing(&mut config.poa_demultiplexing, text),
-    },
-    Setting {
-        key: "servant_demultiplexing",
-        options: "-ORBServantDemultiplexing",
-        missing: None,
-        apply: |config, text| put_demultiplexing(&mut config.servant_demultiplexing, text),
-    },
-    Setting {
-        key: "collocation",
-        options: "-ORBCollocation",
-        missing: None,
-        apply: |config, text| {
-            config.collocation = match text {
-                "off" => Collocation::Off,
-                "poa" => Collocation::ThroughPoa,
-                "direct" => Collocation::Direct,
-                other => return Err(format!("{other:?} is not off, poa or direct")),
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: ARCHITECTURE,
-        options: "-ORBArchitecture",
-        missing: None,
-        apply: architecture::apply,
-    },
-    Setting {
-        key: "threadpool_strategy",
-        options: "-ORBThreadpoolStrategy",
-        missing: None,
-        apply: |config, text| {
-            config.threadpool_strategy = match text {
-                "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
-                "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
-                #[cfg(feature = "baselines")]
-                "worker-pool" => ThreadpoolStrategy::WorkerPool,
-                #[cfg(feature = "baselines")]
-                "filter-chain" => ThreadpoolStrategy::FilterChain,
-                #[cfg(not(feature = "baselines"))]
-                left_out if BASELINES.contains(&left_out) => return Err(lacks("baselines")),
-                "reactive" => ThreadpoolStrategy::Reactive,
-                "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
-                other => {
-                    return Err(format!(
-                        "{other:?} is not leader-followers, half-sync, worker-pool, filter-chain, \
-                         reactive or thread-per-connection"
-                    ));
-                }
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: "dynamic_thread_idle_timeout",
-        options: "-ORBDynamicThreadIdleTimeout",
-        missing: None,
-        apply: |config, text| put_time(&mut config.dynamic_thread_idle_timeout, text),
-    },
-    Setting {
-        key: "client_connection",
-        options: "-ORBClientConnection",
-        missing: None,
-        apply: |config, text| {
-            config.client_connection = match text {
-                "exclusive" => ConnectionStrategy::Exclusive,
-                "leader" => ConnectionStrategy::Leader,
-                "thread" => ConnectionStrategy::Thread,
-                "active" => ConnectionStrategy::Active,
-                other => {
-                    return Err(format!(
-                        "{other:?} is not exclusive, leader, thread or active"
-                    ));
-                }
-            };
-            Ok(())
-        },
-    },
-    Setting {
-        key: "max_client_connections",
-        options: "-ORBMaxClientConnections",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.max_client_connections, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "max_pending",
-        options: "-ORBMaxPending",
-        missing: None,
-        apply: |config, text| put_usize(&mut config.max_pending, text, 1, 1 << 16),
-    },
-    Setting {
-        key: "max_value_ids",
-        options: "-ORBMaxValueIds",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.bounds.value_ids, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "max_value_id_length",
-        options: "-ORBMaxValueIdLength",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.bounds.value_id_octets, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "max_type_name_length",
-        options: "-ORBMaxTypeNameLength",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.bounds.type_name_octets, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "max_type_members",
-        options: "-ORBMaxTypeMembers",
-        missing: None,
-        apply: |config, text| put_u32(&mut config.bounds.type_members, text, 1, 1 << 20),
-    },
-    Setting {
-        key: "client_idle_timeout",
-        options: "-ORBClientIdleTimeout",
-        missing: None,
-        apply: |config, text| put_idle_timeout(&mut config.client_idle_timeout, text),
-    },
-    Setting {
-        key: "server_idle_timeout",
-        options: "-ORBServerIdleTimeout",
-        missing: None,
-        apply: |config, text| put_idle_timeout(&mut config.server_idle_timeout, text),
-    },
-    Setting {
-        key: "share_connections_across_priorities",
-        options: "-ORBShareConnectionsAcrossPriorities",
-        missing: None,
-        apply: |config, text| put_bool(&mut config.share_connections_across_priorities, text),
-    },
-    Setting {
-        key: "client_wait",
-        options: "-ORBClientWait",
-        missing: None,
-        apply: |config, text| put_waiting(&mut config.client_wait, text),
-    },
-    Setting {
-        key: "server_wait",
-        options: "-ORBServerWait",
-        missing: None,
-        apply: |config, text| put_waiting(&mut config.server_wait, text),
-    },
+    setting(
+        "poa_demultiplexing",
+        "-ORBPOADemultiplexing",
+        Apply::Text(|config, text| put_demultiplexing(&mut config.poa_demultiplexing, text)),
+    ),
+    setting(
+        "servant_demultiplexing",
+        "-ORBServantDemultiplexing",
+        Apply::Text(|config, text| put_demultiplexing(&mut config.servant_demultiplexing, text)),
+    ),
+    setting(
+        "collocation",
+        "-ORBCollocation",
+        Apply::Choice(&[
+            ("off", |config| config.collocation = Collocation::Off),
+            ("poa", |config| config.collocation = Collocation::ThroughPoa),
+            ("direct", |config| config.collocation = Collocation::Direct),
+        ]),
+    ),
+    setting(
+        ARCHITECTURE,
+        "-ORBArchitecture",
+        Apply::Text(architecture::apply),
+    ),
+    setting(
+        "threadpool_strategy",
+        "-ORBThreadpoolStrategy",
+        Apply::Choice(&[
+            ("leader-followers", |config| {
+                config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers
+            }),
+            ("half-sync", |config| {
+                config.threadpool_strategy = ThreadpoolStrategy::HalfSyncHalfAsync
+            }),
+            #[cfg(feature = "baselines")]
+            ("worker-pool", |config| {
+                config.threadpool_strategy = ThreadpoolStrategy::WorkerPool
+            }),
+            #[cfg(feature = "baselines")]
+            ("filter-chain", |config| {
+                config.threadpool_strategy = ThreadpoolStrategy::FilterChain
+            }),
+            ("reactive", |config| {
+                config.threadpool_strategy = ThreadpoolStrategy::Reactive
+            }),
+            ("thread-per-connection", |config| {
+                config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection
+            }),
+        ]),
+    ),
+    setting(
+        "dynamic_thread_idle_timeout",
+        "-ORBDynamicThreadIdleTimeout",
+        Apply::Time(|config| &mut config.dynamic_thread_idle_timeout),
+    ),
+    setting(
+        "client_connection",
+        "-ORBClientConnection",
+        Apply::Choice(&[
+            ("exclusive", |config| {
+                config.client_connection = ConnectionStrategy::Exclusive
+            }),
+            ("leader", |config| {
+                config.client_connection = ConnectionStrategy::Leader
+            }),
+            ("thread", |config| {
+                config.client_connection = ConnectionStrategy::Thread
+            }),
+            ("active", |config| {
+                config.client_connection = ConnectionStrategy::Active
+            }),
+        ]),
+    ),
+    setting(
+        "max_client_connections",
+        "-ORBMaxClientConnections",
+        Apply::U32(|config| &mut config.max_client_connections, 1, 1 << 20),
+    ),
+    setting(
+        "max_pending",
+        "-ORBMaxPending",
+        Apply::Usize(|config| &mut config.max_pending, 1, 1 << 16),
+    ),
+    setting(
+        "max_value_ids",
+        "-ORBMaxValueIds",
+        Apply::U32(|config| &mut config.bounds.value_ids, 1, 1 << 20),
+    ),
+    setting(
+        "max_value_id_length",
+        "-ORBMaxValueIdLength",
+        Apply::U32(|config| &mut config.bounds.value_id_octets, 1, 1 << 20),
+    ),
+    setting(
+        "max_type_name_length",
+        "-ORBMaxTypeNameLength",
+        Apply::U32(|config| &mut config.bounds.type_name_octets, 1, 1 << 20),
+    ),
+    setting(
+        "max_type_members",
+        "-ORBMaxTypeMembers",
+        Apply::U32(|config| &mut config.bounds.type_members, 1, 1 << 20),
+    ),
+    setting(
+        "client_idle_timeout",
+        "-ORBClientIdleTimeout",
+        Apply::Text(|config, text| put_idle_timeout(&mut config.client_idle_timeout, text)),
+    ),
+    setting(
+        "server_idle_timeout",
+        "-ORBServerIdleTimeout",
+        Apply::Text(|config, text| put_idle_timeout(&mut config.server_idle_timeout, text)),
+    ),
+    setting(
+        "share_connections_across_priorities",
+        "-ORBShareConnectionsAcrossPriorities",
+        Apply::Bool(|config| &mut config.share_connections_across_priorities),
+    ),
+    setting(
+        "client_wait",
+        "-ORBClientWait",
+        Apply::Text(|config, text| put_waiting(&mut config.client_wait, text)),
+    ),
+    setting(
+        "server_wait",
+        "-ORBServerWait",
+        Apply::Text(|config, text| put_waiting(&mut config.server_wait, text)),
+    ),
     of_feature!("monitor", "monitor", "-ORBMonitor", &["off"], monitor,),
     of_feature!("tracing", "log", "-ORBLog", &["off"], |config, text| {
         parsed(text).map(|filter| config.log = Some(filter))
@@ -639,12 +657,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         &[],
         wrapping::trace_size,
     ),
-    Setting {
-        key: "max_main_thread_requests",
-        options: "-ORBMaxMainThreadRequests",
-        missing: None,
-        apply: |config, text| put_usize(&mut config.max_main_thread_requests, text, 1, 1 << 20),
-    },
+    setting(
+        "max_main_thread_requests",
+        "-ORBMaxMainThreadRequests",
+        Apply::Usize(|config| &mut config.max_main_thread_requests, 1, 1 << 20),
+    ),
 ];
 
 #[cfg(feature = "monitor")]
@@ -662,7 +679,7 @@ fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of the thread pool strategies and architectures of the feature `baselines`.
+/// The names of strategies and architectures of the feature `baselines`.
 #[cfg(not(feature = "baselines"))]
 pub(super) const BASELINES: [&str; 2] = ["worker-pool", "filter-chain"];
 
@@ -720,16 +737,6 @@ pub(super) fn number(text: &str, least: u64, greatest: u64) -> Result<u64, Strin
         .ok_or_else(|| format!("{text:?} is not a number from {least} to {greatest}"))
 }
 
-fn put_u32(place: &mut u32, text: &str, least: u32, greatest: u32) -> Result<(), String> {
-    *place = number(text, least.into(), greatest.into())? as u32;
-    Ok(())
-}
-
-fn put_usize(place: &mut usize, text: &str, least: u64, greatest: u64) -> Result<(), String> {
-    *place = number(text, least, greatest)? as usize;
-    Ok(())
-}
-
 fn put_demultiplexing(place: &mut Demultiplexing, text: &str) -> Result<(), String> {
     *place = match text {
         "active" => Demultiplexing::Active,
@@ -740,20 +747,6 @@ fn put_demultiplexing(place: &mut Demultiplexing, text: &str) -> Result<(), Stri
     Ok(())
 }
 
-fn put_bool(place: &mut bool, text: &str) -> Result<(), String> {
-    *place = match text {
-        "true" | "yes" | "1" => true,
-        "false" | "no" | "0" => false,
-        other => return Err(format!("{other:?} is not true or false")),
-    };
-    Ok(())
-}
-
 fn milliseconds(text: &str) -> Result<Duration, String> {
     number(text, 1, 1000 * 86_400 * 365).map(Duration::from_millis)
-}
-
-fn put_time(place: &mut Duration, text: &str) -> Result<(), String> {
-    *place = milliseconds(text)?;
-    Ok(())
 }
