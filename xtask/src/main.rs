@@ -8,6 +8,7 @@ mod dist;
 mod fuzz;
 mod idl_speed;
 mod instructions;
+mod language;
 mod packages;
 mod pairs;
 mod peers;
@@ -52,9 +53,14 @@ Commands:
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
-          and lists of features of the published crates
+          and lists of features of the published crates; `arrows` and `language`
   arrows  cycles between the modules of a crate, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which
+  language
+          offences against the rules of language (CONTRIBUTING.md) in Rust, Markdown and subjects of
+          commits, by area; fails where there are more than in xtask/language.toml. Options: --track
+          writes the counts; --show AREA prints the offences of a crate, folder or file; --sample N
+          --seed S draws doc comments at random
   dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
           completions, a Debian package, the licences of dependencies, checksums. The same commit
           makes the same files
@@ -87,6 +93,7 @@ fn main() -> ExitCode {
         ["size", ref options @ ..] => size::size(options),
         ["pairs", ref options @ ..] => pairs::pairs(options),
         ["instructions", ref options @ ..] => instructions::instructions(options),
+        ["language", ref options @ ..] => language::language(options),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {
             print!("{USAGE}");
